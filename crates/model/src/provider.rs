@@ -1,0 +1,78 @@
+//! What every provider is: something that turns a request into a stream of events.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use centurion_protocol::{AgentId, Conversation, Effort, SessionId, Thinking, ToolSpecs};
+use futures_util::Stream;
+
+use crate::{ModelError, StreamEvent};
+
+/// One request. Everything large in it is shared: cloning copies pointers.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The provider's own name of the model, aliases already resolved.
+    pub model: String,
+    pub system: SystemPrompt,
+    pub tools: ToolSpecs,
+    pub conversation: Conversation,
+    /// The largest answer allowed.
+    pub max_tokens: u32,
+    pub thinking: Thinking,
+    pub effort: Option<Effort>,
+    pub session: SessionId,
+    /// `None` for the main agent.
+    pub agent: Option<AgentId>,
+}
+
+/// The system prompt of one agent, rendered once. Its last section carries a cache breakpoint.
+#[derive(Clone, Debug)]
+pub struct SystemPrompt {
+    sections: Arc<[String]>,
+    wire: Bytes,
+}
+
+impl SystemPrompt {
+    pub fn new(sections: Vec<String>) -> Self {
+        let last = sections.len().saturating_sub(1);
+        let blocks: Vec<serde_json::Value> = sections
+            .iter()
+            .enumerate()
+            .map(|(n, text)| {
+                let mut block = serde_json::json!({"type": "text", "text": text});
+                if n == last {
+                    block["cache_control"] = serde_json::json!({"type": "ephemeral"});
+                }
+                block
+            })
+            .collect();
+        let wire = serde_json::Value::from(blocks).to_string();
+        Self { sections: sections.into(), wire: wire.into() }
+    }
+
+    pub fn sections(&self) -> impl Iterator<Item = &str> {
+        self.sections.iter().map(String::as_str)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.sections.is_empty()
+    }
+
+    /// The JSON array in the Messages API's form.
+    pub fn wire(&self) -> &Bytes {
+        &self.wire
+    }
+}
+
+pub type EventStream = Pin<Box<dyn Stream<Item = Result<StreamEvent, ModelError>> + Send>>;
+
+/// A way to reach models. One request, one try: retrying is the caller's
+/// ([`Model`](crate::Model) does it).
+pub trait Provider: Send + Sync {
+    /// Sends the request. Dropping the stream cancels it.
+    fn stream(&self, request: Request) -> EventStream;
+
+    /// What requests of this provider are limited by: one rate gate per credential and model.
+    fn credential(&self) -> &str;
+}

@@ -1,0 +1,42 @@
+//! How a tool is offered to a model.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// One tool: its name, what it is for, and the JSON Schema of its input.
+#[derive(Clone, Debug, Serialize)]
+pub struct ToolSpec {
+    pub name: String,
+    pub description: String,
+    pub input_schema: Box<RawValue>,
+}
+
+/// The tools of one agent, rendered once and shared by all its requests.
+#[derive(Clone, Debug)]
+pub struct ToolSpecs {
+    specs: Arc<[ToolSpec]>,
+    wire: Bytes,
+}
+
+impl ToolSpecs {
+    pub fn new(specs: Vec<ToolSpec>) -> Self {
+        let wire = serde_json::to_vec(&specs).unwrap_or_else(|_| b"[]".to_vec());
+        Self { specs: specs.into(), wire: wire.into() }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.specs.iter()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.specs.is_empty()
+    }
+
+    /// The JSON array in the Messages API's form.
+    pub fn wire(&self) -> &Bytes {
+        &self.wire
+    }
+}

@@ -1,0 +1,158 @@
+//! What a tool is.
+//!
+//! The description a model reads is the doc comment of the input type, the schema comes from the type
+//! itself: a tool cannot say one thing and accept another.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use centurion_permissions::Access;
+use centurion_protocol::{ToolResultContent, ToolSpec};
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use thiserror::Error;
+
+use crate::ToolContext;
+
+/// A built-in tool with a typed input.
+pub trait Tool: Send + Sync + 'static {
+    /// The doc comment of this type is the tool's description.
+    type Input: DeserializeOwned + JsonSchema + Send + Sync + 'static;
+
+    const NAME: &'static str;
+
+    /// Whether this call changes nothing, so that it may run beside others.
+    fn is_read_only(&self, input: &Self::Input) -> bool;
+
+    /// What the call would touch.
+    fn access(&self, input: &Self::Input, context: &ToolContext) -> Access;
+
+    fn run(
+        &self,
+        input: Self::Input,
+        context: &ToolContext,
+    ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
+}
+
+/// What a call gave: what the model reads, and the same as data for hosts and transcripts.
+#[derive(Clone, Debug)]
+pub struct ToolOutput {
+    pub content: Vec<ToolResultContent>,
+    /// `toolUseResult` in transcripts, `tool_use_result` on the wire to hosts.
+    pub data: serde_json::Value,
+}
+
+impl ToolOutput {
+    pub fn text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            data: serde_json::Value::String(text.clone()),
+            content: vec![ToolResultContent::Text(text)],
+        }
+    }
+
+    pub fn with_data(self, data: serde_json::Value) -> Self {
+        Self { data, ..self }
+    }
+}
+
+/// A call that did not do what was asked. The message is for the model: what failed, why, and what to
+/// do instead.
+#[derive(Debug, Error)]
+pub enum ToolError {
+    /// The input is not what the tool takes.
+    #[error("{0}")]
+    Input(String),
+    /// The tool ran and could not do it.
+    #[error("{0}")]
+    Failed(String),
+    /// The call was cancelled while it ran. `partial` is what there was until then.
+    #[error("the call was cancelled before it finished")]
+    Cancelled { partial: Option<String> },
+}
+
+impl ToolError {
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::Failed(message.into())
+    }
+}
+
+type RunFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
+
+/// A tool whose input type is forgotten, so that tools can stand in one list.
+pub trait DynTool: Send + Sync {
+    fn name(&self) -> &str;
+
+    /// How the tool is offered to a model.
+    fn spec(&self) -> ToolSpec;
+
+    /// Reads the input once; the prepared call answers everything else.
+    fn prepare(&self, input: &RawValue) -> Result<Box<dyn PreparedCall>, ToolError>;
+}
+
+/// A call whose input has been read and found good.
+pub trait PreparedCall: Send + Sync {
+    /// Whether the call changes nothing, so that it may run beside others.
+    fn is_read_only(&self) -> bool;
+
+    /// What the call would touch.
+    fn access(&self, context: &ToolContext) -> Access;
+
+    fn run(self: Box<Self>, context: &ToolContext) -> RunFuture<'_>;
+}
+
+/// Makes a [`DynTool`] of a typed one.
+pub fn erase<T: Tool>(tool: T) -> Arc<dyn DynTool> {
+    Arc::new(Erased(Arc::new(tool)))
+}
+
+struct Erased<T>(Arc<T>);
+
+struct Call<T: Tool> {
+    tool: Arc<T>,
+    input: T::Input,
+}
+
+impl<T: Tool> DynTool for Erased<T> {
+    fn name(&self) -> &str {
+        T::NAME
+    }
+
+    fn spec(&self) -> ToolSpec {
+        let settings = SchemaSettings::draft2020_12().with(|settings| {
+            settings.meta_schema = None;
+            settings.inline_subschemas = true;
+        });
+        let mut schema = settings.into_generator().into_root_schema_for::<T::Input>();
+        schema.remove("title");
+        let description = match schema.remove("description") {
+            Some(serde_json::Value::String(text)) => text,
+            _ => String::new(),
+        };
+        let input_schema = serde_json::value::to_raw_value(&schema).unwrap_or_default();
+        ToolSpec { name: T::NAME.to_owned(), description, input_schema }
+    }
+
+    fn prepare(&self, input: &RawValue) -> Result<Box<dyn PreparedCall>, ToolError> {
+        let input = serde_json::from_str(input.get()).map_err(|error| {
+            ToolError::Input(format!("{} was called with input it cannot read: {error}", T::NAME))
+        })?;
+        Ok(Box::new(Call { tool: Arc::clone(&self.0), input }))
+    }
+}
+
+impl<T: Tool> PreparedCall for Call<T> {
+    fn is_read_only(&self) -> bool {
+        self.tool.is_read_only(&self.input)
+    }
+
+    fn access(&self, context: &ToolContext) -> Access {
+        self.tool.access(&self.input, context)
+    }
+
+    fn run(self: Box<Self>, context: &ToolContext) -> RunFuture<'_> {
+        Box::pin(async move { self.tool.run(self.input, context).await })
+    }
+}
