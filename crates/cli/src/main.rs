@@ -1,1 +1,69 @@
-fn main() {}
+//! `centurion`: flags, headless printers, the SDK control channel, subcommands and exit codes.
+//!
+//! The only crate that reads the environment, the home directory and the terminal, or exits.
+
+mod args;
+mod control;
+mod demo;
+mod headless;
+mod input;
+mod output;
+mod sessions;
+mod setup;
+mod signals;
+mod stdin;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::RunArgs;
+
+/// The exit code for a command line that cannot be understood.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    // Shell commands run below a guard, which is this program again: before anything else is set up.
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == centurion_tools::guard::ARGUMENT) {
+        return centurion_tools::guard::run(arguments);
+    }
+    if let Err(error) = rustls::crypto::ring::default_provider().install_default() {
+        tracing::debug!(?error, "a TLS provider is installed already");
+    }
+    match run() {
+        Ok(code) => code,
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A word in the first place is a command; everything else is a run.
+fn run() -> anyhow::Result<ExitCode> {
+    let first = std::env::args().nth(1);
+    match first.as_deref() {
+        Some("demo") => block_on(demo::run(demo::DemoArgs::parse_from(std::env::args().skip(1)))),
+        Some("sessions") => {
+            sessions::run(&sessions::SessionsArgs::parse_from(std::env::args().skip(1)))
+        }
+        _ => {
+            let args = RunArgs::parse();
+            if let Err(message) = args.check() {
+                output::complain(&anyhow::anyhow!("{message}\nhelp: centurion --help"));
+                return Ok(ExitCode::from(USAGE));
+            }
+            block_on(headless::run(args))
+        }
+    }
+}
+
+/// Runs on one thread: agents wait far more than they compute, and what blocks goes to threads of its own.
+fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let result = runtime.block_on(future);
+    // A read of standard input that never ends must not keep the program alive.
+    runtime.shutdown_background();
+    result
+}

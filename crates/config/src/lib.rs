@@ -1,1 +1,30 @@
-//! placeholder
+//! What a person wrote on disk: settings, definitions of agents and skills, memory files. This crate
+//! finds and reads it, and says with file and line what is wrong with it.
+//!
+//! Runs nothing and writes nothing. Reads no environment and no home directory: the binary hands in
+//! an [`Env`](centurion_protocol::Env) and the paths.
+
+pub mod frontmatter;
+pub mod memory;
+pub mod paths;
+
+use std::path::PathBuf;
+
+/// Something that a person should know about a file of theirs. Nothing stops because of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub path: PathBuf,
+    /// Counted from one; `None` where the file as a whole is meant.
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}", self.path.display())?;
+        if let Some(line) = self.line {
+            write!(formatter, ":{line}")?;
+        }
+        write!(formatter, ": {}", self.message)
+    }
+}

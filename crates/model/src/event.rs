@@ -11,11 +11,29 @@ use serde_json::value::RawValue;
 /// A stream that ends without `Finish` was cut off, and the provider says so with an error.
 #[derive(Clone, Debug)]
 pub enum StreamEvent {
-    Start { id: String, model: String, usage: Usage },
-    BlockStart { index: usize, block: BlockStart },
-    Delta { index: usize, delta: Delta },
-    BlockStop { index: usize },
-    Finish { stop_reason: StopReason, usage: Usage },
+    Start {
+        id: String,
+        model: String,
+        usage: Usage,
+        /// What the provider calls this request in its own logs.
+        request_id: Option<String>,
+    },
+    BlockStart {
+        index: usize,
+        block: BlockStart,
+    },
+    Delta {
+        index: usize,
+        delta: Delta,
+    },
+    BlockStop {
+        index: usize,
+    },
+    /// The end of a whole answer. `usage` counts all of the request, not what came since `Start`.
+    Finish {
+        stop_reason: StopReason,
+        usage: Usage,
+    },
     Ping,
 }
 
@@ -30,7 +48,8 @@ pub enum BlockStart {
         id: ToolUseId,
         name: String,
     },
-    /// A block of a kind this program does not know; complete as it is.
+    /// A block of a kind this program does not know, carried as it came. If it has an input, that
+    /// may follow in [`Delta::InputJson`]s; [`AnswerBuilder`](crate::AnswerBuilder) puts it in.
     Other(Box<RawValue>),
 }
 
@@ -41,4 +60,20 @@ pub enum Delta {
     Signature(String),
     /// A piece of the JSON text of a call's input.
     InputJson(String),
+}
+
+impl Delta {
+    /// The piece of text, whatever it is a piece of.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Text(text)
+            | Self::Thinking(text)
+            | Self::Signature(text)
+            | Self::InputJson(text) => text,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.as_str().is_empty()
+    }
 }

@@ -4,10 +4,36 @@
 //! Knows nothing of tools or agents. Reads no environment: the binary hands in an
 //! [`Env`](centurion_protocol::Env).
 
+mod answer;
+mod anthropic;
+mod body;
+pub mod cassette;
+pub mod catalog;
+mod discover;
 mod error;
 mod event;
+mod failure;
+mod gate;
+mod http;
+mod model;
+mod open;
+mod openai;
 mod provider;
+mod retry;
+pub mod script;
+mod sse;
+#[cfg(test)]
+mod testing;
 
+pub use answer::{Answer, AnswerBuilder};
+pub use anthropic::{Anthropic, AnthropicReader};
+pub use body::ChunkedBody;
+pub use catalog::ModelInfo;
 pub use error::{ErrorKind, ModelError};
 pub use event::{BlockStart, Delta, StreamEvent};
+pub use gate::{Gate, Gates, Pass};
+pub use model::{Model, ProviderKind};
+pub use open::OpenError;
+pub use openai::{OpenAi, OpenAiReader};
 pub use provider::{EventStream, Provider, Request, SystemPrompt};
+pub use retry::{ModelEvent, ModelStream, RetryNotice, RetryPolicy};

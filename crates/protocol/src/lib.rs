@@ -11,9 +11,9 @@ mod env;
 mod ids;
 mod message;
 mod outcome;
-
+pub mod sdk;
 mod tool_spec;
-
+pub mod transcript;
 mod usage;
 mod world;
 

@@ -58,6 +58,8 @@ pub enum Outcome {
     ApiError,
     /// The model kept failing to give output of the required shape.
     SchemaMismatch,
+    /// The transcript could not be written, so nothing more was done.
+    JournalFailed,
     /// Somebody interrupted the run.
     Cancelled,
 }
@@ -78,6 +80,7 @@ impl Outcome {
             Self::ContextOverflow => "context_overflow",
             Self::ApiError => "api_error",
             Self::SchemaMismatch => "schema_mismatch",
+            Self::JournalFailed => "journal_failed",
             Self::Cancelled => "cancelled",
         }
     }

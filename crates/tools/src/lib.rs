@@ -3,17 +3,53 @@
 //! Knows nothing of agents, models or verdicts: a tool gets a checked input and a [`ToolContext`], and
 //! gives back a [`ToolOutput`] or an error that tells the model what to do.
 
+mod ask_user_question;
+mod bash;
+mod builtin;
+mod change;
 mod context;
+mod disk;
+pub mod edit;
+mod enter_plan_mode;
+mod exit_plan_mode;
+mod glob;
+mod grep;
+pub mod guard;
+mod notebook;
+mod notebook_edit;
+mod patch;
+mod path_lock;
+mod paths;
+mod read;
 mod read_state;
 mod shell;
+mod task_output;
+mod task_stop;
+#[cfg(test)]
+mod testing;
+mod text_file;
 mod todo_write;
 mod tool;
+mod walk;
+mod web_fetch;
+mod write;
 
+pub use builtin::builtin;
 pub use context::{
     Answer, Host, HostFuture, PlanVerdict, Question, QuestionOption, ShellEnd, ToolContext,
     Workspace,
 };
-pub use read_state::ReadState;
-pub use shell::Shells;
-pub use todo_write::Todo;
-pub use tool::{DynTool, PreparedCall, Tool, ToolError, ToolOutput, erase};
+pub use edit::Edit;
+pub use glob::Glob;
+pub use grep::Grep;
+pub use notebook_edit::NotebookEdit;
+pub use paths::resolve;
+pub use read::Read;
+pub use read_state::{Knowledge, ReadState, View};
+pub use shell::{
+    BackgroundShell, OutputLimit, Reporting, ShellError, ShellExit, ShellRequest, ShellResult,
+    ShellState, Shells, ShellsConfig, StopError,
+};
+pub use todo_write::{Todo, TodoStatus};
+pub use tool::{DynTool, PreparedCall, RunFuture, Tool, ToolError, ToolOutput, erase};
+pub use write::Write;

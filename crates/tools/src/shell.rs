@@ -1,2 +1,317 @@
-//! placeholder
-pub struct Shells;
+//! The shell commands of a session: those that a call waits for, and those in the background.
+//!
+//! Every command runs below a guard (see [`crate::guard`]). When [`Shells`] is dropped, or the process
+//! dies, everything that its commands have started ends.
+
+mod background;
+mod environment;
+mod files;
+mod guarded;
+mod output;
+mod plain;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use centurion_protocol::{Env, SessionId, TaskId};
+use indexmap::IndexMap;
+use thiserror::Error;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::context::lock;
+use crate::guard::GuardProgram;
+use background::Shell;
+pub use background::{BackgroundShell, Reporting, ShellState};
+use files::Files;
+use guarded::Guarded;
+use output::Bounded;
+
+/// What every command of a session shares.
+#[derive(Clone, Debug)]
+pub struct ShellsConfig {
+    pub guard: GuardProgram,
+    pub session: SessionId,
+    /// Where the session was started.
+    pub project_dir: PathBuf,
+    /// A command whose output grows beyond this many bytes is ended.
+    pub max_output: u64,
+}
+
+impl ShellsConfig {
+    pub const DEFAULT_MAX_OUTPUT: u64 = 1 << 30;
+
+    pub fn new(guard: GuardProgram, session: SessionId, project_dir: PathBuf) -> Self {
+        Self { guard, session, project_dir, max_output: Self::DEFAULT_MAX_OUTPUT }
+    }
+}
+
+/// One command to run.
+#[derive(Clone, Copy, Debug)]
+pub struct ShellRequest<'a> {
+    pub id: &'a TaskId,
+    pub command: &'a str,
+    pub cwd: &'a Path,
+    pub env: &'a Env,
+    /// The private directory of the session; output goes to `tasks/<id>.output` below it.
+    pub output_dir: &'a Path,
+    /// How long the command may run.
+    pub timeout: Option<Duration>,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShellExit {
+    Code(i32),
+    Signal(i32),
+    /// It ran longer than it may, and was ended.
+    TimedOut(Duration),
+    /// Somebody wanted it to end.
+    Stopped,
+    /// It wrote more than it may, and was ended.
+    Overflow,
+    /// It is not known, because the guard could not do its work.
+    Lost(String),
+}
+
+impl ShellExit {
+    pub fn is_success(&self) -> bool {
+        *self == Self::Code(0)
+    }
+
+    pub fn code(&self) -> Option<i32> {
+        match self {
+            Self::Code(code) => Some(*code),
+            _ => None,
+        }
+    }
+}
+
+/// What a command that somebody waited for gave.
+#[derive(Clone, Debug)]
+pub struct ShellResult {
+    pub exit: ShellExit,
+    /// Standard output and error as they came, readable and bounded.
+    pub output: String,
+    /// The whole output, when `output` is not all of it or more may come.
+    pub output_file: Option<PathBuf>,
+    /// Where the command stood when it ended, if that is still a directory.
+    pub cwd_after: Option<PathBuf>,
+    /// Whether processes that the command started go on in the background.
+    pub left_running: bool,
+}
+
+#[derive(Debug, Error)]
+pub enum ShellError {
+    #[error("cannot keep the files of a command in {}: {source}", .path.display())]
+    Files { path: PathBuf, source: io::Error },
+    #[error("cannot start {}: {source}", .program.display())]
+    Start { program: PathBuf, source: io::Error },
+    #[error("the session is ending and starts no more commands")]
+    Closed,
+}
+
+/// Why a background shell could not be stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum StopError {
+    #[error("there is no such task")]
+    Unknown,
+    #[error("the task is not running")]
+    NotRunning,
+}
+
+/// The commands of one session.
+pub struct Shells {
+    config: ShellsConfig,
+    /// Every background shell that was started, in that order; ended ones stay for questions.
+    background: Mutex<IndexMap<TaskId, Arc<Shell>>>,
+    /// Holds each guard that nobody waits for. Dropping the set drops them, which ends their commands.
+    tasks: Mutex<JoinSet<()>>,
+    /// Cancelled when the session ends.
+    closed: CancellationToken,
+}
+
+impl Shells {
+    /// The longest that ending everything takes.
+    const SHUTDOWN: Duration = Duration::from_secs(3);
+
+    pub fn new(config: ShellsConfig) -> Self {
+        Self {
+            config,
+            background: Mutex::default(),
+            tasks: Mutex::default(),
+            closed: CancellationToken::new(),
+        }
+    }
+
+    /// Runs a command to its end, its timeout, or the cancellation; then everything that it started
+    /// is gone, unless it ended by itself and left processes behind on purpose.
+    ///
+    /// `limit` bounds the characters of the output.
+    pub async fn run(
+        &self,
+        request: ShellRequest<'_>,
+        limit: OutputLimit,
+        cancel: &CancellationToken,
+    ) -> Result<ShellResult, ShellError> {
+        let (files, mut process) = self.start_guard(request)?;
+        let mut left_running = false;
+        let exit = tokio::select! {
+            biased;
+            ended = process.ended() => {
+                left_running = ended.left_running;
+                ended.exit
+            }
+            () = cancel.cancelled() => process.stop(ShellExit::Stopped).await,
+            () = self.closed.cancelled() => process.stop(ShellExit::Stopped).await,
+            exit = expiry(request.timeout) => process.stop(exit).await,
+        };
+        let limit = if exit.is_success() { limit.success } else { limit.failure };
+        let Bounded { text, whole } = output::read(files.output(), limit).await;
+        let output_file = (left_running || !whole).then(|| files.keep_output());
+        if left_running {
+            self.hold(process);
+        }
+        Ok(ShellResult {
+            exit,
+            output: text,
+            output_file,
+            cwd_after: files.cwd_after(),
+            left_running,
+        })
+    }
+
+    /// Starts a command in the background. `reporting` hears of its end once, unless a call has told
+    /// the model before.
+    pub fn start(
+        &self,
+        request: ShellRequest<'_>,
+        reporting: Reporting,
+    ) -> Result<BackgroundShell, ShellError> {
+        let (files, mut process) = self.start_guard(request)?;
+        let shell = Arc::new(Shell::new(
+            request.id.clone(),
+            request.command.to_owned(),
+            files.keep_output(),
+            reporting,
+        ));
+        lock(&self.background).insert(request.id.clone(), Arc::clone(&shell));
+        let view = shell.view();
+        let (closed, timeout) = (self.closed.clone(), request.timeout);
+        self.spawn(async move {
+            let exit = tokio::select! {
+                biased;
+                ended = process.ended() => ended.exit,
+                () = shell.stop_wanted() => process.stop(ShellExit::Stopped).await,
+                () = closed.cancelled() => process.stop(ShellExit::Stopped).await,
+                exit = expiry(timeout) => process.stop(exit).await,
+            };
+            drop(files);
+            shell.finish(exit);
+            Self::hold_until(process, closed).await;
+        });
+        Ok(view)
+    }
+
+    /// What is known of a background shell.
+    pub fn get(&self, id: &str) -> Option<BackgroundShell> {
+        self.find(id).map(|shell| shell.view())
+    }
+
+    /// The background shells that run now.
+    pub fn running(&self) -> Vec<BackgroundShell> {
+        let shells = lock(&self.background);
+        let views = shells.values().map(|shell| shell.view());
+        views.filter(|shell| shell.state == ShellState::Running).collect()
+    }
+
+    /// Waits until a background shell has ended, or `patience` has. An end that this returns is not
+    /// reported again.
+    pub async fn wait(&self, id: &str, patience: Duration) -> Option<BackgroundShell> {
+        let shell = self.find(id)?;
+        let reporter = Shell::reporter(&shell);
+        // Whether it ended or the patience did, the state says.
+        let _ = timeout(patience, shell.ended()).await;
+        Some(reporter.report())
+    }
+
+    /// Ends a background shell and everything that it started. The end is not reported again.
+    pub async fn stop(&self, id: &str) -> Result<BackgroundShell, StopError> {
+        let shell = self.find(id).ok_or(StopError::Unknown)?;
+        let reporter = Shell::stopper(&shell).ok_or(StopError::NotRunning)?;
+        shell.ended().await;
+        Ok(reporter.report())
+    }
+
+    /// Reads a background shell's output, as it is now.
+    pub async fn output(&self, shell: &BackgroundShell, limit: usize) -> String {
+        output::read(&shell.output_file, limit).await.text
+    }
+
+    /// Ends everything, politely at first, and starts nothing any more. Reports nothing.
+    pub async fn shutdown(&self) {
+        for shell in lock(&self.background).values() {
+            shell.silence();
+        }
+        self.closed.cancel();
+        let mut tasks = std::mem::take(&mut *lock(&self.tasks));
+        // What is left after the time is aborted with the set.
+        let all = async { while tasks.join_next().await.is_some() {} };
+        if timeout(Self::SHUTDOWN, all).await.is_err() {
+            tracing::warn!("some commands did not end in time and were killed");
+        }
+    }
+
+    fn find(&self, id: &str) -> Option<Arc<Shell>> {
+        lock(&self.background).get(&TaskId::new(id)).cloned()
+    }
+
+    fn start_guard(&self, request: ShellRequest<'_>) -> Result<(Files, Guarded), ShellError> {
+        if self.closed.is_cancelled() {
+            return Err(ShellError::Closed);
+        }
+        let files = Files::create(request.output_dir, request.id, request.command)?;
+        let environment = environment::of_commands(&self.config, request.env);
+        let process = Guarded::start(&self.config, &files, request.cwd, environment)?;
+        Ok((files, process))
+    }
+
+    /// Keeps what a command left behind running until the session ends.
+    fn hold(&self, process: Guarded) {
+        self.spawn(Self::hold_until(process, self.closed.clone()));
+    }
+
+    async fn hold_until(mut process: Guarded, closed: CancellationToken) {
+        tokio::select! {
+            () = process.gone() => return,
+            () = closed.cancelled() => {}
+        }
+        process.stop(ShellExit::Stopped).await;
+    }
+
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = lock(&self.tasks);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(work);
+    }
+}
+
+/// How many characters of a command's output an answer may hold.
+#[derive(Clone, Copy, Debug)]
+pub struct OutputLimit {
+    pub success: usize,
+    pub failure: usize,
+}
+
+async fn expiry(timeout: Option<Duration>) -> ShellExit {
+    match timeout {
+        Some(timeout) => {
+            sleep(timeout).await;
+            ShellExit::TimedOut(timeout)
+        }
+        None => std::future::pending().await,
+    }
+}

@@ -3,6 +3,8 @@
 //! The description a model reads is the doc comment of the input type, the schema comes from the type
 //! itself: a tool cannot say one thing and accept another.
 
+mod schema;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use centurion_permissions::Access;
 use centurion_protocol::{ToolResultContent, ToolSpec};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
@@ -41,19 +44,16 @@ pub trait Tool: Send + Sync + 'static {
 pub struct ToolOutput {
     pub content: Vec<ToolResultContent>,
     /// `toolUseResult` in transcripts, `tool_use_result` on the wire to hosts.
-    pub data: serde_json::Value,
+    pub data: Value,
 }
 
 impl ToolOutput {
     pub fn text(text: impl Into<String>) -> Self {
         let text = text.into();
-        Self {
-            data: serde_json::Value::String(text.clone()),
-            content: vec![ToolResultContent::Text(text)],
-        }
+        Self { data: Value::String(text.clone()), content: vec![ToolResultContent::Text(text)] }
     }
 
-    pub fn with_data(self, data: serde_json::Value) -> Self {
+    pub fn with_data(self, data: Value) -> Self {
         Self { data, ..self }
     }
 }
@@ -79,7 +79,7 @@ impl ToolError {
     }
 }
 
-type RunFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
+pub type RunFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
 
 /// A tool whose input type is forgotten, so that tools can stand in one list.
 pub trait DynTool: Send + Sync {
@@ -128,9 +128,11 @@ impl<T: Tool> DynTool for Erased<T> {
         let mut schema = settings.into_generator().into_root_schema_for::<T::Input>();
         schema.remove("title");
         let description = match schema.remove("description") {
-            Some(serde_json::Value::String(text)) => text,
+            Some(Value::String(text)) => schema::flow(&text),
             _ => String::new(),
         };
+        let mut schema = schema.to_value();
+        schema::make_lean(&mut schema);
         let input_schema = serde_json::value::to_raw_value(&schema).unwrap_or_default();
         ToolSpec { name: T::NAME.to_owned(), description, input_schema }
     }

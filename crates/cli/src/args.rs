@@ -1,0 +1,305 @@
+//! The command line: what may be typed, checked as far as it can be without looking at anything else.
+
+use std::path::PathBuf;
+
+use centurion_engine::ToolChoice;
+use centurion_permissions::Mode;
+use centurion_protocol::{Effort, SessionId};
+use clap::{Args, Parser, ValueEnum};
+
+/// A multi-agent coding runtime.
+#[derive(Debug, Parser)]
+#[command(
+    name = "centurion",
+    version,
+    about = "A multi-agent coding runtime",
+    after_help = "Commands:\n  \
+        centurion demo             Show a real agent at work: no key, no network\n  \
+        centurion sessions         List the sessions of this directory; `sessions show ID` prints one\n\n\
+        Without a key, a model server on this machine is used where there is one.\n\
+        Models: opus, sonnet, haiku, fable, a full name, openai:NAME, script:FILE, cassette:FILE[=MODEL]."
+)]
+pub(crate) struct RunArgs {
+    /// What to do. Piped input is added to it
+    pub(crate) prompt: Option<String>,
+
+    /// Run without a terminal: print the result and exit
+    #[arg(short, long)]
+    pub(crate) print: bool,
+
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) permissions: PermissionArgs,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+
+    /// Additional directories that the tools may work in
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    pub(crate) add_dir: Vec<PathBuf>,
+
+    /// A JSON Schema (text or file) that the answer must fit; it is printed as `structured_output`
+    #[arg(long, value_name = "SCHEMA")]
+    pub(crate) json_schema: Option<String>,
+
+    /// Log what happens to standard error, optionally only some targets: --debug=centurion_model
+    #[arg(short, long, value_name = "FILTER", num_args = 0..=1, require_equals = true, default_missing_value = "debug")]
+    pub(crate) debug: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input and output")]
+pub(crate) struct FormatArgs {
+    /// How the result is printed
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output_format: OutputFormat,
+
+    /// How input is read: a text, or one JSON message a line
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) input_format: InputFormat,
+
+    /// With stream-json: also print pieces of answers as they arrive
+    #[arg(long)]
+    pub(crate) include_partial_messages: bool,
+
+    /// With stream-json input: print accepted user messages back
+    #[arg(long)]
+    pub(crate) replay_user_messages: bool,
+
+    /// Show what happens while it happens
+    #[arg(long)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelArgs {
+    /// The model to use
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+
+    /// Models to go over to when the first is overloaded, separated by commas
+    #[arg(long, value_name = "MODEL", value_delimiter = ',')]
+    pub(crate) fallback_model: Vec<String>,
+
+    /// How hard the model works: low, medium, high, xhigh or max
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) effort: Option<Effort>,
+
+    /// Use this system prompt instead of the default one
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system_prompt: Option<String>,
+
+    /// Read the system prompt from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "system_prompt")]
+    pub(crate) system_prompt_file: Option<PathBuf>,
+
+    /// Add this to the system prompt
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) append_system_prompt: Option<String>,
+
+    /// Read what is added to the system prompt from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "append_system_prompt")]
+    pub(crate) append_system_prompt_file: Option<PathBuf>,
+
+    /// The most model requests of one run
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+
+    /// The most money that this invocation may spend, in dollars; 0 spends none
+    #[arg(long, value_name = "USD", value_parser = money)]
+    pub(crate) max_budget_usd: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Tools and permissions")]
+pub(crate) struct PermissionArgs {
+    /// Tools that run without asking, such as `Edit` or `Bash(git log *)`
+    #[arg(long, visible_alias = "allowed-tools", id = "allowedTools", long = "allowedTools", value_name = "RULES", num_args = 1..)]
+    pub(crate) allowed_tools: Vec<String>,
+
+    /// Tools that may not be used; a whole tool is not even offered
+    #[arg(long, visible_alias = "disallowed-tools", id = "disallowedTools", long = "disallowedTools", value_name = "RULES", num_args = 1..)]
+    pub(crate) disallowed_tools: Vec<String>,
+
+    /// The built-in tools to offer: names, `default`, or "" for none
+    #[arg(long, value_name = "NAMES", num_args = 1..)]
+    pub(crate) tools: Option<Vec<String>>,
+
+    /// How much runs without asking: default, acceptEdits, plan, dontAsk or bypassPermissions
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<Mode>,
+
+    /// The same as --permission-mode bypassPermissions
+    #[arg(long, conflicts_with = "permission_mode")]
+    pub(crate) dangerously_skip_permissions: bool,
+
+    /// Who is asked: `stdio` sends questions to the host over standard output
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) permission_prompt_tool: Option<PromptTool>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Session")]
+pub(crate) struct SessionArgs {
+    /// Go on with the newest session of this directory
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
+    pub(crate) continue_last: bool,
+
+    /// Go on with this session
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) resume: Option<SessionId>,
+
+    /// With --continue or --resume: leave that session as it is and go on in a copy
+    #[arg(long)]
+    pub(crate) fork_session: bool,
+
+    /// The id of the new session
+    #[arg(long, value_name = "UUID")]
+    pub(crate) session_id: Option<SessionId>,
+
+    /// Keep no transcript
+    #[arg(long)]
+    pub(crate) no_session_persistence: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    Text,
+    Json,
+    StreamJson,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    Text,
+    StreamJson,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PromptTool {
+    Stdio,
+}
+
+fn money(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
+        _ => Err("an amount in dollars is needed, such as 2.50".to_owned()),
+    }
+}
+
+impl RunArgs {
+    /// What the flags mean together; `Err` is a message for the person who typed them.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let (format, session) = (&self.format, &self.session);
+        let streams = format.output_format == OutputFormat::StreamJson;
+        let resumes = session.continue_last || session.resume.is_some();
+        let rules = [
+            (
+                format.input_format == InputFormat::StreamJson && !streams,
+                "--input-format stream-json needs --output-format stream-json",
+            ),
+            (
+                format.include_partial_messages && !streams,
+                "--include-partial-messages needs --output-format stream-json",
+            ),
+            (
+                format.replay_user_messages && format.input_format != InputFormat::StreamJson,
+                "--replay-user-messages needs --input-format stream-json",
+            ),
+            (
+                self.permissions.permission_prompt_tool.is_some()
+                    && format.input_format != InputFormat::StreamJson,
+                "--permission-prompt-tool stdio needs --input-format stream-json, where answers come from",
+            ),
+            (session.fork_session && !resumes, "--fork-session needs --continue or --resume"),
+            (
+                session.session_id.is_some() && resumes && !session.fork_session,
+                "--session-id with --continue or --resume needs --fork-session",
+            ),
+        ];
+        match rules.into_iter().find(|(is_broken, _)| *is_broken) {
+            Some((_, message)) => Err(message.to_owned()),
+            None => Ok(()),
+        }
+    }
+
+    /// The built-in tools that `--tools` asks for.
+    pub(crate) fn tool_choice(&self) -> ToolChoice {
+        let Some(values) = &self.permissions.tools else { return ToolChoice::All };
+        let names: Vec<String> = values
+            .iter()
+            .flat_map(|value| value.split([',', ' ']))
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect();
+        if names == ["default"] { ToolChoice::All } else { ToolChoice::Only(names) }
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        if self.permissions.dangerously_skip_permissions {
+            return Mode::BypassPermissions;
+        }
+        self.permissions.permission_mode.unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &[&str]) -> RunArgs {
+        RunArgs::try_parse_from([&["centurion"], line].concat()).unwrap()
+    }
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        RunArgs::command().debug_assert();
+    }
+
+    #[test]
+    fn flags_that_need_each_other_say_so() {
+        for line in [
+            &["--input-format", "stream-json"][..],
+            &["--include-partial-messages"],
+            &["--fork-session"],
+            &["--permission-prompt-tool", "stdio"],
+            &["-c", "--session-id", "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11"],
+        ] {
+            assert!(parse(line).check().is_err(), "{line:?}");
+        }
+        assert!(
+            parse(&["-p", "hi", "--output-format", "stream-json", "--verbose"]).check().is_ok()
+        );
+    }
+
+    #[test]
+    fn tool_lists_are_read_in_all_their_spellings() {
+        assert_eq!(parse(&["hi"]).tool_choice(), ToolChoice::All);
+        assert_eq!(parse(&["--tools", "default"]).tool_choice(), ToolChoice::All);
+        assert_eq!(parse(&["--tools", ""]).tool_choice(), ToolChoice::Only(vec![]));
+        let two = ToolChoice::Only(vec!["Read".into(), "Edit".into()]);
+        assert_eq!(parse(&["--tools", "Read,Edit"]).tool_choice(), two);
+        assert_eq!(parse(&["--tools", "Read", "Edit", "-p", "x"]).tool_choice(), two);
+    }
+
+    #[test]
+    fn bad_values_are_refused() {
+        for line in [
+            &["--max-turns", "0"][..],
+            &["--max-budget-usd", "-1"],
+            &["--max-budget-usd", "NaN"],
+            &["--effort", "normal"],
+            &["--permission-mode", "yolo"],
+            &["--resume", "not-a-uuid"],
+            &["--output-format", "xml"],
+            &["--frobnicate"],
+        ] {
+            assert!(RunArgs::try_parse_from([&["centurion"], line].concat()).is_err(), "{line:?}");
+        }
+    }
+}

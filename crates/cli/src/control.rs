@@ -1,0 +1,191 @@
+//! The control channel between us and a host: requests and responses in both directions.
+//!
+//! With `--permission-prompt-tool stdio` the host is who answers questions: each is a `can_use_tool`
+//! request that ends with the host's response, or is withdrawn when its call ends first.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use centurion_engine::{Answerer, Ask, Handle, Reply, ReplyFuture};
+use centurion_permissions::Mode;
+use centurion_protocol::World;
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::output::Output;
+
+pub(crate) struct Control {
+    output: Arc<Output>,
+    world: Arc<dyn World>,
+    /// Our own requests that wait for the host's response.
+    waiting: Mutex<HashMap<String, oneshot::Sender<Value>>>,
+}
+
+impl Control {
+    pub(crate) fn new(output: Arc<Output>, world: Arc<dyn World>) -> Self {
+        Self { output, world, waiting: Mutex::default() }
+    }
+
+    /// Answers a request of the host.
+    pub(crate) fn request(&self, handle: &Handle, id: &str, request: &Value) {
+        let text = |key: &str| request.get(key).and_then(Value::as_str).unwrap_or_default();
+        let answer = match text("subtype") {
+            "initialize" => Ok(initialization()),
+            "interrupt" => {
+                handle.interrupt();
+                Ok(json!({"still_queued": []}))
+            }
+            "set_permission_mode" => text("mode")
+                .parse::<Mode>()
+                .map(|mode| {
+                    handle.set_mode(mode);
+                    json!({"mode": mode.name()})
+                })
+                .map_err(|error| (error.to_string(), "invalid_request")),
+            "set_model" => Ok(json!({"model": handle.set_model(text("model"))})),
+            other => {
+                Err((format!("the request `{other}` is not supported"), "unsupported_request"))
+            }
+        };
+        let response = match answer {
+            Ok(response) => json!({"subtype": "success", "request_id": id, "response": response}),
+            Err((error, code)) => {
+                json!({"subtype": "error", "request_id": id, "error": error, "error_code": code})
+            }
+        };
+        self.output.json_line(&json!({"type": "control_response", "response": response}));
+    }
+
+    /// Takes the host's response to one of our requests.
+    pub(crate) fn response(&self, response: Value) {
+        let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        match waiting {
+            // The call may have ended in this very moment; then nobody waits any more.
+            Some(sender) => drop(sender.send(response)),
+            None => tracing::debug!(id, "a response came for no open request"),
+        }
+    }
+
+    /// The end of input: whoever waits for the host will not hear from it.
+    pub(crate) fn disconnect(&self) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+fn initialization() -> Value {
+    json!({
+        "commands": [],
+        "agents": [],
+        "output_style": "default",
+        "available_output_styles": ["default"],
+        "models": [],
+        "account": {},
+        "pid": std::process::id(),
+    })
+}
+
+impl Answerer for Control {
+    fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
+        Box::pin(async move {
+            let id = self.world.uuid().to_string();
+            let (sender, receiver) = oneshot::channel();
+            self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), sender);
+            let mut question = OpenQuestion { control: self, id: &id, is_answered: false };
+            self.output.json_line(&json!({
+                "type": "control_request",
+                "request_id": id,
+                "request": {
+                    "subtype": "can_use_tool",
+                    "tool_name": ask.tool,
+                    "display_name": ask.tool,
+                    "input": ask.input,
+                    "tool_use_id": ask.call,
+                    "decision_reason": ask.reason,
+                    "permission_suggestions": [],
+                },
+            }));
+            let response = receiver.await;
+            question.is_answered = true;
+            match response {
+                Ok(response) => reply(&response),
+                Err(_) => denied("the host went away without an answer"),
+            }
+        })
+    }
+}
+
+/// Withdraws a question that is dropped before it is answered.
+struct OpenQuestion<'a> {
+    control: &'a Control,
+    id: &'a str,
+    is_answered: bool,
+}
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        self.control.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(self.id);
+        if !self.is_answered {
+            let cancel = json!({"type": "control_cancel_request", "request_id": self.id});
+            self.control.output.json_line(&cancel);
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PermissionResponse {
+    behavior: String,
+    updated_input: Option<Box<RawValue>>,
+    message: Option<String>,
+    #[serde(default)]
+    interrupt: bool,
+}
+
+fn reply(response: &Value) -> Reply {
+    if response.get("subtype").and_then(Value::as_str) != Some("success") {
+        let error = response.get("error").and_then(Value::as_str).unwrap_or("no reason given");
+        return denied(&format!("the host failed to answer: {error}"));
+    }
+    let body = response.get("response").cloned().unwrap_or_default();
+    // By way of text, because a `Value` cannot be read into raw JSON.
+    let parsed = to_raw_value(&body)
+        .ok()
+        .and_then(|raw| serde_json::from_str::<PermissionResponse>(raw.get()).ok());
+    match parsed {
+        Some(PermissionResponse { behavior, updated_input, .. }) if behavior == "allow" => {
+            Reply::Allowed { input: updated_input }
+        }
+        Some(PermissionResponse { message, interrupt, .. }) => {
+            let reason = message.unwrap_or_else(|| "the user said no".to_owned());
+            Reply::Denied { reason, interrupt }
+        }
+        None => denied("the host's answer was not understood"),
+    }
+}
+
+fn denied(reason: &str) -> Reply {
+    Reply::Denied { reason: reason.to_owned(), interrupt: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes() {
+        let yes = json!({"subtype": "success", "response": {"behavior": "allow", "updatedInput": {"a": 1}}});
+        assert!(matches!(reply(&yes), Reply::Allowed { input: Some(_) }));
+        for no in [
+            json!({"subtype": "success", "response": {"behavior": "deny", "message": "no"}}),
+            json!({"subtype": "success", "response": {"behavior": "perhaps"}}),
+            json!({"subtype": "success"}),
+            json!({"subtype": "error", "error": "x"}),
+            json!({}),
+        ] {
+            assert!(matches!(reply(&no), Reply::Denied { .. }), "{no}");
+        }
+    }
+}

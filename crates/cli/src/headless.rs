@@ -1,0 +1,133 @@
+//! One headless run: from the command line to an exit code.
+
+use std::io::IsTerminal;
+use std::pin::pin;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::bail;
+use centurion_engine::{Answerer, Session, View};
+use centurion_protocol::{Block, Outcome, SystemWorld, World};
+
+use crate::args::{InputFormat, OutputFormat, RunArgs};
+use crate::control::Control;
+use crate::input::Input;
+use crate::output::{JsonView, LiveView, Nowhere, Output, StreamView, TextView};
+use crate::setup::{self, Surroundings};
+use crate::signals::Signals;
+use crate::stdin;
+
+pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
+    setup::start_logging(args.debug.as_deref())?;
+    let streams_input = args.format.input_format == InputFormat::StreamJson;
+    let prompt = if streams_input { None } else { Some(prompt(&args)?) };
+    let world: Arc<dyn World> = Arc::new(SystemWorld);
+    let surroundings = Surroundings::observe()?;
+    let output = Arc::new(Output::default());
+    let control = Arc::new(Control::new(Arc::clone(&output), Arc::clone(&world)));
+    let answerer =
+        args.permissions.permission_prompt_tool.map(|_| Arc::clone(&control) as Arc<dyn Answerer>);
+    let view = view(&args, &output, &surroundings);
+    let options = setup::options(&args, &surroundings, Arc::clone(&world), view, answerer).await?;
+    let mut session = Session::open(options).await?;
+    let handle = session.handle();
+    let input = Input {
+        handle: handle.clone(),
+        control,
+        output: Arc::clone(&output),
+        world: Arc::clone(&world),
+        session: session.id(),
+        replay: args.format.replay_user_messages,
+    };
+    if let Some(prompt) = prompt {
+        handle.submit(world.record_id(), vec![Block::Text(prompt)]);
+        handle.close();
+    }
+    let code = drive(&mut session, streams_input.then_some(&input), &output).await?;
+    // Ends the views, which may have something left to print.
+    drop(session);
+    Ok(code)
+}
+
+/// Runs the session beside its input, until it ends or a signal or a closed pipe ends it.
+async fn drive(
+    session: &mut Session,
+    input: Option<&Input>,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    let handle = session.handle();
+    let mut signals = Signals::new()?;
+    let mut forced = None;
+    let mut running = pin!(session.run());
+    let mut pumping = pin!(async {
+        match input {
+            Some(input) => {
+                input.pump().await;
+                input.control.disconnect();
+            }
+            None => std::future::pending().await,
+        }
+    });
+    let mut is_pumping = true;
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut running => break outcome,
+            () = &mut pumping, if is_pumping => is_pumping = false,
+            code = signals.next() => {
+                if forced.is_some() {
+                    return Ok(ExitCode::from(code));
+                }
+                forced = Some(code);
+                handle.stop();
+            }
+            () = output.closed(), if forced.is_none() => {
+                forced = Some(0);
+                handle.stop();
+            }
+        }
+    };
+    Ok(match (forced, outcome) {
+        (Some(code), _) => ExitCode::from(code),
+        (None, Some(outcome)) if outcome != Outcome::Completed => ExitCode::FAILURE,
+        (None, _) => ExitCode::SUCCESS,
+    })
+}
+
+/// The prompt: the argument, piped input, or both.
+fn prompt(args: &RunArgs) -> anyhow::Result<String> {
+    if !args.print && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        bail!(
+            "there is no interactive terminal in this version\n\
+             help: centurion -p \"what to do\"\n\
+             help: centurion demo"
+        );
+    }
+    let argument = args.prompt.as_deref().unwrap_or("").trim();
+    let piped = stdin::read_piped(!argument.is_empty())?;
+    let prompt = match (argument, piped.trim()) {
+        ("", "") => bail!(
+            "there is no prompt: give one as an argument or on standard input\n\
+             help: centurion -p \"what to do\" (flags that take lists, such as --allowedTools, go after it)"
+        ),
+        (argument, "") => argument.to_owned(),
+        ("", piped) => piped.to_owned(),
+        (argument, piped) => format!("{argument}\n\n{piped}"),
+    };
+    Ok(prompt)
+}
+
+fn view(args: &RunArgs, output: &Arc<Output>, surroundings: &Surroundings) -> Arc<dyn View> {
+    let output = Arc::clone(output);
+    match args.format.output_format {
+        OutputFormat::StreamJson => Arc::new(StreamView(output)),
+        OutputFormat::Json => Arc::new(JsonView::new(output)),
+        // On a terminal the answer has been seen already when the run ends.
+        OutputFormat::Text if args.format.verbose && std::io::stdout().is_terminal() => {
+            Arc::new(LiveView::new(Nowhere, surroundings.paints()))
+        }
+        OutputFormat::Text if args.format.verbose => {
+            Arc::new(LiveView::new(TextView::new(output), surroundings.paints()))
+        }
+        OutputFormat::Text => Arc::new(TextView::new(output)),
+    }
+}

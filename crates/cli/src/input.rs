@@ -1,0 +1,138 @@
+//! `--input-format stream-json`: what a host sends, one JSON object a line.
+
+use std::sync::Arc;
+
+use centurion_engine::{Handle, Priority};
+use centurion_protocol::sdk::{Event, EventBody, User, UserMessage};
+use centurion_protocol::{Block, RecordId, SessionId, World};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+use crate::control::Control;
+use crate::output::{Output, note};
+
+/// A line of input. Unknown fields are the host's own business.
+#[derive(Deserialize)]
+struct InputLine {
+    #[serde(rename = "type")]
+    kind: String,
+    message: Option<InputMessage>,
+    uuid: Option<RecordId>,
+    /// How soon: `now` also stops the run that is under way.
+    priority: Option<Priority>,
+    request_id: Option<String>,
+    request: Option<serde_json::Value>,
+    response: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct InputMessage {
+    content: Box<RawValue>,
+}
+
+/// Reads a host's lines and acts on them.
+pub(crate) struct Input {
+    pub(crate) handle: Handle,
+    pub(crate) control: Arc<Control>,
+    pub(crate) output: Arc<Output>,
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) session: SessionId,
+    /// Whether accepted messages are printed back.
+    pub(crate) replay: bool,
+}
+
+impl Input {
+    /// Reads until the end of input, then closes the session's queue.
+    pub(crate) async fn pump(&self) {
+        let mut lines = BufReader::new(tokio::io::stdin()).split(b'\n');
+        let mut number = 0;
+        loop {
+            number += 1;
+            match lines.next_segment().await {
+                Ok(Some(line)) if line.trim_ascii().is_empty() => {}
+                Ok(Some(line)) => {
+                    if let Err(problem) = self.take(&line) {
+                        note(&format!(
+                            "error: line {number} of the input was not understood: {problem}"
+                        ));
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    note(&format!("error: standard input cannot be read: {error}"));
+                    break;
+                }
+            }
+        }
+        self.handle.close();
+    }
+
+    fn take(&self, line: &[u8]) -> Result<(), String> {
+        let line: InputLine = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        let kind = line.kind.clone();
+        match (kind.as_str(), line) {
+            ("user", InputLine { message: Some(message), uuid, priority, .. }) => {
+                let blocks = blocks(&message.content)?;
+                let id = uuid.unwrap_or_else(|| self.world.record_id());
+                if self.replay {
+                    self.print_back(id, blocks.clone());
+                }
+                let priority = priority.unwrap_or(Priority::Next);
+                self.handle.submit_with(id, blocks, priority);
+                if priority == Priority::Now {
+                    self.handle.interrupt();
+                }
+                Ok(())
+            }
+            ("control_request", InputLine { request_id: Some(id), request: Some(request), .. }) => {
+                self.control.request(&self.handle, &id, &request);
+                Ok(())
+            }
+            ("control_response", InputLine { response: Some(response), .. }) => {
+                self.control.response(response);
+                Ok(())
+            }
+            ("keep_alive" | "control_cancel_request", _) => Ok(()),
+            ("user", _) => Err("a user line needs a message with content".to_owned()),
+            (kind, _) => Err(format!(
+                "`{kind}` is no line of this kind; user, control_request and control_response are"
+            )),
+        }
+    }
+
+    fn print_back(&self, uuid: RecordId, content: Vec<Block>) {
+        let user = User {
+            message: UserMessage { role: "user", content },
+            parent_tool_use_id: None,
+            timestamp: self.world.now(),
+            tool_use_result: None,
+            is_synthetic: false,
+            is_replay: true,
+        };
+        self.output.json_line(&Event {
+            body: EventBody::User(user),
+            session_id: self.session,
+            uuid,
+        });
+    }
+}
+
+/// The content of a message: a text, or blocks.
+fn blocks(content: &RawValue) -> Result<Vec<Block>, String> {
+    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+        return if text.trim().is_empty() {
+            Err("the message is empty".to_owned())
+        } else {
+            Ok(vec![Block::Text(text)])
+        };
+    }
+    let parts: Vec<Box<RawValue>> = serde_json::from_str(content.get())
+        .map_err(|error| format!("content is neither a text nor a list: {error}"))?;
+    let blocks: Result<Vec<Block>, _> = parts.iter().map(|part| Block::parse(part)).collect();
+    match blocks {
+        Ok(blocks) if !blocks.is_empty() => Ok(blocks),
+        Ok(_) => Err("the message is empty".to_owned()),
+        Err(error) => Err(format!("a block was not understood: {error}")),
+    }
+}

@@ -1,0 +1,70 @@
+//! What the program prints, and in which form.
+
+mod json;
+mod live;
+mod stream;
+mod text;
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Notify;
+
+pub(crate) use json::JsonView;
+pub(crate) use live::{LiveView, Nowhere};
+pub(crate) use stream::StreamView;
+pub(crate) use text::TextView;
+
+/// Standard output, written a whole piece at a time. When the reader goes away that is no error: nothing
+/// more is written, and whoever waits for `closed` is told.
+#[derive(Default)]
+pub(crate) struct Output {
+    is_closed: AtomicBool,
+    closed: Notify,
+}
+
+impl Output {
+    pub(crate) fn write(&self, bytes: &[u8]) {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut stdout = io::stdout().lock();
+        if stdout.write_all(bytes).and_then(|()| stdout.flush()).is_err() {
+            self.is_closed.store(true, Ordering::Relaxed);
+            self.closed.notify_one();
+        }
+    }
+
+    /// One JSON object on a line of its own.
+    pub(crate) fn json_line(&self, value: &impl serde::Serialize) {
+        match serde_json::to_vec(value) {
+            Ok(mut line) => {
+                line.push(b'\n');
+                self.write(&line);
+            }
+            Err(error) => tracing::error!(%error, "an event could not be written"),
+        }
+    }
+
+    /// Waits until nobody reads any more.
+    pub(crate) async fn closed(&self) {
+        self.closed.notified().await;
+    }
+}
+
+/// Tells a person on standard error what failed and why. Lines that begin with `help:` stand as they are.
+pub(crate) fn complain(error: &anyhow::Error) {
+    let mut causes = error.chain().map(ToString::to_string);
+    let mut text = causes.next().unwrap_or_default();
+    for cause in causes {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    note(&format!("error: {text}"));
+}
+
+/// Writes a line to standard error. If even that fails there is nobody to tell.
+pub(crate) fn note(line: &str) {
+    drop(writeln!(io::stderr().lock(), "{line}"));
+}

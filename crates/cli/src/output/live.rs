@@ -1,0 +1,141 @@
+//! What happens, as it happens, for a person who watches: each call with a line of its result.
+//!
+//! Colours are the named ANSI ones, always beside a glyph or a word; `NO_COLOR` switches them off.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use centurion_engine::View;
+use centurion_protocol::sdk::{Event, EventBody, System};
+use centurion_protocol::{Block, ToolResult, ToolResultContent, ToolUse, ToolUseId};
+use serde_json::Value;
+
+use super::note;
+
+/// How much of a line a person is shown.
+const WIDTH: usize = 100;
+
+/// Shows events on standard error and hands them on.
+pub(crate) struct LiveView<V> {
+    pub(crate) next: V,
+    pub(crate) paint: bool,
+    names: Mutex<HashMap<ToolUseId, String>>,
+}
+
+impl<V> LiveView<V> {
+    pub(crate) fn new(next: V, paint: bool) -> Self {
+        Self { next, paint, names: Mutex::default() }
+    }
+
+    fn painted(&self, code: &str, text: &str) -> String {
+        if self.paint { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn show_call(&self, call: &ToolUse) {
+        self.names
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(call.id.clone(), call.name.clone());
+        let subject = subject(call);
+        note(&format!("{} {} {subject}", self.painted("36", "●"), self.painted("1", &call.name)));
+    }
+
+    fn show_result(&self, result: &ToolResult) {
+        let text: String = result
+            .content
+            .iter()
+            .map(|part| match part {
+                ToolResultContent::Text(text) => text.as_str(),
+                ToolResultContent::Image { .. } => "[image]",
+                ToolResultContent::Document { .. } => "[document]",
+            })
+            .collect();
+        let lines = text.lines().count();
+        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("(nothing)");
+        let more = if lines > 1 { format!(" (+{} lines)", lines - 1) } else { String::new() };
+        let line = format!("  └ {}{more}", brief(first));
+        let (code, mark) = if result.is_error { ("31", " ✗") } else { ("2", "") };
+        note(&self.painted(code, &format!("{line}{mark}")));
+    }
+
+    fn show_system(&self, event: &System) {
+        let line = match event {
+            System::ApiRetry(retry) => format!(
+                "! {} ({}): trying again in {:.1} s, {} of {}",
+                retry.error,
+                retry.error_status.map_or("no answer".to_owned(), |status| status.to_string()),
+                retry.retry_delay_ms as f64 / 1000.0,
+                retry.attempt,
+                retry.max_retries
+            ),
+            System::Informational(info) => format!("! {}", info.content),
+            System::TaskNotification(task) => format!("◆ {}", brief(&task.summary)),
+            System::PermissionDenied(denied) => format!("! {}", brief(&denied.message)),
+            _ => return,
+        };
+        note(&self.painted("33", &line));
+    }
+}
+
+impl<V: View> View for LiveView<V> {
+    fn show(&self, event: &Event) {
+        match &event.body {
+            EventBody::Assistant(answer) if answer.error.is_none() => {
+                for block in &answer.message.content {
+                    match block {
+                        Block::ToolUse(call) => self.show_call(call),
+                        Block::Text(text) => {
+                            for line in text.trim().lines() {
+                                note(&format!("{} {line}", self.painted("32", "│")));
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            EventBody::User(user) => {
+                for block in &user.message.content {
+                    if let Block::ToolResult(result) = block {
+                        self.show_result(result);
+                    }
+                }
+            }
+            EventBody::System(event) => self.show_system(event),
+            EventBody::Result(result) if result.is_error => {
+                note(
+                    &self
+                        .painted("31", &format!("✗ {}: {}", result.outcome, brief(&result.result))),
+                );
+            }
+            _ => {}
+        }
+        self.next.show(event);
+    }
+}
+
+/// Where events end that nobody else wants.
+pub(crate) struct Nowhere;
+
+impl View for Nowhere {
+    fn show(&self, _: &Event) {}
+}
+
+/// The one thing about a call that tells a person what it does.
+fn subject(call: &ToolUse) -> String {
+    let input: Value = serde_json::from_str(call.input.get()).unwrap_or_default();
+    ["command", "file_path", "notebook_path", "pattern", "url", "task_id", "plan"]
+        .iter()
+        .find_map(|key| input.get(key).and_then(Value::as_str))
+        .map(brief)
+        .unwrap_or_default()
+}
+
+/// The first line of a text, cut to what fits, without control characters.
+fn brief(text: &str) -> String {
+    let line: String =
+        text.lines().next().unwrap_or("").chars().filter(|c| !c.is_control()).collect();
+    match line.char_indices().nth(WIDTH) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None => line,
+    }
+}

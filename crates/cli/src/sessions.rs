@@ -1,0 +1,213 @@
+//! `centurion sessions`: what was talked about here, and one session in full.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use anyhow::Context;
+use centurion_config::paths::Dirs;
+use centurion_protocol::transcript::{LineView, MessageView};
+use centurion_protocol::{Block, Role, SessionId, ToolResultContent};
+use clap::{Parser, Subcommand};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::Serialize;
+
+use crate::output::Output;
+use crate::setup::Surroundings;
+
+/// How much of a first prompt the list shows.
+const TITLE: usize = 70;
+/// How much of each result a session in full shows.
+const RESULT_LINES: usize = 12;
+
+/// Lists sessions, or shows one.
+#[derive(Debug, Parser)]
+#[command(name = "centurion sessions")]
+pub(crate) struct SessionsArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    /// Sessions of all directories
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the sessions of this directory, newest first
+    List,
+    /// Print what was said and done in a session
+    Show { id: SessionId },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    id: SessionId,
+    modified: Timestamp,
+    bytes: u64,
+    title: String,
+    cwd: String,
+    path: PathBuf,
+}
+
+pub(crate) fn run(args: &SessionsArgs) -> anyhow::Result<ExitCode> {
+    let surroundings = Surroundings::observe()?;
+    let output = Output::default();
+    match args.action {
+        Some(Action::Show { id }) => {
+            let path = find(&surroundings.dirs, &surroundings.cwd, id).with_context(|| {
+                format!("there is no session {id}\nhelp: centurion sessions --all")
+            })?;
+            show(&path, args.json, &output)?;
+        }
+        Some(Action::List) | None => {
+            let dirs = if args.all {
+                subdirectories(&surroundings.dirs.projects_dir())
+            } else {
+                vec![surroundings.dirs.project_dir(&surroundings.cwd)]
+            };
+            list(&dirs, args.json, &output);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The transcript of a session: of this directory, or else of any other.
+pub(crate) fn find(dirs: &Dirs, cwd: &Path, id: SessionId) -> Option<PathBuf> {
+    let name = format!("{id}.jsonl");
+    let here = dirs.project_dir(cwd).join(&name);
+    if here.is_file() {
+        return Some(here);
+    }
+    subdirectories(&dirs.projects_dir())
+        .into_iter()
+        .map(|dir| dir.join(&name))
+        .find(|path| path.is_file())
+}
+
+/// The session of a directory that was written last.
+pub(crate) fn newest(dir: &Path) -> Option<(SessionId, PathBuf)> {
+    let newest = transcripts(dir).into_iter().max_by_key(|(.., modified)| *modified)?;
+    Some((newest.0, newest.1))
+}
+
+fn subdirectories(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+}
+
+fn transcripts(dir: &Path) -> Vec<(SessionId, PathBuf, SystemTime)> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let path = entry.path();
+            let id = path.file_name()?.to_str()?.strip_suffix(".jsonl")?.parse().ok()?;
+            Some((id, path, entry.metadata().ok()?.modified().ok()?))
+        })
+        .collect()
+}
+
+fn list(dirs: &[PathBuf], json: bool, output: &Output) {
+    let mut all: Vec<_> = dirs.iter().flat_map(|dir| transcripts(dir)).collect();
+    all.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
+    let summaries: Vec<Summary> =
+        all.into_iter().filter_map(|(id, path, modified)| summary(id, path, modified)).collect();
+    if json {
+        return output.json_line(&summaries);
+    }
+    if summaries.is_empty() {
+        return output.write(b"No sessions here yet. centurion -p \"what to do\" starts one.\n");
+    }
+    for summary in summaries {
+        let when =
+            summary.modified.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string();
+        output.write(format!("{}  {when}  {}\n", summary.id, summary.title).as_bytes());
+    }
+}
+
+/// What the head of a transcript tells; the rest of the file is not read.
+fn summary(id: SessionId, path: PathBuf, modified: SystemTime) -> Option<Summary> {
+    let bytes = path.metadata().ok()?.len();
+    let (mut title, mut cwd) = (String::new(), String::new());
+    for line in BufReader::new(File::open(&path).ok()?).split(b'\n').take(50).map_while(Result::ok)
+    {
+        let Ok(view) = serde_json::from_slice::<LineView<'_>>(&line) else { continue };
+        if cwd.is_empty() {
+            cwd = view.cwd.as_deref().unwrap_or_default().to_owned();
+        }
+        if let Some(text) = typed_text(&view) {
+            title = text.lines().next().unwrap_or_default().chars().take(TITLE).collect();
+            break;
+        }
+    }
+    let modified = Timestamp::try_from(modified).ok()?;
+    Some(Summary { id, modified, bytes, title, cwd, path })
+}
+
+/// What a person typed on this line.
+fn typed_text(view: &LineView<'_>) -> Option<String> {
+    if view.kind != "user" || view.is_meta || view.is_sidechain {
+        return None;
+    }
+    let message: MessageView<'_> = serde_json::from_str(view.message?.get()).ok()?;
+    if let Ok(text) = serde_json::from_str::<String>(message.content.get()) {
+        return Some(text);
+    }
+    let parts: Vec<&serde_json::value::RawValue> =
+        serde_json::from_str(message.content.get()).ok()?;
+    parts.into_iter().find_map(|part| match Block::parse(part) {
+        Ok(Block::Text(text)) => Some(text),
+        _ => None,
+    })
+}
+
+/// Prints the conversation of a transcript, as a model would see it on resume.
+fn show(path: &Path, json: bool, output: &Output) -> anyhow::Result<()> {
+    let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if json {
+        output.write(&text);
+        return Ok(());
+    }
+    let loaded = centurion_engine::transcript::load(&text);
+    for message in loaded.conversation.iter() {
+        for block in message.blocks() {
+            output.write(render(message.role(), &block).as_bytes());
+        }
+    }
+    if loaded.broken_lines > 0 {
+        output.write(format!("({} lines could not be read)\n", loaded.broken_lines).as_bytes());
+    }
+    Ok(())
+}
+
+fn render(role: Role, block: &Block) -> String {
+    match block {
+        Block::Text(text) if role == Role::User => {
+            format!("> {}\n\n", text.trim().replace('\n', "\n> "))
+        }
+        Block::Text(text) => format!("{}\n\n", text.trim()),
+        Block::ToolUse(call) => format!("● {} {}\n", call.name, call.input.get()),
+        Block::ToolResult(result) => {
+            let text: String = result
+                .content
+                .iter()
+                .map(|part| match part {
+                    ToolResultContent::Text(text) => text.as_str(),
+                    _ => "[attachment]",
+                })
+                .collect();
+            let shown: Vec<&str> = text.lines().take(RESULT_LINES).collect();
+            let more = text.lines().count().saturating_sub(RESULT_LINES);
+            let more = if more > 0 { format!("\n  … {more} more lines") } else { String::new() };
+            format!("  {}{more}\n\n", shown.join("\n  "))
+        }
+        Block::Image { .. } | Block::Document { .. } => "[attachment]\n\n".to_owned(),
+        Block::Thinking { .. } | Block::RedactedThinking { .. } | Block::Other(_) => String::new(),
+    }
+}

@@ -1,0 +1,71 @@
+//! Flags and values that are wrong: what, why, help.
+
+use crate::program::Program;
+
+#[test]
+fn unknown_flags_and_bad_values_are_refused_with_help() {
+    let program = Program::alone();
+    for (arguments, says) in [
+        (&["-p", "x", "--modle", "opus"][..], "--model"),
+        (&["-p", "x", "--output-format", "xml"], "stream-json"),
+        (&["-p", "x", "--max-turns", "0"], "1.."),
+        (&["-p", "x", "--permission-mode", "yolo"], "acceptEdits"),
+        (&["-p", "x", "--effort", "heroic"], "xhigh"),
+        (&["-p", "x", "--fork-session"], "--resume"),
+        (&["-p", "x", "--input-format", "stream-json"], "--output-format stream-json"),
+    ] {
+        let ended = program.run(arguments);
+        assert_eq!(ended.code, Some(2), "{arguments:?}");
+        assert!(ended.stderr.contains(says), "{arguments:?}: {}", ended.stderr);
+        assert_eq!(ended.stdout, "");
+    }
+}
+
+#[test]
+fn what_cannot_work_is_refused_before_anything_is_sent() {
+    let program = Program::answering([]);
+    for (arguments, says) in [
+        (&["-p", "x", "--add-dir", "/nowhere/at/all"][..], "/nowhere/at/all"),
+        (&["-p", "x", "--json-schema", "{\"type\":\"array\"}"], "object"),
+        (&["-p", "x", "--json-schema", "no-such-file.json"], "no-such-file.json"),
+        (&["-p", "x", "--allowedTools", "Bash(unclosed"], "Bash(unclosed"),
+        (&["-p", "x", "--resume", "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11"], "centurion sessions"),
+        (&["-p", "x", "--system-prompt-file", "missing.md"], "missing.md"),
+        (&["-p", "x", "--model", "script:missing.yaml"], "missing.yaml"),
+        (&["-p", ""], "no prompt"),
+    ] {
+        let ended = program.run(arguments);
+        assert_eq!(ended.code, Some(1), "{arguments:?}");
+        assert!(
+            ended.stderr.starts_with("error: ") && ended.stderr.contains(says),
+            "{arguments:?}: {}",
+            ended.stderr
+        );
+    }
+    assert!(program.server().requests().is_empty());
+    assert!(program.transcripts().is_empty(), "nothing is left behind");
+}
+
+#[test]
+fn without_a_model_the_message_says_what_to_set_and_names_the_demo() {
+    let ended = Program::alone().run(&["-p", "hi"]);
+    if ended.code == Some(0) {
+        // A model server runs on this machine, and was found.
+        return;
+    }
+    assert_eq!(ended.code, Some(1));
+    for word in ["ANTHROPIC_API_KEY", "OPENAI_", "centurion demo"] {
+        assert!(ended.stderr.contains(word), "{word}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    let program = Program::alone();
+    assert!(program.run(&["--version"]).stdout.starts_with("centurion "));
+    let help = program.run(&["--help"]);
+    assert_eq!(help.code, Some(0));
+    for word in ["--output-format", "--allowedTools", "--resume", "centurion demo"] {
+        assert!(help.stdout.contains(word), "{word}");
+    }
+}

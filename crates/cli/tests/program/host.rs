@@ -1,0 +1,165 @@
+//! A host that drives the program over standard input and output.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Stdio};
+
+use centurion_testkit::Reply;
+use serde_json::{Value, json};
+
+use crate::program::{Program, call};
+
+/// The host's side of a conversation.
+struct Host {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Host {
+    fn start(program: &Program, extra: &[&str]) -> Self {
+        let base = ["--output-format", "stream-json", "--input-format", "stream-json", "--verbose"];
+        let mut child =
+            program.command([&base, extra].concat()).stdin(Stdio::piped()).spawn().unwrap();
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
+        Self { child, stdin, lines: BufReader::new(stdout).lines() }
+    }
+
+    fn send(&mut self, value: &Value) {
+        writeln!(self.stdin.as_mut().unwrap(), "{value}").unwrap();
+    }
+
+    fn say(&mut self, text: &str) {
+        self.send(&json!({"type": "user", "message": {"role": "user", "content": text}}));
+    }
+
+    /// Reads until an event that fits; gives everything up to it.
+    fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let mut seen = Vec::new();
+        loop {
+            let line = self.lines.next().expect("the program ended early").unwrap();
+            let event: Value = serde_json::from_str(&line).unwrap();
+            let found = fits(&event);
+            seen.push(event);
+            if found {
+                return seen;
+            }
+        }
+    }
+
+    fn result(&mut self) -> Value {
+        self.until(|event| event["type"] == "result").pop().unwrap()
+    }
+
+    fn finish(mut self) -> i32 {
+        drop(self.stdin.take());
+        self.child.wait().unwrap().code().unwrap()
+    }
+}
+
+fn control(id: &str, request: Value) -> Value {
+    json!({"type": "control_request", "request_id": id, "request": request})
+}
+
+#[test]
+fn a_host_talks_over_several_turns_in_one_session() {
+    let program = Program::answering([Reply::text("one"), Reply::text("two")]);
+    let mut host = Host::start(&program, &["--replay-user-messages"]);
+    host.send(&control("r1", json!({"subtype": "initialize", "hooks": null})));
+    let initialized = host.until(|event| event["type"] == "control_response").pop().unwrap();
+    assert_eq!(initialized["response"]["request_id"], "r1");
+    assert_eq!(initialized["response"]["subtype"], "success");
+    host.say("first");
+    let seen = host.until(|event| event["type"] == "result");
+    assert!(seen.iter().any(|event| event["isReplay"] == true));
+    assert_eq!(seen.last().unwrap()["result"], "one");
+    host.say("second");
+    let second = host.result();
+    assert_eq!((&second["result"], &second["result_index"]), (&json!("two"), &json!(1)));
+    assert_eq!(program.server().requests()[1].json()["messages"].as_array().unwrap().len(), 3);
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn the_host_is_asked_and_its_answer_counts() {
+    let program = Program::answering([
+        call("toolu_1", "Write", json!({"file_path": "x.txt", "content": "a"})),
+        call("toolu_2", "Write", json!({"file_path": "y.txt", "content": "b"})),
+        Reply::text("done"),
+    ]);
+    let mut host = Host::start(&program, &["--permission-prompt-tool", "stdio"]);
+    host.say("write");
+    for (file, answer) in [
+        (
+            "x.txt",
+            json!({"behavior": "allow", "updatedInput": {"file_path": "x.txt", "content": "changed"}}),
+        ),
+        ("y.txt", json!({"behavior": "deny", "message": "not that one"})),
+    ] {
+        let ask = host.until(|event| event["type"] == "control_request").pop().unwrap();
+        assert_eq!(ask["request"]["subtype"], "can_use_tool");
+        assert_eq!(ask["request"]["input"]["file_path"], file);
+        let response =
+            json!({"subtype": "success", "request_id": ask["request_id"], "response": answer});
+        host.send(&json!({"type": "control_response", "response": response}));
+    }
+    let result = host.result();
+    assert_eq!(result["permission_denials"].as_array().unwrap().len(), 1);
+    assert_eq!(program.scratch.read("x.txt"), "changed");
+    assert!(!program.scratch.project().join("y.txt").exists());
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_host_that_goes_away_in_the_middle_of_a_question_denies_it() {
+    // I-4
+    let program = Program::answering([
+        call("toolu_1", "Write", json!({"file_path": "x.txt", "content": "a"})),
+        Reply::text("without it then"),
+    ]);
+    let mut host = Host::start(&program, &["--permission-prompt-tool", "stdio"]);
+    host.say("write");
+    host.until(|event| event["type"] == "control_request");
+    drop(host.stdin.take());
+    assert_eq!(host.result()["result"], "without it then");
+    assert!(!program.scratch.project().join("x.txt").exists());
+}
+
+#[test]
+fn an_interrupt_stops_the_turn_and_the_session_goes_on() {
+    let silent =
+        Reply::text("never finished").fault(centurion_testkit::Fault::Silence { after: 3 });
+    let program = Program::answering([silent, Reply::text("back again")]);
+    let mut host = Host::start(&program, &["--include-partial-messages"]);
+    host.say("talk");
+    host.until(|event| event["type"] == "stream_event");
+    host.send(&control("i1", json!({"subtype": "interrupt"})));
+    let result = host.result();
+    assert_eq!(
+        (&result["outcome"], &result["terminal_reason"]),
+        (&json!("cancelled"), &json!("aborted_streaming"))
+    );
+    host.say("still there?");
+    assert_eq!(host.result()["result"], "back again");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn mode_and_model_can_be_changed_and_unknown_requests_are_refused() {
+    let program = Program::answering([Reply::text("ok")]);
+    let mut host = Host::start(&program, &[]);
+    host.send(&control("a", json!({"subtype": "set_permission_mode", "mode": "acceptEdits"})));
+    host.send(&control("b", json!({"subtype": "set_model", "model": "haiku"})));
+    host.send(&control("c", json!({"subtype": "dance"})));
+    host.send(&json!("nonsense"));
+    let seen = host.until(|event| event["response"]["request_id"] == "c");
+    assert_eq!(seen.last().unwrap()["response"]["error_code"], "unsupported_request");
+    host.say("hi");
+    let seen = host.until(|event| event["type"] == "result");
+    let init = seen.iter().find(|event| event["subtype"] == "init").unwrap();
+    assert_eq!(
+        (&init["permissionMode"], &init["model"]),
+        (&json!("acceptEdits"), &json!("claude-haiku-5-5"))
+    );
+    assert_eq!(program.server().last().json()["model"], "claude-haiku-5-5");
+    assert_eq!(host.finish(), 0);
+}

@@ -1,0 +1,143 @@
+//! Processes and signals: nothing that we started outlives us, and an end is always a clean one.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use centurion_testkit::{Fault, Reply};
+use serde_json::json;
+
+use crate::program::{Program, call, ended, eventually, signal};
+
+/// Processes whose command line holds this text.
+fn processes(text: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(text))
+        .collect()
+}
+
+fn exists(path: &Path) -> Option<()> {
+    path.exists().then_some(())
+}
+
+#[test]
+fn sigkill_leaves_no_process_behind() {
+    // I-13
+    let program = Program::answering([call(
+        "toolu_1",
+        "Bash",
+        json!({"command": "sleep 98761 & setsid sleep 98762 & (setsid sh -c 'sleep 98763 & sleep 98764' &) ; touch ready; sleep 98765"}),
+    )]);
+    let ready = program.scratch.project().join("ready");
+    let mut child = program.command(["-p", "go", "--allowedTools", "Bash"]).spawn().unwrap();
+    eventually("the command started", || exists(&ready));
+    eventually("all are running", || (processes("sleep 9876").len() >= 5).then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually("every process ended", || processes("sleep 9876").is_empty().then_some(()));
+}
+
+#[test]
+fn the_end_of_a_run_ends_what_its_commands_left_running() {
+    let program = Program::answering([
+        call("toolu_1", "Bash", json!({"command": "setsid sleep 98771 & echo started"})),
+        Reply::text("done"),
+    ]);
+    let ended = program.run(&["-p", "go", "--allowedTools", "Bash"]);
+    assert_eq!(ended.code, Some(0));
+    eventually("the left-over ended", || processes("sleep 98771").is_empty().then_some(()));
+}
+
+#[test]
+fn an_interrupt_ends_the_run_with_what_there_is() {
+    for (name, code) in [("-INT", 130), ("-TERM", 143)] {
+        let program = Program::answering([call(
+            "toolu_1",
+            "Bash",
+            json!({"command": "echo begun; touch ready; sleep 98781"}),
+        )]);
+        let ready = program.scratch.project().join("ready");
+        let child = program
+            .command([
+                "-p",
+                "go",
+                "--allowedTools",
+                "Bash",
+                "--output-format",
+                "stream-json",
+                "--verbose",
+            ])
+            .spawn()
+            .unwrap();
+        eventually("the command started", || exists(&ready));
+        signal(&child, name);
+        let ended = ended(child.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(code), "{name}");
+        assert_eq!(ended.result()["outcome"], "cancelled");
+        let events = ended.events();
+        let result = events.iter().find(|event| event["type"] == "user").unwrap();
+        assert!(result.to_string().contains("begun"), "what the command said is kept: {result}");
+        assert!(processes("sleep 98781").is_empty());
+        // The transcript is complete: the session can go on at once.
+        let id = ended.result()["session_id"].as_str().unwrap().to_owned();
+        let next = Program { scratch: program.scratch, ..Program::answering([Reply::text("on")]) };
+        assert_eq!(next.run(&["-p", "go on", "--resume", &id]).stdout, "on\n");
+    }
+}
+
+#[test]
+fn an_interrupt_while_the_model_is_silent_ends_at_once() {
+    let program = Program::answering([Reply::text("x").fault(Fault::BlackHole)]);
+    let child = program.command(["-p", "go", "--output-format", "json"]).spawn().unwrap();
+    program.server().wait_for(1);
+    signal(&child, "-INT");
+    let ended = ended(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(130));
+    let result: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(result["outcome"], "cancelled");
+}
+
+#[test]
+fn the_directory_is_kept_and_background_shells_report_once() {
+    let program = Program::answering([
+        call("toolu_1", "Bash", json!({"command": "mkdir -p deep && cd deep"})),
+        call("toolu_2", "Bash", json!({"command": "pwd"})),
+        call(
+            "toolu_3",
+            "Bash",
+            json!({"command": "echo from the background", "run_in_background": true, "description": "say it"}),
+        ),
+        Reply::text("waiting"),
+        Reply::text("it is done"),
+    ]);
+    let ended = program.run(&[
+        "-p",
+        "go",
+        "--allowedTools",
+        "Bash",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+    ]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let requests = program.server().requests();
+    assert!(requests[2].json()["messages"].to_string().contains("/project/deep"));
+    let last = requests.last().unwrap().json()["messages"].to_string();
+    assert_eq!(last.matches("<task-notification>").count(), 1, "{last}");
+    assert!(last.contains("completed (exit code 0)"));
+    assert_eq!(ended.result()["result"], "it is done");
+}
+
+#[test]
+fn a_run_with_nothing_on_its_open_pipe_goes_on_without_it() {
+    let program = Program::answering([Reply::text("ok")]);
+    let mut child = program.command(["-p", "hi"]).stdin(Stdio::piped()).spawn().unwrap();
+    let held_open = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(held_open);
+    let ended = ended(output);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "ok\n"));
+    assert!(ended.stderr.contains("nothing came on standard input"));
+}

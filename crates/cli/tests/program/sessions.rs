@@ -1,0 +1,135 @@
+//! Sessions across processes: continue, resume, fork, list, show.
+
+use std::os::unix::fs::PermissionsExt;
+
+use centurion_testkit::{Reply, sse};
+use serde_json::{Value, json};
+
+use crate::program::{Program, call};
+
+const ID: &str = "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11";
+const OTHER: &str = "11111111-2222-4333-8444-555555555555";
+
+fn texts(program: &Program, request: usize) -> String {
+    program.server().requests()[request].json()["messages"].to_string()
+}
+
+#[test]
+fn continue_goes_on_with_the_newest_and_resume_with_a_named_session() {
+    let program = Program::answering(["one", "two", "three"].map(Reply::text));
+    assert_eq!(program.run(&["-p", "first", "--session-id", ID]).code, Some(0));
+    assert_eq!(program.run(&["-p", "second", "--continue"]).code, Some(0));
+    assert_eq!(program.run(&["-p", "third", "--resume", ID]).code, Some(0));
+    for word in ["first", "one", "second", "two", "third"] {
+        assert!(texts(&program, 2).contains(word), "{word}");
+    }
+    let transcripts = program.transcripts();
+    assert_eq!(transcripts.len(), 1);
+    assert!(transcripts[0].ends_with(format!("{ID}.jsonl")));
+    assert_eq!(transcripts[0].metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_fork_goes_on_in_a_copy() {
+    let program = Program::answering(["one", "two"].map(Reply::text));
+    program.run(&["-p", "first", "--session-id", ID]);
+    let before = std::fs::read(&program.transcripts()[0]).unwrap();
+    let ended = program.run(&[
+        "-p",
+        "second",
+        "--resume",
+        ID,
+        "--fork-session",
+        "--session-id",
+        OTHER,
+        "--output-format",
+        "json",
+    ]);
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(result["session_id"], OTHER);
+    let mut transcripts = program.transcripts();
+    transcripts.sort();
+    assert_eq!(transcripts.len(), 2);
+    assert_eq!(std::fs::read(&transcripts[1]).unwrap(), before);
+}
+
+#[test]
+fn without_persistence_nothing_is_written() {
+    let program = Program::answering([Reply::text("one")]);
+    assert_eq!(program.run(&["-p", "first", "--no-session-persistence"]).code, Some(0));
+    assert!(program.transcripts().is_empty());
+}
+
+#[test]
+fn an_id_that_exists_is_not_overwritten() {
+    let program = Program::answering(["one", "two"].map(Reply::text));
+    program.run(&["-p", "first", "--session-id", ID]);
+    let again = program.run(&["-p", "second", "--session-id", ID]);
+    assert_eq!(again.code, Some(1));
+    assert!(again.stderr.contains("--resume"), "{}", again.stderr);
+}
+
+#[test]
+fn sessions_are_listed_and_shown() {
+    let program = Program::answering([
+        call("toolu_1", "Read", json!({"file_path": "a.txt"})),
+        Reply::text("it says alpha"),
+    ]);
+    program.scratch.write("a.txt", "alpha\n");
+    program.run(&["-p", "please read a.txt", "--session-id", ID]);
+    let list = program.run(&["sessions"]);
+    assert!(
+        list.stdout.contains(ID) && list.stdout.contains("please read a.txt"),
+        "{}",
+        list.stdout
+    );
+    let json: Value = serde_json::from_str(&program.run(&["sessions", "--json"]).stdout).unwrap();
+    assert_eq!(json[0]["id"], ID);
+    let show = program.run(&["sessions", "show", ID]);
+    for line in
+        ["> please read a.txt", "● Read {\"file_path\":\"a.txt\"}", "  1\talpha", "it says alpha"]
+    {
+        assert!(show.stdout.contains(line), "{line}: {}", show.stdout);
+    }
+    assert_eq!(program.run(&["sessions", "show", OTHER]).code, Some(1));
+}
+
+#[test]
+fn a_file_that_was_read_before_can_be_edited_after_a_resume() {
+    let edit = json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"});
+    let program = Program::answering([
+        call("toolu_1", "Read", json!({"file_path": "a.txt"})),
+        Reply::text("read"),
+        call("toolu_2", "Edit", edit.clone()),
+        Reply::text("edited"),
+    ]);
+    program.scratch.write("a.txt", "one\n");
+    program.run(&["-p", "read", "--session-id", ID]);
+    program.run(&["-p", "edit", "--resume", ID, "--permission-mode", "acceptEdits"]);
+    assert_eq!(program.scratch.read("a.txt"), "two\n");
+    // Somebody else changed it since: by content, not by time.
+    let program = Program {
+        server: Program::answering([call("toolu_3", "Edit", edit), Reply::text("no")]).server,
+        ..program
+    };
+    program.scratch.write("a.txt", "one again\n");
+    program.run(&["-p", "edit", "--resume", ID, "--permission-mode", "acceptEdits"]);
+    assert_eq!(program.scratch.read("a.txt"), "one again\n");
+}
+
+#[test]
+fn keys_that_a_tool_prints_do_not_reach_the_disk() {
+    let key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
+    let program = Program::answering([
+        call("toolu_1", "Read", json!({"file_path": "secret.txt"})),
+        Reply::blocks([sse::text("seen")]),
+    ]);
+    program.scratch.write("secret.txt", key);
+    program.run(&["-p", "read it"]);
+    let transcript = std::fs::read_to_string(&program.transcripts()[0]).unwrap();
+    assert!(
+        !transcript.contains("abcdefghijklmnop")
+            && transcript.contains("[redacted: anthropic_key]")
+    );
+    assert!(texts(&program, 1).contains(key), "the model sees what is there");
+}

@@ -1,0 +1,352 @@
+//! Reading memory files: each once, with what it imports.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use globset::GlobSet;
+
+use super::markdown::{self, Import};
+use super::rules::{self, ConditionalRule, RuleText};
+use super::{MemoryFile, MemorySources, Origin, Scope};
+use crate::Problem;
+
+/// Instructions are texts for a model; what is larger than this is something else.
+const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// How many imports may lead from a file to another.
+const DEEPEST: usize = 4;
+
+/// What has been read so far.
+pub(super) struct Loader<'m> {
+    sources: &'m MemorySources,
+    excludes: &'m GlobSet,
+    /// The real paths of all files that were read.
+    pub(super) seen: HashSet<PathBuf>,
+    pub(super) files: Vec<MemoryFile>,
+    pub(super) rules: Vec<Arc<ConditionalRule>>,
+    pub(super) problems: Vec<Problem>,
+    /// The real paths of the project's directories, needed only where a link or an import is met.
+    project: OnceCell<Vec<PathBuf>>,
+}
+
+/// A text on its way into the memory.
+struct Source<'t> {
+    path: &'t Path,
+    real: &'t Path,
+    scope: Scope,
+    origin: Origin,
+    text: &'t str,
+    first_line: usize,
+}
+
+impl<'m> Loader<'m> {
+    pub(super) fn new(
+        sources: &'m MemorySources,
+        excludes: &'m GlobSet,
+        seen: HashSet<PathBuf>,
+    ) -> Self {
+        Self {
+            sources,
+            excludes,
+            seen,
+            files: Vec::new(),
+            rules: Vec::new(),
+            problems: Vec::new(),
+            project: OnceCell::new(),
+        }
+    }
+
+    /// Everything that applies from the start, in its order.
+    pub(super) fn launch(&mut self) {
+        let sources = self.sources;
+        if let Some(managed) = &sources.managed_dir {
+            self.instructions(managed, Scope::Managed);
+        }
+        for directory in &sources.config_dirs {
+            self.instructions(directory, Scope::User);
+        }
+        for directory in &sources.config_dirs {
+            self.rules(&directory.join("rules"), sources.project_root(), Scope::User);
+        }
+        let mut chain: Vec<&Path> = sources.cwd.ancestors().collect();
+        chain.reverse();
+        for directory in chain {
+            if sources.is_main_checkout_of_a_worktree(directory) {
+                // The worktree has these files itself, but for the one that git ignores.
+                self.file(&directory.join("CLAUDE.local.md"), Scope::Local);
+            } else {
+                self.project_directory(directory);
+            }
+        }
+        for directory in &sources.additional_dirs {
+            self.project_directory(directory);
+        }
+    }
+
+    /// The files of one directory of a project.
+    pub(super) fn project_directory(&mut self, directory: &Path) {
+        // What is the user's own was read as such, or was moved elsewhere and is not wanted.
+        let is_home = self.sources.home.as_deref() == Some(directory);
+        let (claude, ours) = (directory.join(".claude"), directory.join(".centurion"));
+        let mut own = self.file(&directory.join("CLAUDE.md"), Scope::Project);
+        if !is_home {
+            own |= self.file(&claude.join("CLAUDE.md"), Scope::Project);
+        }
+        if !own {
+            self.file(&directory.join("AGENTS.md"), Scope::Project);
+        }
+        if !is_home {
+            self.instructions(&ours, Scope::Project);
+            self.rules(&claude.join("rules"), directory, Scope::Project);
+            self.rules(&ours.join("rules"), directory, Scope::Project);
+        }
+        self.file(&directory.join("CLAUDE.local.md"), Scope::Local);
+    }
+
+    /// `CLAUDE.md` of a directory, or else its `AGENTS.md`.
+    fn instructions(&mut self, directory: &Path, scope: Scope) {
+        if !self.file(&directory.join("CLAUDE.md"), scope) {
+            self.file(&directory.join("AGENTS.md"), scope);
+        }
+    }
+
+    /// Reads a file if it is there; says whether it is.
+    fn file(&mut self, path: &Path, scope: Scope) -> bool {
+        if !self.is_file(path) {
+            return false;
+        }
+        if let Some((real, text)) = self.read(path, scope) {
+            let origin = Origin::Named;
+            let text = Source { path, real: &real, scope, origin, text: &text, first_line: 1 };
+            self.add(text, 0);
+        }
+        true
+    }
+
+    fn rules(&mut self, directory: &Path, base: &Path, scope: Scope) {
+        for path in rules::find(directory) {
+            if self.is_file(&path)
+                && let Some((real, text)) = self.read(&path, scope)
+            {
+                self.rule(path, real, &text, base, scope);
+            }
+        }
+    }
+
+    fn rule(&mut self, path: PathBuf, real: PathBuf, text: &str, base: &Path, scope: Scope) {
+        let rule = RuleText::parse(text);
+        if let Some((line, message)) = rule.problem {
+            self.problem(&path, Some(line), message);
+        }
+        let RuleText { body, first_line, .. } = rule;
+        let Some((patterns, globs)) = rule.condition else {
+            let (path, real, origin) = (path.as_path(), real.as_path(), Origin::Rule);
+            self.add(Source { path, real, scope, origin, text: body, first_line }, 0);
+            return;
+        };
+        self.rules.push(Arc::new(ConditionalRule {
+            path,
+            scope,
+            patterns,
+            real,
+            base: base.to_owned(),
+            globs,
+            body: body.to_owned(),
+            first_line,
+        }));
+    }
+
+    /// Adds a rule whose condition has come true.
+    pub(super) fn apply(&mut self, rule: &ConditionalRule) {
+        let text = Source {
+            path: &rule.path,
+            real: &rule.real,
+            scope: rule.scope,
+            origin: Origin::Rule,
+            text: &rule.body,
+            first_line: rule.first_line,
+        };
+        self.add(text, 0);
+    }
+
+    /// Adds a text and, after it, what it imports; `depth` imports have led to it.
+    fn add(&mut self, source: Source<'_>, depth: usize) {
+        let Source { path, real, scope, .. } = source;
+        let scan = markdown::scan(source.text, source.first_line);
+        if !scan.text.trim().is_empty() {
+            let content = scan.text.into_owned();
+            self.files.push(MemoryFile {
+                path: path.to_owned(),
+                scope,
+                origin: source.origin,
+                content,
+            });
+        }
+        for import in scan.imports {
+            self.import(path, real, scope, &import, depth + 1);
+        }
+    }
+
+    fn import(&mut self, from: &Path, real: &Path, scope: Scope, import: &Import, depth: usize) {
+        let name = &import.path;
+        let Some(target) = self.resolve(real, name) else {
+            if looks_like_a_path(name) {
+                let message = format!("the import `@{name}` leads to no file");
+                self.problem(from, Some(import.line), message);
+            }
+            return;
+        };
+        if depth > DEEPEST {
+            let message =
+                format!("imports are followed {DEEPEST} files deep; `@{name}` is one too many");
+            self.problem(from, Some(import.line), message);
+            return;
+        }
+        if !self.may_import(from, scope, &target) {
+            let message = format!(
+                "the import `@{name}` leads outside the project and is not followed until external \
+                 imports are allowed"
+            );
+            self.problem(from, Some(import.line), message);
+            return;
+        }
+        if let Some((real, text)) = self.read(&target, scope) {
+            let origin = Origin::ImportedBy(from.to_owned());
+            let text =
+                Source { path: &target, real: &real, scope, origin, text: &text, first_line: 1 };
+            self.add(text, depth);
+        }
+    }
+
+    /// The file that an import means: as it is written, or without the punctuation of the sentence
+    /// around it.
+    fn resolve(&self, importer: &Path, name: &str) -> Option<PathBuf> {
+        let name = name.split('#').next().unwrap_or_default();
+        let bare = name.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '"', '\'', '*']);
+        [name, bare].into_iter().filter(|name| !name.is_empty()).find_map(|name| {
+            let path = match name.strip_prefix("~/") {
+                Some(rest) => self.sources.home.as_ref()?.join(rest),
+                None => importer.parent()?.join(name),
+            };
+            path.is_file().then(|| clean(&path))
+        })
+    }
+
+    /// Whether a file may bring in another: the user's own may bring in anything, a project's only
+    /// what is in the project or beside the file.
+    fn may_import(&self, from: &Path, scope: Scope, target: &Path) -> bool {
+        if scope.is_trusted() || self.sources.allow_external_imports {
+            return true;
+        }
+        let Ok(real) = target.canonicalize() else { return false };
+        let beside = from.parent().and_then(|parent| parent.canonicalize().ok());
+        self.is_in_project(&real) || beside.is_some_and(|beside| real.starts_with(beside))
+    }
+
+    fn is_in_project(&self, real: &Path) -> bool {
+        let roots = self.project.get_or_init(|| {
+            let sources = self.sources;
+            let roots = [sources.project_root(), &sources.cwd].into_iter();
+            let roots = roots.chain(sources.additional_dirs.iter().map(PathBuf::as_path));
+            roots.filter_map(|root| root.canonicalize().ok()).collect()
+        });
+        roots.iter().any(|root| real.starts_with(root))
+    }
+
+    fn is_file(&mut self, path: &Path) -> bool {
+        match std::fs::metadata(path) {
+            Ok(metadata) => metadata.is_file(),
+            Err(error) => {
+                let absent = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+                if !absent {
+                    self.problem(path, None, format!("cannot be read: {error}"));
+                }
+                false
+            }
+        }
+    }
+
+    /// The real path and the text of a file that is wanted and was not read before.
+    fn read(&mut self, path: &Path, scope: Scope) -> Option<(PathBuf, String)> {
+        let real = match path.canonicalize() {
+            Ok(real) => real,
+            Err(error) => {
+                self.problem(path, None, format!("cannot be read: {error}"));
+                return None;
+            }
+        };
+        let excluded = scope != Scope::Managed
+            && (self.excludes.is_match(path) || self.excludes.is_match(&real));
+        if excluded || !self.seen.insert(real.clone()) {
+            return None;
+        }
+        if self.is_smuggled(path, &real, scope) {
+            let message = "is a link to something that is no Markdown outside the project";
+            self.problem(path, None, message.to_owned());
+            return None;
+        }
+        match read_text(&real) {
+            Ok(text) => Some((real, text)),
+            Err(message) => {
+                self.problem(path, None, message);
+                None
+            }
+        }
+    }
+
+    /// Whether a project's link would put a file of another kind, such as a key, before the model.
+    fn is_smuggled(&self, path: &Path, real: &Path, scope: Scope) -> bool {
+        let is_markdown = real.extension().is_some_and(|extension| extension == "md");
+        !scope.is_trusted()
+            && !is_markdown
+            && path.is_symlink()
+            && !self.sources.allow_external_imports
+            && !self.is_in_project(real)
+    }
+
+    fn problem(&mut self, path: &Path, line: Option<usize>, message: String) {
+        self.problems.push(Problem { path: path.to_owned(), line, message });
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    let size = std::fs::metadata(path).map(|metadata| metadata.len());
+    if size.is_ok_and(|size| size > LARGEST) {
+        return Err(format!("is larger than {} MiB and is not loaded", LARGEST / 1024 / 1024));
+    }
+    let bytes = std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+    if bytes.contains(&0) {
+        return Err("is no text and is not loaded".to_owned());
+    }
+    let text = String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+    Ok(if text.contains('\r') { text.replace("\r\n", "\n") } else { text })
+}
+
+/// Whether a word after an `@` is meant as a file: people also write `@alice` and `@types/node`.
+fn looks_like_a_path(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or_default();
+    let has_extension = last.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !stem.is_empty() && extension.starts_with(char::is_alphabetic)
+    });
+    ["./", "../", "~/", "/"].iter().any(|start| name.starts_with(start)) || has_extension
+}
+
+/// A path without `.` and `..`.
+pub(super) fn clean(path: &Path) -> PathBuf {
+    let mut cleaned = PathBuf::new();
+    for component in path.components() {
+        match component {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                cleaned.pop();
+            }
+            other => cleaned.push(other),
+        }
+    }
+    cleaned
+}

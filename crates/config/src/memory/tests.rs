@@ -1,0 +1,410 @@
+//! Whole trees of memory files in scratch directories.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::Scope::{Local, Managed, Project, User};
+use super::*;
+
+/// A scratch machine: a home, and a repository in `home/work/repo`.
+struct Machine {
+    root: TempDir,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let machine = Self { root: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(machine.path("home/work/repo/.git")).unwrap();
+        machine
+    }
+
+    fn path(&self, relative: &str) -> PathBuf {
+        // Scratch directories may themselves be reached through a link.
+        self.root.path().canonicalize().unwrap().join(relative)
+    }
+
+    fn write(&self, relative: &str, text: impl AsRef<[u8]>) -> &Self {
+        let path = self.path(relative);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    fn repo(&self, relative: &str, text: impl AsRef<[u8]>) -> &Self {
+        self.write(&format!("home/work/repo/{relative}"), text)
+    }
+
+    fn link(&self, from: &str, to: &str) -> &Self {
+        let from = self.path(from);
+        fs::create_dir_all(from.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(self.path(to), from).unwrap();
+        self
+    }
+
+    fn sources(&self) -> MemorySources {
+        let repo = self.path("home/work/repo");
+        MemorySources {
+            cwd: repo.clone(),
+            repo_root: Some(repo),
+            home: Some(self.path("home")),
+            managed_dir: Some(self.path("managed")),
+            config_dirs: vec![self.path("home/.claude"), self.path("home/.centurion")],
+            ..MemorySources::default()
+        }
+    }
+
+    fn load(&self) -> Memory {
+        Memory::load(self.sources())
+    }
+
+    /// Paths relative to the machine, where they are in it.
+    fn names(&self, files: &[MemoryFile]) -> Vec<String> {
+        let root = self.path("");
+        let relative = |file: &MemoryFile| {
+            file.path.strip_prefix(&root).unwrap_or(&file.path).display().to_string()
+        };
+        files.iter().map(relative).collect()
+    }
+
+    fn loaded(&self) -> Vec<String> {
+        self.names(&self.load().files)
+    }
+}
+
+fn contents(files: &[MemoryFile]) -> Vec<&str> {
+    files.iter().map(|file| file.content.trim()).collect()
+}
+
+#[test]
+fn files_come_from_general_to_particular() {
+    let machine = Machine::new();
+    for path in [
+        "managed/CLAUDE.md",
+        "home/.claude/CLAUDE.md",
+        "home/.centurion/CLAUDE.md",
+        "home/.claude/rules/tone.md",
+        "home/work/CLAUDE.md",
+        "home/work/repo/CLAUDE.md",
+        "home/work/repo/.claude/CLAUDE.md",
+        "home/work/repo/.centurion/AGENTS.md",
+        "home/work/repo/.claude/rules/a.md",
+        "home/work/repo/.centurion/rules/b.md",
+        "home/work/repo/CLAUDE.local.md",
+    ] {
+        machine.write(path, format!("text of {path}"));
+    }
+    let memory = machine.load();
+    assert_eq!(
+        machine.names(&memory.files),
+        [
+            "managed/CLAUDE.md",
+            "home/.claude/CLAUDE.md",
+            "home/.centurion/CLAUDE.md",
+            "home/.claude/rules/tone.md",
+            "home/work/CLAUDE.md",
+            "home/work/repo/CLAUDE.md",
+            "home/work/repo/.claude/CLAUDE.md",
+            "home/work/repo/.centurion/AGENTS.md",
+            "home/work/repo/.claude/rules/a.md",
+            "home/work/repo/.centurion/rules/b.md",
+            "home/work/repo/CLAUDE.local.md",
+        ]
+    );
+    let scopes: Vec<Scope> = memory.files.iter().map(|file| file.scope).collect();
+    assert_eq!(
+        scopes,
+        [Managed, User, User, User, Project, Project, Project, Project, Project, Project, Local]
+    );
+    assert_eq!(memory.problems, []);
+}
+
+#[test]
+fn agents_md_stands_in_where_a_directory_has_no_file_of_its_own() {
+    let machine = Machine::new();
+    machine.write("home/work/AGENTS.md", "outer").repo("AGENTS.md", "inner");
+    machine.repo(".claude/CLAUDE.md", "own");
+    machine.repo(".centurion/CLAUDE.md", "ours").repo(".centurion/AGENTS.md", "not read");
+    machine.write("home/.claude/AGENTS.md", "user");
+    assert_eq!(
+        machine.loaded(),
+        [
+            "home/.claude/AGENTS.md",
+            "home/work/AGENTS.md",
+            "home/work/repo/.claude/CLAUDE.md",
+            "home/work/repo/.centurion/CLAUDE.md",
+        ]
+    );
+}
+
+#[test]
+fn a_file_is_loaded_once_whatever_leads_to_it() {
+    let machine = Machine::new();
+    machine.repo("CLAUDE.md", "@AGENTS.md @docs/a.md").repo("AGENTS.md", "agents");
+    machine.repo("docs/a.md", "back to @../CLAUDE.md and @a.md");
+    machine.link("home/work/repo/CLAUDE.local.md", "home/work/repo/AGENTS.md");
+    machine.link("home/work/CLAUDE.md", "home/work/repo/AGENTS.md");
+    assert_eq!(
+        machine.loaded(),
+        ["home/work/CLAUDE.md", "home/work/repo/CLAUDE.md", "home/work/repo/docs/a.md"]
+    );
+    assert_eq!(machine.load().problems, []);
+}
+
+#[test]
+fn the_users_directory_is_no_project_even_when_it_was_moved() {
+    let machine = Machine::new();
+    machine.write("home/.claude/CLAUDE.md", "old").write("moved/CLAUDE.md", "new");
+    machine.write("home/.claude/rules/r.md", "old rule").write("home/CLAUDE.md", "visible");
+    let sources = MemorySources { config_dirs: vec![machine.path("moved")], ..machine.sources() };
+    let memory = Memory::load(sources);
+    assert_eq!(machine.names(&memory.files), ["moved/CLAUDE.md", "home/CLAUDE.md"]);
+}
+
+#[test]
+fn imports_follow_their_file_and_are_relative_to_it() {
+    let machine = Machine::new();
+    let absolute = machine.path("home/work/repo/abs.txt");
+    machine.repo("CLAUDE.md", format!("see @docs/a.md, @{} and @nested.md.", absolute.display()));
+    machine.repo("docs/a.md", "@b.md#part").repo("docs/b.md", "b").repo("abs.txt", "absolute");
+    machine.repo("nested.md", "`@docs/code.md` is code").repo("docs/code.md", "never");
+    machine.write("home/.claude/CLAUDE.md", "@~/mine.md").write("home/mine.md", "mine");
+    let memory = machine.load();
+    assert_eq!(
+        machine.names(&memory.files),
+        [
+            "home/.claude/CLAUDE.md",
+            "home/mine.md",
+            "home/work/repo/CLAUDE.md",
+            "home/work/repo/docs/a.md",
+            "home/work/repo/docs/b.md",
+            "home/work/repo/abs.txt",
+            "home/work/repo/nested.md",
+        ]
+    );
+    let importer = machine.path("home/work/repo/docs/a.md");
+    assert_eq!(memory.files[4].origin, Origin::ImportedBy(importer));
+    assert_eq!((memory.files[1].scope, memory.files[4].scope), (User, Project));
+    assert_eq!(memory.problems, []);
+}
+
+#[test]
+fn imports_end_after_four_files() {
+    let machine = Machine::new();
+    machine.repo("CLAUDE.md", "@1.md");
+    for level in 1..=6 {
+        machine.repo(&format!("{level}.md"), format!("\n\n@{}.md", level + 1));
+    }
+    let memory = machine.load();
+    assert_eq!(memory.files.len(), 5);
+    let [problem] = memory.problems.as_slice() else { panic!("{:?}", memory.problems) };
+    assert!(problem.path.ends_with("4.md") && problem.line == Some(3), "{problem}");
+    assert!(problem.message.contains("`@5.md` is one too many"), "{problem}");
+}
+
+#[test]
+fn a_missing_import_stays_as_text_and_is_noted() {
+    let machine = Machine::new();
+    machine.repo("CLAUDE.md", "ask @alice about @types/node\nand read @docs/gone.md\n@./src\n");
+    machine.repo("src/x.rs", "");
+    let memory = machine.load();
+    assert!(memory.files[0].content.contains("@docs/gone.md"));
+    let noted: Vec<_> = memory.problems.iter().map(|it| (it.line, it.message.as_str())).collect();
+    assert_eq!(
+        noted,
+        [
+            (Some(2), "the import `@docs/gone.md` leads to no file"),
+            (Some(3), "the import `@./src` leads to no file")
+        ]
+    );
+}
+
+#[test]
+fn a_project_imports_nothing_from_outside_unless_allowed() {
+    let machine = Machine::new();
+    machine.write("home/secret.md", "secret").write("home/other/x.md", "x");
+    machine.link("home/work/repo/innocent.md", "home/secret.md");
+    machine.repo("CLAUDE.md", "@innocent.md @../../other/x.md @~/secret.md");
+    let memory = machine.load();
+    assert_eq!(machine.names(&memory.files), ["home/work/repo/CLAUDE.md"]);
+    assert_eq!(memory.problems.len(), 3);
+    assert!(memory.problems.iter().all(|it| it.message.contains("outside the project")));
+    let sources = MemorySources { allow_external_imports: true, ..machine.sources() };
+    assert_eq!(Memory::load(sources).files.len(), 3);
+}
+
+#[test]
+fn a_file_above_the_project_imports_what_is_beside_it() {
+    let machine = Machine::new();
+    machine.write("home/work/CLAUDE.md", "@shared.md @../private.md");
+    machine.write("home/work/shared.md", "shared").write("home/private.md", "private");
+    assert_eq!(machine.loaded(), ["home/work/CLAUDE.md", "home/work/shared.md"]);
+}
+
+#[test]
+fn a_link_in_a_project_cannot_show_a_file_of_another_kind() {
+    let machine = Machine::new();
+    machine.write("home/.ssh/id", "key").write("home/dotfiles/style.md", "style");
+    machine.link("home/work/repo/CLAUDE.md", "home/.ssh/id");
+    machine.link("home/work/repo/.claude/rules/style.md", "home/dotfiles/style.md");
+    let memory = machine.load();
+    assert_eq!(contents(&memory.files), ["style"]);
+    assert!(memory.problems[0].message.contains("no Markdown"), "{:?}", memory.problems);
+}
+
+#[test]
+fn odd_files_are_read_and_impossible_ones_are_noted() {
+    let machine = Machine::new();
+    machine.repo("CLAUDE.md", b"\xef\xbb\xbfone\r\ntwo \xff\r\n@huge.md @binary.md");
+    machine.repo("huge.md", vec![b'a'; 4 * 1024 * 1024 + 1]);
+    machine.repo("binary.md", b"a\0b");
+    machine.repo("CLAUDE.local.md", " \n").repo(".claude/CLAUDE.md/not-a-file", "");
+    let memory = machine.load();
+    assert_eq!(contents(&memory.files), ["one\ntwo \u{fffd}\n@huge.md @binary.md"]);
+    let problems: Vec<String> = memory.problems.iter().map(ToString::to_string).collect();
+    assert!(problems[0].contains("huge.md: is larger than 4 MiB"), "{problems:?}");
+    assert!(problems[1].contains("binary.md: is no text"), "{problems:?}");
+}
+
+#[test]
+fn comments_are_hidden() {
+    let machine = Machine::new();
+    machine.repo("CLAUDE.md", "<!-- for people -->\nuse tabs\n");
+    assert_eq!(machine.load().files[0].content, "use tabs\n");
+}
+
+#[test]
+fn excludes_keep_files_out_but_not_managed_ones() {
+    let machine = Machine::new();
+    machine.write("managed/CLAUDE.md", "m").write("home/work/CLAUDE.md", "w");
+    machine.repo("CLAUDE.md", "r").repo("AGENTS.md", "a").repo(".claude/rules/x/r.md", "rule");
+    let excludes =
+        vec!["**/repo/CLAUDE.md".into(), "**/rules/**".into(), "**/managed/**".into(), "[".into()];
+    let memory = Memory::load(MemorySources { excludes, ..machine.sources() });
+    assert_eq!(machine.names(&memory.files), ["managed/CLAUDE.md", "home/work/CLAUDE.md"]);
+    assert!(memory.problems[0].message.contains("`[` is no glob"), "{:?}", memory.problems);
+}
+
+#[test]
+fn rules_are_found_in_a_stable_order_and_links_do_not_loop() {
+    let machine = Machine::new();
+    for name in ["b.md", "a/z.md", "a/y.md", "c.txt"] {
+        machine.repo(&format!(".claude/rules/{name}"), name);
+    }
+    machine.write("home/shared/s.md", "s");
+    machine.link("home/work/repo/.claude/rules/loop", "home/work/repo/.claude/rules");
+    machine.link("home/work/repo/.claude/rules/shared", "home/shared");
+    assert_eq!(contents(&machine.load().files), ["a/y.md", "a/z.md", "b.md", "s"]);
+}
+
+#[test]
+fn a_rule_with_paths_waits_for_a_file_and_comes_once() {
+    let machine = Machine::new();
+    machine
+        .repo(".claude/rules/ts.md", "---\npaths: src/**/*.{ts,tsx}\n---\ntyped @../../docs/ts.md");
+    machine.repo("docs/ts.md", "more").repo(".claude/rules/all.md", "---\nname: x\n---\nalways");
+    machine.write("home/.claude/rules/md.md", "---\npaths: ['*.md']\n---\nprose");
+    let memory = Arc::new(machine.load());
+    assert_eq!(contents(&memory.files), ["always"]);
+    assert_eq!(memory.rules.len(), 2);
+    assert_eq!(memory.rules[1].patterns, ["src/**/*.{ts,tsx}"]);
+
+    let mut tracker = MemoryTracker::new(Arc::clone(&memory));
+    let mut read = |path: &str| tracker.rules_for(Path::new(path)).files;
+    assert_eq!(read("src/main.rs"), []);
+    assert_eq!(contents(&read("lib/../src/a/b.tsx")), ["typed @../../docs/ts.md", "more"]);
+    assert_eq!(read("src/other.ts"), []);
+    let absolute = machine.path("home/work/repo/docs/deep/x.md");
+    assert_eq!(contents(&read(absolute.to_str().unwrap())), ["prose"]);
+    // Another conversation starts anew.
+    let mut other = MemoryTracker::new(memory);
+    assert_eq!(other.rules_for(Path::new("src/c.ts")).files.len(), 2);
+}
+
+#[test]
+fn instructions_of_a_subdirectory_come_when_a_file_there_is_read() {
+    let machine = Machine::new();
+    machine.repo("CLAUDE.md", "root").repo("pkg/CLAUDE.md", "pkg").repo("pkg/ui/AGENTS.md", "ui");
+    machine.repo("pkg/ui/.claude/rules/css.md", "---\npaths: '*.css'\n---\ncss");
+    machine.repo("pkg/ui/CLAUDE.local.md", "@./gone.md");
+    let memory = Arc::new(machine.load());
+    assert_eq!(contents(&memory.files), ["root"]);
+    let mut tracker = MemoryTracker::new(memory);
+    assert_eq!(contents(&tracker.rules_for(Path::new("pkg/x.rs")).files), ["pkg"]);
+    let applied = tracker.rules_for(Path::new("pkg/ui/x.rs"));
+    assert_eq!(contents(&applied.files), ["ui", "@./gone.md"]);
+    assert_eq!(applied.problems.len(), 1);
+    assert_eq!(contents(&tracker.rules_for(Path::new("pkg/ui/x.css")).files), ["css"]);
+    assert!(tracker.rules_for(Path::new("pkg/ui/y.css")).files.is_empty());
+    assert!(tracker.rules_for(Path::new("/etc/hosts")).files.is_empty());
+}
+
+#[test]
+fn a_file_elsewhere_in_the_repository_brings_its_directorys_instructions() {
+    let machine = Machine::new();
+    machine.repo("one/x", "").repo("two/CLAUDE.md", "two").repo("CLAUDE.md", "root");
+    let cwd = machine.path("home/work/repo/one");
+    let memory = Memory::load(MemorySources { cwd, ..machine.sources() });
+    assert_eq!(contents(&memory.files), ["root"]);
+    let mut tracker = MemoryTracker::new(Arc::new(memory));
+    assert_eq!(contents(&tracker.rules_for(Path::new("../two/x.rs")).files), ["two"]);
+}
+
+#[test]
+fn added_directories_bring_their_instructions() {
+    let machine = Machine::new();
+    machine.write("extra/CLAUDE.md", "@more.md").write("extra/more.md", "more");
+    machine.write("extra/sub/CLAUDE.md", "sub");
+    let additional_dirs = vec![machine.path("extra")];
+    let memory = Memory::load(MemorySources { additional_dirs, ..machine.sources() });
+    assert_eq!(contents(&memory.files), ["@more.md", "more"]);
+    let mut tracker = MemoryTracker::new(Arc::new(memory));
+    let file = machine.path("extra/sub/x.rs");
+    assert_eq!(contents(&tracker.rules_for(&file).files), ["sub"]);
+}
+
+#[test]
+fn a_worktree_does_not_repeat_the_checkout_around_it() {
+    let machine = Machine::new();
+    machine.repo("CLAUDE.md", "main").repo("CLAUDE.local.md", "private");
+    machine.write("home/work/CLAUDE.md", "outer");
+    machine.repo(".claude/worktrees/agent-1/CLAUDE.md", "copy");
+    let worktree = machine.path("home/work/repo/.claude/worktrees/agent-1");
+    let sources =
+        MemorySources { cwd: worktree.clone(), repo_root: Some(worktree), ..machine.sources() };
+    assert_eq!(contents(&Memory::load(sources).files), ["outer", "private", "copy"]);
+}
+
+#[test]
+fn a_broken_rule_is_noted_with_its_line() {
+    let machine = Machine::new();
+    machine.repo(".claude/rules/a.md", "---\nname: x\nbody");
+    machine.repo(".claude/rules/b.md", format!("---\npaths: '{}'\n---\nb", "{a,b}".repeat(11)));
+    let memory = machine.load();
+    assert_eq!(contents(&memory.files), ["---\nname: x\nbody"]);
+    let problems: Vec<String> = memory.problems.iter().map(ToString::to_string).collect();
+    assert!(problems[0].contains("a.md:1: the frontmatter has no closing `---`"), "{problems:?}");
+    assert!(problems[1].contains("b.md:2: ") && problems[1].contains("1000"), "{problems:?}");
+}
+
+#[test]
+fn the_text_names_each_file_and_what_it_is() {
+    let machine = Machine::new();
+    assert_eq!(machine.load().render(), None);
+    machine.write("home/.claude/CLAUDE.md", "be kind\n").repo("CLAUDE.md", "use tabs @more.md\n");
+    machine.repo("more.md", "and semicolons").repo(".claude/rules/r.md", "a rule");
+    machine.repo("CLAUDE.local.md", "my port is 3000");
+    let text = machine.load().render().unwrap();
+    let root = format!("{}/", machine.path("").display()).replace("//", "/");
+    let text = text.replace(&root, "");
+    assert!(text.ends_with(
+        "counts.\n\n\
+         # home/.claude/CLAUDE.md (the user's own instructions for all projects)\n\nbe kind\n\n\
+         # home/work/repo/CLAUDE.md (instructions of this project)\n\nuse tabs @more.md\n\n\
+         # home/work/repo/more.md (instructions of this project, imported by home/work/repo/CLAUDE.md)\n\n\
+         and semicolons\n\n\
+         # home/work/repo/.claude/rules/r.md (a rule among instructions of this project)\n\na rule\n\n\
+         # home/work/repo/CLAUDE.local.md (the user's own instructions for this project)\n\n\
+         my port is 3000"
+    ), "{text}");
+}

@@ -1,0 +1,59 @@
+//! What has been said already: memory that applies once a file is read is given once.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::loader::{Loader, clean};
+use super::rules::ConditionalRule;
+use super::{Memory, MemoryFile};
+use crate::Problem;
+
+/// The state of one conversation. A conversation that was compacted starts with a new one.
+#[derive(Clone, Debug)]
+pub struct MemoryTracker {
+    memory: Arc<Memory>,
+    seen: HashSet<PathBuf>,
+    /// The rules that still wait.
+    waiting: Vec<Arc<ConditionalRule>>,
+    /// The directories whose own files have been looked for.
+    visited: HashSet<PathBuf>,
+}
+
+/// What applies since a file was read.
+#[derive(Debug, Default)]
+pub struct Applied {
+    pub files: Vec<MemoryFile>,
+    pub problems: Vec<Problem>,
+}
+
+impl MemoryTracker {
+    pub fn new(memory: Arc<Memory>) -> Self {
+        let (seen, waiting) = (memory.seen.clone(), memory.rules.clone());
+        Self { memory, seen, waiting, visited: HashSet::new() }
+    }
+
+    /// The instructions of the directories between the project and a file, and the rules about it,
+    /// that this conversation has not been given yet.
+    pub fn rules_for(&mut self, path: &Path) -> Applied {
+        let memory = Arc::clone(&self.memory);
+        let path = clean(&memory.sources.cwd.join(path));
+        let seen = std::mem::take(&mut self.seen);
+        let mut loader = Loader::new(&memory.sources, &memory.excludes, seen);
+        for directory in memory.sources.nested_directories(&path) {
+            if self.visited.insert(directory.to_owned()) {
+                loader.project_directory(directory);
+            }
+        }
+        self.waiting.append(&mut loader.rules);
+        self.waiting.retain(|rule| {
+            let applies = rule.applies_to(&path);
+            if applies {
+                loader.apply(rule);
+            }
+            !applies
+        });
+        self.seen = loader.seen;
+        Applied { files: loader.files, problems: loader.problems }
+    }
+}

@@ -1,0 +1,161 @@
+//! Where things are: the directories of the user's definitions, of the program's state, and of the
+//! repository. Pure functions of their inputs, but for the search for a repository.
+
+use std::path::{Path, PathBuf};
+
+use centurion_protocol::{Env, SessionId};
+use thiserror::Error;
+
+/// The longest name of a project's directory before it is cut.
+const LONGEST_SLUG: usize = 200;
+
+/// The user's directories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dirs {
+    config: Vec<PathBuf>,
+    state: PathBuf,
+}
+
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("there is no home directory to keep state in; help: set CENTURION_CONFIG_DIR")]
+pub struct NoHome;
+
+impl Dirs {
+    /// Definitions are read from `~/.claude` and `~/.centurion`, state is kept in `~/.centurion`.
+    /// `CENTURION_CONFIG_DIR`, or else `CLAUDE_CONFIG_DIR`, moves all of it to one place.
+    pub fn new(env: &Env, home: Option<&Path>) -> Result<Self, NoHome> {
+        let moved = env.get("CENTURION_CONFIG_DIR").or_else(|| env.get("CLAUDE_CONFIG_DIR"));
+        if let Some(place) = moved {
+            let place = PathBuf::from(place);
+            return Ok(Self { config: vec![place.clone()], state: place });
+        }
+        let home = home.ok_or(NoHome)?;
+        let state = home.join(".centurion");
+        Ok(Self { config: vec![home.join(".claude"), state.clone()], state })
+    }
+
+    /// Where the user's definitions are read from; the later directory wins.
+    pub fn config_dirs(&self) -> &[PathBuf] {
+        &self.config
+    }
+
+    /// The only directory that is written to.
+    pub fn state_dir(&self) -> &Path {
+        &self.state
+    }
+
+    pub fn projects_dir(&self) -> PathBuf {
+        self.state.join("projects")
+    }
+
+    pub fn project_dir(&self, cwd: &Path) -> PathBuf {
+        self.projects_dir().join(project_slug(cwd))
+    }
+
+    pub fn transcript(&self, cwd: &Path, session: SessionId) -> PathBuf {
+        self.project_dir(cwd).join(format!("{session}.jsonl"))
+    }
+
+    /// What belongs to one session besides its transcript.
+    pub fn session_dir(&self, cwd: &Path, session: SessionId) -> PathBuf {
+        self.project_dir(cwd).join(session.to_string())
+    }
+
+    /// Where the output of background tasks goes.
+    pub fn tasks_dir(&self, cwd: &Path, session: SessionId) -> PathBuf {
+        self.session_dir(cwd, session).join("tasks")
+    }
+}
+
+/// A directory's path as one name: what is no ASCII letter or digit becomes `-`. A name that would be
+/// too long for a file system is cut and told apart by a hash.
+pub fn project_slug(cwd: &Path) -> String {
+    let path = cwd.to_string_lossy();
+    let slug: String =
+        path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    match slug.get(..LONGEST_SLUG) {
+        Some(start) if slug.len() > LONGEST_SLUG => {
+            let hash = blake3::hash(path.as_bytes()).to_hex();
+            format!("{start}-{}", hash.chars().take(16).collect::<String>())
+        }
+        _ => slug,
+    }
+}
+
+/// The nearest directory from `start` upward that has a `.git`: a directory in a checkout, a file in
+/// a worktree or submodule.
+pub fn repo_root(start: &Path) -> Option<PathBuf> {
+    start
+        .ancestors()
+        .find(|directory| directory.join(".git").symlink_metadata().is_ok())
+        .map(Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOME: &str = "/home/ann";
+
+    #[test]
+    fn definitions_come_from_both_places_and_state_goes_to_ours() {
+        let dirs = Dirs::new(&Env::default(), Some(Path::new(HOME))).unwrap();
+        assert_eq!(
+            dirs.config_dirs(),
+            [PathBuf::from("/home/ann/.claude"), PathBuf::from("/home/ann/.centurion")]
+        );
+        assert_eq!(dirs.state_dir(), Path::new("/home/ann/.centurion"));
+    }
+
+    #[test]
+    fn one_variable_moves_everything() {
+        let env = Env::from([("CLAUDE_CONFIG_DIR", "/c"), ("CENTURION_CONFIG_DIR", "/x")]);
+        let dirs = Dirs::new(&env, Some(Path::new(HOME))).unwrap();
+        assert_eq!(
+            (dirs.config_dirs(), dirs.state_dir()),
+            (&[PathBuf::from("/x")][..], Path::new("/x"))
+        );
+        let env = Env::from([("CLAUDE_CONFIG_DIR", "/c"), ("CENTURION_CONFIG_DIR", "")]);
+        assert_eq!(Dirs::new(&env, None).unwrap().state_dir(), Path::new("/c"));
+        assert_eq!(Dirs::new(&Env::default(), None), Err(NoHome));
+    }
+
+    #[test]
+    fn a_session_has_its_places() {
+        let dirs = Dirs::new(&Env::default(), Some(Path::new(HOME))).unwrap();
+        let session: SessionId = "6f1c5d52-7d0c-4d1b-9d5a-2a3a4f1d2f10".parse().unwrap();
+        let project = "/home/ann/.centurion/projects/-srv-my-app";
+        let cwd = Path::new("/srv/my_app");
+        assert_eq!(
+            dirs.transcript(cwd, session),
+            PathBuf::from(format!("{project}/{session}.jsonl"))
+        );
+        assert_eq!(
+            dirs.tasks_dir(cwd, session),
+            PathBuf::from(format!("{project}/{session}/tasks"))
+        );
+    }
+
+    #[test]
+    fn a_slug_is_one_safe_name() {
+        assert_eq!(project_slug(Path::new("/home/ann/a b.c_d")), "-home-ann-a-b-c-d");
+        assert_eq!(project_slug(Path::new("/ä/日")), "----");
+        let long = "/".to_owned() + &"a".repeat(300);
+        let other = long.clone() + "b";
+        let (one, two) = (project_slug(Path::new(&long)), project_slug(Path::new(&other)));
+        assert_eq!(one.len(), LONGEST_SLUG + 17);
+        assert_ne!(one, two);
+        assert_eq!(project_slug(Path::new(&"a".repeat(200))).len(), 200);
+    }
+
+    #[test]
+    fn a_repository_is_found_from_below_whatever_its_git_is() {
+        let root = tempfile::tempdir().unwrap();
+        let deep = root.path().join("a/b");
+        std::fs::create_dir_all(&deep).unwrap();
+        std::fs::create_dir(root.path().join(".git")).unwrap();
+        assert_eq!(repo_root(&deep).as_deref(), Some(root.path()));
+        std::fs::write(root.path().join("a/.git"), "gitdir: elsewhere").unwrap();
+        assert_eq!(repo_root(&deep), Some(root.path().join("a")));
+    }
+}

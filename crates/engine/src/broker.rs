@@ -1,0 +1,134 @@
+//! The one broker: every question to a person passes here, and ends in exactly one reply.
+//!
+//! Whoever can answer (an SDK host now, a terminal later) is an [`Answerer`]. With nobody there a question
+//! is denied at once, with the reason. A question dies with the call that asked it: dropping or
+//! cancelling the wait settles it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use centurion_protocol::ToolUseId;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+/// A question: may this call run, with this input? A choice to make and a plan to approve are calls too,
+/// whose answer comes back in the input.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub tool: String,
+    pub call: ToolUseId,
+    pub input: Box<RawValue>,
+    /// Why it has to be asked.
+    pub reason: String,
+}
+
+/// How a question ended.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// Yes; with the input to use instead, where the answerer changed it.
+    Allowed { input: Option<Box<RawValue>> },
+    /// No, and why.
+    Denied { reason: String, interrupt: bool },
+    /// The call was cancelled before anybody answered.
+    Cancelled,
+}
+
+pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
+
+/// Somebody who can answer.
+pub trait Answerer: Send + Sync {
+    /// Puts the question. Dropping the future withdraws it.
+    fn answer(&self, ask: Ask) -> ReplyFuture<'_>;
+}
+
+#[derive(Default)]
+pub(crate) struct Broker {
+    answerer: Mutex<Option<Arc<dyn Answerer>>>,
+}
+
+impl Broker {
+    /// From now on questions go to `answerer`.
+    pub(crate) fn attach(&self, answerer: Arc<dyn Answerer>) {
+        *self.answerer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answerer);
+    }
+
+    /// Puts a question and waits for its one reply.
+    pub(crate) async fn ask(&self, ask: Ask, cancel: &CancellationToken) -> Reply {
+        let answerer = self.answerer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(answerer) = answerer else {
+            let reason = format!(
+                "{} and nobody is there to ask. Do without it, or end and tell the user to allow it \
+                 (for example with --allowedTools {})",
+                ask.reason, ask.tool
+            );
+            return Reply::Denied { reason, interrupt: false };
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Reply::Cancelled,
+            reply = answerer.answer(ask) => reply,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Never answers; counts the questions that wait.
+    #[derive(Default)]
+    struct Silent(Arc<()>);
+
+    impl Silent {
+        fn open_questions(&self) -> usize {
+            Arc::strong_count(&self.0) - 1
+        }
+    }
+
+    impl Answerer for Silent {
+        fn answer(&self, _: Ask) -> ReplyFuture<'_> {
+            let open = Arc::clone(&self.0);
+            Box::pin(async move {
+                let _open = open;
+                std::future::pending().await
+            })
+        }
+    }
+
+    fn ask() -> Ask {
+        let input = serde_json::value::to_raw_value(&serde_json::json!({})).unwrap();
+        Ask {
+            tool: "Bash".into(),
+            call: ToolUseId::new("t"),
+            input,
+            reason: "Bash needs permission".into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn with_nobody_there_a_question_is_denied_with_the_reason() {
+        let reply = Broker::default().ask(ask(), &CancellationToken::new()).await;
+        let Reply::Denied { reason, .. } = reply else { panic!("{reply:?}") };
+        assert!(reason.contains("Bash needs permission") && reason.contains("--allowedTools Bash"));
+    }
+
+    #[tokio::test]
+    async fn every_question_settles_when_its_call_is_cancelled_or_dropped() {
+        // I-4
+        let (broker, silent) = (Broker::default(), Arc::new(Silent::default()));
+        broker.attach(Arc::clone(&silent) as Arc<dyn Answerer>);
+        let cancel = CancellationToken::new();
+        let mut wait = Box::pin(broker.ask(ask(), &cancel));
+        assert!(futures_util::poll!(&mut wait).is_pending());
+        assert_eq!(silent.open_questions(), 1);
+        cancel.cancel();
+        assert!(matches!(wait.await, Reply::Cancelled));
+        assert_eq!(silent.open_questions(), 0);
+        let alive = CancellationToken::new();
+        let mut dropped = Box::pin(broker.ask(ask(), &alive));
+        assert!(futures_util::poll!(&mut dropped).is_pending());
+        drop(dropped);
+        assert_eq!(silent.open_questions(), 0);
+    }
+}

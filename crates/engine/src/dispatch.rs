@@ -1,0 +1,203 @@
+//! The one dispatch: every tool call of every agent passes here.
+//!
+//! input check → permission → approval → run → bounded result. The journal gets the result from the
+//! driver. No kind of agent has another way to a tool.
+
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use centurion_permissions::{Access, Call, Policy, Verdict, decide};
+use centurion_protocol::{ToolResult, ToolResultContent, ToolUse, ToolUseId};
+use centurion_tools::{PreparedCall, ToolContext, ToolError, ToolOutput, Workspace};
+use futures_util::FutureExt;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::broker::{Ask, Broker, Reply};
+use crate::toolbox::Toolbox;
+
+/// The most text of one result that enters a conversation; tools keep to smaller bounds of their own.
+const RESULT_BOUND: usize = 200_000;
+
+/// What the model reads for a call that was cut short.
+pub(crate) const CUT_SHORT: &str =
+    "The user interrupted this call. It may have taken effect in part.";
+
+/// Everything a call of one agent goes through.
+pub(crate) struct Dispatch {
+    pub toolbox: Toolbox,
+    pub workspace: Arc<Workspace>,
+    pub policy: Arc<Mutex<Policy>>,
+    pub broker: Arc<Broker>,
+}
+
+/// How a call ended.
+pub(crate) struct Dispatched {
+    pub result: ToolResult,
+    /// The structured form for hosts and transcripts.
+    pub data: Value,
+    /// What the call read, if that is what it did.
+    pub read: Option<PathBuf>,
+    /// Why the call was not allowed to run.
+    pub denied: Option<String>,
+    /// Whether whoever denied it wants the whole run to stop.
+    pub interrupt: bool,
+}
+
+impl Dispatched {
+    fn error(id: &ToolUseId, message: String) -> Self {
+        let data = Value::String(format!("Error: {message}"));
+        let result = ToolResult::error(id.clone(), message);
+        Self { result, data, read: None, denied: None, interrupt: false }
+    }
+
+    fn denied(id: &ToolUseId, reason: String, interrupt: bool) -> Self {
+        let message = format!("This call was not allowed: {reason}.");
+        Self { denied: Some(reason), interrupt, ..Self::error(id, message) }
+    }
+
+    /// A call whose input could not be read at all.
+    pub(crate) fn malformed(id: &ToolUseId, what: &str) -> Self {
+        let message = format!(
+            "The input of this call could not be read: {what}. Send it again as one JSON object."
+        );
+        Self::error(id, message)
+    }
+
+    /// A call that was stopped before or while it ran.
+    pub(crate) fn cut_short(id: &ToolUseId) -> Self {
+        Self::error(id, CUT_SHORT.to_owned())
+    }
+}
+
+impl Dispatch {
+    /// Finds the tool and reads the input. What cannot run has its result already.
+    pub(crate) fn prepare(&self, call: &ToolUse) -> Result<Box<dyn PreparedCall>, Dispatched> {
+        self.toolbox
+            .get(&call.name)
+            .and_then(|tool| tool.prepare(&call.input).map_err(|error| error.to_string()))
+            .map_err(|reason| {
+                let message = format!("<tool_use_error>Error: {reason}</tool_use_error>");
+                Dispatched::error(&call.id, message)
+            })
+    }
+
+    /// Takes a prepared call through the remaining steps. Always ends with a result.
+    pub(crate) async fn run(
+        &self,
+        call: &ToolUse,
+        prepared: Box<dyn PreparedCall>,
+        cancel: &CancellationToken,
+    ) -> Dispatched {
+        let context = ToolContext {
+            workspace: Arc::clone(&self.workspace),
+            call: call.id.clone(),
+            cancel: cancel.child_token(),
+        };
+        let prepared = match self.permit(call, prepared, &context).await {
+            Ok(prepared) => prepared,
+            Err(refused) => return refused,
+        };
+        let access = prepared.access(&context);
+        let outcome = tokio::select! {
+            biased;
+            outcome = AssertUnwindSafe(prepared.run(&context)).catch_unwind() => outcome,
+            // Tools watch the token themselves and tidy up; this is for those that do not look.
+            () = abandoned(&context.cancel) => return Dispatched::cut_short(&call.id),
+        };
+        // A fault in one tool is that call's problem, not the end of the session.
+        let outcome = outcome.unwrap_or_else(|_| {
+            Err(ToolError::failed(format!("{} broke while it ran; try another way", call.name)))
+        });
+        match outcome {
+            Ok(output) => self.finish(call, output, access),
+            Err(ToolError::Cancelled { partial: None }) => Dispatched::cut_short(&call.id),
+            Err(ToolError::Cancelled { partial: Some(partial) }) => {
+                Dispatched::error(&call.id, format!("{CUT_SHORT} Until then:\n{partial}"))
+            }
+            Err(error) => Dispatched::error(&call.id, error.to_string()),
+        }
+    }
+
+    /// Asks the policy, and a person where the policy says so.
+    async fn permit(
+        &self,
+        call: &ToolUse,
+        prepared: Box<dyn PreparedCall>,
+        context: &ToolContext,
+    ) -> Result<Box<dyn PreparedCall>, Dispatched> {
+        let access = prepared.access(context);
+        let decision = {
+            let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+            policy.cwd = self.workspace.cwd();
+            decide(&policy, &Call { tool: &call.name, access: &access })
+        };
+        let reason = decision.reason.to_string();
+        match decision.verdict {
+            Verdict::Allow => return Ok(prepared),
+            Verdict::Deny => return Err(Dispatched::denied(&call.id, reason, false)),
+            Verdict::Ask => {}
+        }
+        let ask = Ask {
+            tool: call.name.clone(),
+            call: call.id.clone(),
+            input: call.input.clone(),
+            reason,
+        };
+        match self.broker.ask(ask, &context.cancel).await {
+            Reply::Allowed { input: None } => Ok(prepared),
+            Reply::Allowed { input: Some(input) } => {
+                self.prepare(&ToolUse { input, ..call.clone() })
+            }
+            Reply::Denied { reason, interrupt } => {
+                Err(Dispatched::denied(&call.id, reason, interrupt))
+            }
+            Reply::Cancelled => Err(Dispatched::cut_short(&call.id)),
+        }
+    }
+
+    fn finish(&self, call: &ToolUse, output: ToolOutput, access: Access) -> Dispatched {
+        let content = output
+            .content
+            .into_iter()
+            .map(|part| match part {
+                ToolResultContent::Text(text) if text.len() > RESULT_BOUND => {
+                    ToolResultContent::Text(bounded(
+                        &text,
+                        &self.workspace.output_dir,
+                        call.id.as_str(),
+                    ))
+                }
+                other => other,
+            })
+            .collect();
+        let result = ToolResult { id: call.id.clone(), content, is_error: false };
+        let read = match access {
+            Access::Read(path) => Some(path),
+            _ => None,
+        };
+        Dispatched { result, data: output.data, read, denied: None, interrupt: false }
+    }
+}
+
+/// Waits until a cancelled call has had time to end by itself.
+async fn abandoned(cancel: &CancellationToken) {
+    cancel.cancelled().await;
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+}
+
+/// The beginning of a text that is too long, with the whole of it kept in a file.
+fn bounded(text: &str, output_dir: &Path, name: &str) -> String {
+    let cut = text.floor_char_boundary(RESULT_BOUND);
+    let safe_name: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(80).collect();
+    let path = output_dir.join(format!("{safe_name}.txt"));
+    let kept = crate::journal::create_private_dir(output_dir)
+        .and_then(|()| crate::private_file::write(&path, text.as_bytes()));
+    let place = match kept {
+        Ok(()) => format!("the whole text is in {}", path.display()),
+        Err(error) => format!("the rest could not be kept: {error}"),
+    };
+    format!("{}\n[{} more bytes; {place}]", &text[..cut], text.len() - cut)
+}

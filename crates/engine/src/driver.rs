@@ -1,0 +1,263 @@
+//! The driver: runs one agent from an input to an outcome.
+//!
+//! It owns the agent's conversation; nobody else touches it. It delivers what the queue holds, sends a
+//! request, streams the answer, takes the calls through the dispatch, records every step, and repeats.
+//! Its end is an [`Outcome`]: data, never a panic or a false success.
+
+mod calls;
+mod partial;
+mod record;
+mod request;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_config::memory::MemoryTracker;
+use centurion_model::{Answer, SystemPrompt};
+use centurion_protocol::sdk::PermissionDenial;
+use centurion_protocol::{
+    Block, Conversation, Effort, Message, Outcome, Role, StopReason, Thinking, ToolUse, ToolUseId,
+    Usage,
+};
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::budget::Budget;
+use crate::dispatch::Dispatch;
+use crate::journal::JournalError;
+use crate::queue::Item;
+use crate::session::Shared;
+use crate::structured::{REMINDER, StructuredOutput};
+use crate::transcript::interrupted;
+
+/// How often a model is reminded to hand its answer over as data.
+const SCHEMA_REMINDERS: u32 = 4;
+
+/// What the user chose for the requests of an agent.
+#[derive(Clone, Debug, Default)]
+pub struct RequestSettings {
+    /// The model's full name.
+    pub model: String,
+    /// Models to go over to, in order, when the one in use is overloaded.
+    pub fallback_models: Vec<String>,
+    pub effort: Option<Effort>,
+    pub thinking: Thinking,
+    pub max_turns: Option<u32>,
+    /// Whether pieces of answers are shown as they stream in.
+    pub partial_messages: bool,
+    /// How many read-only calls run at once.
+    pub concurrent_calls: usize,
+}
+
+/// One agent at work.
+pub(crate) struct Driver {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) conversation: Conversation,
+    pub(crate) system: SystemPrompt,
+    pub(crate) settings: RequestSettings,
+    /// Text that goes before the first input.
+    pub(crate) context: Option<String>,
+    /// Calls of an earlier process whose results were never recorded.
+    pub(crate) unanswered: Vec<ToolUseId>,
+    pub(crate) structured: Option<StructuredOutput>,
+    /// This agent's part of the session's budget.
+    pub(crate) budget: Arc<Budget>,
+    /// Instructions that apply once a file in their place is read.
+    pub(crate) memory: Option<MemoryTracker>,
+    /// What the provider counted for the last request, and how many bytes of history that was.
+    pub(crate) counted: Option<(u64, usize)>,
+}
+
+/// What one run did, until its outcome.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) started: Instant,
+    pub(crate) turns: u32,
+    pub(crate) api_time: Duration,
+    pub(crate) first_token: Option<Duration>,
+    pub(crate) usage: Usage,
+    pub(crate) text: String,
+    pub(crate) stop_reason: Option<StopReason>,
+    pub(crate) denials: Vec<PermissionDenial>,
+    pub(crate) errors: Vec<String>,
+    pub(crate) api_status: Option<u16>,
+    pub(crate) structured: Option<Value>,
+    pub(crate) outcome: Outcome,
+    /// Whether a cancelled run was at its tools when it was cancelled.
+    pub(crate) cancelled_in_tools: bool,
+}
+
+impl Run {
+    pub(crate) fn new() -> Self {
+        Self {
+            started: Instant::now(),
+            turns: 0,
+            api_time: Duration::ZERO,
+            first_token: None,
+            usage: Usage::default(),
+            text: String::new(),
+            stop_reason: None,
+            denials: Vec::new(),
+            errors: Vec::new(),
+            api_status: None,
+            structured: None,
+            outcome: Outcome::Cancelled,
+            cancelled_in_tools: false,
+        }
+    }
+}
+
+/// What follows an answer.
+enum Step {
+    /// These calls are to be run.
+    Calls(Vec<ToolUse>),
+    /// The provider paused in the middle of a turn: ask it to go on.
+    GoOn,
+    /// The model has something to say and ended its turn.
+    End,
+    /// The run is over for another reason.
+    Stop(Outcome),
+}
+
+impl Driver {
+    /// Runs from the given input to an outcome. History is valid whenever this returns.
+    pub(crate) async fn run(
+        &mut self,
+        run: &mut Run,
+        items: &[Item],
+        cancel: &CancellationToken,
+    ) -> Result<(), JournalError> {
+        self.deliver(Vec::new(), items)?;
+        let mut reminders = 0;
+        run.outcome = loop {
+            if self.settings.max_turns.is_some_and(|most| run.turns >= most) {
+                break Outcome::MaxTurns;
+            }
+            let answer = match self.request(run, cancel).await? {
+                Ok(answer) => answer,
+                Err(outcome) => break outcome,
+            };
+            run.turns += 1;
+            run.stop_reason = Some(answer.stop_reason.clone());
+            let step = next_step(&answer);
+            let blocks = recordable(&answer, &step);
+            let source = self.record_answer(&answer, &blocks)?;
+            if !blocks.is_empty() {
+                run.text = text_of(&blocks);
+            }
+            match step {
+                Step::Stop(outcome) => break outcome,
+                Step::GoOn => {}
+                Step::Calls(calls) => {
+                    if let Some(outcome) =
+                        self.run_calls(run, source, &answer, calls, cancel).await?
+                    {
+                        break outcome;
+                    }
+                }
+                Step::End if self.structured.is_none() => break Outcome::Completed,
+                Step::End if reminders < SCHEMA_REMINDERS => {
+                    reminders += 1;
+                    self.say(REMINDER)?;
+                }
+                Step::End => break Outcome::SchemaMismatch,
+            }
+        };
+        run.structured = self.structured.as_ref().and_then(StructuredOutput::take);
+        Ok(())
+    }
+
+    /// Puts results, context and queue items before the model, as one message.
+    fn deliver(&mut self, mut blocks: Vec<Block>, items: &[Item]) -> Result<(), JournalError> {
+        for id in std::mem::take(&mut self.unanswered) {
+            let block = interrupted(&id);
+            self.record_result(&block, None, &Value::Null)?;
+            blocks.push(block);
+        }
+        if let Some(context) = self.context.take() {
+            self.record_attachment("session_context", &context)?;
+            blocks.push(Block::Text(context));
+        }
+        let mut delivered = Vec::with_capacity(items.len());
+        for item in items {
+            self.record_item(item)?;
+            blocks.extend(item.content.iter().cloned());
+            delivered.push(item.id);
+        }
+        self.push(Role::User, &blocks);
+        self.shared.queue.delivered(&delivered);
+        Ok(())
+    }
+
+    /// Says something to the model that nobody typed.
+    fn say(&mut self, text: &str) -> Result<(), JournalError> {
+        self.record_attachment("reminder", text)?;
+        self.push(Role::User, &[Block::text(text)]);
+        Ok(())
+    }
+
+    fn push(&mut self, role: Role, blocks: &[Block]) {
+        if blocks.is_empty() {
+            return;
+        }
+        if let Err(error) = self.conversation.push(Message::new(role, blocks)) {
+            // Every path that gets here answers exactly the open calls.
+            debug_assert!(false, "invariant: history stays valid: {error}");
+            tracing::error!(%error, "a message did not fit the history");
+        }
+    }
+}
+
+/// Decides what an answer asks for.
+fn next_step(answer: &Answer) -> Step {
+    let calls: Vec<ToolUse> = answer.blocks.iter().filter_map(as_call).cloned().collect();
+    let has_text = answer
+        .blocks
+        .iter()
+        .any(|block| matches!(block, Block::Text(text) if !text.trim().is_empty()));
+    match &answer.stop_reason {
+        StopReason::Refusal => Step::Stop(Outcome::Refusal),
+        StopReason::ModelContextWindowExceeded => Step::Stop(Outcome::ContextOverflow),
+        _ if !calls.is_empty() => Step::Calls(calls),
+        StopReason::PauseTurn if !answer.blocks.is_empty() => Step::GoOn,
+        StopReason::MaxTokens => Step::Stop(Outcome::MaxTokens),
+        StopReason::EndTurn | StopReason::StopSequence if has_text => Step::End,
+        _ => Step::Stop(Outcome::Empty),
+    }
+}
+
+fn as_call(block: &Block) -> Option<&ToolUse> {
+    match block {
+        Block::ToolUse(call) => Some(call),
+        _ => None,
+    }
+}
+
+/// The blocks of an answer that may stand in history: no calls that will not be answered, and nothing
+/// that ends in thinking, which providers refuse.
+fn recordable(answer: &Answer, step: &Step) -> Vec<Block> {
+    let keep_calls = matches!(step, Step::Calls(_));
+    let mut blocks: Vec<Block> = answer
+        .blocks
+        .iter()
+        .filter(|block| keep_calls || as_call(block).is_none())
+        .cloned()
+        .collect();
+    while matches!(blocks.last(), Some(Block::Thinking { .. } | Block::RedactedThinking { .. })) {
+        blocks.pop();
+    }
+    blocks
+}
+
+fn text_of(blocks: &[Block]) -> String {
+    let texts: Vec<&str> = blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    texts.join("\n")
+}

@@ -1,0 +1,243 @@
+//! One request: budget and window checked before, the answer folded while it streams, honest ends after.
+
+use centurion_model::{
+    Answer, AnswerBuilder, ErrorKind, ModelError, ModelEvent, Request, StreamEvent,
+};
+use centurion_protocol::sdk::{
+    ApiRetry, Assistant, AssistantMessage, EventBody, Informational, Stream, System,
+};
+use centurion_protocol::{Block, Outcome, StopReason, Usage};
+use futures_util::StreamExt;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{Driver, Run, partial};
+use crate::journal::JournalError;
+
+/// What an answer is taken to need at least when money or window are checked before it.
+const SMALL_ANSWER: u64 = 1024;
+/// What the model reads after a person stopped it.
+const INTERRUPTED: &str = "[Request interrupted by user]";
+
+impl Driver {
+    /// Sends the conversation and waits for the answer. `Err` is how the run ends instead.
+    pub(super) async fn request(
+        &mut self,
+        run: &mut Run,
+        cancel: &CancellationToken,
+    ) -> Result<Result<Answer, Outcome>, JournalError> {
+        loop {
+            let info = self.shared.model.info(&self.settings.model);
+            let estimate = self.estimate();
+            if estimate + SMALL_ANSWER > info.context_window {
+                run.errors.push(format!(
+                    "the conversation has about {estimate} tokens, more than the {} of {}",
+                    info.context_window, self.settings.model
+                ));
+                return Ok(Err(Outcome::ContextOverflow));
+            }
+            let least =
+                Usage { input_tokens: estimate, output_tokens: SMALL_ANSWER, ..Usage::default() };
+            let Some(reservation) = self.budget.reserve(info.cost(&least)) else {
+                run.errors.push(format!(
+                    "the budget does not pay for another request: ${:.4} spent",
+                    self.shared.budget.spent()
+                ));
+                return Ok(Err(Outcome::Budget));
+            };
+            let started = Instant::now();
+            let streamed = self.stream(run, info.max_output, cancel).await?;
+            run.api_time += started.elapsed();
+            match streamed {
+                Streamed::Answer(answer) => {
+                    let cost =
+                        self.shared.add_usage(&answer.model, &self.settings.model, &answer.usage);
+                    reservation.settle(cost);
+                    run.usage += answer.usage;
+                    self.counted = Some((answer.usage.total(), self.conversation.bytes()));
+                    return Ok(Ok(answer));
+                }
+                Streamed::Cancelled(builder) => {
+                    self.keep_partial(run, &builder)?;
+                    self.say(INTERRUPTED)?;
+                    return Ok(Err(Outcome::Cancelled));
+                }
+                Streamed::Failed(error, builder) => {
+                    if self.fall_back(&error)? {
+                        continue;
+                    }
+                    self.keep_partial(run, &builder)?;
+                    return Ok(Err(self.failed(run, &error)?));
+                }
+            }
+        }
+    }
+
+    /// How many tokens the next request will put before the model: what the provider counted last, and
+    /// a guess for what came since.
+    fn estimate(&self) -> u64 {
+        let (counted, bytes) = self.counted.unwrap_or_else(|| {
+            // Nothing counted yet: system prompt and tools are part of the guess.
+            let fixed = self.system.wire().len() + self.dispatch.toolbox.specs().wire().len();
+            (fixed as u64 / 4, 0)
+        });
+        counted + self.conversation.bytes().saturating_sub(bytes) as u64 / 4
+    }
+
+    async fn stream(
+        &mut self,
+        run: &mut Run,
+        max_tokens: u32,
+        cancel: &CancellationToken,
+    ) -> Result<Streamed, JournalError> {
+        let request = Request {
+            model: self.settings.model.clone(),
+            system: self.system.clone(),
+            tools: self.dispatch.toolbox.specs().clone(),
+            conversation: self.conversation.clone(),
+            max_tokens,
+            thinking: self.settings.thinking,
+            effort: self.settings.effort,
+            session: self.shared.id,
+            agent: None,
+        };
+        let mut events = self.shared.model.stream(request);
+        let mut builder = AnswerBuilder::default();
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Ok(Streamed::Cancelled(builder)),
+                event = events.next() => event,
+            };
+            match event {
+                Some(Ok(ModelEvent::Stream(event))) => {
+                    self.show_piece(run, &event);
+                    builder.push(&event);
+                }
+                Some(Ok(ModelEvent::Retry(notice))) => {
+                    // The partial answer is forgotten: the next try tells it from the start.
+                    builder = AnswerBuilder::default();
+                    let event = ApiRetry {
+                        attempt: notice.attempt,
+                        max_retries: notice.max_retries,
+                        retry_delay_ms: u64::try_from(notice.delay.as_millis()).unwrap_or(u64::MAX),
+                        error_status: notice.status,
+                        error: notice.error.sdk_name(),
+                    };
+                    let data = serde_json::to_value(&event).unwrap_or_default();
+                    self.shared.journal.note("api_retry", &data)?;
+                    self.shared.show(EventBody::System(System::ApiRetry(event)));
+                }
+                Some(Err(error)) => return Ok(Streamed::Failed(error, builder)),
+                None => {
+                    return Ok(match builder.finish() {
+                        Ok(answer) => Streamed::Answer(answer),
+                        Err(error) => Streamed::Failed(error, AnswerBuilder::default()),
+                    });
+                }
+            }
+        }
+    }
+
+    fn show_piece(&self, run: &mut Run, event: &StreamEvent) {
+        if run.first_token.is_none() && matches!(event, StreamEvent::Delta { .. }) {
+            run.first_token = Some(run.started.elapsed());
+        }
+        if self.settings.partial_messages {
+            let ends =
+                matches!(event, StreamEvent::Finish { .. }).then(partial::message_stop).flatten();
+            for event in partial::to_json(event).into_iter().chain(ends) {
+                self.shared
+                    .show(EventBody::StreamEvent(Stream { event, parent_tool_use_id: None }));
+            }
+        }
+    }
+
+    /// Goes over to the next model when the one in use is overloaded and the user named another.
+    fn fall_back(&mut self, error: &ModelError) -> Result<bool, JournalError> {
+        let is_overloaded = matches!(
+            error.kind,
+            ErrorKind::Overloaded
+                | ErrorKind::RateLimit
+                | ErrorKind::Server
+                | ErrorKind::ModelNotFound
+        );
+        if !is_overloaded || self.settings.fallback_models.is_empty() {
+            return Ok(false);
+        }
+        let next = self.settings.fallback_models.remove(0);
+        let content = format!("{} failed ({error}); going on with {next}", self.settings.model);
+        self.shared
+            .journal
+            .note("model_fallback", &serde_json::json!({"to": next, "reason": content}))?;
+        self.shared.show(EventBody::System(System::Informational(Informational {
+            content,
+            level: "warning",
+        })));
+        self.settings.model = next;
+        Ok(true)
+    }
+
+    /// Keeps the text of an answer that was cut off, so that nothing said is lost.
+    fn keep_partial(&mut self, run: &mut Run, builder: &AnswerBuilder) -> Result<(), JournalError> {
+        let text = builder.text_so_far();
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        run.text.clone_from(&text);
+        let answer = Answer {
+            id: format!("msg_cut_off_{}", self.shared.world.record_id()),
+            model: self.settings.model.clone(),
+            request_id: None,
+            blocks: vec![Block::Text(text)],
+            stop_reason: StopReason::Other("cut_off".to_owned()),
+            usage: Usage::default(),
+            malformed_calls: Vec::new(),
+        };
+        let blocks = answer.blocks.clone();
+        self.record_answer(&answer, &blocks)?;
+        Ok(())
+    }
+
+    /// Records and shows a failure that no retry cured.
+    fn failed(&self, run: &mut Run, error: &ModelError) -> Result<Outcome, JournalError> {
+        run.api_status = error.status;
+        let text = match error.status {
+            Some(status) => format!("API Error: {status} {error}"),
+            None => format!("API Error: {error}"),
+        };
+        let data = serde_json::json!({"status": error.status, "error": error.kind.sdk_name(), "message": text});
+        let record = self.shared.journal.note("api_error", &data)?;
+        self.shared.show_as(
+            record,
+            EventBody::Assistant(Assistant {
+                message: AssistantMessage {
+                    id: self.shared.world.record_id().to_string(),
+                    kind: "message",
+                    role: "assistant",
+                    model: "<synthetic>".to_owned(),
+                    content: vec![Block::Text(text.clone())],
+                    stop_reason: Some(StopReason::StopSequence),
+                    stop_sequence: None,
+                    usage: Usage::default(),
+                },
+                parent_tool_use_id: None,
+                timestamp: self.shared.world.now(),
+                request_id: None,
+                error: Some(error.kind.sdk_name()),
+            }),
+        );
+        run.errors.push(text);
+        Ok(match error.kind {
+            ErrorKind::ContextOverflow => Outcome::ContextOverflow,
+            _ => Outcome::ApiError,
+        })
+    }
+}
+
+/// How a stream ended.
+enum Streamed {
+    Answer(Answer),
+    Failed(ModelError, AnswerBuilder),
+    Cancelled(AnswerBuilder),
+}

@@ -1,0 +1,377 @@
+//! The one journal: what happened, append-only, one line and one write per record.
+//!
+//! Conversation records form a chain by `parentUuid`; facts about the run stand beside it. A torn last
+//! line is left where it is and fenced off by a line end, so that the file only ever grows.
+
+use std::borrow::Cow;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use centurion_protocol::transcript::{Body, Line, SystemBody};
+use centurion_protocol::{AgentId, RecordId, SessionId, World};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::redact::redact;
+
+/// What went wrong with a transcript file.
+#[derive(Debug, Error)]
+pub enum JournalError {
+    #[error("cannot write the transcript {path}: {source}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot open the transcript {path}: {source}")]
+    Open { path: PathBuf, source: io::Error },
+    #[error("the session is open in another process: {path}")]
+    Locked { path: PathBuf },
+}
+
+/// What every line of one transcript repeats.
+#[derive(Clone, Debug)]
+pub(crate) struct Stamp {
+    pub session: SessionId,
+    /// `None` for the main agent.
+    pub agent: Option<AgentId>,
+    pub cwd: String,
+    pub git_branch: String,
+    pub entrypoint: String,
+}
+
+/// Whether and how records reach the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Redaction {
+    On,
+    Off,
+}
+
+/// The transcript of one agent.
+pub(crate) struct Journal {
+    stamp: Stamp,
+    world: Arc<dyn World>,
+    redaction: Redaction,
+    state: Mutex<State>,
+}
+
+struct State {
+    target: Target,
+    /// The last record of the conversation: the parent of the next.
+    last: Option<RecordId>,
+    buffer: Vec<u8>,
+}
+
+enum Target {
+    /// Nothing is kept.
+    Nowhere,
+    /// The file is made when there is something to write, so that a run that never starts leaves none.
+    Planned(PathBuf),
+    Open {
+        file: File,
+        path: PathBuf,
+    },
+}
+
+impl Journal {
+    /// A journal that keeps nothing.
+    pub(crate) fn nowhere(stamp: Stamp, world: Arc<dyn World>) -> Self {
+        Self::with_target(stamp, world, Redaction::On, Target::Nowhere, None)
+    }
+
+    /// A new transcript at `path`, created at the first record.
+    pub(crate) fn new(
+        path: PathBuf,
+        stamp: Stamp,
+        world: Arc<dyn World>,
+        redaction: Redaction,
+    ) -> Self {
+        Self::with_target(stamp, world, redaction, Target::Planned(path), None)
+    }
+
+    /// Goes on with an existing transcript after the record `last`.
+    pub(crate) fn resume(
+        path: PathBuf,
+        last: Option<RecordId>,
+        stamp: Stamp,
+        world: Arc<dyn World>,
+        redaction: Redaction,
+    ) -> Result<Self, JournalError> {
+        let mut file = open(&path)?;
+        fence_torn_tail(&mut file).map_err(|source| open_error(&path, source))?;
+        Ok(Self::with_target(stamp, world, redaction, Target::Open { file, path }, last))
+    }
+
+    /// Begins a transcript with the lines of another, under the new session's id.
+    pub(crate) fn fork(
+        path: PathBuf,
+        text: &[u8],
+        (from, id): (SessionId, SessionId),
+        last: Option<RecordId>,
+        stamp: Stamp,
+        world: Arc<dyn World>,
+        redaction: Redaction,
+    ) -> Result<Self, JournalError> {
+        if let Some(parent) = path.parent() {
+            create_private_dir(parent).map_err(|source| open_error(&path, source))?;
+        }
+        let (old, new) = (session_field(from), session_field(id));
+        let mut copy = Vec::with_capacity(text.len());
+        let mut rest = 0;
+        for at in memchr::memmem::find_iter(text, &old) {
+            copy.extend_from_slice(&text[rest..at]);
+            copy.extend_from_slice(&new);
+            rest = at + old.len();
+        }
+        copy.extend_from_slice(&text[rest..]);
+        crate::private_file::write(&path, &copy).map_err(|source| open_error(&path, source))?;
+        Self::resume(path, last, stamp, world, redaction)
+    }
+
+    fn with_target(
+        stamp: Stamp,
+        world: Arc<dyn World>,
+        redaction: Redaction,
+        target: Target,
+        last: Option<RecordId>,
+    ) -> Self {
+        let state = Mutex::new(State { target, last, buffer: Vec::with_capacity(1024) });
+        Self { stamp, world, redaction, state }
+    }
+
+    /// Appends a record of the conversation.
+    pub(crate) fn append(&self, body: Body<'_>) -> Result<RecordId, JournalError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let uuid = self.write(&mut state, body)?;
+        state.last = Some(uuid);
+        Ok(uuid)
+    }
+
+    /// Appends a fact about the run.
+    pub(crate) fn note(&self, subtype: &str, data: &Value) -> Result<RecordId, JournalError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.write(&mut state, Body::System(SystemBody { subtype, data }))
+    }
+
+    fn write(&self, state: &mut State, body: Body<'_>) -> Result<RecordId, JournalError> {
+        let uuid = self.world.record_id();
+        if matches!(state.target, Target::Nowhere) {
+            return Ok(uuid);
+        }
+        let line = Line {
+            parent_uuid: state.last,
+            is_sidechain: self.stamp.agent.is_some(),
+            agent_id: self.stamp.agent.as_ref(),
+            body,
+            uuid,
+            timestamp: self.world.now(),
+            user_type: "external",
+            entrypoint: &self.stamp.entrypoint,
+            cwd: &self.stamp.cwd,
+            session_id: self.stamp.session,
+            version: env!("CARGO_PKG_VERSION"),
+            git_branch: &self.stamp.git_branch,
+        };
+        let State { target, buffer, .. } = state;
+        buffer.clear();
+        serde_json::to_writer(&mut *buffer, &line)
+            .map_err(|error| write_error(target, error.into()))?;
+        buffer.push(b'\n');
+        let bytes = match self.redaction {
+            Redaction::On => redact(buffer),
+            Redaction::Off => Cow::Borrowed(buffer.as_slice()),
+        };
+        // Signed thinking that had to be changed would be refused when it goes back: leave it out.
+        if matches!(bytes, Cow::Owned(_)) && line.body.is_thinking() {
+            return Ok(uuid);
+        }
+        target.file()?.write_all(&bytes).map_err(|source| write_error(target, source))?;
+        Ok(uuid)
+    }
+
+    /// Waits until everything appended so far is on the disk itself.
+    pub(crate) fn sync(&self) -> Result<(), JournalError> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &state.target {
+            Target::Open { file, .. } => {
+                file.sync_data().map_err(|source| write_error(&state.target, source))
+            }
+            Target::Nowhere | Target::Planned(_) => Ok(()),
+        }
+    }
+}
+
+impl Target {
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Nowhere => None,
+            Self::Planned(path) | Self::Open { path, .. } => Some(path),
+        }
+    }
+
+    fn file(&mut self) -> Result<&mut File, JournalError> {
+        if let Self::Planned(path) = self {
+            if let Some(parent) = path.parent() {
+                create_private_dir(parent).map_err(|source| open_error(path, source))?;
+            }
+            let file = open(path)?;
+            *self = Self::Open { file, path: std::mem::take(path) };
+        }
+        match self {
+            Self::Open { file, .. } => Ok(file),
+            Self::Nowhere | Self::Planned(_) => {
+                unreachable!("invariant: records are only written to an open target")
+            }
+        }
+    }
+}
+
+fn session_field(id: SessionId) -> Vec<u8> {
+    format!("\"sessionId\":\"{id}\"").into_bytes()
+}
+
+/// Creates a directory that only its owner can enter.
+pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Opens a transcript for appending, as its only writer.
+fn open(path: &Path) -> Result<File, JournalError> {
+    let file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|source| open_error(path, source))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(JournalError::Locked { path: path.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(open_error(path, source)),
+    }
+}
+
+fn open_error(path: &Path, source: io::Error) -> JournalError {
+    JournalError::Open { path: path.to_owned(), source }
+}
+
+fn write_error(target: &Target, source: io::Error) -> JournalError {
+    JournalError::Write { path: target.path().map(Path::to_owned).unwrap_or_default(), source }
+}
+
+fn fence_torn_tail(file: &mut File) -> io::Result<()> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(());
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    if last != *b"\n" { file.write_all(b"\n") } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use centurion_protocol::transcript::{UserBody, UserContent, UserMessage};
+    use centurion_protocol::{Block, SeededWorld};
+    use std::os::unix::fs::PermissionsExt;
+
+    fn stamp() -> Stamp {
+        Stamp {
+            session: SeededWorld::new(1).session_id(),
+            agent: None,
+            cwd: "/p".into(),
+            git_branch: "main".into(),
+            entrypoint: "cli".into(),
+        }
+    }
+
+    fn user(text: &str) -> Body<'_> {
+        Body::User(UserBody {
+            message: UserMessage { role: "user", content: UserContent::Text(text) },
+            tool_use_result: None,
+            source: None,
+            is_meta: false,
+            queue_item: None,
+            origin: None,
+        })
+    }
+
+    fn journal(path: &Path) -> Journal {
+        Journal::new(path.to_owned(), stamp(), Arc::new(SeededWorld::new(2)), Redaction::On)
+    }
+
+    fn lines(path: &Path) -> Vec<Value> {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn records_are_chained_private_lines() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("deep/er/s.jsonl");
+        let journal = journal(&path);
+        assert!(!path.exists(), "nothing is made before there is something to write");
+        let first = journal.append(user("one")).unwrap();
+        journal.note("api_retry", &serde_json::json!({"attempt": 1})).unwrap();
+        journal.append(user("two")).unwrap();
+        let lines = lines(&path);
+        assert_eq!(lines[0]["parentUuid"], Value::Null);
+        assert_eq!(lines[0]["message"]["content"], "one");
+        assert_eq!(lines[2]["parentUuid"], first.to_string());
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(path.parent().unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_block_with_raw_input_is_written_as_it_came() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        let raw = r#"{"type":"tool_use","id":"t","name":"X","input":{"n":1e2}}"#;
+        let block =
+            Block::parse(&serde_json::from_str::<Box<serde_json::value::RawValue>>(raw).unwrap())
+                .unwrap();
+        let content = UserContent::Blocks(std::slice::from_ref(&block));
+        journal(&path)
+            .append(Body::User(UserBody {
+                message: UserMessage { role: "user", content },
+                tool_use_result: None,
+                source: None,
+                is_meta: true,
+                queue_item: None,
+                origin: None,
+            }))
+            .unwrap();
+        assert!(std::fs::read_to_string(&path).unwrap().contains(raw));
+    }
+
+    #[test]
+    fn secrets_do_not_reach_the_disk_unless_redaction_is_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let secret = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz";
+        let (on, off) = (dir.path().join("on"), dir.path().join("off"));
+        journal(&on).append(user(secret)).unwrap();
+        assert!(!std::fs::read_to_string(&on).unwrap().contains("abcdefgh"));
+        let plain =
+            Journal::new(off.clone(), stamp(), Arc::new(SeededWorld::new(2)), Redaction::Off);
+        plain.append(user(secret)).unwrap();
+        assert!(std::fs::read_to_string(&off).unwrap().contains(secret));
+    }
+
+    #[test]
+    fn a_torn_tail_is_fenced_off_and_a_second_writer_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        std::fs::write(&path, "{\"type\":\"user\",\"mess").unwrap();
+        let world = Arc::new(SeededWorld::new(3));
+        let journal =
+            Journal::resume(path.clone(), None, stamp(), world.clone(), Redaction::On).unwrap();
+        journal.append(user("next")).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), 2);
+        assert!(matches!(
+            Journal::resume(path.clone(), None, stamp(), world, Redaction::On),
+            Err(JournalError::Locked { .. })
+        ));
+    }
+}

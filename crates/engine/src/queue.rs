@@ -1,0 +1,196 @@
+//! The one queue: everything that can wake a model waits here, with a priority and an addressee.
+//!
+//! An item leaves only after the turn that contains it has been recorded: `pending` shows what is due,
+//! `delivered` takes it away.
+
+use std::sync::{Mutex, PoisonError};
+
+use centurion_protocol::{AgentId, Block, RecordId};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::Notify;
+
+/// How soon an item is due. Within one priority, first come, first served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Priority {
+    /// Before anything else that waits.
+    Now,
+    /// What people say.
+    Next,
+    /// News of background work: never before a person's own input.
+    Later,
+}
+
+/// Something an agent must be told.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub id: RecordId,
+    pub priority: Priority,
+    /// `None` is the main agent.
+    pub addressee: Option<AgentId>,
+    pub content: Vec<Block>,
+    pub origin: Origin,
+}
+
+/// Where an item came from.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// A person typed it, or a host sent it on their behalf.
+    Person,
+    /// Background work ended.
+    TaskNotification,
+}
+
+impl Origin {
+    /// The origin as hosts and transcripts spell it; `None` for people.
+    pub(crate) fn to_value(&self) -> Option<Value> {
+        match self {
+            Self::Person => None,
+            Self::TaskNotification => Some(serde_json::json!({"kind": "task-notification"})),
+        }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    items: Vec<Item>,
+    closed: bool,
+}
+
+impl Queue {
+    pub(crate) fn push(&self, item: Item) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = state.items.partition_point(|other| other.priority <= item.priority);
+        state.items.insert(at, item);
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Nobody will push a person's input any more.
+    pub(crate) fn close(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.changed.notify_waiters();
+    }
+
+    /// Drops everything and takes no more: the session is ending.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.items.clear();
+        state.closed = true;
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).closed
+    }
+
+    /// What is due for an agent, most urgent first. It stays until it is `delivered`.
+    pub(crate) fn pending(&self, addressee: Option<&AgentId>) -> Vec<Item> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.items.iter().filter(|item| item.addressee.as_ref() == addressee).cloned().collect()
+    }
+
+    /// Takes away items that a recorded turn contains.
+    pub(crate) fn delivered(&self, ids: &[RecordId]) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.items.retain(|item| !ids.contains(&item.id));
+    }
+
+    /// Waits until something is due for an agent; `None` when the queue is closed and nothing is.
+    pub(crate) async fn next(&self, addressee: Option<&AgentId>) -> Option<Vec<Item>> {
+        self.wait(|queue| match queue.pending(addressee) {
+            pending if !pending.is_empty() => Some(Some(pending)),
+            _ => queue.is_closed().then_some(None),
+        })
+        .await
+    }
+
+    /// Waits until something is due for an agent, though nobody types any more.
+    pub(crate) async fn arrival(&self, addressee: Option<&AgentId>) -> Vec<Item> {
+        self.wait(|queue| Some(queue.pending(addressee)).filter(|pending| !pending.is_empty()))
+            .await
+    }
+
+    async fn wait<T>(&self, look: impl Fn(&Self) -> Option<T>) -> T {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            // Registered before the look, so that a push in between is not missed.
+            changed.as_mut().enable();
+            if let Some(found) = look(self) {
+                return found;
+            }
+            changed.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use centurion_protocol::{SeededWorld, World};
+
+    fn item(world: &SeededWorld, priority: Priority, text: &str) -> Item {
+        Item {
+            id: world.record_id(),
+            priority,
+            addressee: None,
+            content: vec![Block::text(text)],
+            origin: Origin::Person,
+        }
+    }
+
+    fn texts(items: &[Item]) -> Vec<String> {
+        let text = |item: &Item| match &item.content[0] {
+            Block::Text(text) => text.clone(),
+            other => panic!("{other:?}"),
+        };
+        items.iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_persons_input_goes_before_news_of_background_work() {
+        // S-220
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        for (priority, text) in [
+            (Priority::Later, "news"),
+            (Priority::Next, "one"),
+            (Priority::Now, "stop"),
+            (Priority::Next, "two"),
+        ] {
+            queue.push(item(&world, priority, text));
+        }
+        assert_eq!(texts(&queue.pending(None)), ["stop", "one", "two", "news"]);
+    }
+
+    #[tokio::test]
+    async fn an_item_stays_until_it_is_delivered_and_a_closed_queue_ends() {
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        queue.push(item(&world, Priority::Next, "hello"));
+        queue.close();
+        let due = queue.next(None).await.unwrap();
+        assert_eq!(queue.pending(None).len(), 1, "looking does not take it away");
+        queue.delivered(&[due[0].id]);
+        assert!(queue.next(None).await.is_none());
+    }
+
+    #[test]
+    fn items_reach_only_their_addressee() {
+        // S-211
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        let child = world.agent_id();
+        queue.push(Item {
+            addressee: Some(child.clone()),
+            ..item(&world, Priority::Next, "for the child")
+        });
+        assert!(queue.pending(None).is_empty());
+        assert_eq!(queue.pending(Some(&child)).len(), 1);
+    }
+}

@@ -1,0 +1,104 @@
+//! The end of a run: what a host reads and what the journal keeps.
+
+use std::sync::PoisonError;
+
+use centurion_protocol::Outcome;
+use centurion_protocol::sdk::RunResult;
+use serde_json::Value;
+
+use crate::driver::Run;
+use crate::journal::JournalError;
+use crate::session::Shared;
+
+/// The result event of a run.
+pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Value>) -> RunResult {
+    let ledger = shared.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let (subtype, terminal_reason) = words(run);
+    RunResult {
+        subtype,
+        is_error: !run.outcome.is_success(),
+        outcome: run.outcome,
+        result: text(run),
+        num_turns: run.turns,
+        duration_ms: millis(run.started.elapsed()),
+        duration_api_ms: millis(run.api_time),
+        stop_reason: run.stop_reason.clone(),
+        total_cost_usd: ledger.total_cost(),
+        usage: run.usage,
+        model_usage: ledger.by_model().clone(),
+        permission_denials: run.denials.clone(),
+        structured_output: run.structured.clone(),
+        terminal_reason,
+        api_error_status: run.api_status,
+        errors: run.errors.clone(),
+        ttft_ms: run.first_token.map(millis),
+        result_index: index,
+        origin,
+    }
+}
+
+/// Records how the run ended and what the session has cost, and waits until the disk has it.
+pub(crate) fn record(shared: &Shared, run: &Run, result: &RunResult) -> Result<(), JournalError> {
+    let data = serde_json::json!({
+        "outcome": run.outcome,
+        "numTurns": run.turns,
+        "durationMs": result.duration_ms,
+        "totalCostUSD": result.total_cost_usd,
+        "modelUsage": result.model_usage,
+        "errors": run.errors,
+    });
+    shared.journal.note("outcome", &data)?;
+    shared.journal.sync()
+}
+
+/// The text of the result: the answer, or why there is none.
+fn text(run: &Run) -> String {
+    if run.outcome.is_success() {
+        return match &run.structured {
+            Some(output) if run.text.trim().is_empty() => output.to_string(),
+            _ => run.text.clone(),
+        };
+    }
+    if !run.errors.is_empty() {
+        return run.errors.join("\n");
+    }
+    match run.outcome {
+        Outcome::Empty => "The model ended its turn without an answer.".to_owned(),
+        Outcome::MaxTurns => {
+            format!("Stopped after {} model requests, the most allowed.", run.turns)
+        }
+        Outcome::MaxTokens if run.text.is_empty() => {
+            "The answer was cut off before it began.".to_owned()
+        }
+        Outcome::Refusal if run.text.is_empty() => "The model declined to answer.".to_owned(),
+        Outcome::SchemaMismatch => {
+            "The model did not hand over output of the required shape.".to_owned()
+        }
+        Outcome::Cancelled if run.text.is_empty() => "Interrupted.".to_owned(),
+        _ => run.text.clone(),
+    }
+}
+
+/// The outcome in the words of the headless protocol: subtype and terminal reason.
+fn words(run: &Run) -> (&'static str, &'static str) {
+    match run.outcome {
+        Outcome::Completed => ("success", "completed"),
+        Outcome::MaxTurns => ("error_max_turns", "max_turns"),
+        Outcome::Budget => ("error_max_budget_usd", "budget_exhausted"),
+        Outcome::SchemaMismatch => {
+            ("error_max_structured_output_retries", "structured_output_retry_exhausted")
+        }
+        Outcome::ContextOverflow => ("error_during_execution", "prompt_too_long"),
+        Outcome::ApiError => ("error_during_execution", "api_error"),
+        Outcome::Empty | Outcome::MaxTokens | Outcome::Refusal => {
+            ("error_during_execution", "model_error")
+        }
+        Outcome::JournalFailed => ("error_during_execution", "turn_setup_failed"),
+        Outcome::Cancelled if run.cancelled_in_tools => ("error_during_execution", "aborted_tools"),
+        Outcome::Cancelled => ("error_during_execution", "aborted_streaming"),
+    }
+}
+
+fn millis(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

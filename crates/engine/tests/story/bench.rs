@@ -1,0 +1,284 @@
+//! The bench that stories are played on: a scratch directory, a scenario, and everything that came of it.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use centurion_engine::{
+    Answerer, Options, PromptOptions, Redaction, RequestSettings, Session, Start, Storage,
+    StructuredOutput, ToolChoice, View,
+};
+use centurion_model::{EventStream, Model, Provider, ProviderKind, Request, RetryPolicy, script};
+use centurion_permissions::{Mode, Policy, Rule, RuleOrigin};
+use centurion_protocol::sdk::Event;
+use centurion_protocol::{Block, Env, Outcome, SeededWorld, SessionId, World};
+use centurion_tools::guard::GuardProgram;
+use serde_json::Value;
+
+/// A place for one story.
+pub(crate) struct Bench {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) scenario: Value,
+    pub(crate) allow: &'static str,
+    pub(crate) deny: &'static str,
+    pub(crate) mode: Mode,
+    pub(crate) max_turns: Option<u32>,
+    pub(crate) max_budget: Option<f64>,
+    pub(crate) model: &'static str,
+    pub(crate) fallback: Vec<String>,
+    pub(crate) schema: Option<&'static str>,
+    pub(crate) answerer: Option<Arc<dyn Answerer>>,
+    pub(crate) partial_messages: bool,
+    pub(crate) retries: u32,
+    pub(crate) seed: u64,
+}
+
+/// What came of a run.
+pub(crate) struct Told {
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) events: Vec<Value>,
+    pub(crate) requests: Vec<Value>,
+    pub(crate) session: SessionId,
+    pub(crate) transcript: PathBuf,
+}
+
+impl Bench {
+    /// A bench whose model plays the scenario.
+    pub(crate) fn new(scenario: Value) -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            scenario,
+            allow: "",
+            deny: "",
+            mode: Mode::AcceptEdits,
+            max_turns: None,
+            max_budget: None,
+            model: "claude-opus-5-5",
+            fallback: Vec::new(),
+            schema: None,
+            answerer: None,
+            partial_messages: false,
+            retries: 10,
+            seed: 1,
+        }
+    }
+
+    /// A model that says these steps one after another.
+    pub(crate) fn says(steps: Value) -> Self {
+        Self::new(serde_json::json!({"default": steps}))
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        let project = self.dir.path().canonicalize().unwrap().join("project");
+        std::fs::create_dir_all(&project).unwrap();
+        project
+    }
+
+    pub(crate) fn file(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.project().join(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub(crate) async fn run(&self, prompt: &str) -> Told {
+        self.start(Start::New(SeededWorld::new(self.seed).session_id()), None, prompt).await
+    }
+
+    pub(crate) async fn resume(&self, told: &Told, prompt: &str) -> Told {
+        self.start(Start::Resume(told.session), Some(told.transcript.clone()), prompt).await
+    }
+
+    pub(crate) async fn start(&self, start: Start, resumed: Option<PathBuf>, prompt: &str) -> Told {
+        let watcher = Arc::new(Watcher::default());
+        let mut session = self.open(start, resumed, &watcher).await;
+        session.handle().submit(self.world().record_id(), vec![Block::text(prompt)]);
+        session.handle().close();
+        let outcome = session.run().await;
+        self.told(&session, outcome, &watcher)
+    }
+
+    pub(crate) fn told(
+        &self,
+        session: &Session,
+        outcome: Option<Outcome>,
+        watcher: &Watcher,
+    ) -> Told {
+        Told {
+            outcome,
+            events: watcher.events.lock().unwrap().clone(),
+            requests: watcher.requests.lock().unwrap().clone(),
+            session: session.id(),
+            transcript: self.transcripts().join(format!("{}.jsonl", session.id())),
+        }
+    }
+
+    pub(crate) fn transcripts(&self) -> PathBuf {
+        self.dir.path().join("state")
+    }
+
+    fn world(&self) -> Arc<dyn World> {
+        Arc::new(SeededWorld::new(self.seed + 1))
+    }
+
+    pub(crate) async fn open(
+        &self,
+        start: Start,
+        resumed: Option<PathBuf>,
+        watcher: &Arc<Watcher>,
+    ) -> Session {
+        let script = script::parse(&self.scenario.to_string(), "scenario.json").unwrap();
+        let provider = Recording { inner: Arc::new(script), watcher: Arc::clone(watcher) };
+        let policy = RetryPolicy { max_retries: self.retries, ..RetryPolicy::new(&Env::default()) };
+        let model = Model::with_provider(
+            Arc::new(provider),
+            ProviderKind::Script,
+            self.model,
+            policy,
+            self.world(),
+        );
+        let project = self.project();
+        let rules = |text: &str| Rule::parse_list(text, &RuleOrigin::Flag).unwrap();
+        let options = Options {
+            start,
+            storage: Storage {
+                transcripts: Some(self.transcripts()),
+                resumed,
+                output_dir: self.dir.path().join("output"),
+                redaction: Redaction::On,
+            },
+            cwd: project.clone(),
+            repository: None,
+            additional_directories: Vec::new(),
+            env: Arc::new(Env::default()),
+            world: self.world(),
+            model,
+            settings: RequestSettings {
+                model: self.model.to_owned(),
+                fallback_models: self.fallback.clone(),
+                max_turns: self.max_turns,
+                partial_messages: self.partial_messages,
+                concurrent_calls: 10,
+                ..RequestSettings::default()
+            },
+            prompt: PromptOptions::default(),
+            memory: None,
+            tools: ToolChoice::All,
+            policy: Policy {
+                mode: self.mode,
+                allow: rules(self.allow),
+                deny: rules(self.deny),
+                cwd: project.clone(),
+                project_root: project.clone(),
+                directories: vec![project],
+                ..Policy::default()
+            },
+            max_budget: self.max_budget,
+            structured: self.schema.map(|schema| StructuredOutput::parse(schema).unwrap()),
+            answerer: self.answerer.clone(),
+            view: Arc::clone(watcher) as Arc<dyn View>,
+            guard: GuardProgram::new("/nonexistent/guard"),
+            entrypoint: "test".to_owned(),
+        };
+        Session::open(options).await.unwrap()
+    }
+}
+
+/// Keeps every event and every request.
+#[derive(Default)]
+pub(crate) struct Watcher {
+    pub(crate) events: Mutex<Vec<Value>>,
+    pub(crate) requests: Mutex<Vec<Value>>,
+}
+
+impl View for Watcher {
+    fn show(&self, event: &Event) {
+        // By way of text, because raw JSON does not go into a `Value` directly.
+        let text = serde_json::to_string(event).unwrap();
+        self.events.lock().unwrap().push(serde_json::from_str(&text).unwrap());
+    }
+}
+
+/// Keeps the messages of every request, and refuses what a real provider would refuse.
+struct Recording {
+    inner: Arc<dyn Provider>,
+    watcher: Arc<Watcher>,
+}
+
+impl Provider for Recording {
+    fn stream(&self, request: Request) -> EventStream {
+        let messages: Vec<Value> = request
+            .conversation
+            .iter()
+            .map(|message| serde_json::from_slice(&message.wire()[1..]).unwrap())
+            .collect();
+        assert_valid(&messages);
+        self.watcher.requests.lock().unwrap().push(Value::Array(messages));
+        self.inner.stream(request)
+    }
+
+    fn credential(&self) -> &str {
+        self.inner.credential()
+    }
+}
+
+/// The rules of the Messages API about calls, results and blocks.
+pub(crate) fn assert_valid(messages: &[Value]) {
+    let mut open: Vec<String> = Vec::new();
+    assert_eq!(messages[0]["role"], "user", "starts with a user message");
+    for message in messages {
+        let blocks = message["content"].as_array().unwrap();
+        assert!(!blocks.is_empty());
+        let ids = |kind: &str, key: &str| -> Vec<String> {
+            let of_kind = blocks.iter().filter(|block| block["type"] == kind);
+            of_kind.map(|block| block[key].as_str().unwrap().to_owned()).collect()
+        };
+        for block in blocks {
+            assert!(block["type"] != "text" || block["text"] != "", "no empty text: {message}");
+        }
+        if message["role"] == "user" {
+            let results = ids("tool_result", "tool_use_id");
+            assert_eq!(results, open, "exactly the open calls are answered, in order: {message}");
+            open.clear();
+        } else {
+            assert!(open.is_empty(), "calls {open:?} were never answered");
+            assert_ne!(blocks.last().unwrap()["type"], "thinking");
+            open = ids("tool_use", "id");
+        }
+    }
+    assert!(open.is_empty(), "calls {open:?} are open in a request");
+}
+
+impl Told {
+    pub(crate) fn result(&self) -> &Value {
+        self.events.iter().rfind(|event| event["type"] == "result").unwrap()
+    }
+
+    pub(crate) fn of<'a>(&'a self, kind: &'a str, subtype: Option<&'a str>) -> Vec<&'a Value> {
+        self.events
+            .iter()
+            .filter(|event| {
+                event["type"] == kind && subtype.is_none_or(|subtype| event["subtype"] == subtype)
+            })
+            .collect()
+    }
+
+    /// The texts of all tool results, with whether each is an error.
+    pub(crate) fn results(&self) -> Vec<(String, bool)> {
+        self.of("user", None)
+            .iter()
+            .flat_map(|event| event["message"]["content"].as_array().unwrap())
+            .filter(|block| block["type"] == "tool_result")
+            .map(|block| {
+                let text = match &block["content"] {
+                    Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                };
+                (text, block["is_error"] == true)
+            })
+            .collect()
+    }
+
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(&self.transcript).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}

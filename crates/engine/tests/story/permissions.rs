@@ -1,0 +1,122 @@
+//! Permission: one dispatch, one broker, no call without a verdict.
+
+use std::sync::{Arc, Mutex};
+
+use centurion_engine::{Answerer, Ask, Reply, ReplyFuture};
+use centurion_permissions::Mode;
+use centurion_protocol::Outcome;
+use serde_json::json;
+
+use crate::bench::Bench;
+
+/// Answers every question the same way and remembers what was asked.
+struct Person {
+    reply: fn(&Ask) -> Reply,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Answerer for Person {
+    fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
+        self.asked.lock().unwrap().push(ask.tool.clone());
+        let reply = (self.reply)(&ask);
+        Box::pin(std::future::ready(reply))
+    }
+}
+
+fn person(reply: fn(&Ask) -> Reply) -> Arc<Person> {
+    Arc::new(Person { reply, asked: Mutex::default() })
+}
+
+fn raw(value: &serde_json::Value) -> Box<serde_json::value::RawValue> {
+    serde_json::value::to_raw_value(value).unwrap()
+}
+
+fn writes() -> Bench {
+    let mut bench = Bench::says(
+        json!([[{"tool": "Write", "input": {"file_path": "x.txt", "content": "y"}}], "done"]),
+    );
+    bench.mode = Mode::Default;
+    bench
+}
+
+#[tokio::test]
+async fn with_nobody_to_ask_a_call_is_denied_and_everybody_is_told() {
+    let bench = writes();
+    let told = bench.run("write").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed));
+    assert!(!bench.project().join("x.txt").exists());
+    assert!(told.results()[0].0.contains("nobody is there to ask"), "the model knows why");
+    let denial = &told.result()["permission_denials"][0];
+    assert_eq!(
+        (&denial["tool_name"], &denial["tool_input"]["content"]),
+        (&json!("Write"), &json!("y"))
+    );
+    assert_eq!(told.of("system", Some("permission_denied")).len(), 1);
+    assert!(told.lines().iter().any(|line| line["subtype"] == "permission_denied"));
+}
+
+#[tokio::test]
+async fn a_person_decides_and_may_change_the_input() {
+    let person = person(|_| Reply::Allowed {
+        input: Some(raw(&json!({"file_path": "x.txt", "content": "as the person wants it"}))),
+    });
+    let bench = Bench { answerer: Some(person.clone()), ..writes() };
+    bench.run("write").await;
+    let written = std::fs::read_to_string(bench.project().join("x.txt")).unwrap();
+    assert_eq!(written, "as the person wants it");
+    assert_eq!(*person.asked.lock().unwrap(), ["Write"]);
+}
+
+#[tokio::test]
+async fn a_no_that_interrupts_stops_the_run() {
+    let person = person(|_| Reply::Denied { reason: "stop this".into(), interrupt: true });
+    let bench = Bench { answerer: Some(person), ..writes() };
+    let told = bench.run("write").await;
+    assert_eq!(told.outcome, Some(Outcome::Cancelled));
+    assert_eq!(told.result()["terminal_reason"], "aborted_tools");
+    assert_eq!(told.requests.len(), 1);
+}
+
+#[tokio::test]
+async fn a_question_goes_through_the_broker_and_brings_the_answer_back() {
+    let person = person(|_| Reply::Allowed {
+        input: Some(raw(&json!({"answers": {"Which colour?": "blue"}}))),
+    });
+    let question = json!({"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": [
+        {"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}
+    ]});
+    let bench = Bench {
+        answerer: Some(person),
+        ..Bench::says(
+            json!([[{"tool": "AskUserQuestion", "input": {"questions": [question]}}], "done"]),
+        )
+    };
+    let told = bench.run("ask").await;
+    assert!(told.results()[0].0.contains("blue"), "{:?}", told.results());
+}
+
+#[tokio::test]
+async fn plan_mode_changes_nothing_until_the_plan_is_approved() {
+    let write = json!({"tool": "Write", "input": {"file_path": "x.txt", "content": "y"}});
+    let person = person(|_| Reply::Allowed { input: None });
+    let bench = Bench {
+        answerer: Some(person),
+        ..Bench::says(json!([
+            [{"tool": "EnterPlanMode", "input": {}}],
+            [write],
+            [{"tool": "ExitPlanMode", "input": {"plan": "write x.txt"}}],
+            [write],
+            "done"
+        ]))
+    };
+    let told = bench.run("plan").await;
+    let errors: Vec<bool> = told.results().into_iter().map(|(_, is_error)| is_error).collect();
+    assert_eq!(errors, [false, true, false, false]);
+    assert!(bench.project().join("x.txt").exists());
+    let modes: Vec<_> = told
+        .of("system", Some("status"))
+        .iter()
+        .map(|event| event["permissionMode"].clone())
+        .collect();
+    assert_eq!(modes, [json!("plan"), json!("acceptEdits")]);
+}

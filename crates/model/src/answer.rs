@@ -1,0 +1,230 @@
+//! Folds the events of a stream into the answer they make up.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use centurion_protocol::{Block, StopReason, ToolUse, ToolUseId, Usage};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::failure::malformed;
+use crate::{BlockStart, Delta, ModelError, StreamEvent};
+
+/// How much of a malformed input is shown.
+const EXCERPT: usize = 200;
+
+/// A whole answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub id: String,
+    pub model: String,
+    pub request_id: Option<String>,
+    pub blocks: Vec<Block>,
+    pub stop_reason: StopReason,
+    pub usage: Usage,
+    /// Calls whose input was no JSON object, and what was wrong. Their blocks have `{}` for input, so
+    /// that history stays valid; they cannot be run.
+    pub malformed_calls: Vec<(ToolUseId, String)>,
+}
+
+impl Answer {
+    /// The calls, in the order in which the model made them.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolUse> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::ToolUse(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// All text of the answer.
+    pub fn text(&self) -> String {
+        let texts = self.blocks.iter().filter_map(|block| match block {
+            Block::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+}
+
+/// An answer in the making. After a retry, start with a new one: what came before is void.
+#[derive(Clone, Debug, Default)]
+pub struct AnswerBuilder {
+    id: String,
+    model: String,
+    request_id: Option<String>,
+    usage: Usage,
+    stop_reason: Option<StopReason>,
+    parts: BTreeMap<usize, Part>,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    start: BlockStart,
+    /// Text, thinking, or the JSON text of an input.
+    text: String,
+    signature: String,
+    is_stopped: bool,
+}
+
+impl AnswerBuilder {
+    pub fn push(&mut self, event: &StreamEvent) {
+        match event {
+            StreamEvent::Start { id, model, usage, request_id } => {
+                self.id.clone_from(id);
+                self.model.clone_from(model);
+                self.request_id.clone_from(request_id);
+                self.usage = *usage;
+            }
+            StreamEvent::BlockStart { index, block } => {
+                self.parts.insert(*index, Part::new(block.clone()));
+            }
+            StreamEvent::Delta { index, delta } => {
+                if let Some(part) = self.parts.get_mut(index) {
+                    part.push(delta);
+                }
+            }
+            StreamEvent::BlockStop { index } => {
+                if let Some(part) = self.parts.get_mut(index) {
+                    part.is_stopped = true;
+                }
+            }
+            StreamEvent::Finish { stop_reason, usage } => {
+                self.stop_reason = Some(stop_reason.clone());
+                self.usage = *usage;
+            }
+            StreamEvent::Ping => {}
+        }
+    }
+
+    /// The text that has come until now.
+    pub fn text_so_far(&self) -> String {
+        let texts = self.parts.values().filter(|part| matches!(part.start, BlockStart::Text));
+        texts.map(|part| part.text.as_str()).collect()
+    }
+
+    /// What the request has used as far as is known.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// The answer, if it came to its end.
+    pub fn finish(self) -> Result<Answer, ModelError> {
+        let stop_reason = self.stop_reason.ok_or_else(|| malformed("the answer has no end"))?;
+        let was_cut = matches!(
+            stop_reason,
+            StopReason::MaxTokens | StopReason::ModelContextWindowExceeded | StopReason::Refusal
+        );
+        let last = self.parts.keys().next_back().copied();
+        let mut answer = Answer {
+            id: self.id,
+            model: self.model,
+            request_id: self.request_id,
+            blocks: Vec::new(),
+            stop_reason,
+            usage: self.usage,
+            malformed_calls: Vec::new(),
+        };
+        for (index, part) in self.parts {
+            if was_cut && Some(index) == last && part.is_unfinished_call() {
+                continue;
+            }
+            part.finish_into(&mut answer);
+        }
+        Ok(answer)
+    }
+}
+
+impl Part {
+    fn new(start: BlockStart) -> Self {
+        Self { start, text: String::new(), signature: String::new(), is_stopped: false }
+    }
+
+    /// Takes a piece that fits the kind of block; others mean nothing to it.
+    fn push(&mut self, delta: &Delta) {
+        match (&self.start, delta) {
+            (BlockStart::Text, Delta::Text(piece))
+            | (BlockStart::Thinking, Delta::Thinking(piece))
+            | (BlockStart::ToolUse { .. } | BlockStart::Other(_), Delta::InputJson(piece)) => {
+                self.text.push_str(piece);
+            }
+            (BlockStart::Thinking, Delta::Signature(piece)) => self.signature.push_str(piece),
+            _ => {}
+        }
+    }
+
+    /// Whether this is a call that the end of a cut-off answer may have hit: an input that is there
+    /// and whole proves that it was not.
+    fn is_unfinished_call(&self) -> bool {
+        matches!(self.start, BlockStart::ToolUse { .. })
+            && (!self.is_stopped || self.text.trim().is_empty() || parse_input(&self.text).is_err())
+    }
+
+    fn finish_into(self, answer: &mut Answer) {
+        let block = match self.start {
+            BlockStart::Text if self.text.is_empty() => return,
+            BlockStart::Text => Block::Text(self.text),
+            BlockStart::Thinking if self.text.is_empty() && self.signature.is_empty() => return,
+            BlockStart::Thinking => {
+                Block::Thinking { thinking: self.text, signature: self.signature }
+            }
+            BlockStart::RedactedThinking { data } => Block::RedactedThinking { data },
+            BlockStart::ToolUse { id, name } => {
+                let input = parse_input(&self.text).unwrap_or_else(|problem| {
+                    answer.malformed_calls.push((id.clone(), problem));
+                    empty_object()
+                });
+                Block::ToolUse(ToolUse { id, name, input })
+            }
+            BlockStart::Other(raw) => Block::Other(with_input(raw, &self.text)),
+        };
+        answer.blocks.push(block);
+    }
+}
+
+/// The input of a call in the bytes in which it came. No text at all is an empty input.
+fn parse_input(text: &str) -> Result<Box<RawValue>, String> {
+    if text.trim().is_empty() {
+        return Ok(empty_object());
+    }
+    let problem = match RawValue::from_string(text.to_owned()) {
+        Ok(raw) if raw.get().starts_with('{') => return Ok(raw),
+        Ok(_) => "it is another kind of JSON value".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let shown: String = text.chars().take(EXCERPT).collect();
+    let dots = if shown.len() < text.len() { "…" } else { "" };
+    Err(format!("the input is no JSON object ({problem}): {shown}{dots}"))
+}
+
+fn empty_object() -> Box<RawValue> {
+    RawValue::from_string("{}".to_owned()).expect("invariant: `{}` is JSON")
+}
+
+/// Puts an input that streamed in into a block of an unknown kind.
+fn with_input(raw: Box<RawValue>, input: &str) -> Box<RawValue> {
+    #[derive(Deserialize)]
+    struct Fields<'a> {
+        #[serde(borrow)]
+        input: Option<&'a RawValue>,
+    }
+    let spliced = || {
+        let text = raw.get();
+        RawValue::from_string(input.to_owned()).ok()?;
+        let fields: Fields<'_> = serde_json::from_str(text).ok()?;
+        // The old input is a part of the block's own text, so that its place is known.
+        let whole = match fields.input.map(RawValue::get) {
+            Some(old) => {
+                let start = (old.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
+                format!("{}{input}{}", text.get(..start)?, text.get(start + old.len()..)?)
+            }
+            None => format!("{},\"input\":{input}}}", text.trim_end().strip_suffix('}')?),
+        };
+        RawValue::from_string(whole).ok()
+    };
+    if input.trim().is_empty() {
+        return raw;
+    }
+    spliced().unwrap_or(raw)
+}

@@ -1,0 +1,135 @@
+//! Anthropic's Messages API, streaming.
+//!
+//! [`request`] writes what is sent, [`reader`] reads what comes back; this file knows where to and
+//! as whom.
+
+mod reader;
+mod request;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use centurion_protocol::{Env, World};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+use url::Url;
+
+pub use reader::AnthropicReader;
+
+use crate::http::{self, Http};
+use crate::{EventStream, OpenError, Provider, Request, sse};
+
+const DEFAULT_BASE: &str = "https://api.anthropic.com";
+
+/// A client of the Messages API.
+pub struct Anthropic {
+    http: Http,
+    url: Url,
+    /// What every request says: version, credential, and what the user added.
+    headers: HeaderMap,
+    /// What the user puts into every body.
+    extra_body: Map<String, Value>,
+    credential: String,
+    key_source: &'static str,
+}
+
+impl Anthropic {
+    /// Whether the environment says how to reach the service.
+    pub fn is_configured(env: &Env) -> bool {
+        ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"]
+            .iter()
+            .any(|name| env.get(name).is_some())
+    }
+
+    pub fn open(env: &Env, world: Arc<dyn World>) -> Result<Self, OpenError> {
+        let base = env.get("ANTHROPIC_BASE_URL").unwrap_or(DEFAULT_BASE);
+        let base = crate::open::parse_base("ANTHROPIC_BASE_URL", base)?;
+        let (key_source, key) = ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"]
+            .into_iter()
+            .find_map(|name| env.get(name).map(|key| (name, key.trim())))
+            .unwrap_or(("none", ""));
+        let http = Http::open(&base, env, world).map_err(OpenError::new)?;
+        Ok(Self {
+            http,
+            headers: headers(env, key_source, key)?,
+            extra_body: extra_body(env)?,
+            credential: format!("{} {key}", http::origin(&base)),
+            key_source,
+            url: http::below(&base, "v1/messages"),
+        })
+    }
+
+    /// The variable that the credential came from, or `none`.
+    pub fn key_source(&self) -> &'static str {
+        self.key_source
+    }
+}
+
+impl Provider for Anthropic {
+    fn stream(&self, request: Request) -> EventStream {
+        let headers = request::headers(&self.headers, &request);
+        let body = request::body(&request, &self.extra_body);
+        let (http, url) = (self.http.clone(), self.url.clone());
+        let sending = async move { http.post(url, headers, body).await };
+        sse::events(sending, self.http.silence(), AnthropicReader::default())
+    }
+
+    fn credential(&self) -> &str {
+        &self.credential
+    }
+}
+
+fn headers(env: &Env, key_source: &str, key: &str) -> Result<HeaderMap, OpenError> {
+    let mut headers = HeaderMap::new();
+    let fixed = [
+        ("anthropic-version", "2023-06-01"),
+        ("content-type", "application/json"),
+        ("user-agent", concat!("centurion/", env!("CARGO_PKG_VERSION"))),
+    ];
+    for (name, value) in fixed {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    let secret = match key_source {
+        "ANTHROPIC_API_KEY" => Some((HeaderName::from_static("x-api-key"), key.to_owned())),
+        "ANTHROPIC_AUTH_TOKEN" => Some((AUTHORIZATION, format!("Bearer {key}"))),
+        _ => None,
+    };
+    if let Some((name, secret)) = secret {
+        headers.insert(name, crate::open::secret(key_source, &secret)?);
+    }
+    for line in env.get("ANTHROPIC_CUSTOM_HEADERS").unwrap_or_default().lines() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let (name, value) = custom_header(line).ok_or_else(|| {
+            // The line may hold a secret, so that only its name is shown.
+            let name = line.split(':').next().unwrap_or_default().trim();
+            OpenError::new(format!(
+                "ANTHROPIC_CUSTOM_HEADERS has a line that is no header: `{name}`"
+            ))
+            .help("write one `Name: value` on each line")
+        })?;
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+fn custom_header(line: &str) -> Option<(HeaderName, HeaderValue)> {
+    let (name, value) = line.split_once(':')?;
+    Some((name.trim().parse().ok()?, value.trim().parse().ok()?))
+}
+
+fn extra_body(env: &Env) -> Result<Map<String, Value>, OpenError> {
+    let Some(text) = env.get("CLAUDE_CODE_EXTRA_BODY") else { return Ok(Map::new()) };
+    let wrong = |why: String| {
+        OpenError::new(format!("CLAUDE_CODE_EXTRA_BODY {why}"))
+            .help("set it to a JSON object of fields to add to each request")
+    };
+    let extra: Map<String, Value> =
+        serde_json::from_str(text).map_err(|error| wrong(format!("is no JSON object: {error}")))?;
+    match ["messages", "stream"].into_iter().find(|key| extra.contains_key(*key)) {
+        Some(key) => Err(wrong(format!("cannot replace `{key}`"))),
+        None => Ok(extra),
+    }
+}

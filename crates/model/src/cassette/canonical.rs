@@ -1,0 +1,143 @@
+//! A request in the form in which it is recorded and compared.
+//!
+//! The large parts (system sections, tools, messages) stand apart from the request and are named by
+//! their hashes: a conversation of a hundred turns repeats its history a hundred times, a cassette
+//! does not.
+
+use std::sync::Arc;
+
+use centurion_protocol::{Effort, Thinking};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::normal::{Normaliser, Place, places_in};
+use crate::Request;
+
+/// Everything of a request that decides its answer, with `P` for its large parts. Ids of sessions
+/// and agents are left out.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Canonical<P> {
+    pub(super) model: String,
+    pub(super) max_tokens: u32,
+    pub(super) thinking: String,
+    pub(super) effort: Option<Effort>,
+    pub(super) system: Vec<P>,
+    pub(super) tools: Vec<P>,
+    pub(super) messages: Vec<P>,
+}
+
+/// A normalised part.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) hash: blake3::Hash,
+    pub(super) value: Arc<Value>,
+}
+
+impl Canonical<Value> {
+    pub(super) fn of(request: &Request) -> Self {
+        let messages = request.conversation.iter().map(|message| {
+            // The wire form starts with a comma.
+            parse(message.wire().get(1..).unwrap_or_default())
+        });
+        Self {
+            model: request.model.clone(),
+            max_tokens: request.max_tokens,
+            thinking: match request.thinking {
+                Thinking::Auto => "auto".to_owned(),
+                Thinking::Disabled => "disabled".to_owned(),
+                Thinking::Budget(tokens) => format!("at most {tokens} tokens"),
+            },
+            effort: request.effort,
+            system: request.system.sections().map(Value::from).collect(),
+            tools: match parse(request.tools.wire()) {
+                Value::Array(tools) => tools,
+                other => vec![other],
+            },
+            messages: messages.collect(),
+        }
+    }
+
+    /// The form for comparing with requests that were recorded in `places`.
+    pub(super) fn normalise(self, places: &[Place]) -> Canonical<Part> {
+        let own = self.system.iter().flat_map(places_in);
+        let places: Vec<Place> = own.chain(places.iter().cloned()).collect();
+        let normaliser = Normaliser::new(&places);
+        self.map(|value| Part::new(value, &normaliser))
+    }
+}
+
+impl<P> Canonical<P> {
+    pub(super) fn map<Q>(self, mut change: impl FnMut(P) -> Q) -> Canonical<Q> {
+        let mut all = |parts: Vec<P>| parts.into_iter().map(&mut change).collect();
+        Canonical {
+            system: all(self.system),
+            tools: all(self.tools),
+            messages: all(self.messages),
+            model: self.model,
+            max_tokens: self.max_tokens,
+            thinking: self.thinking,
+            effort: self.effort,
+        }
+    }
+
+    pub(super) fn try_map<Q, E>(
+        self,
+        mut change: impl FnMut(P) -> Result<Q, E>,
+    ) -> Result<Canonical<Q>, E> {
+        let mut all =
+            |parts: Vec<P>| parts.into_iter().map(&mut change).collect::<Result<Vec<Q>, E>>();
+        Ok(Canonical {
+            system: all(self.system)?,
+            tools: all(self.tools)?,
+            messages: all(self.messages)?,
+            model: self.model,
+            max_tokens: self.max_tokens,
+            thinking: self.thinking,
+            effort: self.effort,
+        })
+    }
+}
+
+impl Canonical<Part> {
+    /// Equal for requests that are equal in all but the model.
+    pub(super) fn key(&self) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new();
+        let head = format!("{} {} {:?}", self.max_tokens, self.thinking, self.effort);
+        hasher.update(head.as_bytes());
+        for parts in [&self.system, &self.tools, &self.messages] {
+            hasher.update(&parts.len().to_le_bytes());
+            for part in parts {
+                hasher.update(part.hash.as_bytes());
+            }
+        }
+        hasher.finalize()
+    }
+
+    /// Whether a request for this model may be answered by a recording of the other: a request that
+    /// names no model takes any.
+    pub(super) fn may_use(&self, recorded: &Self) -> bool {
+        self.model.is_empty() || self.model == recorded.model
+    }
+}
+
+impl Part {
+    pub(super) fn new(mut value: Value, normaliser: &Normaliser) -> Self {
+        normaliser.apply(&mut value);
+        // The order of keys says nothing, and another version of this program may write another.
+        value.sort_all_objects();
+        Self { hash: blake3::hash(value.to_string().as_bytes()), value: Arc::new(value) }
+    }
+}
+
+/// What names a part in a cassette.
+pub(super) fn name_of(part: &Value) -> String {
+    let hash = blake3::hash(part.to_string().as_bytes()).to_hex();
+    hash.chars().take(32).collect()
+}
+
+/// Reads JSON; a text that is none (a number too large, say) stands for itself.
+fn parse(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes)
+        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()))
+}

@@ -1,0 +1,172 @@
+//! The rate gate: everything in the process that uses one credential for one model passes it.
+//!
+//! When a provider says "later", it says so to one request and means all. The gate closes for
+//! everybody until then, and opens for them one after another.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+use centurion_protocol::World;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+/// How many requests may be under way at one gate.
+const IN_FLIGHT: usize = 256;
+
+/// The longest wait a provider can impose. More is taken for this much.
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_hours(24);
+
+/// The gates of a process, one for each credential and model. Cloning shares them.
+#[derive(Clone, Default)]
+pub struct Gates(Arc<Mutex<HashMap<Key, Arc<Gate>>>>);
+
+/// A credential and a model.
+type Key = (String, String);
+
+impl Gates {
+    /// The gates that all of the process shares.
+    pub fn of_process() -> Self {
+        static GATES: LazyLock<Gates> = LazyLock::new(Gates::default);
+        GATES.clone()
+    }
+
+    pub fn gate(&self, credential: &str, model: &str) -> Arc<Gate> {
+        let mut gates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (credential.to_owned(), model.to_owned());
+        Arc::clone(gates.entry(key).or_insert_with(|| Arc::new(Gate::new(IN_FLIGHT))))
+    }
+}
+
+/// One gate.
+pub struct Gate {
+    places: Arc<Semaphore>,
+    closing: Mutex<Option<Closing>>,
+}
+
+/// A time during which nobody passes.
+#[derive(Clone, Copy)]
+struct Closing {
+    until: Instant,
+    /// Over how long a time those who wait are let go.
+    spread: Duration,
+}
+
+/// The right to have one request under way, given back when dropped.
+pub struct Pass {
+    _place: OwnedSemaphorePermit,
+}
+
+impl Gate {
+    fn new(places: usize) -> Self {
+        Self { places: Arc::new(Semaphore::new(places)), closing: Mutex::new(None) }
+    }
+
+    /// Waits until the gate is open and a place is free.
+    pub async fn enter(&self, world: &dyn World) -> Pass {
+        loop {
+            self.open(world).await;
+            let place = Arc::clone(&self.places).acquire_owned().await;
+            let place = place.expect("invariant: nobody closes the semaphore");
+            // It may have closed again while this one waited for a place.
+            if self.closing().is_none() {
+                return Pass { _place: place };
+            }
+        }
+    }
+
+    /// Closes the gate for everybody. A closing never shortens an earlier one.
+    pub fn close_for(&self, wait: Duration) {
+        let wait = wait.min(LONGEST_WAIT);
+        let closing = Closing { until: Instant::now() + wait, spread: spread(wait) };
+        let mut current = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.is_none_or(|current| current.until < closing.until) {
+            *current = Some(closing);
+        }
+    }
+
+    async fn open(&self, world: &dyn World) {
+        while let Some(closing) = self.closing() {
+            let turn = closing.spread.mul_f64(world.fraction());
+            tokio::time::sleep_until(closing.until + turn).await;
+        }
+    }
+
+    fn closing(&self) -> Option<Closing> {
+        let current = *self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        current.filter(|closing| closing.until > Instant::now())
+    }
+}
+
+/// Over how long a time waiters are let go after a wait: a quarter of it, within reason.
+pub(crate) fn spread(wait: Duration) -> Duration {
+    (wait / 4).clamp(Duration::from_millis(50), Duration::from_secs(5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use centurion_protocol::SeededWorld;
+    use futures_util::future::join_all;
+
+    #[tokio::test(start_paused = true)]
+    async fn everybody_waits_and_nobody_stampedes() {
+        let (gate, world) = (Gate::new(IN_FLIGHT), SeededWorld::new(3));
+        let start = Instant::now();
+        gate.close_for(Duration::from_secs(8));
+        gate.close_for(Duration::from_secs(1));
+        let times = join_all((0..20).map(async |_| {
+            drop(gate.enter(&world).await);
+            start.elapsed()
+        }))
+        .await;
+        assert!(times.iter().all(|time| *time >= Duration::from_secs(8)), "{times:?}");
+        assert!(times.iter().all(|time| *time <= Duration::from_millis(10_010)), "{times:?}");
+        let mut distinct = times.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert!(distinct.len() > 10, "{times:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_gate_that_closes_again_holds_those_who_wait() {
+        let (gate, world) = (Gate::new(1), SeededWorld::new(3));
+        let start = Instant::now();
+        let first = gate.enter(&world).await;
+        let second = async {
+            drop(gate.enter(&world).await);
+            start.elapsed()
+        };
+        let closing = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            gate.close_for(Duration::from_secs(5));
+            drop(first);
+        };
+        let (elapsed, ()) = tokio::join!(second, closing);
+        assert!(elapsed >= Duration::from_secs(6), "{elapsed:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn places_are_bounded_and_given_back() {
+        let (gate, world) = (Gate::new(2), SeededWorld::new(3));
+        let (one, two) = (gate.enter(&world).await, gate.enter(&world).await);
+        let third = tokio::time::timeout(Duration::from_mins(1), gate.enter(&world)).await;
+        assert!(third.is_err());
+        drop(one);
+        let third = tokio::time::timeout(Duration::from_mins(1), gate.enter(&world)).await;
+        assert!(third.is_ok());
+        drop(two);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn gates_are_told_apart_by_credential_and_model() {
+        let (gates, world) = (Gates::default(), SeededWorld::new(3));
+        gates.gate("key", "opus").close_for(Duration::from_mins(1));
+        let start = Instant::now();
+        drop(gates.gate("key", "haiku").enter(&world).await);
+        drop(gates.gate("other", "opus").enter(&world).await);
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        drop(gates.clone().gate("key", "opus").enter(&world).await);
+        assert!(start.elapsed() >= Duration::from_mins(1));
+    }
+}

@@ -1,0 +1,173 @@
+//! What the engine talks to: a provider with retries, a rate gate and a catalogue of its models.
+
+use std::fmt;
+use std::sync::Arc;
+
+use centurion_protocol::{Env, Thinking, World};
+
+use crate::catalog::{Aliases, ModelInfo};
+use crate::discover::{self, Search};
+use crate::open::{Opened, Opening};
+use crate::retry::{Attempts, ModelStream, RetryPolicy};
+use crate::{Gates, OpenError, Provider, Request};
+
+/// A way to models, ready for requests. Cloning shares it.
+#[derive(Clone)]
+pub struct Model(Arc<Inner>);
+
+struct Inner {
+    opened: Opened,
+    aliases: Aliases,
+    policy: RetryPolicy,
+    gates: Gates,
+    /// What the user says about thinking where a request says nothing.
+    thinking: Thinking,
+    world: Arc<dyn World>,
+}
+
+/// The kinds of providers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProviderKind {
+    Anthropic,
+    OpenAi,
+    Script,
+    Cassette,
+}
+
+impl ProviderKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::Script => "script",
+            Self::Cassette => "cassette",
+        }
+    }
+}
+
+impl fmt::Display for ProviderKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl Model {
+    /// Opens the model that `spec` names: `script:FILE`, `cassette:FILE`, `openai:NAME`, an alias or
+    /// a full name. Without one, `ANTHROPIC_MODEL` decides, then what the environment gives access
+    /// to, then what runs on this machine.
+    pub async fn open(
+        spec: Option<&str>,
+        env: &Env,
+        world: Arc<dyn World>,
+    ) -> Result<Self, OpenError> {
+        Self::open_among(spec, env, world, discover::USUAL).await
+    }
+
+    pub(crate) async fn open_among(
+        spec: Option<&str>,
+        env: &Env,
+        world: Arc<dyn World>,
+        search: Search<'_>,
+    ) -> Result<Self, OpenError> {
+        let aliases = Aliases::new(env);
+        let opening = Opening { env, aliases: &aliases, world: &world, search };
+        let opened = opening.open(spec).await?;
+        Ok(Self(Arc::new(Inner {
+            opened,
+            aliases,
+            policy: RetryPolicy::new(env),
+            gates: Gates::of_process(),
+            thinking: match env.number("MAX_THINKING_TOKENS") {
+                None => Thinking::Auto,
+                Some(0) => Thinking::Disabled,
+                Some(tokens) => Thinking::Budget(tokens),
+            },
+            world,
+        })))
+    }
+
+    /// A model on a provider that is there already, with gates of its own.
+    pub fn with_provider(
+        provider: Arc<dyn Provider>,
+        kind: ProviderKind,
+        model: &str,
+        policy: RetryPolicy,
+        world: Arc<dyn World>,
+    ) -> Self {
+        let opened = Opened {
+            provider,
+            kind,
+            model: model.to_owned(),
+            key_source: "none",
+            is_local: kind == ProviderKind::Script,
+        };
+        Self(Arc::new(Inner {
+            opened,
+            aliases: Aliases::new(&Env::default()),
+            policy,
+            gates: Gates::default(),
+            thinking: Thinking::Auto,
+            world,
+        }))
+    }
+
+    /// Sends a request, as often as it takes.
+    pub fn stream(&self, mut request: Request) -> ModelStream {
+        if request.thinking == Thinking::Auto {
+            request.thinking = self.0.thinking;
+        }
+        let provider = Arc::clone(&self.0.opened.provider);
+        let gate = self.0.gates.gate(provider.credential(), &request.model);
+        let (policy, world) = (self.0.policy, Arc::clone(&self.0.world));
+        Attempts { provider, request, gate, policy, world }.stream()
+    }
+
+    /// The full name of the session's model.
+    pub fn name(&self) -> &str {
+        &self.0.opened.model
+    }
+
+    /// The full name for an alias. Where the provider has no such families, an alias that the
+    /// environment does not define is the session's own model.
+    pub fn resolve(&self, name: &str) -> String {
+        let own = self.name();
+        match self.0.opened.kind {
+            ProviderKind::OpenAi => {
+                let name = name.strip_prefix("openai:").unwrap_or(name);
+                self.0.aliases.resolve_elsewhere(name, own)
+            }
+            ProviderKind::Script if name.eq_ignore_ascii_case("default") => own.to_owned(),
+            _ => self.0.aliases.resolve(name),
+        }
+    }
+
+    /// What is known of a model, by its full name or an alias.
+    pub fn info(&self, name: &str) -> ModelInfo {
+        let name = self.resolve(name);
+        let opened = &self.0.opened;
+        match opened.kind {
+            ProviderKind::OpenAi => ModelInfo::openai(&name, opened.is_local),
+            ProviderKind::Script if !name.starts_with("claude") => ModelInfo::openai(&name, true),
+            _ => ModelInfo::anthropic(&name),
+        }
+    }
+
+    pub fn provider_kind(&self) -> ProviderKind {
+        self.0.opened.kind
+    }
+
+    /// The variable that the credential came from, or `none`.
+    pub fn key_source(&self) -> &'static str {
+        self.0.opened.key_source
+    }
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Model")
+            .field("provider", &self.provider_kind())
+            .field("model", &self.name())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,177 @@
+//! Trying again: when, how often and after how long.
+//!
+//! What is tried again is the whole request. Whoever reads the stream is told to forget the partial
+//! answer, so that nothing is seen twice.
+
+#[cfg(test)]
+mod tests;
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_protocol::{Env, World};
+use futures_util::{Stream, StreamExt, stream};
+
+use crate::failure::malformed;
+use crate::gate::{self, Gate, Pass};
+use crate::{ErrorKind, EventStream, ModelError, Provider, Request, StreamEvent};
+
+/// The most retries that a person can ask for.
+const MOST_RETRIES: u32 = 15;
+
+/// How patient a model is with its provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    pub max_retries: u32,
+    /// The wait before the first retry; it doubles with each.
+    pub first_delay: Duration,
+    pub longest_delay: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            max_retries: 10,
+            first_delay: Duration::from_millis(500),
+            longest_delay: Duration::from_secs(32),
+        }
+    }
+}
+
+impl RetryPolicy {
+    pub fn new(env: &Env) -> Self {
+        let default = Self::default();
+        let asked = env.number("CLAUDE_CODE_MAX_RETRIES").unwrap_or(default.max_retries);
+        Self { max_retries: asked.min(MOST_RETRIES), ..default }
+    }
+
+    /// The wait before the given retry, counted from one.
+    fn delay(&self, attempt: u32, asked: Option<Duration>, world: &dyn World) -> Duration {
+        if let Some(wait) = asked.map(|wait| wait.min(gate::LONGEST_WAIT)) {
+            return wait + gate::spread(wait).mul_f64(world.fraction());
+        }
+        let doubled = 2_u32.saturating_pow(attempt.saturating_sub(1));
+        let delay = self.first_delay.saturating_mul(doubled).min(self.longest_delay);
+        delay + (delay / 4).mul_f64(world.fraction())
+    }
+}
+
+/// What a model's stream tells.
+#[derive(Clone, Debug)]
+pub enum ModelEvent {
+    Stream(StreamEvent),
+    /// The answer failed and will start anew: what came of it until now is void.
+    Retry(RetryNotice),
+}
+
+/// A retry that is about to be waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryNotice {
+    /// Counted from one.
+    pub attempt: u32,
+    pub max_retries: u32,
+    pub delay: Duration,
+    /// The HTTP status, where there was one.
+    pub status: Option<u16>,
+    pub error: ErrorKind,
+    /// What failed and why, for a person.
+    pub message: String,
+}
+
+/// The events of one request with all its retries. It ends after `Finish`, or with an error that is
+/// final. Dropping it cancels the request.
+pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>> + Send>>;
+
+/// One request and its retries.
+pub(crate) struct Attempts {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) request: Request,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) policy: RetryPolicy,
+    pub(crate) world: Arc<dyn World>,
+}
+
+impl Attempts {
+    pub(crate) fn stream(self) -> ModelStream {
+        let state = State { attempts: self, retries: 0, stage: Stage::Ready };
+        stream::unfold(state, |mut state| async {
+            let item = state.next().await?;
+            Some((item, state))
+        })
+        .boxed()
+    }
+}
+
+struct State {
+    attempts: Attempts,
+    /// How many retries there have been.
+    retries: u32,
+    stage: Stage,
+}
+
+enum Stage {
+    Ready,
+    Waiting(Duration),
+    /// The pass is held as long as the request is under way, and not while waiting.
+    Streaming {
+        events: EventStream,
+        _pass: Pass,
+    },
+    Over,
+}
+
+impl State {
+    async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+        loop {
+            match &mut self.stage {
+                Stage::Over => return None,
+                Stage::Waiting(delay) => {
+                    tokio::time::sleep(*delay).await;
+                    self.stage = Stage::Ready;
+                }
+                Stage::Ready => {
+                    let pass = self.attempts.gate.enter(self.attempts.world.as_ref()).await;
+                    let events = self.attempts.provider.stream(self.attempts.request.clone());
+                    self.stage = Stage::Streaming { events, _pass: pass };
+                }
+                Stage::Streaming { events, .. } => {
+                    let error = match events.next().await {
+                        Some(Ok(event)) => {
+                            if matches!(event, StreamEvent::Finish { .. }) {
+                                self.stage = Stage::Over;
+                            }
+                            return Some(Ok(ModelEvent::Stream(event)));
+                        }
+                        Some(Err(error)) => error,
+                        None => malformed("the answer ended before it was finished"),
+                    };
+                    return Some(self.fail(error));
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, error: ModelError) -> Result<ModelEvent, ModelError> {
+        tracing::debug!(kind = ?error.kind, status = error.status, "a request failed: {error}");
+        self.stage = Stage::Over;
+        if let (ErrorKind::RateLimit, Some(wait)) = (error.kind, error.retry_after) {
+            self.attempts.gate.close_for(wait);
+        }
+        let policy = self.attempts.policy;
+        if !error.kind.is_retryable() || self.retries >= policy.max_retries {
+            return Err(error);
+        }
+        self.retries += 1;
+        let delay = policy.delay(self.retries, error.retry_after, self.attempts.world.as_ref());
+        self.stage = Stage::Waiting(delay);
+        Ok(ModelEvent::Retry(RetryNotice {
+            attempt: self.retries,
+            max_retries: policy.max_retries,
+            delay,
+            status: error.status,
+            error: error.kind,
+            message: error.message,
+        }))
+    }
+}

@@ -1,0 +1,190 @@
+//! Placeholders in a step: `${re:PATTERN}`, `${arg}` and `${n}`, found once when the scenario is
+//! read and filled for every answer.
+
+use regex::{Regex, RegexBuilder};
+use serde_json::{Map, Value};
+
+/// A JSON value whose strings may hold placeholders.
+#[derive(Clone, Debug)]
+pub(super) enum Template {
+    Text(Vec<Piece>),
+    List(Vec<Self>),
+    Object(Vec<(String, Self)>),
+    Fixed(Value),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Piece {
+    Plain(String),
+    /// The first group (or all) of the newest match in the conversation.
+    Found(Regex),
+    /// What follows the colon of `@@name:arg`.
+    Argument,
+    /// The number of the request.
+    Number,
+}
+
+/// What placeholders are filled with.
+pub(super) trait Source {
+    /// User texts and tool results, oldest first.
+    fn history(&self) -> &str;
+    fn argument(&self) -> &str;
+    fn number(&self) -> u64;
+}
+
+/// A pattern as scenarios write them: `.` matches line ends too.
+pub(super) fn compile_pattern(pattern: &str) -> Result<Regex, String> {
+    RegexBuilder::new(pattern).dot_matches_new_line(true).build().map_err(|error| match error {
+        regex::Error::Syntax(text) => {
+            let reason = text.lines().last().unwrap_or_default();
+            format!(
+                "`{pattern}` is no regular expression: {}",
+                reason.trim_start_matches("error: ")
+            )
+        }
+        other => format!("`{pattern}` is no usable regular expression: {other}"),
+    })
+}
+
+impl Template {
+    pub(super) fn compile(value: Value) -> Result<Self, String> {
+        Ok(match value {
+            Value::String(text) if text.contains("${") => Self::Text(pieces(&text)?),
+            Value::Array(items) => {
+                Self::List(items.into_iter().map(Self::compile).collect::<Result<_, _>>()?)
+            }
+            Value::Object(entries) => Self::Object(
+                entries
+                    .into_iter()
+                    .map(|(key, value)| Ok((key, Self::compile(value)?)))
+                    .collect::<Result<_, String>>()?,
+            ),
+            fixed => Self::Fixed(fixed),
+        })
+    }
+
+    pub(super) fn fill(&self, source: &impl Source) -> Value {
+        match self {
+            Self::Text(pieces) => {
+                Value::String(pieces.iter().map(|piece| piece.fill(source)).collect())
+            }
+            Self::List(items) => items.iter().map(|item| item.fill(source)).collect(),
+            Self::Object(entries) => Value::Object(
+                entries
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.fill(source)))
+                    .collect::<Map<_, _>>(),
+            ),
+            Self::Fixed(value) => value.clone(),
+        }
+    }
+}
+
+impl Piece {
+    fn fill(&self, source: &impl Source) -> String {
+        match self {
+            Self::Plain(text) => text.clone(),
+            Self::Found(pattern) => pattern
+                .captures_iter(source.history())
+                .last()
+                .and_then(|found| found.get(1).or_else(|| found.get(0)))
+                .map(|found| found.as_str().to_owned())
+                .unwrap_or_default(),
+            Self::Argument => source.argument().to_owned(),
+            Self::Number => source.number().to_string(),
+        }
+    }
+}
+
+fn pieces(text: &str) -> Result<Vec<Piece>, String> {
+    let mut pieces = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, from)) = rest.find("${").map(|at| rest.split_at(at)) {
+        plain.push_str(before);
+        let (piece, after) = if let Some(after) = from.strip_prefix("${arg}") {
+            (Piece::Argument, after)
+        } else if let Some(after) = from.strip_prefix("${n}") {
+            (Piece::Number, after)
+        } else if let Some(body) = from.strip_prefix("${re:") {
+            let (pattern, after) = split_pattern(body)
+                .ok_or_else(|| format!("`{from}` has no closing `}}` after its pattern"))?;
+            (Piece::Found(compile_pattern(pattern)?), after)
+        } else {
+            // Not ours: shell text such as `${HOME}` stays as it is.
+            plain.push_str("${");
+            rest = from.strip_prefix("${").unwrap_or_default();
+            continue;
+        };
+        if !plain.is_empty() {
+            pieces.push(Piece::Plain(std::mem::take(&mut plain)));
+        }
+        pieces.push(piece);
+        rest = after;
+    }
+    plain.push_str(rest);
+    if !plain.is_empty() {
+        pieces.push(Piece::Plain(plain));
+    }
+    Ok(pieces)
+}
+
+/// Splits at the brace that ends a pattern: the first one that no other brace follows, so that a
+/// pattern may end in `{2}`.
+fn split_pattern(body: &str) -> Option<(&str, &str)> {
+    body.match_indices('}').find_map(|(at, _)| {
+        let after = body.get(at + 1..)?;
+        (at > 0 && !after.starts_with('}')).then(|| Some((body.get(..at)?, after)))?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    struct Fixture;
+
+    impl Source for Fixture {
+        fn history(&self) -> &'static str {
+            "id: 17\nid: 42\nxx"
+        }
+        fn argument(&self) -> &'static str {
+            "left"
+        }
+        fn number(&self) -> u64 {
+            9
+        }
+    }
+
+    fn fill(value: Value) -> Value {
+        Template::compile(value).unwrap().fill(&Fixture)
+    }
+
+    #[test]
+    fn placeholders_are_filled_wherever_a_string_is() {
+        assert_eq!(
+            fill(json!({"a": ["${arg}-${n}", 1], "b": {"c": "<${re:id: (\\d+)}>"}})),
+            json!({"a": ["left-9", 1], "b": {"c": "<42>"}})
+        );
+    }
+
+    #[test]
+    fn a_pattern_without_a_group_gives_its_whole_match_and_no_match_gives_nothing() {
+        assert_eq!(fill(json!("${re:x{2}}")), json!("xx"));
+        assert_eq!(fill(json!("[${re:nowhere}]")), json!("[]"));
+    }
+
+    #[test]
+    fn what_is_no_placeholder_stays() {
+        assert_eq!(fill(json!("echo ${HOME} $n ${")), json!("echo ${HOME} $n ${"));
+    }
+
+    #[test]
+    fn a_broken_pattern_is_refused() {
+        let error = Template::compile(json!("${re:(}")).unwrap_err();
+        assert!(error.contains("`(` is no regular expression: unclosed group"), "{error}");
+        assert!(Template::compile(json!("${re:abc")).is_err());
+    }
+}

@@ -1,0 +1,122 @@
+//! Why a call was allowed, asked about or denied.
+//!
+//! A reason is data; its text is read by the model whose call it was and by the person who is asked.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::mode::Mode;
+use crate::rule::{RuleKind, RuleSource};
+
+/// What decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// A rule matched this call.
+    Rule { kind: RuleKind, source: RuleSource },
+    /// A deny rule takes away the whole tool.
+    NotOffered(RuleSource),
+    /// The mode decides about calls of this kind.
+    Mode(Mode),
+    /// In `dontAsk`, what would have been asked is denied.
+    NotAsked(Box<Reason>),
+    /// The call touches nothing but the session.
+    SessionOnly,
+    /// The call reads inside the working directories.
+    ReadInside,
+    /// The command is known to change nothing.
+    ReadOnlyCommand,
+    /// The call reads outside the working directories.
+    ReadOutside(PathBuf),
+    /// The call writes where later steps may run what is written.
+    ProtectedPath(PathBuf),
+    /// The command removes a place that nobody means to lose.
+    CriticalRemoval(String),
+    /// Nothing allows this write.
+    Write(PathBuf),
+    /// Nothing allows this command.
+    Command(String),
+    /// Nothing allows this request.
+    Network(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule { kind: RuleKind::Allow, source } => write!(f, "allowed by the rule {source}"),
+            Self::Rule { kind: RuleKind::Ask, source } => {
+                write!(f, "the rule {source} asks for approval each time")
+            }
+            Self::Rule { kind: RuleKind::Deny, source } => write!(f, "denied by the rule {source}"),
+            Self::NotOffered(source) => {
+                write!(f, "the tool is not offered: the rule {source} takes it away")
+            }
+            Self::Mode(Mode::Plan) => f.write_str(
+                "plan mode changes nothing: put the step into the plan and have the plan approved first",
+            ),
+            Self::Mode(mode) => write!(f, "the mode {mode} lets it run"),
+            Self::NotAsked(reason) => {
+                write!(f, "denied because the mode dontAsk asks nobody: {reason}")
+            }
+            Self::SessionOnly => f.write_str("it touches nothing outside the session"),
+            Self::ReadInside => f.write_str("it reads inside the working directories"),
+            Self::ReadOnlyCommand => f.write_str("the command only reads"),
+            Self::ReadOutside(path) => {
+                write!(f, "`{}` is outside the working directories", path.display())
+            }
+            Self::ProtectedPath(path) => {
+                write!(f, "`{}` can change what runs later, so a person decides", path.display())
+            }
+            Self::CriticalRemoval(target) => {
+                write!(f, "it would remove `{target}`, so a person decides; name what to remove")
+            }
+            Self::Write(path) => write!(f, "no rule or mode lets it write `{}`", path.display()),
+            Self::Command(command) => write!(f, "no rule or mode lets `{}` run", brief(command)),
+            Self::Network(url) => write!(f, "no rule or mode lets it reach `{}`", brief(url)),
+        }
+    }
+}
+
+/// The beginning of a text on one line.
+fn brief(text: &str) -> String {
+    const LONGEST: usize = 120;
+    let line = text.trim().lines().next().unwrap_or_default();
+    let short: String = line.chars().take(LONGEST).collect();
+    if short.len() < text.trim().len() { format!("{short}…") } else { short }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::RuleOrigin;
+
+    fn source(text: &str) -> RuleSource {
+        RuleSource { origin: RuleOrigin::Flag, text: text.to_owned() }
+    }
+
+    #[test]
+    fn reasons_name_the_rule_and_its_source() {
+        let denied = Reason::Rule { kind: RuleKind::Deny, source: source("Bash(rm *)") };
+        assert_eq!(denied.to_string(), "denied by the rule `Bash(rm *)` from the command line");
+        let missing = Reason::NotOffered(source("Bash"));
+        assert_eq!(
+            missing.to_string(),
+            "the tool is not offered: the rule `Bash` from the command line takes it away"
+        );
+    }
+
+    #[test]
+    fn what_was_not_asked_says_what_would_have_been() {
+        let reason = Reason::NotAsked(Box::new(Reason::Command("make".to_owned())));
+        assert_eq!(
+            reason.to_string(),
+            "denied because the mode dontAsk asks nobody: no rule or mode lets `make` run"
+        );
+    }
+
+    #[test]
+    fn long_commands_are_cut_to_one_line() {
+        let reason = Reason::Command(format!("{}\nsecond line", "é".repeat(500)));
+        let text = reason.to_string();
+        assert!(text.chars().count() < 200 && text.contains('…') && !text.contains('\n'), "{text}");
+    }
+}

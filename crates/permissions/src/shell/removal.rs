@@ -1,0 +1,61 @@
+//! Removals that are put to a person whatever the mode: the root, a home, the place of work.
+
+use std::path::{Path, PathBuf};
+
+use super::rough::rough_commands;
+use crate::paths::normalize;
+use crate::policy::Policy;
+
+/// What the command might remove that nobody means to lose, as it is written there.
+pub(crate) fn critical_removal(command: &str, policy: &Policy) -> Option<String> {
+    rough_commands(command)
+        .into_iter()
+        .filter(|words| words.first().is_some_and(|word| word == "rm" || word == "rmdir"))
+        .flat_map(|words| words.into_iter().skip(1))
+        .find(|word| !word.starts_with('-') && removes_critical(word, policy))
+}
+
+fn removes_critical(word: &str, policy: &Policy) -> bool {
+    // `~name` is somebody's home.
+    if word.starts_with('~') && !word.contains('/') {
+        return true;
+    }
+    let start = word.rfind('/').map_or(0, |slash| slash + 1);
+    let (place, last) = word.split_at(start);
+    let takes_all = last.contains(['*', '?']) && last.chars().all(|c| matches!(c, '*' | '?' | '.'));
+    let place = if takes_all { place } else { word };
+    match resolve(place, policy) {
+        Some(path) => is_critical(&path, policy),
+        // An empty variable turns `$NAME/` and `$NAME/*` into the root.
+        None => place.ends_with('/'),
+    }
+}
+
+/// The path that a word stands for, where its text tells. Nothing for a variable.
+fn resolve(word: &str, policy: &Policy) -> Option<PathBuf> {
+    for (name, place) in [
+        ("~", policy.home.as_deref()),
+        ("$HOME", policy.home.as_deref()),
+        ("$PWD", Some(policy.cwd.as_path())),
+    ] {
+        if let Some(rest) = word.strip_prefix(name)
+            && (rest.is_empty() || rest.starts_with('/'))
+        {
+            return Some(normalize(&place?.join(rest.trim_start_matches('/'))));
+        }
+    }
+    (!word.starts_with('$')).then(|| normalize(&policy.cwd.join(word)))
+}
+
+/// Whether losing this path loses more than a part of the work: the root, a directory at the top, the
+/// home, a working directory, or anything that holds one of these.
+pub(super) fn is_critical(path: &Path, policy: &Policy) -> bool {
+    let depth = path.ancestors().count();
+    let kept = [Some(&policy.cwd), Some(&policy.project_root), policy.home.as_ref()];
+    depth <= 2
+        || kept
+            .into_iter()
+            .flatten()
+            .chain(&policy.directories)
+            .any(|place| !place.as_os_str().is_empty() && normalize(place).starts_with(path))
+}

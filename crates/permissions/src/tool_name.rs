@@ -1,0 +1,121 @@
+//! Names of tools in rules: old names, and patterns over names.
+
+use crate::rule::RuleKind;
+use crate::wildcard::Wildcard;
+
+/// The present name of a tool that was once called otherwise.
+pub fn canonical(name: &str) -> &str {
+    match name {
+        "Task" => "Agent",
+        "KillShell" | "KillBash" => "TaskStop",
+        "BashOutput" | "AgentOutputTool" => "TaskOutput",
+        "FileEdit" | "MultiEdit" => "Edit",
+        "FileWrite" => "Write",
+        "LS" | "NotebookRead" => "Read",
+        current => current,
+    }
+}
+
+/// Which tools a rule names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ToolPattern {
+    Name(String),
+    /// Every tool of an MCP server: `mcp__server`.
+    Server(String),
+    /// A name with `*` in it.
+    Glob(String),
+}
+
+impl ToolPattern {
+    pub(crate) fn parse(name: &str) -> Self {
+        if name.contains('*') {
+            return Self::Glob(name.to_owned());
+        }
+        match name.strip_prefix("mcp__") {
+            Some(server) if !server.is_empty() && !server.contains("__") => {
+                Self::Server(name.to_owned())
+            }
+            _ => Self::Name(canonical(name).to_owned()),
+        }
+    }
+
+    /// The name, where the rule names exactly one tool.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Server(_) | Self::Glob(_) => None,
+        }
+    }
+
+    pub(crate) fn matches(&self, kind: RuleKind, tool: &str) -> bool {
+        let tool = canonical(tool);
+        match self {
+            Self::Name(name) => name == tool,
+            Self::Server(server) => {
+                tool.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"))
+            }
+            Self::Glob(glob) => self.may(kind) && Wildcard::parse(glob).fits(tool),
+        }
+    }
+
+    /// Whether a rule of this kind may use the pattern. What takes away may be wide; what gives may
+    /// not: an allow rule has `*` only behind a literal `mcp__server__`.
+    pub(crate) fn may(&self, kind: RuleKind) -> bool {
+        let (RuleKind::Allow, Self::Glob(glob)) = (kind, self) else { return true };
+        glob.strip_prefix("mcp__")
+            .and_then(|rest| rest.split_once("__"))
+            .is_some_and(|(server, _)| !server.is_empty() && !server.contains('*'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_and_globs_name_many_tools() {
+        use RuleKind::{Allow, Deny};
+        for (pattern, kind, tool, expected) in [
+            ("mcp__git", Allow, "mcp__git__log", true),
+            ("mcp__git", Allow, "mcp__github__log", false),
+            ("mcp__git", Allow, "mcp__git", false),
+            ("mcp__git__*", Allow, "mcp__git__log", true),
+            ("mcp__git__get_*", Allow, "mcp__git__get_log", true),
+            ("mcp__git__get_*", Allow, "mcp__git__push", false),
+            ("mcp__*", Deny, "mcp__git__push", true),
+            ("*", Deny, "Bash", true),
+            // An allow rule is not that wide.
+            ("mcp__*", Allow, "mcp__git__push", false),
+            ("mcp__*__get", Allow, "mcp__git__get", false),
+            ("*", Allow, "Bash", false),
+            ("Web*", Allow, "WebFetch", false),
+            // Old names, in rules and in calls.
+            ("Task", Deny, "Agent", true),
+            ("Agent", Deny, "Task", true),
+            ("KillBash", Deny, "TaskStop", true),
+        ] {
+            let matched = ToolPattern::parse(pattern).matches(kind, tool);
+            assert_eq!(matched, expected, "{kind} {pattern} on {tool}");
+        }
+    }
+
+    #[test]
+    fn old_names_lead_to_present_ones() {
+        // D-50
+        for (old, new) in [
+            ("Task", "Agent"),
+            ("KillShell", "TaskStop"),
+            ("KillBash", "TaskStop"),
+            ("BashOutput", "TaskOutput"),
+            ("AgentOutputTool", "TaskOutput"),
+            ("FileEdit", "Edit"),
+            ("MultiEdit", "Edit"),
+            ("FileWrite", "Write"),
+            ("LS", "Read"),
+            ("NotebookRead", "Read"),
+            ("Bash", "Bash"),
+        ] {
+            assert_eq!(canonical(old), new);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Text with `*` for any run of characters.
+
+/// A pattern, cut at its stars.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wildcard {
+    /// Literal pieces; a star stands between each two.
+    pieces: Vec<String>,
+}
+
+impl Wildcard {
+    /// Reads a pattern in which a backslash before a star, a parenthesis or a backslash takes away
+    /// its meaning.
+    pub(crate) fn parse(pattern: &str) -> Self {
+        let mut pieces = Vec::new();
+        let mut piece = String::new();
+        let mut characters = pattern.chars().peekable();
+        while let Some(character) = characters.next() {
+            match character {
+                '*' => pieces.push(std::mem::take(&mut piece)),
+                '\\' => piece.push(
+                    characters
+                        .next_if(|next| matches!(next, '*' | '(' | ')' | '\\'))
+                        .unwrap_or('\\'),
+                ),
+                other => piece.push(other),
+            }
+        }
+        pieces.push(piece);
+        Self { pieces }
+    }
+
+    pub(crate) fn has_stars(&self) -> bool {
+        self.pieces.len() > 1
+    }
+
+    pub(crate) fn fits(&self, text: &str) -> bool {
+        let mut pieces = self.pieces.iter().map(String::as_str);
+        let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else {
+            return false;
+        };
+        let Some(last) = pieces.next_back() else { return rest.is_empty() };
+        for piece in pieces {
+            let Some((_, after)) = rest.split_once(piece) else { return false };
+            rest = after;
+        }
+        rest.ends_with(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_run_of_characters() {
+        for (pattern, text, fits) in [
+            ("abc", "abc", true),
+            ("abc", "abcd", false),
+            ("a*c", "ac", true),
+            ("a*c", "abbc", true),
+            ("a*a", "a", false),
+            ("*", "", true),
+            ("**", "x", true),
+            ("a**b", "ab", true),
+            ("a**b", "a", false),
+            ("*b*", "abc", true),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "acb", false),
+            ("*ab", "aab", true),
+            (r"a\*c", "a*c", true),
+            (r"a\*c", "abc", false),
+            (r"a\(b\)", "a(b)", true),
+            (r"a\\b", r"a\b", true),
+            (r"a\b", r"a\b", true),
+            (r"a\", r"a\", true),
+        ] {
+            assert_eq!(Wildcard::parse(pattern).fits(text), fits, "{pattern} on {text}");
+        }
+    }
+}

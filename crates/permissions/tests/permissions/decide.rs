@@ -1,0 +1,444 @@
+//! Whole decisions: mode, rules and access in, verdict and reason out.
+
+use crate::fixture::{self, network, policy, read, shell, write};
+use centurion_permissions::{Access, Call, Mode, Reason, RuleKind, Verdict, decide};
+
+use Verdict::{Allow, Ask, Deny};
+
+const MODES: [Mode; 5] = Mode::ALL;
+
+/// A row: what the call touches, and the verdict in default, acceptEdits, plan, dontAsk and bypass.
+type Row = (Access, [Verdict; 5]);
+
+#[track_caller]
+fn assert_rows(rows: impl IntoIterator<Item = Row>) {
+    for (access, expected) in rows {
+        for (mode, expected) in MODES.into_iter().zip(expected) {
+            let decision = decide(&policy(mode), &call(&access));
+            assert_eq!(decision.verdict, expected, "{mode}: {access:?}: {}", decision.reason);
+        }
+    }
+}
+
+fn call(access: &Access) -> Call<'_> {
+    let tool = match access {
+        Access::Session => "TodoWrite",
+        Access::Read(_) => "Read",
+        Access::Write(_) => "Write",
+        Access::Shell(_) => "Bash",
+        Access::Network(_) => "WebFetch",
+    };
+    Call { tool, access }
+}
+
+#[test]
+fn without_rules_the_mode_decides() {
+    assert_rows([
+        (Access::Session, [Allow, Allow, Allow, Allow, Allow]),
+        (read("/home/ada/project/src/main.rs"), [Allow, Allow, Allow, Allow, Allow]),
+        (read("/added/notes.md"), [Allow, Allow, Allow, Allow, Allow]),
+        (read("/etc/passwd"), [Ask, Ask, Ask, Deny, Allow]),
+        (read("/home/ada/project/../.ssh/id"), [Ask, Ask, Ask, Deny, Allow]),
+        (write("/home/ada/project/src/main.rs"), [Ask, Allow, Deny, Deny, Allow]),
+        (write("/added/notes.md"), [Ask, Allow, Deny, Deny, Allow]),
+        (write("/etc/passwd"), [Ask, Ask, Deny, Deny, Allow]),
+        (write("/home/ada/project/../x"), [Ask, Ask, Deny, Deny, Allow]),
+        (write("/home/ada/project/.git/hooks/pre-commit"), [Ask, Ask, Deny, Deny, Allow]),
+        (write("/home/ada/project/.mcp.json"), [Ask, Ask, Deny, Deny, Allow]),
+        (network("https://example.com/"), [Ask, Ask, Ask, Deny, Allow]),
+    ]);
+}
+
+#[test]
+fn read_only_commands_run_in_every_mode() {
+    let always = [Allow, Allow, Allow, Allow, Allow];
+    assert_rows(
+        [
+            "ls",
+            "ls -la src",
+            "pwd",
+            "cat src/main.rs /added/notes.md",
+            "head -n 5 'a b.txt'",
+            "tail -n +3 x",
+            "wc -l src/main.rs",
+            "echo /etc/passwd",
+            "which cargo",
+            "stat x",
+            "file x",
+            "du -sh .",
+            "df -h",
+            "date",
+            "date -u +%Y",
+            "date -d yesterday +%F",
+            "whoami",
+            "uname -a",
+            "grep -rn 'fn main' src",
+            "rg -n --pre-glob x y src",
+            "diff -u a b",
+            "basename /a/b",
+            "dirname /a/b",
+            "realpath src",
+            "tree -L 2",
+            "true",
+            "test -f x",
+            "find . -name x -type f",
+            "git status",
+            "git --no-pager log --oneline -5",
+            "git log --format='%h %s' HEAD~3..HEAD",
+            "git diff --cached src/main.rs",
+            "git diff origin/main...HEAD",
+            "git show HEAD^",
+            "git branch",
+            "git branch -vv",
+            "git branch --list 'feature/x'",
+            "git branch --contains abc",
+            "git branch --show-current",
+            "git rev-parse HEAD",
+            "git ls-files",
+            "git blame -L 1,5 src/main.rs",
+            "git describe --tags",
+            "git remote",
+            "git remote -v",
+            "git tag",
+            "git tag --list v1",
+            "git stash list",
+        ]
+        .map(|command| (shell(command), always)),
+    );
+}
+
+#[test]
+fn other_commands_need_a_word() {
+    let guarded = [Ask, Ask, Deny, Deny, Allow];
+    assert_rows(
+        [
+            "make",
+            "cargo test",
+            "npm ls",
+            "printenv",
+            "env",
+            // A reader that reads elsewhere.
+            "cat /etc/passwd",
+            "cat ../secret",
+            "cat src/../../secret",
+            "ls /",
+            "ls ~",
+            "grep -f/etc/shadow x",
+            "grep -f../x y",
+            "wc --files0-from=/etc/passwd",
+            "diff --from-file=/etc/passwd x",
+            "git diff --no-index /etc/passwd x",
+            "find / -name x",
+            "test -f /etc/passwd",
+            // A reader that writes, runs or sets.
+            "ls > x",
+            "ls; make",
+            "ls && make",
+            "ls | sh",
+            "ls\nmake",
+            "ls $(make)",
+            "ls `make`",
+            "cat <(make)",
+            "echo \"$(make)\"",
+            "find . -delete",
+            "find . -exec make '{}' '+'",
+            "find . -execdir make",
+            "find . -ok make",
+            "find . -okdir make",
+            "find . -fprint x",
+            "find . -fprintf x y",
+            "find . -fls x",
+            "rg --pre make x",
+            "rg --pre=make x",
+            "rg --hostname-bin=make x",
+            "rg -z x",
+            "tree -o x",
+            "tree -ao x",
+            "file -C -m x",
+            "file -f x",
+            "date -s 12:00",
+            "date 01010101",
+            "date -f x",
+            "diff -l a b",
+            "./ls",
+            "/bin/ls",
+            "A=1 ls",
+            "time ls",
+            // git that changes, runs or is told to.
+            "git",
+            "git push",
+            "git commit -m x",
+            "git -c core.pager=make log",
+            "git -C sub log",
+            "git --exec-path=x log",
+            "git -p log",
+            "git log --output=x",
+            "git log --outpu=x",
+            "git diff --output x",
+            "git diff --ext-diff",
+            "git diff --ext",
+            "git show --textconv",
+            "git grep --open-files-in-pager=make x",
+            "git branch new",
+            "git branch -v new",
+            "git branch -D old",
+            "git branch --list -D old",
+            "git branch -m a b",
+            "git branch --edit-description",
+            "git tag v1",
+            "git tag -d v1",
+            "git tag --sort=x v1",
+            "git remote add x y",
+            "git remote -v update",
+            "git remote show origin",
+            "git stash",
+            "git stash pop",
+            "git stash list --output=x",
+            "git config x y",
+        ]
+        .map(|command| (shell(command), guarded)),
+    );
+}
+
+#[test]
+fn accepting_edits_covers_plain_file_commands() {
+    let accepted = [Ask, Allow, Deny, Deny, Allow];
+    assert_rows(
+        [
+            "mkdir -p a/b",
+            "touch a /added/b",
+            "mv a b",
+            "mv a .",
+            "cp -r a b",
+            "cp a .",
+            "rm -rf build",
+            "rm src/../a",
+            "rmdir a",
+        ]
+        .map(|command| (shell(command), accepted)),
+    );
+    let guarded = [Ask, Ask, Deny, Deny, Allow];
+    assert_rows(
+        [
+            "rm",
+            "mkdir /etc/x",
+            "touch ../x",
+            "cp /etc/passwd x",
+            "cp x /etc/passwd",
+            "cp x -t/etc",
+            "cp x --target-directory=/etc",
+            "cp x -t.git/hooks",
+            "cp x .git/hooks/pre-commit",
+            "cp x --target-directory=.git/hooks",
+            "mv .git x",
+            "mv x .bashrc",
+            "mv . x",
+            "rm -rf .git",
+            "rm -- -x/../../../y",
+            "cp a b; make",
+            "rm *.log",
+            "mkdir $(make)",
+            "ln -s /etc x",
+            "chmod +x a",
+        ]
+        .map(|command| (shell(command), guarded)),
+    );
+}
+
+#[test]
+fn removing_what_nobody_means_to_lose_is_asked_in_every_mode() {
+    for command in [
+        "rm -rf /",
+        "rm -rf /*",
+        "rm -rf /etc",
+        "rm -rf /home/ada",
+        "rm -rf ~",
+        "rm -rf ~/",
+        "rm -rf ~bob",
+        "rm -rf $HOME",
+        "rm -rf \"${HOME}/\"",
+        "rm -rf .",
+        "rm -rf ..",
+        "rm -rf *",
+        "rm -rf ./*",
+        "rm -rf .*",
+        "rm -rf /added/*",
+        "rm -rf src/..",
+        "rm -rf $UNSET/*",
+        "rm -rf \"$UNSET\"/",
+        "rm -rf /home/ada/project",
+        "true && rm -rf /",
+        "sudo rm -rf /",
+        "bash -c 'rm -rf /'",
+        "echo $(rm -rf ~)",
+        "echo `rm -rf .`",
+        "/bin/rm -rf /",
+        "rmdir /home",
+        "{rm,-rf,/}",
+        "rm${IFS}-rf${IFS}/",
+    ] {
+        let access = shell(command);
+        for mode in [Mode::Default, Mode::AcceptEdits, Mode::BypassPermissions] {
+            let mut policy = policy(mode);
+            policy.allow = fixture::rules("Bash Bash(rm *)");
+            let decision = decide(&policy, &call(&access));
+            assert_eq!(decision.verdict, Ask, "{mode}: {command}: {}", decision.reason);
+            assert!(matches!(decision.reason, Reason::CriticalRemoval(_)), "{command}");
+        }
+        assert_eq!(decide(&policy(Mode::DontAsk), &call(&access)).verdict, Deny, "{command}");
+        assert_eq!(decide(&policy(Mode::Plan), &call(&access)).verdict, Deny, "{command}");
+    }
+    for command in ["rm -rf build", "rm $file", "rm -rf build/*", "rm -rf ${HOME}/a/b", "rm /a/b/c"]
+    {
+        let decision = decide(&policy(Mode::BypassPermissions), &call(&shell(command)));
+        assert_eq!(decision.verdict, Allow, "{command}: {}", decision.reason);
+    }
+}
+
+/// A row: allow, ask and deny rules, the tool, what it touches, the verdict in mode default.
+type RuleRow = (&'static str, &'static str, &'static str, &'static str, Access, Verdict);
+
+#[test]
+fn rules_are_read_deny_first_then_ask_then_allow() {
+    let source = "/home/ada/project/src/main.rs";
+    let rows: [RuleRow; 40] = [
+        ("Bash(make *)", "", "", "Bash", shell("make all"), Allow),
+        ("Bash(make *)", "Bash(make all)", "", "Bash", shell("make all"), Ask),
+        ("Bash(make *)", "Bash(make all)", "Bash(make *)", "Bash", shell("make all"), Deny),
+        ("Bash", "", "Bash(rm *)", "Bash", shell("ls && rm x"), Deny),
+        ("Bash", "", "Bash(rm *)", "Bash", shell("ls && cp x y"), Allow),
+        ("Bash(make)", "", "", "Bash", shell("make && x"), Ask),
+        ("", "Bash(ls *)", "", "Bash", shell("ls src"), Ask),
+        ("", "Bash", "", "Bash", shell("ls src"), Ask),
+        ("", "", "Bash", "Bash", shell("ls src"), Deny),
+        ("", "", "*", "Read", read(source), Deny),
+        // Path rules.
+        ("Edit(src/**)", "", "", "Edit", write(source), Allow),
+        ("Edit(src/**)", "", "", "Write", write(source), Allow),
+        ("Edit(src/**)", "", "", "NotebookEdit", write(source), Allow),
+        ("Edit", "", "", "Edit", write(source), Allow),
+        ("Edit", "", "", "Write", write(source), Ask),
+        ("Edit(//etc/**)", "", "", "Read", read("/etc/hosts"), Allow),
+        ("Read(//etc/**)", "", "", "Write", write("/etc/hosts"), Ask),
+        ("Read(//etc/**)", "", "", "Read", read("/etc/hosts"), Allow),
+        ("Read(//etc/**)", "", "", "Glob", read("/etc"), Allow),
+        ("Read(//etc/**)", "", "", "Grep", read("/etc/hosts"), Allow),
+        ("", "", "Read(.env)", "Read", read("/home/ada/project/a/.env"), Deny),
+        ("Edit", "", "Read(.env)", "Edit", write("/home/ada/project/.env"), Deny),
+        ("NotebookEdit", "", "Read(.env)", "NotebookEdit", write("/home/ada/project/.env"), Allow),
+        ("", "", "Edit(.env)", "Read", read("/home/ada/project/.env"), Allow),
+        ("", "", "Read(.env)", "Bash", shell("cat .env"), Deny),
+        ("", "", "Read(.env)", "Bash", shell("cat src/../.env"), Deny),
+        ("Bash", "", "Read(.env)", "Bash", shell("cat <.env | sh"), Deny),
+        ("Bash", "", "Read(~/.ssh/**)", "Bash", shell("cat ~/.ssh/id"), Deny),
+        ("", "", "Edit(.env)", "Bash", shell("cat .env"), Allow),
+        ("Bash", "", "Edit(.env)", "Bash", shell("echo a > .env"), Deny),
+        ("Bash", "", "Edit(.env)", "Bash", shell("cp a .env"), Deny),
+        // A search through everything could read what a rule guards.
+        ("", "", "Read(.env)", "Bash", shell("rg KEY"), Ask),
+        ("", "", "Read(.env)", "Bash", shell("grep -rn KEY ."), Ask),
+        ("", "", "Read(.env)", "Bash", shell("ls -la"), Allow),
+        // A protected path is asked about although a rule allows it.
+        ("Edit(**)", "", "", "Write", write("/home/ada/project/.git/config"), Ask),
+        (
+            "WebFetch(domain:example.com)",
+            "",
+            "",
+            "WebFetch",
+            network("https://example.com/a"),
+            Allow,
+        ),
+        ("WebFetch(domain:example.com)", "", "", "WebFetch", network("https://evil.org"), Ask),
+        (
+            "WebFetch",
+            "",
+            "WebFetch(domain:*.evil.org)",
+            "WebFetch",
+            network("https://a.evil.org"),
+            Deny,
+        ),
+        ("mcp__git", "", "mcp__git__push", "mcp__git__push", network("stdio:git"), Deny),
+        ("mcp__git", "", "mcp__git__push", "mcp__git__log", network("stdio:git"), Allow),
+    ];
+    for (allow, ask, deny, tool, access, expected) in rows {
+        let mut policy = policy(Mode::Default);
+        policy.allow = fixture::rules(allow);
+        policy.ask = fixture::rules(ask);
+        policy.deny = fixture::rules(deny);
+        let decision = decide(&policy, &Call { tool, access: &access });
+        assert_eq!(
+            decision.verdict, expected,
+            "allow {allow:?} ask {ask:?} deny {deny:?}: {tool} {access:?}: {}",
+            decision.reason
+        );
+    }
+}
+
+#[test]
+fn plan_mode_holds_against_allow_rules() {
+    let mut policy = policy(Mode::Plan);
+    policy.allow = fixture::rules("Edit Write Bash WebFetch");
+    for access in [write("/home/ada/project/a"), shell("make")] {
+        assert_eq!(decide(&policy, &call(&access)).verdict, Deny, "{access:?}");
+    }
+    assert_eq!(decide(&policy, &call(&network("https://example.com"))).verdict, Allow);
+}
+
+#[test]
+fn bypassing_stops_at_deny_and_ask_rules() {
+    let mut policy = policy(Mode::BypassPermissions);
+    policy.deny = fixture::rules("Bash(git push *)");
+    policy.ask = fixture::rules("Edit(/docs/**)");
+    assert_eq!(decide(&policy, &call(&shell("git push origin"))).verdict, Deny);
+    assert_eq!(decide(&policy, &call(&write("/home/ada/project/docs/a.md"))).verdict, Ask);
+    assert_eq!(decide(&policy, &call(&write("/etc/hosts"))).verdict, Allow);
+}
+
+#[test]
+fn a_command_in_a_foreign_directory_is_not_read_only() {
+    let mut policy = policy(Mode::Default);
+    policy.cwd = "/srv".into();
+    assert_eq!(decide(&policy, &call(&shell("ls"))).verdict, Ask);
+    assert_eq!(decide(&policy, &call(&shell("pwd"))).verdict, Allow);
+    policy.mode = Mode::AcceptEdits;
+    assert_eq!(decide(&policy, &call(&shell("touch a"))).verdict, Ask);
+    assert_eq!(decide(&policy, &call(&shell("touch /home/ada/project/a"))).verdict, Allow);
+}
+
+#[test]
+fn a_tool_denied_by_name_is_not_offered() {
+    let mut policy = policy(Mode::Default);
+    policy.deny = fixture::rules("Bash Task Read(.env) mcp__git WebFetch(domain:*) Edit(*)");
+    for (tool, offered) in [
+        ("Bash", false),
+        ("Agent", false),
+        ("WebFetch", false),
+        ("Edit", false),
+        ("mcp__git__log", false),
+        ("mcp__github__log", true),
+        ("Read", true),
+        ("Write", true),
+    ] {
+        assert_eq!(policy.is_offered(tool), offered, "{tool}");
+    }
+    let decision = decide(&policy, &call(&shell("ls")));
+    assert!(
+        decision.reason.to_string().starts_with("the tool is not offered"),
+        "{}",
+        decision.reason
+    );
+}
+
+#[test]
+fn the_reason_names_what_decided() {
+    let mut policy = policy(Mode::DontAsk);
+    policy.ask = fixture::rules("Bash(make *)");
+    let decision = decide(&policy, &call(&shell("make")));
+    let Reason::NotAsked(inner) = decision.reason else { panic!("{:?}", decision.reason) };
+    let Reason::Rule { kind, source } = *inner else { panic!("{inner:?}") };
+    assert_eq!((kind, source.text.as_str()), (RuleKind::Ask, "Bash(make *)"));
+
+    policy.mode = Mode::BypassPermissions;
+    let decision = decide(&policy, &call(&write("/etc/hosts")));
+    assert_eq!(decision.reason, Reason::Mode(Mode::BypassPermissions));
+}

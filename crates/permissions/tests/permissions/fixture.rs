@@ -1,0 +1,36 @@
+//! What the tests of this crate share: a project of Ada's, and short names for accesses.
+
+use std::path::PathBuf;
+
+use centurion_permissions::{Access, Mode, Policy, Rule, RuleOrigin};
+
+pub(crate) fn policy(mode: Mode) -> Policy {
+    Policy {
+        mode,
+        cwd: "/home/ada/project".into(),
+        project_root: "/home/ada/project".into(),
+        home: Some("/home/ada".into()),
+        directories: vec!["/home/ada/project".into(), "/added".into()],
+        ..Policy::default()
+    }
+}
+
+pub(crate) fn rules(text: &str) -> Vec<Rule> {
+    Rule::parse_list(text, &RuleOrigin::Flag).expect("a good rule")
+}
+
+pub(crate) fn read(path: &str) -> Access {
+    Access::Read(PathBuf::from(path))
+}
+
+pub(crate) fn write(path: &str) -> Access {
+    Access::Write(PathBuf::from(path))
+}
+
+pub(crate) fn shell(command: &str) -> Access {
+    Access::Shell(command.to_owned())
+}
+
+pub(crate) fn network(url: &str) -> Access {
+    Access::Network(url.to_owned())
+}

@@ -1,0 +1,223 @@
+//! What holds for all rules, modes and calls.
+
+use centurion_permissions::{
+    Access, Call, Mode, Policy, Rule, RuleOrigin, Verdict, decide, simple_command,
+};
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+use crate::fixture;
+
+const RULES: [&str; 22] = [
+    "Bash",
+    "Bash(ls *)",
+    "Bash(rm *)",
+    "Bash(git:*)",
+    "Bash(* x)",
+    "Bash(e*)",
+    "Bash(make)",
+    "Read",
+    "Read(src/**)",
+    "Read(.env)",
+    "Read(//**)",
+    "Edit",
+    "Edit(**)",
+    "Edit(/docs/*)",
+    "Write",
+    "WebFetch",
+    "WebFetch(domain:example.com)",
+    "WebFetch(domain:*.org)",
+    "TodoWrite",
+    "mcp__git",
+    "mcp__*",
+    "*",
+];
+
+fn rules() -> impl Strategy<Value = Vec<Rule>> {
+    subsequence(&RULES[..], 0..5).prop_shuffle().prop_map(|texts| {
+        texts
+            .into_iter()
+            .map(|text| Rule::parse(text, RuleOrigin::Flag).expect("a good rule"))
+            .collect()
+    })
+}
+
+/// What a shell gives a meaning to, and a few words.
+const PIECES: [&str; 51] = [
+    "ls",
+    "rm",
+    "git",
+    "git log",
+    "echo",
+    "make",
+    "x",
+    "src",
+    ".env",
+    "-rf",
+    "--output=x",
+    "/",
+    "..",
+    "~",
+    " ",
+    " ",
+    " ",
+    " ",
+    "\t",
+    "\n",
+    ";",
+    "&",
+    "&&",
+    "|",
+    ">",
+    "<",
+    "$",
+    "$(",
+    ")",
+    "`",
+    "(",
+    "{",
+    "}",
+    "*",
+    "?",
+    "[",
+    "]",
+    "!",
+    "#",
+    "=",
+    "A=1",
+    "\\",
+    "'",
+    "\"",
+    ",",
+    "%",
+    "$HOME",
+    "${IFS}",
+    "é",
+    "\u{a0}",
+    "\r",
+];
+
+fn hostile_command() -> impl Strategy<Value = String> {
+    prop::collection::vec(select(&PIECES[..]), 1..12).prop_map(|pieces| pieces.concat())
+}
+
+const PATHS: [&str; 7] = [
+    "/home/ada/project/src/main.rs",
+    "/home/ada/project/.env",
+    "/home/ada/project/.git/config",
+    "/home/ada/project/docs/a.md",
+    "/home/ada/.ssh/id",
+    "/added/x",
+    "/etc/passwd",
+];
+
+fn tool_and_access() -> impl Strategy<Value = (&'static str, Access)> {
+    prop_oneof![
+        Just(("TodoWrite", Access::Session)),
+        (select(&["Read", "Glob", "Grep"][..]), select(&PATHS[..]))
+            .prop_map(|(tool, path)| (tool, fixture::read(path))),
+        (select(&["Edit", "Write", "NotebookEdit"][..]), select(&PATHS[..]))
+            .prop_map(|(tool, path)| (tool, fixture::write(path))),
+        hostile_command().prop_map(|command| ("Bash", Access::Shell(command))),
+        select(&["https://example.com/", "https://a.org/", "nonsense"][..])
+            .prop_map(|url| ("WebFetch", fixture::network(url))),
+        Just(("mcp__git__push", fixture::network("stdio:git"))),
+    ]
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    (select(&Mode::ALL[..]), rules(), rules(), rules())
+        .prop_map(|(mode, allow, ask, deny)| Policy { allow, ask, deny, ..fixture::policy(mode) })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) })]
+
+    #[test]
+    fn a_deny_rule_that_matches_alone_beats_everything(
+        policy in policy(), (tool, access) in tool_and_access(),
+    ) {
+        let call = Call { tool, access: &access };
+        let alone = Policy {
+            allow: Vec::new(),
+            ask: Vec::new(),
+            ..policy.clone()
+        };
+        let denies = policy.deny.iter().any(|rule| {
+            let bypass = Policy {
+                mode: Mode::BypassPermissions,
+                deny: vec![rule.clone()],
+                ..alone.clone()
+            };
+            decide(&bypass, &call).verdict == Verdict::Deny
+        });
+        if denies {
+            prop_assert_eq!(decide(&policy, &call).verdict, Verdict::Deny);
+        }
+    }
+
+    #[test]
+    fn more_deny_or_ask_rules_never_give_more(
+        policy in policy(), deny in rules(), ask in rules(), (tool, access) in tool_and_access(),
+    ) {
+        let call = Call { tool, access: &access };
+        let mut stricter = policy.clone();
+        stricter.deny.extend(deny);
+        stricter.ask.extend(ask);
+        let rank = |policy: &Policy| match decide(policy, &call).verdict {
+            Verdict::Allow => 2,
+            Verdict::Ask => 1,
+            Verdict::Deny => 0,
+        };
+        prop_assert!(rank(&stricter) <= rank(&policy));
+    }
+
+    #[test]
+    fn the_order_of_rules_of_one_kind_does_not_matter(
+        (policy, allow, ask, deny) in policy().prop_flat_map(|policy| {
+            let (allow, ask, deny) =
+                (policy.allow.clone(), policy.ask.clone(), policy.deny.clone());
+            (Just(policy), Just(allow).prop_shuffle(), Just(ask).prop_shuffle(), Just(deny).prop_shuffle())
+        }),
+        (tool, access) in tool_and_access(),
+    ) {
+        let call = Call { tool, access: &access };
+        let shuffled = Policy { allow, ask, deny, ..policy.clone() };
+        prop_assert_eq!(decide(&shuffled, &call).verdict, decide(&policy, &call).verdict);
+    }
+
+    #[test]
+    fn a_command_that_is_not_simple_is_never_allowed_by_a_specifier(
+        command in hostile_command(), mode in select(&Mode::ALL[..]), allow in rules(),
+    ) {
+        prop_assume!(mode != Mode::BypassPermissions && simple_command(&command).is_none());
+        let allow = allow.into_iter().filter(|rule| rule.to_string().contains('(')).collect();
+        let policy = Policy { allow, ..fixture::policy(mode) };
+        let access = Access::Shell(command);
+        let decision = decide(&policy, &Call { tool: "Bash", access: &access });
+        prop_assert_ne!(decision.verdict, Verdict::Allow, "{}", decision.reason);
+    }
+
+    #[test]
+    fn planning_never_writes_and_dont_ask_never_asks(
+        policy in policy(), (tool, access) in tool_and_access(),
+    ) {
+        let call = Call { tool, access: &access };
+        let planning = Policy { mode: Mode::Plan, ..policy.clone() };
+        if matches!(access, Access::Write(_)) {
+            prop_assert_ne!(decide(&planning, &call).verdict, Verdict::Allow);
+        }
+        let silent = Policy { mode: Mode::DontAsk, ..policy };
+        prop_assert_ne!(decide(&silent, &call).verdict, Verdict::Ask);
+    }
+
+    #[test]
+    fn any_text_can_be_read_as_rules_or_refused(text in "[A-Za-z_*(), \\\\:/~\\[\\]{}]{0,40}") {
+        if let Ok(rules) = Rule::parse_list(&text, &RuleOrigin::Flag) {
+            for rule in rules {
+                let again = Rule::parse(&rule.to_string(), RuleOrigin::Flag);
+                prop_assert!(again.is_ok(), "{rule} was read once and not twice");
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The lines of a transcript, in the layout that existing readers of such files know.
+//!
+//! A line is written from [`Line`] and read through [`LineView`], which borrows from the file and leaves
+//! the message unread until somebody needs it.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::{AgentId, Block, RecordId, SessionId, StopReason, Usage};
+
+/// One line. Fields that do not apply are left out.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Line<'a> {
+    /// The record before this one in the conversation; `null` at its start.
+    pub parent_uuid: Option<RecordId>,
+    pub is_sidechain: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<&'a AgentId>,
+    #[serde(flatten)]
+    pub body: Body<'a>,
+    pub uuid: RecordId,
+    pub timestamp: Timestamp,
+    pub user_type: &'static str,
+    pub entrypoint: &'a str,
+    pub cwd: &'a str,
+    pub session_id: SessionId,
+    pub version: &'static str,
+    pub git_branch: &'a str,
+}
+
+/// What a line says.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Body<'a> {
+    User(UserBody<'a>),
+    Assistant(AssistantBody<'a>),
+    Attachment(AttachmentBody<'a>),
+    System(SystemBody<'a>),
+}
+
+impl Body<'_> {
+    /// Whether the line holds thinking, which its provider has signed.
+    pub fn is_thinking(&self) -> bool {
+        matches!(self, Self::Assistant(answer) if matches!(answer.message.content, [Block::Thinking { .. }]))
+    }
+}
+
+/// What a person, a tool or the runtime said to the model.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserBody<'a> {
+    pub message: UserMessage<'a>,
+    /// The structured form of a tool's result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_use_result: Option<&'a Value>,
+    #[serde(rename = "sourceToolAssistantUUID", skip_serializing_if = "Option::is_none")]
+    pub source: Option<RecordId>,
+    /// Not typed by a person.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_meta: bool,
+    /// The queue item that this line delivers: once it is here, it is no longer owed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_item: Option<RecordId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+pub struct UserMessage<'a> {
+    pub role: &'static str,
+    pub content: UserContent<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum UserContent<'a> {
+    Text(&'a str),
+    Blocks(&'a [Block]),
+}
+
+/// One content block of an answer.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AssistantBody<'a> {
+    pub message: AssistantMessage<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<&'a str>,
+}
+
+/// The answer that a block belongs to, with that one block.
+#[derive(Serialize)]
+pub struct AssistantMessage<'a> {
+    pub id: &'a str,
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub role: &'static str,
+    pub model: &'a str,
+    pub content: [&'a Block; 1],
+    pub stop_reason: Option<&'a StopReason>,
+    pub stop_sequence: Option<&'a str>,
+    pub usage: Usage,
+}
+
+/// Text that the runtime puts before the model beside what people say.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttachmentBody<'a> {
+    pub attachment: Attachment<'a>,
+    pub rendered: [Rendered<'a>; 1],
+    pub rendered_role: &'static str,
+}
+
+#[derive(Serialize)]
+pub struct Attachment<'a> {
+    #[serde(rename = "type")]
+    pub kind: &'a str,
+}
+
+#[derive(Serialize)]
+pub struct Rendered<'a> {
+    pub content: &'a str,
+}
+
+/// A fact about the run that is no part of the conversation.
+#[derive(Serialize)]
+pub struct SystemBody<'a> {
+    pub subtype: &'a str,
+    pub data: &'a Value,
+}
+
+/// A line as it is read back.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LineView<'a> {
+    #[serde(rename = "type", borrow)]
+    pub kind: Cow<'a, str>,
+    #[serde(default)]
+    pub uuid: Option<RecordId>,
+    #[serde(default)]
+    pub parent_uuid: Option<RecordId>,
+    #[serde(default)]
+    pub is_sidechain: bool,
+    #[serde(borrow, default)]
+    pub message: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub tool_use_result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub rendered: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub rendered_role: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub subtype: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub data: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub timestamp: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub cwd: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub is_meta: bool,
+    #[serde(default)]
+    pub queue_item: Option<RecordId>,
+}
+
+/// The message of a line: `content` is a string or a list of blocks.
+#[derive(Debug, Deserialize)]
+pub struct MessageView<'a> {
+    #[serde(borrow, default)]
+    pub id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub model: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub content: &'a RawValue,
+    #[serde(default)]
+    pub usage: Option<Usage>,
+}

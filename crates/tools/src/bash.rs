@@ -1,0 +1,257 @@
+//! The Bash tool.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use centurion_permissions::Access;
+use centurion_protocol::Env;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::context::lock;
+use crate::shell::{OutputLimit, Reporting, ShellExit, ShellRequest, ShellResult};
+use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace};
+
+/// Runs a shell command with bash and returns its output, standard error included.
+///
+/// The working directory stays between calls; variables, functions and aliases do not. Quote paths
+/// that hold spaces. Chain steps that depend on each other with `&&`; make independent calls side
+/// by side. Standard input is empty, so pass flags that answer prompts. Prefer Read, Edit, Write,
+/// Glob and Grep to cat, sed, find and grep.
+///
+/// Long output is shortened in the middle and kept whole in a file that is named. For servers and
+/// long jobs use `run_in_background` instead of `&`: the call returns at once with a task id and an
+/// output file to Read, and you are told when it ends. Do not sleep or poll to wait for it.
+/// `TaskStop` ends it. All processes end with the session.
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BashInput {
+    /// The command.
+    command: String,
+    /// Milliseconds until the command is ended: 120000 by default, at most 600000. In the
+    /// background there is no limit unless you set one.
+    timeout: Option<u64>,
+    /// What the command does, in five to ten words.
+    description: Option<String>,
+    /// Do not wait for the end.
+    #[serde(default)]
+    run_in_background: bool,
+}
+
+pub(crate) struct Bash;
+
+impl Tool for Bash {
+    type Input = BashInput;
+
+    const NAME: &'static str = "Bash";
+
+    fn is_read_only(&self, _: &BashInput) -> bool {
+        false
+    }
+
+    fn access(&self, input: &BashInput, _: &ToolContext) -> Access {
+        Access::Shell(input.command.clone())
+    }
+
+    async fn run(&self, input: BashInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        if input.command.trim().is_empty() {
+            return Err(ToolError::Input("the command is empty: give one to run".to_owned()));
+        }
+        let standing = Standing::of(&context.workspace)?;
+        if input.run_in_background {
+            run_in_background(&input, standing, context)
+        } else {
+            run_and_wait(&input, standing, context).await
+        }
+    }
+}
+
+/// Where a command starts, and what the model should know about it.
+struct Standing {
+    cwd: PathBuf,
+    notes: Vec<String>,
+}
+
+impl Standing {
+    /// Where the last command stood; back at the root when that directory is gone.
+    fn of(workspace: &Workspace) -> Result<Self, ToolError> {
+        let cwd = workspace.cwd();
+        if cwd.is_dir() {
+            return Ok(Self { cwd, notes: Vec::new() });
+        }
+        let root = workspace.root.clone();
+        let (gone, back) = (cwd.display(), root.display());
+        if !root.is_dir() {
+            return Err(ToolError::Failed(format!(
+                "neither the working directory {gone} nor the project's root {back} exists any more"
+            )));
+        }
+        let note = format!("The working directory {gone} no longer exists; this ran in {back}.");
+        lock(&workspace.cwd).clone_from(&root);
+        Ok(Self { cwd: root, notes: vec![note] })
+    }
+}
+
+async fn run_and_wait(
+    input: &BashInput,
+    Standing { cwd, mut notes }: Standing,
+    context: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let workspace = &context.workspace;
+    let (timeout, clamped) = timeout(input.timeout, &workspace.env);
+    notes.extend(clamped);
+    let request = ShellRequest {
+        id: &workspace.world.shell_id(),
+        command: &input.command,
+        cwd: &cwd,
+        env: &workspace.env,
+        output_dir: &workspace.output_dir,
+        timeout: Some(timeout),
+    };
+    let result = workspace
+        .shells
+        .run(request, output_limit(&workspace.env), &context.cancel)
+        .await
+        .map_err(|error| ToolError::Failed(error.to_string()))?;
+    if let Some(cwd) = &result.cwd_after {
+        lock(&workspace.cwd).clone_from(cwd);
+    }
+    answer(&result, notes)
+}
+
+fn answer(result: &ShellResult, notes: Vec<String>) -> Result<ToolOutput, ToolError> {
+    let output = result.output.trim_matches('\n');
+    let nothing = (result.exit.is_success() && output.is_empty()).then(|| "(no output)".to_owned());
+    let left = result.output_file.as_ref().filter(|_| result.left_running).map(|file| {
+        format!("Processes of this command still run; their output goes to {}.", file.display())
+    });
+    let output_part = (!output.is_empty()).then(|| output.to_owned());
+    let parts = notes.into_iter().chain(fault(&result.exit)).chain(left);
+    let text = parts.chain(nothing).chain(output_part).collect::<Vec<_>>().join("\n");
+    match result.exit {
+        ShellExit::Code(0) => Ok(ToolOutput::text(text).with_data(json!({
+            "stdout": output,
+            "stderr": "",
+            "interrupted": false,
+            "isImage": false,
+            "exitCode": 0,
+            "outputFile": result.output_file,
+        }))),
+        ShellExit::Stopped => {
+            Err(ToolError::Cancelled { partial: (!text.is_empty()).then_some(text) })
+        }
+        _ => Err(ToolError::Failed(text)),
+    }
+}
+
+/// What went wrong, if something did, and what to do about it.
+fn fault(exit: &ShellExit) -> Option<String> {
+    Some(match exit {
+        ShellExit::Code(0) | ShellExit::Stopped => return None,
+        ShellExit::Code(code) => format!("Exit code {code}"),
+        ShellExit::Signal(signal) => format!("Ended by signal {signal}"),
+        ShellExit::TimedOut(timeout) => format!(
+            "Timed out after {} ms and was ended with all its processes. \
+             Give a larger timeout, or run it in the background.",
+            timeout.as_millis()
+        ),
+        ShellExit::Overflow => {
+            "Ended because it wrote too much. Write less, or send the output to a file.".to_owned()
+        }
+        ShellExit::Lost(reason) => format!("The command's end is not known: {reason}."),
+    })
+}
+
+fn run_in_background(
+    input: &BashInput,
+    Standing { cwd, mut notes }: Standing,
+    context: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let workspace = &context.workspace;
+    let request = ShellRequest {
+        id: &workspace.world.shell_id(),
+        command: &input.command,
+        cwd: &cwd,
+        env: &workspace.env,
+        output_dir: &workspace.output_dir,
+        timeout: input.timeout.map(Duration::from_millis),
+    };
+    let reporting = Reporting {
+        host: workspace.host.clone(),
+        call: context.call.clone(),
+        description: input.description.clone().unwrap_or_else(|| input.command.clone()),
+    };
+    let shell = workspace
+        .shells
+        .start(request, reporting)
+        .map_err(|error| ToolError::Failed(error.to_string()))?;
+    notes.push(format!(
+        "Runs in the background as task {}. Its output goes to {}; you are told when it ends.",
+        shell.id,
+        shell.output_file.display()
+    ));
+    Ok(ToolOutput::text(notes.join("\n")).with_data(json!({
+        "stdout": "",
+        "stderr": "",
+        "interrupted": false,
+        "isImage": false,
+        "backgroundTaskId": shell.id,
+        "outputFile": shell.output_file,
+    })))
+}
+
+/// How long a command may run, and a note when that is less than was asked for.
+fn timeout(asked: Option<u64>, env: &Env) -> (Duration, Option<String>) {
+    let default = env.millis("BASH_DEFAULT_TIMEOUT_MS").unwrap_or(Duration::from_mins(2));
+    let max = env.millis("BASH_MAX_TIMEOUT_MS").unwrap_or(Duration::from_mins(10)).max(default);
+    match asked.map(Duration::from_millis) {
+        Some(asked) if asked > max => {
+            let note =
+                format!("The timeout was lowered to the longest allowed, {} ms.", max.as_millis());
+            (max, Some(note))
+        }
+        // No command can do anything in no time; who says so means the default.
+        Some(Duration::ZERO) | None => (default, None),
+        Some(asked) => (asked, None),
+    }
+}
+
+/// How much of a command's output the model reads.
+pub(crate) fn output_limit(env: &Env) -> OutputLimit {
+    const DEFAULT: usize = 30_000;
+    const LARGEST: usize = 150_000;
+    const FAILURE: usize = 10_000;
+    let success = env.number("BASH_MAX_OUTPUT_LENGTH").unwrap_or(DEFAULT).clamp(1, LARGEST);
+    OutputLimit { success, failure: success.min(FAILURE) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_stays_within_what_the_user_allows() {
+        let millis = |asked, env: &Env| timeout(asked, env).0.as_millis();
+        let plain = Env::default();
+        assert_eq!(millis(None, &plain), 120_000);
+        assert_eq!(millis(Some(0), &plain), 120_000);
+        assert_eq!(millis(Some(5), &plain), 5);
+        assert_eq!(timeout(Some(600_000), &plain), (Duration::from_mins(10), None));
+        let (clamped, note) = timeout(Some(600_001), &plain);
+        assert_eq!(clamped, Duration::from_mins(10));
+        assert!(note.unwrap().contains("600000 ms"));
+
+        let env = Env::from([("BASH_DEFAULT_TIMEOUT_MS", "900000"), ("BASH_MAX_TIMEOUT_MS", "7")]);
+        assert_eq!(millis(None, &env), 900_000);
+        assert_eq!(millis(Some(1_000_000), &env), 900_000);
+    }
+
+    #[test]
+    fn output_limits_are_bounded_themselves() {
+        let limit = |text| output_limit(&Env::from([("BASH_MAX_OUTPUT_LENGTH", text)]));
+        assert_eq!((limit("").success, limit("").failure), (30_000, 10_000));
+        assert_eq!(limit("999999").success, 150_000);
+        assert_eq!((limit("500").success, limit("500").failure), (500, 500));
+        assert_eq!(limit("many").success, 30_000);
+    }
+}

@@ -1,0 +1,283 @@
+//! Glob: files by the form of their paths.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use centurion_permissions::Access;
+use globset::{GlobBuilder, GlobMatcher};
+use ignore::DirEntry;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::change::answer;
+use crate::paths::{resolve, shown};
+use crate::{Tool, ToolContext, ToolError, ToolOutput, walk};
+
+/// The most files that one answer names.
+const MAX_FILES: usize = 100;
+
+/// Finds files by a pattern such as `**/*.rs` or `src/{a,b}/*.ts`; `**` stands for any number of
+/// directories. Gives up to 100 paths, the most recently changed first. Files that git ignores are left out.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GlobInput {
+    /// The pattern, relative to `path`, or absolute.
+    pattern: String,
+    /// Directory to search; by default the current one.
+    path: Option<String>,
+}
+
+/// The tool that finds files.
+#[derive(Debug, Default)]
+pub struct Glob;
+
+impl Tool for Glob {
+    type Input = GlobInput;
+
+    const NAME: &'static str = "Glob";
+
+    fn is_read_only(&self, _: &GlobInput) -> bool {
+        true
+    }
+
+    fn access(&self, input: &GlobInput, context: &ToolContext) -> Access {
+        Access::Read(Place::of(input, context).root)
+    }
+
+    async fn run(&self, input: GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let place = Place::of(&input, context);
+        if let Some(path) = &input.path {
+            refuse_non_directory(&context.workspace.absolute(path))?;
+        }
+        let matcher = place.matcher()?;
+        let base = resolve(&context.workspace.cwd());
+        walk::run(&context.cancel, move |cancel| find(&place, &matcher, &base, cancel)).await
+    }
+}
+
+/// Where a pattern can match: a directory, and what is left to match below it.
+#[derive(Debug)]
+struct Place {
+    root: PathBuf,
+    pattern: String,
+}
+
+impl Place {
+    fn of(input: &GlobInput, context: &ToolContext) -> Self {
+        let workspace = &context.workspace;
+        let base =
+            input.path.as_deref().map_or_else(|| workspace.cwd(), |path| workspace.absolute(path));
+        let pattern = if input.pattern.starts_with("~/") {
+            workspace.absolute(&input.pattern).to_string_lossy().into_owned()
+        } else {
+            input.pattern.clone()
+        };
+        let (literal, rest) = split(&pattern);
+        Self { root: resolve(&base.join(literal)), pattern: rest }
+    }
+
+    fn matcher(&self) -> Result<GlobMatcher, ToolError> {
+        let wrong = |why: &str| ToolError::Input(format!("the pattern cannot be used: {why}"));
+        if self.pattern.is_empty() {
+            return Err(wrong("it is empty"));
+        }
+        GlobBuilder::new(&self.pattern)
+            .literal_separator(true)
+            .build()
+            .map(|glob| glob.compile_matcher())
+            .map_err(|error| wrong(&error.to_string()))
+    }
+
+    /// How many directories deep a match can be, if that is bounded.
+    fn depth(&self) -> Option<usize> {
+        let bounded = !self.pattern.contains("**") && !self.pattern.contains('{');
+        bounded.then(|| self.pattern.split('/').count())
+    }
+}
+
+/// Parts a pattern into the directories that it names literally and the rest.
+fn split(pattern: &str) -> (&str, String) {
+    let is_special = |part: &str| part.contains(['*', '?', '[', '{', '\\']);
+    let mut rest_start = 0;
+    let mut literal_end = 0;
+    for part in pattern.split_inclusive('/') {
+        if is_special(part) || !part.ends_with('/') {
+            break;
+        }
+        rest_start += part.len();
+        literal_end = rest_start;
+    }
+    let literal = pattern.get(..literal_end).unwrap_or_default();
+    let rest = pattern.get(rest_start..).unwrap_or_default();
+    // A directory alone means what is in it.
+    if rest.is_empty() && !pattern.is_empty() {
+        return (literal, "**".to_owned());
+    }
+    let rest = rest.strip_suffix('/').map_or_else(|| rest.to_owned(), |dir| format!("{dir}/**"));
+    (literal, rest)
+}
+
+fn refuse_non_directory(path: &Path) -> Result<(), ToolError> {
+    let path_shown = path.display();
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => {
+            Err(ToolError::failed(format!("{path_shown} is a file: give a directory as path")))
+        }
+        Err(error) => Err(ToolError::failed(format!("{path_shown} cannot be searched: {error}"))),
+    }
+}
+
+fn find(
+    place: &Place,
+    matcher: &GlobMatcher,
+    base: &Path,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    let mut found = Vec::new();
+    if place.root.is_dir() {
+        let mut walk = walk::builder(&place.root, |_| true);
+        walk.max_depth(place.depth());
+        found = walk::collect(&walk, cancel, |entry| pick(place, matcher, entry))?;
+    }
+    found.sort_unstable_by(|one, two| two.0.cmp(&one.0).then_with(|| one.1.cmp(&two.1)));
+    let total = found.len();
+    let names: Vec<String> =
+        found.iter().take(MAX_FILES).map(|(_, path)| shown(path, base)).collect();
+    let mut text = names.join("\n");
+    if total == 0 {
+        text.push_str("No files match. Files that git ignores are not searched.");
+    } else if total > MAX_FILES {
+        let _ = write!(
+            text,
+            "\n\n(the {MAX_FILES} most recently changed of {total} files; narrow the pattern for others)"
+        );
+    }
+    let data = json!({
+        "filenames": names, "numFiles": names.len(), "truncated": total > MAX_FILES,
+    });
+    Ok(answer(text, data))
+}
+
+/// A file that matches, with the time of its last change. Links to files count as files.
+fn pick(place: &Place, matcher: &GlobMatcher, entry: DirEntry) -> Option<(SystemTime, PathBuf)> {
+    let below = entry.path().strip_prefix(&place.root).ok()?;
+    if entry.file_type()?.is_dir() || !matcher.is_match(below) {
+        return None;
+    }
+    let metadata = std::fs::metadata(entry.path()).ok()?;
+    if metadata.is_dir() {
+        return None;
+    }
+    Some((metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), entry.into_path()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::time::Duration;
+
+    use tempfile::{TempDir, tempdir};
+
+    use super::*;
+    use crate::testing::{call, context, text};
+
+    fn tree(files: &[&str]) -> TempDir {
+        let dir = tempdir().unwrap();
+        for (age, name) in files.iter().enumerate() {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "").unwrap();
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - age as u64);
+            File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+        }
+        dir
+    }
+
+    async fn found(dir: &TempDir, input: serde_json::Value) -> Vec<String> {
+        let output = call(Glob, &context(dir.path()), input).await.unwrap();
+        serde_json::from_value(output.data["filenames"].clone()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn patterns_match_paths_newest_first() {
+        let dir = tree(&["src/b.rs", "src/deep/a.rs", "c.rs", "src/d.ts", "x/e.tsx"]);
+        assert_eq!(
+            found(&dir, json!({"pattern": "**/*.rs"})).await,
+            ["src/b.rs", "src/deep/a.rs", "c.rs"]
+        );
+        assert_eq!(found(&dir, json!({"pattern": "*.rs"})).await, ["c.rs"]);
+        assert_eq!(
+            found(&dir, json!({"pattern": "src/*.{rs,ts}"})).await,
+            ["src/b.rs", "src/d.ts"]
+        );
+        assert_eq!(found(&dir, json!({"pattern": "*.rs", "path": "src"})).await, ["src/b.rs"]);
+        assert_eq!(found(&dir, json!({"pattern": "src/deep/"})).await, ["src/deep/a.rs"]);
+        assert_eq!(found(&dir, json!({"pattern": "../x/*", "path": "src"})).await, ["x/e.tsx"]);
+        let absolute = dir.path().join("src/**/*.rs");
+        assert_eq!(found(&dir, json!({"pattern": absolute})).await, ["src/b.rs", "src/deep/a.rs"]);
+        assert!(found(&dir, json!({"pattern": "missing/**"})).await.is_empty());
+    }
+
+    #[tokio::test]
+    async fn ignored_files_are_left_out_and_hidden_ones_are_not() {
+        let dir = tree(&["a.log", ".github/ci.yml", ".git/config", "b.txt", "sub/c.log"]);
+        fs::write(dir.path().join(".gitignore"), "*.log\n").unwrap();
+        let mut names = found(&dir, json!({"pattern": "**"})).await;
+        names.sort();
+        assert_eq!(names, [".github/ci.yml", ".gitignore", "b.txt"]);
+    }
+
+    #[tokio::test]
+    async fn a_hundred_files_are_named_and_the_rest_is_counted() {
+        let names: Vec<String> = (0..130).map(|number| format!("f{number:03}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let dir = tree(&names);
+        let output = call(Glob, &context(dir.path()), json!({"pattern": "f*"})).await.unwrap();
+        assert_eq!(output.data["numFiles"], 100);
+        assert_eq!(output.data["truncated"], true);
+        assert!(
+            text(&output).starts_with("f000\nf001\n") && text(&output).contains("of 130 files")
+        );
+    }
+
+    #[tokio::test]
+    async fn bad_input_is_explained() {
+        let dir = tree(&["file"]);
+        let context = context(dir.path());
+        for (input, expected) in [
+            (json!({"pattern": "a[b"}), "cannot be used"),
+            (json!({"pattern": ""}), "it is empty"),
+            (json!({"pattern": "*", "path": "nope"}), "cannot be searched"),
+            (json!({"pattern": "*", "path": "file"}), "is a file"),
+        ] {
+            let error = call(Glob, &context, input).await.unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        let output = call(Glob, &context, json!({"pattern": "*.none"})).await.unwrap();
+        assert!(text(&output).starts_with("No files match"));
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_search_ends() {
+        let dir = tree(&["file"]);
+        let context = context(dir.path());
+        context.cancel.cancel();
+        let result = call(Glob, &context, json!({"pattern": "*"})).await;
+        assert!(matches!(result, Err(ToolError::Cancelled { .. })));
+    }
+
+    #[tokio::test]
+    async fn access_is_to_the_directory_that_the_pattern_names() {
+        let dir = tree(&["src/a"]);
+        let context = context(dir.path());
+        let input = GlobInput { pattern: "/etc/**/x".to_owned(), path: None };
+        assert_eq!(Glob.access(&input, &context), Access::Read(resolve(Path::new("/etc"))));
+        let input = GlobInput { pattern: "src/*".to_owned(), path: None };
+        let src = resolve(&dir.path().join("src"));
+        assert_eq!(Glob.access(&input, &context), Access::Read(src));
+    }
+}

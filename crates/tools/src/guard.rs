@@ -1,0 +1,117 @@
+//! The process that stands between Centurion and a shell command (invariant I-13).
+//!
+//! Every command runs below a guard: this program's own executable, started again. The guard adopts
+//! every orphan below it, holds the read end of a pipe whose write end only Centurion has, and ends
+//! everything when that pipe closes. So nothing that a command starts outlives Centurion, however
+//! Centurion dies, and however far a daemon has detached itself.
+//!
+//! The guard knows nothing of sessions or tools. It talks to its parent in bytes on its standard input
+//! and in [`Report`] lines on its standard output.
+
+mod launch;
+mod report;
+mod tree;
+mod watch;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+pub(crate) use report::{Exit, Report};
+
+/// The first argument that makes a program a guard: it calls [`run`] with the arguments after it, and
+/// does nothing else before.
+pub const ARGUMENT: &str = "__guard";
+
+/// On the guard's standard input: end the command, politely at first. Closing the pipe ends it at once.
+pub(crate) const TERMINATE: u8 = b't';
+
+/// How a guard is started.
+#[derive(Clone, Debug)]
+pub struct GuardProgram {
+    /// An executable that calls [`run`].
+    pub program: PathBuf,
+    /// What it needs to get there; the guard's own arguments follow.
+    pub args: Vec<String>,
+}
+
+impl GuardProgram {
+    /// A program that becomes a guard when its first argument is [`ARGUMENT`].
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), args: vec![ARGUMENT.to_owned()] }
+    }
+}
+
+/// Is the guard until its command and everything that the command started is gone.
+///
+/// `args` are the arguments that the guard was started with, after those of [`GuardProgram`].
+pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let role = args.next();
+    match role.as_ref().and_then(|role| role.to_str()) {
+        Some(WATCH) => Task::from_args(args).map_or(ExitCode::from(2), |task| watch::run(&task)),
+        Some(LAUNCH) => launch::run(args),
+        _ => ExitCode::from(2),
+    }
+}
+
+const WATCH: &str = "watch";
+const LAUNCH: &str = "launch";
+
+/// What one guard has to do. The working directory and the environment are the guard's own.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Task {
+    /// Where the command's output is appended.
+    pub(crate) output: PathBuf,
+    /// The command is ended when its output grows beyond this many bytes.
+    pub(crate) max_output: u64,
+    /// The file that holds the command.
+    pub(crate) script: PathBuf,
+    /// Where the command's last working directory is written.
+    pub(crate) last_directory: PathBuf,
+    /// How to start this program as a guard again.
+    pub(crate) launcher: Vec<OsString>,
+}
+
+impl Task {
+    pub(crate) fn into_args(self) -> Vec<OsString> {
+        let mut args = vec![
+            WATCH.into(),
+            self.output.into(),
+            self.max_output.to_string().into(),
+            self.script.into(),
+            self.last_directory.into(),
+        ];
+        args.extend(self.launcher);
+        args
+    }
+
+    fn from_args(mut args: impl Iterator<Item = OsString>) -> Option<Self> {
+        Some(Self {
+            output: args.next()?.into(),
+            max_output: args.next()?.to_str()?.parse().ok()?,
+            script: args.next()?.into(),
+            last_directory: args.next()?.into(),
+            launcher: args.collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_survives_the_command_line() {
+        let task = || Task {
+            output: "/o ut".into(),
+            max_output: u64::MAX,
+            script: "/s".into(),
+            last_directory: "/d".into(),
+            launcher: vec!["/exe".into(), "__guard".into()],
+        };
+        let mut args = task().into_args().into_iter();
+        assert_eq!(args.next().unwrap(), WATCH);
+        assert_eq!(Task::from_args(args), Some(task()));
+        assert_eq!(Task::from_args(["x".into(), "many".into()].into_iter()), None);
+    }
+}

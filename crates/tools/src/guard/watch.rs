@@ -1,0 +1,253 @@
+//! The guard's watch over one command.
+//!
+//! Two threads wait, one for the parent and one for the children; the third, the program's first,
+//! decides. Because the guard adopts orphans, "it has no children" means "nothing of the command is
+//! left", and waiting for children says so without looking.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, getpid, set_child_subreaper, setsid, wait};
+
+use super::{Exit, Report, TERMINATE, Task, launch, tree};
+
+/// How long a command has to end when asked politely.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long processes may linger after their shell before they count as left running.
+const LINGER: Duration = Duration::from_millis(50);
+/// After this, what does not die cannot be killed: it belongs to another user, or the kernel holds it.
+const GIVE_UP: Duration = Duration::from_secs(10);
+
+enum Event {
+    /// The parent asks for a polite end.
+    Terminate,
+    /// The parent is gone, or wants the end now.
+    LifelineCut,
+    ShellEnded(Exit),
+    /// Nothing of the command is left.
+    AllGone,
+}
+
+pub(super) fn run(task: &Task) -> ExitCode {
+    match Watch::start(task) {
+        Ok(mut watch) => {
+            watch.run();
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            tell(&Report::Failed(error.to_string()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Watch {
+    events: Receiver<Event>,
+    output: File,
+    max_output: u64,
+    /// How the shell ended, until the parent has been told.
+    untold: Option<Exit>,
+}
+
+impl Watch {
+    fn start(task: &Task) -> io::Result<Self> {
+        // Away from the terminal: its signals do not reach the command, and nothing can ask there for
+        // a password. The leader of a process group cannot leave, but nobody starts a guard as one.
+        let _ = setsid();
+        // `killall` with the parent's name must not hit the guard too.
+        let _ = fs::write("/proc/self/comm", "command-guard");
+        set_child_subreaper(Some(getpid()))?;
+
+        let output = File::options().append(true).create(true).mode(0o600).open(&task.output)?;
+        let Some((program, args)) = task.launcher.split_first() else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let mut shell = Command::new(program)
+            .args(args)
+            .args(launch::args(getpid(), task.script.as_os_str(), task.last_directory.as_os_str()))
+            .stdin(Stdio::piped())
+            .stdout(output.try_clone()?)
+            .stderr(output.try_clone()?)
+            .process_group(0)
+            .spawn()?;
+        let starting_line = shell.stdin.take();
+        let shell = Pid::from_child(&shell);
+        tell(&Report::Started { group: shell.as_raw_pid() });
+        // Only now does the command start: its parent knows what to kill should the guard die.
+        drop(starting_line);
+        // The guard may live long: it must not keep a directory busy.
+        let _ = std::env::set_current_dir("/");
+
+        let (sender, events) = channel();
+        let reaper = sender.clone();
+        spawn(move || reap(shell, &reaper))?;
+        spawn(move || listen(&sender))?;
+        Ok(Self { events, output, max_output: task.max_output, untold: None })
+    }
+
+    fn run(&mut self) {
+        let mut pace = Pace::default();
+        let mut look_at = Instant::now() + pace.interval;
+        let mut tell_at = None;
+        let mut kill_at = None;
+        loop {
+            let wake = [tell_at, kill_at].into_iter().flatten().fold(look_at, Instant::min);
+            match self.events.recv_timeout(wake.saturating_duration_since(Instant::now())) {
+                Ok(Event::ShellEnded(exit)) => {
+                    self.untold = Some(exit);
+                    tell_at = Some(Instant::now() + LINGER);
+                }
+                Ok(Event::AllGone) => return self.close(),
+                Ok(Event::Terminate) => {
+                    tree::signal_descendants(getpid(), Signal::TERM);
+                    // One that is stopped would not hear it.
+                    tree::signal_descendants(getpid(), Signal::CONT);
+                    kill_at = Some(Instant::now() + GRACE);
+                }
+                Ok(Event::LifelineCut) | Err(RecvTimeoutError::Disconnected) => return self.kill(),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let now = Instant::now();
+            if tell_at.is_some_and(|at| at <= now) {
+                tell_at = None;
+                self.tell_end(true);
+            }
+            if kill_at.is_some_and(|at| at <= now) {
+                return self.kill();
+            }
+            if look_at <= now {
+                let size = self.output_size();
+                if size > self.max_output {
+                    return self.kill();
+                }
+                look_at = now + pace.next(size);
+            }
+        }
+    }
+
+    /// Kills until nothing is left. Stays until then, or nobody would be there to kill the rest.
+    fn kill(&mut self) {
+        let give_up = Instant::now() + GIVE_UP;
+        while Instant::now() < give_up {
+            tree::kill_descendants(getpid());
+            match self.events.recv_timeout(Duration::from_millis(10)) {
+                Ok(Event::ShellEnded(exit)) => self.untold = Some(exit),
+                Ok(Event::AllGone) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(Event::Terminate | Event::LifelineCut) | Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        self.close();
+    }
+
+    /// The end of the watch: what is left of the output is within the limit, and the parent knows.
+    fn close(&mut self) {
+        if self.output_size() > self.max_output {
+            let _ = self.output.set_len(self.max_output);
+            if self.untold.is_some() {
+                self.untold = Some(Exit::Overflow);
+            }
+        }
+        self.tell_end(false);
+    }
+
+    fn tell_end(&mut self, left_running: bool) {
+        if let Some(exit) = self.untold.take() {
+            tell(&Report::Ended { exit, left_running });
+        }
+    }
+
+    fn output_size(&self) -> u64 {
+        self.output.metadata().map_or(0, |metadata| metadata.len())
+    }
+}
+
+/// How often the output's size is looked at: often while it grows, seldom while it does not.
+#[derive(Default)]
+struct Pace {
+    interval: Duration,
+    size: u64,
+}
+
+impl Pace {
+    const FASTEST: Duration = Duration::from_millis(20);
+    const SLOWEST: Duration = Duration::from_millis(320);
+
+    fn next(&mut self, size: u64) -> Duration {
+        self.interval = if size == self.size { self.interval * 2 } else { self.interval / 2 }
+            .clamp(Self::FASTEST, Self::SLOWEST);
+        self.size = size;
+        self.interval
+    }
+}
+
+/// Waits for children until there are none.
+fn reap(shell: Pid, events: &Sender<Event>) {
+    loop {
+        let event = match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == shell => match status.exit_status() {
+                Some(code) => Event::ShellEnded(Exit::Code(code)),
+                None => {
+                    Event::ShellEnded(Exit::Signal(status.terminating_signal().unwrap_or_default()))
+                }
+            },
+            Ok(_) | Err(Errno::INTR) => continue,
+            Err(_) => Event::AllGone,
+        };
+        let last = matches!(event, Event::AllGone);
+        if events.send(event).is_err() || last {
+            return;
+        }
+    }
+}
+
+/// Listens to the parent until it is gone.
+fn listen(events: &Sender<Event>) {
+    let mut lifeline = io::stdin().lock();
+    let mut byte = [0];
+    loop {
+        match lifeline.read(&mut byte) {
+            Ok(1) if byte == [TERMINATE] => {
+                let _ = events.send(Event::Terminate);
+            }
+            Ok(1..) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => {
+                let _ = events.send(Event::LifelineCut);
+                return;
+            }
+        }
+    }
+}
+
+fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    const STACK: usize = 128 * 1024;
+    thread::Builder::new().stack_size(STACK).spawn(work).map(|_| ())
+}
+
+/// Tells the parent, if it is still there.
+fn tell(report: &Report) {
+    let mut parent = io::stdout().lock();
+    let _ = writeln!(parent, "{report}").and_then(|()| parent.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growing_output_is_looked_at_more_often() {
+        let mut pace = Pace::default();
+        let idle: Vec<_> = (0..8).map(|_| pace.next(0)).collect();
+        assert_eq!(idle.first(), Some(&Pace::FASTEST));
+        assert_eq!(idle.last(), Some(&Pace::SLOWEST));
+        let busy: Vec<_> = (1..9).map(|size| pace.next(size)).collect();
+        assert_eq!(busy.last(), Some(&Pace::FASTEST));
+    }
+}

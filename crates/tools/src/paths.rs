@@ -1,0 +1,119 @@
+//! Paths as a model writes them, and the files that they mean.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// How many links a path may lead through before it counts as a loop.
+const MAX_LINKS: usize = 40;
+
+/// How many names of a directory are looked at for a suggestion.
+const MAX_NAMES: usize = 1_000;
+
+/// The path with the links of its longest existing part resolved, and `.` and `..` gone.
+///
+/// What does not exist yet stays as written, so that a file about to be created has the path that it
+/// will have: rules are matched against that.
+pub fn resolve(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| resolve_parts(path, &mut { MAX_LINKS }))
+}
+
+/// `links_left` counts for the whole path: links that name each other twice would double the work.
+fn resolve_parts(path: &Path, links_left: &mut usize) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            Component::Normal(name) => {
+                resolved.push(name);
+                if let Ok(canonical) = resolved.canonicalize() {
+                    resolved = canonical;
+                } else if *links_left > 0
+                    && let Ok(target) = fs::read_link(&resolved)
+                {
+                    // A link that leads nowhere yet: a write would create its target.
+                    *links_left -= 1;
+                    resolved.pop();
+                    resolved = resolve_parts(&resolved.join(target), links_left);
+                }
+            }
+            root => resolved.push(root),
+        }
+    }
+    resolved
+}
+
+/// The path as answers show it: relative to `base` where it lies below.
+pub(crate) fn shown(path: &Path, base: &Path) -> String {
+    match path.strip_prefix(base) {
+        Ok(rest) if !rest.as_os_str().is_empty() => rest.to_string_lossy().into_owned(),
+        _ => path.to_string_lossy().into_owned(),
+    }
+}
+
+/// Names in the directory of a missing file that may have been meant, best first.
+pub(crate) fn similar_names(missing: &Path) -> Vec<String> {
+    let (Some(directory), Some(name)) = (missing.parent(), missing.file_name()) else {
+        return Vec::new();
+    };
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let name = name.to_string_lossy().to_lowercase();
+    let names: Vec<(String, String)> = entries
+        .take(MAX_NAMES)
+        .filter_map(Result::ok)
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .map(|name| (name.to_lowercase(), name))
+        .collect();
+    let lower: Vec<&str> = names.iter().map(|(lower, _)| lower.as_str()).collect();
+    let close = similar::get_close_matches(name.as_str(), &lower, 3, 0.6);
+    let mut found: Vec<String> = Vec::new();
+    for candidate in close {
+        for (lower, name) in &names {
+            if lower == candidate && !found.contains(name) {
+                found.push(name.clone());
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_are_resolved_as_far_as_the_path_exists() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        fs::create_dir(base.join("real")).unwrap();
+        symlink(base.join("real"), base.join("link")).unwrap();
+        assert_eq!(resolve(&base.join("link/new/file")), base.join("real/new/file"));
+        assert_eq!(resolve(&base.join("link/../x")), base.join("x"));
+        assert_eq!(resolve(&base.join("./link/./a/../b")), base.join("real/b"));
+    }
+
+    #[test]
+    fn a_dangling_link_means_what_it_points_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        symlink("missing/target", base.join("dangling")).unwrap();
+        assert_eq!(resolve(&base.join("dangling")), base.join("missing/target"));
+        symlink("loop/../loop", base.join("loop")).unwrap();
+        assert_eq!(resolve(&base.join("loop")).file_name().unwrap(), "loop");
+    }
+
+    #[test]
+    fn a_missing_file_is_answered_with_names_like_it() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["README.md", "main.rs", "unrelated.bin"] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        assert_eq!(similar_names(&dir.path().join("readme.txt")), ["README.md"]);
+        assert_eq!(similar_names(&dir.path().join("mian.rs")), ["main.rs"]);
+        assert!(similar_names(&dir.path().join("none/x")).is_empty());
+    }
+}

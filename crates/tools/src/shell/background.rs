@@ -1,0 +1,175 @@
+//! One background shell: its state, and who tells the model of its end.
+//!
+//! The end is told exactly once: by the call that waits for it, by the call that stops it, or else to
+//! the host. Whoever holds a [`Reporter`] has taken that on; a reporter that is dropped before it has
+//! told, because its call was cancelled, hands the duty back.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use centurion_protocol::{TaskId, ToolUseId};
+use tokio_util::sync::CancellationToken;
+
+use super::ShellExit;
+use crate::context::{Host, ShellEnd, lock};
+
+/// Who hears of a background shell's end.
+pub struct Reporting {
+    pub host: Arc<dyn Host>,
+    /// The call that starts the shell.
+    pub call: ToolUseId,
+    /// What the model calls it, or the command.
+    pub description: String,
+}
+
+/// A background shell as it is at one moment.
+#[derive(Clone, Debug)]
+pub struct BackgroundShell {
+    pub id: TaskId,
+    pub command: String,
+    pub description: String,
+    pub output_file: PathBuf,
+    pub state: ShellState,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShellState {
+    Running,
+    Ended(ShellExit),
+}
+
+pub(super) struct Shell {
+    id: TaskId,
+    call: ToolUseId,
+    command: String,
+    description: String,
+    output_file: PathBuf,
+    /// Cancelled when somebody wants the end.
+    stop: CancellationToken,
+    /// Cancelled when the end has come.
+    ended: CancellationToken,
+    record: Mutex<Record>,
+}
+
+struct Record {
+    exit: Option<ShellExit>,
+    /// How many calls have taken it on to tell of the end.
+    reporters: usize,
+    /// Who is told if no call does; nobody when the end has been told, or must not be.
+    host: Option<Arc<dyn Host>>,
+}
+
+impl Shell {
+    pub(super) fn new(
+        id: TaskId,
+        command: String,
+        output_file: PathBuf,
+        Reporting { host, call, description }: Reporting,
+    ) -> Self {
+        Self {
+            id,
+            call,
+            command,
+            description,
+            output_file,
+            stop: CancellationToken::new(),
+            ended: CancellationToken::new(),
+            record: Mutex::new(Record { exit: None, reporters: 0, host: Some(host) }),
+        }
+    }
+
+    pub(super) fn view(&self) -> BackgroundShell {
+        self.view_of(&lock(&self.record))
+    }
+
+    fn view_of(&self, record: &Record) -> BackgroundShell {
+        BackgroundShell {
+            id: self.id.clone(),
+            command: self.command.clone(),
+            description: self.description.clone(),
+            output_file: self.output_file.clone(),
+            state: record.exit.clone().map_or(ShellState::Running, ShellState::Ended),
+        }
+    }
+
+    pub(super) async fn stop_wanted(&self) {
+        self.stop.cancelled().await;
+    }
+
+    pub(super) async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+
+    /// Records the end and tells the host, unless a call will tell.
+    pub(super) fn finish(&self, exit: ShellExit) {
+        lock(&self.record).exit = Some(exit);
+        self.ended.cancel();
+        self.tell_host();
+    }
+
+    /// Makes sure that nobody is told any more.
+    pub(super) fn silence(&self) {
+        lock(&self.record).host = None;
+    }
+
+    /// Takes it on to tell of the end when it comes.
+    pub(super) fn reporter(shell: &Arc<Self>) -> Reporter {
+        lock(&shell.record).reporters += 1;
+        Reporter(Arc::clone(shell))
+    }
+
+    /// Asks for the end and takes it on to tell of it; `None` when it has come, or somebody else has
+    /// asked already.
+    pub(super) fn stopper(shell: &Arc<Self>) -> Option<Reporter> {
+        let mut record = lock(&shell.record);
+        if record.exit.is_some() || shell.stop.is_cancelled() {
+            return None;
+        }
+        record.reporters += 1;
+        // Under the lock, so that of two callers only one gets here.
+        shell.stop.cancel();
+        Some(Reporter(Arc::clone(shell)))
+    }
+
+    /// Tells the host of the end, if it has come and nobody else has told or will tell.
+    fn tell_host(&self) {
+        let (host, exit) = {
+            let mut record = lock(&self.record);
+            match (record.reporters, record.exit.clone()) {
+                (0, Some(exit)) => (record.host.take(), exit),
+                _ => return,
+            }
+        };
+        if let Some(host) = host {
+            host.shell_ended(ShellEnd {
+                task: self.id.clone(),
+                call: self.call.clone(),
+                description: self.description.clone(),
+                exit_code: exit.code(),
+                stopped: exit == ShellExit::Stopped,
+                output_file: self.output_file.clone(),
+            });
+        }
+    }
+}
+
+/// The duty of one call to tell of a shell's end.
+pub(super) struct Reporter(Arc<Shell>);
+
+impl Reporter {
+    /// Tells how it stands: if the shell has ended, nobody else will tell.
+    pub(super) fn report(self) -> BackgroundShell {
+        let mut record = lock(&self.0.record);
+        if record.exit.is_some() {
+            record.host = None;
+        }
+        self.0.view_of(&record)
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        lock(&self.0.record).reporters -= 1;
+        self.0.tell_host();
+    }
+}

@@ -1,0 +1,135 @@
+//! A command below its guard, seen from the parent.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+use super::files::Files;
+use super::{ShellError, ShellExit, ShellsConfig};
+use crate::guard::{Exit, Report, TERMINATE, Task};
+
+/// A running guard. Dropping it closes the lifeline, and the guard kills everything below it.
+pub(super) struct Guarded {
+    guard: Child,
+    lifeline: Option<ChildStdin>,
+    reports: Lines<BufReader<ChildStdout>>,
+    /// The shell's process group, while the shell is not known to have ended.
+    group: Option<Pid>,
+}
+
+/// The end of a command's shell.
+pub(super) struct Ended {
+    pub(super) exit: ShellExit,
+    pub(super) left_running: bool,
+}
+
+impl Guarded {
+    /// The guard gives a command one second; half a second more covers a slow machine.
+    const POLITE: Duration = Duration::from_millis(1_500);
+    const HARD: Duration = Duration::from_millis(450);
+
+    pub(super) fn start(
+        config: &ShellsConfig,
+        files: &Files,
+        cwd: &Path,
+        environment: BTreeMap<String, String>,
+    ) -> Result<Self, ShellError> {
+        let program = &config.guard.program;
+        let mut launcher = vec![program.into()];
+        launcher.extend(config.guard.args.iter().map(Into::into));
+        let task = Task {
+            output: files.output().to_owned(),
+            max_output: config.max_output,
+            script: files.script().to_owned(),
+            last_directory: files.last_directory().to_owned(),
+            launcher,
+        };
+        let mut guard = Command::new(program)
+            .args(&config.guard.args)
+            .args(task.into_args())
+            .env_clear()
+            .envs(environment)
+            .current_dir(cwd)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|source| ShellError::Start { program: program.clone(), source })?;
+        let lifeline = guard.stdin.take();
+        let reports = guard.stdout.take().expect("invariant: standard output is piped");
+        Ok(Self { guard, lifeline, reports: BufReader::new(reports).lines(), group: None })
+    }
+
+    /// Waits for the end of the shell. May be dropped and called again.
+    pub(super) async fn ended(&mut self) -> Ended {
+        loop {
+            let lost = match self.reports.next_line().await {
+                Ok(Some(line)) => match Report::parse(&line) {
+                    Some(Report::Started { group }) => {
+                        self.group = Pid::from_raw(group);
+                        continue;
+                    }
+                    Some(Report::Ended { exit, left_running }) => {
+                        self.group = None;
+                        return Ended { exit: exit.into(), left_running };
+                    }
+                    Some(Report::Failed(reason)) => reason,
+                    None => format!("the guard said {line:?}"),
+                },
+                Ok(None) => "its guard was killed".to_owned(),
+                Err(error) => format!("its guard cannot be heard: {error}"),
+            };
+            self.kill_group();
+            return Ended { exit: ShellExit::Lost(lost), left_running: false };
+        }
+    }
+
+    /// Waits until nothing of the command is left.
+    pub(super) async fn gone(&mut self) {
+        if let Err(error) = self.guard.wait().await {
+            tracing::warn!(%error, "cannot wait for a guard");
+        }
+    }
+
+    /// Ends everything, politely at first; takes two seconds at most. Gives `reason` back.
+    pub(super) async fn stop(&mut self, reason: ShellExit) -> ShellExit {
+        if let Some(lifeline) = &mut self.lifeline {
+            // A guard that is gone has nothing left to end.
+            let _ = lifeline.write_all(&[TERMINATE]).await;
+            let _ = lifeline.flush().await;
+        }
+        if timeout(Self::POLITE, self.gone()).await.is_ok() {
+            return reason;
+        }
+        self.lifeline = None;
+        if timeout(Self::HARD, self.gone()).await.is_err() {
+            tracing::warn!("a guard does not end and is killed");
+            let _ = self.guard.start_kill();
+            self.kill_group();
+        }
+        reason
+    }
+
+    /// The last resort when the guard does not do its work.
+    fn kill_group(&mut self) {
+        if let Some(group) = self.group.take() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl From<Exit> for ShellExit {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Code(code) => Self::Code(code),
+            Exit::Signal(signal) => Self::Signal(signal),
+            Exit::Overflow => Self::Overflow,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What the tests of tools share: a workspace in a scratch directory, whose host nobody may call.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use centurion_protocol::{Env, SeededWorld, ToolResultContent, ToolUseId, World as _};
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use crate::guard::GuardProgram;
+use crate::{
+    Answer, Host, HostFuture, PlanVerdict, Question, ReadState, ShellEnd, Shells, ShellsConfig,
+    Tool, ToolContext, ToolError, ToolOutput, Workspace, erase,
+};
+
+/// A host that fails the test when a tool turns to it.
+pub(crate) struct NoHost;
+
+impl Host for NoHost {
+    fn ask<'a>(
+        &'a self,
+        _: &'a ToolUseId,
+        questions: Vec<Question>,
+    ) -> HostFuture<'a, Result<Vec<Answer>, String>> {
+        panic!("nobody is there to answer {questions:?}");
+    }
+
+    fn enter_plan_mode<'a>(&'a self, _: &'a ToolUseId) -> HostFuture<'a, Result<(), String>> {
+        panic!("this test has no plan mode");
+    }
+
+    fn propose_plan<'a>(&'a self, _: &'a ToolUseId, plan: String) -> HostFuture<'a, PlanVerdict> {
+        panic!("nobody is there to judge the plan {plan:?}");
+    }
+
+    fn shell_ended(&self, end: ShellEnd) {
+        panic!("nobody expects the end of {end:?}");
+    }
+}
+
+/// A call in a workspace that stands in `dir`.
+pub(crate) fn context(dir: &Path) -> ToolContext {
+    context_with(dir, Arc::new(NoHost))
+}
+
+/// The same, with a host of the test's own.
+pub(crate) fn context_with(dir: &Path, host: Arc<dyn Host>) -> ToolContext {
+    let dir = dir.canonicalize().unwrap();
+    let world = Arc::new(SeededWorld::new(1));
+    let workspace = Workspace {
+        root: dir.clone(),
+        cwd: Mutex::new(dir.clone()),
+        read_state: ReadState::default(),
+        todos: Mutex::new(Vec::new()),
+        shells: Arc::new(Shells::new(ShellsConfig::new(
+            GuardProgram::new("/nonexistent"),
+            world.session_id(),
+            dir.clone(),
+        ))),
+        output_dir: dir.join(".output"),
+        env: Arc::new(Env::default()),
+        world,
+        host,
+    };
+    ToolContext {
+        workspace: Arc::new(workspace),
+        call: ToolUseId::new("toolu_test"),
+        cancel: CancellationToken::new(),
+    }
+}
+
+/// Runs a tool the way the program does: from JSON, through its schema type.
+pub(crate) async fn call<T: Tool>(
+    tool: T,
+    context: &ToolContext,
+    input: serde_json::Value,
+) -> Result<ToolOutput, ToolError> {
+    let raw: Box<RawValue> = serde_json::value::to_raw_value(&input).unwrap();
+    erase(tool).prepare(&raw)?.run(context).await
+}
+
+/// The text that the model reads.
+pub(crate) fn text(output: &ToolOutput) -> String {
+    let parts = output.content.iter().filter_map(|part| match part {
+        ToolResultContent::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,39 @@
+//! Remembers pages for a quarter of an hour.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use tokio::time::Instant;
+use url::Url;
+
+use super::page::Page;
+use crate::context::lock;
+
+/// Pages by the address that was asked for, oldest first.
+#[derive(Default)]
+pub(super) struct Cache(Mutex<IndexMap<Url, (Instant, Arc<Page>)>>);
+
+impl Cache {
+    const KEPT_FOR: Duration = Duration::from_mins(15);
+    const PAGES: usize = 16;
+    const BYTES: usize = 32 << 20;
+
+    pub(super) fn get(&self, url: &Url) -> Option<Arc<Page>> {
+        let mut pages = lock(&self.0);
+        pages.retain(|_, (since, _)| since.elapsed() < Self::KEPT_FOR);
+        pages.get(url).map(|(_, page)| Arc::clone(page))
+    }
+
+    pub(super) fn put(&self, url: &Url, page: Arc<Page>) {
+        let mut pages = lock(&self.0);
+        pages.shift_remove(url);
+        pages.insert(url.clone(), (Instant::now(), page));
+        let bytes = |pages: &IndexMap<Url, (Instant, Arc<Page>)>| {
+            pages.values().map(|(_, page)| page.kept_size()).sum::<usize>()
+        };
+        while pages.len() > Self::PAGES || bytes(&pages) > Self::BYTES {
+            pages.shift_remove_index(0);
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Gets one address over HTTP, within limits.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use centurion_protocol::Env;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::redirect::Policy;
+use reqwest::{Client, NoProxy, Proxy, StatusCode};
+use thiserror::Error;
+use tokio::sync::OnceCell;
+use url::{Host, Url};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Bytes of a body; the rest is not loaded.
+    pub(super) download: usize,
+    /// For everything: name, connection, redirects and body.
+    pub(super) time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { download: 10 << 20, time: Duration::from_secs(30) }
+    }
+}
+
+/// Where a request led.
+pub(super) enum Arrival {
+    Here(Response),
+    /// To another host, where the model has not asked to go.
+    Elsewhere {
+        status: StatusCode,
+        target: Url,
+    },
+}
+
+pub(super) struct Response {
+    pub(super) url: Url,
+    pub(super) status: StatusCode,
+    pub(super) content_type: Option<String>,
+    pub(super) body: Vec<u8>,
+    /// Whether there was more.
+    pub(super) cut: bool,
+}
+
+#[derive(Debug, Error)]
+pub(super) enum FetchError {
+    #[error("{0:?} is not an address: {1}. Give a full one, such as https://example.com/page")]
+    Address(String, url::ParseError),
+    #[error("only http and https can be fetched, not {0}")]
+    Scheme(String),
+    #[error("an address with a name and password in it is not fetched")]
+    Credentials,
+    #[error("no answer within {} seconds", .0.as_secs_f32())]
+    TimedOut(Duration),
+    #[error("redirected more than {0} times")]
+    RedirectLoop(usize),
+    #[error("redirected to {0:?}, which is not an address")]
+    Redirect(String),
+    #[error("{0}")]
+    Http(String),
+}
+
+impl From<reqwest::Error> for FetchError {
+    fn from(error: reqwest::Error) -> Self {
+        // The causes say what failed; the outermost only repeats the address.
+        let mut causes = Vec::new();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if causes.last().is_none_or(|last: &String| !last.contains(&text)) {
+                causes.push(text);
+            }
+            cause = error.source();
+        }
+        let causes = if causes.is_empty() { error.to_string() } else { causes.join(": ") };
+        Self::Http(if error.is_connect() { format!("cannot connect: {causes}") } else { causes })
+    }
+}
+
+/// The address to ask for: http is only kept for this machine and private addresses.
+pub(super) fn address(text: &str) -> Result<Url, FetchError> {
+    let url = Url::parse(text.trim()).map_err(|error| FetchError::Address(text.into(), error))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(FetchError::Scheme(url.scheme().to_owned()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(FetchError::Credentials);
+    }
+    let mut url = upgraded(url);
+    url.set_fragment(None);
+    Ok(url)
+}
+
+fn upgraded(mut url: Url) -> Url {
+    let local = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback() || address.is_private(),
+        Some(Host::Ipv6(address)) => address.is_loopback() || address.is_unique_local(),
+        None => false,
+    };
+    if url.scheme() == "http" && !local {
+        // Cannot fail between these two.
+        let _ = url.set_scheme("https");
+    }
+    url
+}
+
+/// Fetches with a client that is built when it is first needed: loading certificates takes a while.
+pub(super) struct Fetcher {
+    limits: Limits,
+    client: OnceCell<Client>,
+}
+
+impl Fetcher {
+    const REDIRECTS: usize = 10;
+
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { limits, client: OnceCell::new() }
+    }
+
+    pub(super) async fn fetch(&self, url: &Url, env: &Env) -> Result<Arrival, FetchError> {
+        let client = self.client.get_or_try_init(|| client(env)).await?;
+        tokio::time::timeout(self.limits.time, self.follow(client, url.clone()))
+            .await
+            .unwrap_or(Err(FetchError::TimedOut(self.limits.time)))
+    }
+
+    async fn follow(&self, client: &Client, mut url: Url) -> Result<Arrival, FetchError> {
+        for _ in 0..=Self::REDIRECTS {
+            let response = client.get(url.clone()).send().await?;
+            let status = response.status();
+            let target = match header(response.headers(), LOCATION) {
+                Some(target) if status.is_redirection() => target,
+                _ => return self.load(url, response).await.map(Arrival::Here),
+            };
+            let target = url.join(&target).map_err(|_| FetchError::Redirect(target))?;
+            if !same_host(&url, &target) {
+                return Ok(Arrival::Elsewhere { status, target });
+            }
+            url = upgraded(target);
+        }
+        Err(FetchError::RedirectLoop(Self::REDIRECTS))
+    }
+
+    async fn load(
+        &self,
+        url: Url,
+        mut response: reqwest::Response,
+    ) -> Result<Response, FetchError> {
+        let status = response.status();
+        let content_type = header(response.headers(), CONTENT_TYPE);
+        let mut body = Vec::new();
+        let mut cut = false;
+        while let Some(chunk) = response.chunk().await? {
+            let room = self.limits.download.saturating_sub(body.len());
+            cut = chunk.len() > room;
+            body.extend(chunk.into_iter().take(room));
+            if cut {
+                break;
+            }
+        }
+        Ok(Response { url, status, content_type, body, cut })
+    }
+}
+
+fn header(headers: &HeaderMap, name: reqwest::header::HeaderName) -> Option<String> {
+    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+/// Whether a redirect stays where the model asked to go; `www.` makes no difference, http does not
+/// either, another port does.
+fn same_host(from: &Url, to: &Url) -> bool {
+    let host =
+        |url: &Url| url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned());
+    matches!(to.scheme(), "http" | "https") && host(from) == host(to) && from.port() == to.port()
+}
+
+async fn client(env: &Env) -> Result<Client, FetchError> {
+    let mut builder = Client::builder()
+        .user_agent(concat!("centurion/", env!("CARGO_PKG_VERSION")))
+        .redirect(Policy::none())
+        .no_proxy();
+    for proxy in proxies(env)? {
+        builder = builder.proxy(proxy);
+    }
+    let building = tokio::task::spawn_blocking(move || {
+        // Whoever comes first in this process installs it; all install the same.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        builder.build()
+    });
+    Ok(building.await.map_err(|error| FetchError::Http(error.to_string()))??)
+}
+
+/// The proxies that the user has set; never for this machine itself.
+fn proxies(env: &Env) -> Result<Vec<Proxy>, FetchError> {
+    let either = |upper: &str| env.get(upper).or_else(|| env.get(&upper.to_lowercase()));
+    let direct = format!("localhost,127.0.0.1,::1,{}", either("NO_PROXY").unwrap_or_default());
+    let proxies = [
+        either("HTTPS_PROXY").map(Proxy::https),
+        either("HTTP_PROXY").map(Proxy::http),
+        either("ALL_PROXY").map(Proxy::all),
+    ];
+    proxies
+        .into_iter()
+        .flatten()
+        .map(|proxy| Ok(proxy?.no_proxy(NoProxy::from_string(&direct))))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http_is_kept_only_where_nobody_listens_in() {
+        for (asked, fetched) in [
+            ("http://example.com/a#b", "https://example.com/a"),
+            (" https://example.com ", "https://example.com/"),
+            ("http://localhost:80/", "http://localhost/"),
+            ("http://127.0.0.2:8080/", "http://127.0.0.2:8080/"),
+            ("http://[::1]:1/", "http://[::1]:1/"),
+            ("http://10.0.0.1/", "http://10.0.0.1/"),
+            ("http://8.8.8.8/", "https://8.8.8.8/"),
+        ] {
+            assert_eq!(address(asked).unwrap().as_str(), fetched);
+        }
+        for bad in ["example.com", "file:///etc/passwd", "ftp://a/", "https://a:b@c/", ""] {
+            assert!(address(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_stays_on_its_host_or_is_named() {
+        let same = |from: &str, to: &str| same_host(&from.parse().unwrap(), &to.parse().unwrap());
+        assert!(same("https://example.com/a", "https://www.example.com/b"));
+        assert!(same("https://www.example.com/a", "http://example.com/b"));
+        assert!(!same("https://example.com/", "https://evil.example.com/"));
+        assert!(!same("https://example.com/", "http://127.0.0.1/"));
+        assert!(!same("http://127.0.0.1:1/", "http://127.0.0.1:2/"));
+        assert!(!same("https://example.com/", "ftp://example.com/"));
+    }
+}

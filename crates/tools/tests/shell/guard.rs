@@ -1,0 +1,73 @@
+//! When Centurion dies, no process that it started outlives it (I-13).
+
+use std::process::{Command, Stdio};
+
+use centurion_protocol::{SystemWorld, World as _};
+use serde_json::json;
+
+use crate::support::{Session, eventually, line_in, processes_with};
+
+/// Where the parent of the test below says that its commands run.
+const READY: &str = "CENTURION_TEST_PARENT_READY";
+const MARK: &str = "CENTURION_TEST_MARK";
+
+/// Not a test of its own: the process that is killed in the test below.
+#[tokio::test]
+#[ignore = "the other half of a test"]
+async fn parent() {
+    let Ok(ready) = std::env::var(READY) else { return };
+    let mark = std::env::var(MARK).unwrap();
+    let session = Session::with(&[(MARK, &mark)], 1 << 30);
+    session.bash("setsid sleep 600 & (sh -c 'trap \"\" TERM HUP; sleep 600' &)").await;
+    session.start("sleep 600 | sleep 600").await;
+    session.call("Bash", json!({ "command": format!("echo > {ready}; sleep 600") })).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_killed_parent_leaves_no_process() {
+    let scratch = tempfile::tempdir().unwrap();
+    let ready = scratch.path().join("ready");
+    let mark = SystemWorld.uuid().to_string();
+    let mut parent = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "guard::parent", "--ignored", "--nocapture"])
+        .env(READY, &ready)
+        .env(MARK, &mark)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    line_in(&ready).await;
+    let sleeps = |line: &&String| line.starts_with("sleep 600");
+    let sleepers = || processes_with(&mark).iter().filter(sleeps).count();
+    eventually("all five sleep", || sleepers() == 5).await;
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    eventually("every process is gone", || processes_with(&mark).is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_dropped_session_leaves_no_process() {
+    let session = Session::new();
+    session.bash("sleep 600 & setsid sleep 600 &").await;
+    session.start("sleep 600").await;
+    let mark = session.mark.clone();
+    let sleeps = |line: &&String| line.starts_with("sleep 600");
+    let sleepers = || processes_with(&mark).iter().filter(sleeps).count();
+    eventually("all three sleep", || sleepers() == 3).await;
+    drop(session);
+    eventually("every process is gone", || processes_with(&mark).is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_killed_guard_takes_its_shell_along() {
+    let session = Session::new();
+    let message = session.bash_fails("kill -9 $PPID; sleep 600").await;
+    assert!(message.contains("its guard was killed"), "{message}");
+    session.nothing_is_left().await;
+}
+
+#[tokio::test]
+async fn the_guard_does_not_answer_to_the_programs_name() {
+    let session = Session::new();
+    assert_eq!(session.bash("cat /proc/$PPID/comm").await, "command-guard");
+}

@@ -1,0 +1,8 @@
+//! Shell commands with real processes and the real guard.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod background;
+mod bash;
+mod guard;
+mod support;

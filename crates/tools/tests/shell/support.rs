@@ -1,0 +1,170 @@
+//! A session in a scratch directory, and how to wait for what processes do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use centurion_protocol::{Env, SystemWorld, ToolResultContent, ToolUseId, World as _};
+use centurion_tools::guard::GuardProgram;
+use centurion_tools::{
+    Answer, Host, HostFuture, PlanVerdict, Question, ReadState, ShellEnd, Shells, ShellsConfig,
+    ToolContext, ToolError, ToolOutput, Workspace, builtin,
+};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// Remembers the ends that it is told of.
+#[derive(Default)]
+pub(crate) struct Witness(Mutex<Vec<ShellEnd>>);
+
+impl Witness {
+    pub(crate) fn ends(&self) -> Vec<ShellEnd> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Host for Witness {
+    fn ask<'a>(
+        &'a self,
+        _: &'a ToolUseId,
+        _: Vec<Question>,
+    ) -> HostFuture<'a, Result<Vec<Answer>, String>> {
+        unreachable!("no test asks for it")
+    }
+
+    fn enter_plan_mode<'a>(&'a self, _: &'a ToolUseId) -> HostFuture<'a, Result<(), String>> {
+        unreachable!("no test asks for it")
+    }
+
+    fn propose_plan<'a>(&'a self, _: &'a ToolUseId, _: String) -> HostFuture<'a, PlanVerdict> {
+        unreachable!("no test asks for it")
+    }
+
+    fn shell_ended(&self, end: ShellEnd) {
+        self.0.lock().unwrap().push(end);
+    }
+}
+
+pub(crate) struct Session {
+    pub(crate) context: ToolContext,
+    pub(crate) witness: Arc<Witness>,
+    pub(crate) root: PathBuf,
+    /// Marks the processes of this session, to find them whatever becomes of their parents.
+    pub(crate) mark: String,
+    _scratch: TempDir,
+}
+
+impl Session {
+    pub(crate) fn new() -> Self {
+        Self::with(&[], ShellsConfig::DEFAULT_MAX_OUTPUT)
+    }
+
+    pub(crate) fn with(variables: &[(&str, &str)], max_output: u64) -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().canonicalize().unwrap();
+        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_centurion-guard"));
+        let session = SystemWorld.session_id();
+        let config = ShellsConfig { max_output, ..ShellsConfig::new(guard, session, root.clone()) };
+        let mark = format!("CLAUDE_CODE_SESSION_ID={session}");
+        let witness = Arc::new(Witness::default());
+        let path = [("PATH", std::env::var("PATH").unwrap())];
+        let path = path.iter().map(|(name, value)| (*name, value.as_str()));
+        let variables = variables.iter().copied().chain(path);
+        let workspace = Workspace {
+            root: root.clone(),
+            cwd: Mutex::new(root.clone()),
+            read_state: ReadState::default(),
+            todos: Mutex::default(),
+            shells: Arc::new(Shells::new(config)),
+            output_dir: root.join("output"),
+            env: Arc::new(Env::new(variables.map(|(name, value)| (name.into(), value.into())))),
+            world: Arc::new(SystemWorld),
+            host: Arc::clone(&witness) as Arc<dyn Host>,
+        };
+        let context = ToolContext {
+            workspace: Arc::new(workspace),
+            call: ToolUseId::new("toolu_1"),
+            cancel: CancellationToken::new(),
+        };
+        Self { context, witness, root, mark, _scratch: scratch }
+    }
+
+    /// Runs a tool the way the program does.
+    pub(crate) async fn call(&self, tool: &str, input: Value) -> Result<ToolOutput, ToolError> {
+        let tool = builtin().into_iter().find(|known| known.name() == tool).unwrap();
+        let input = serde_json::value::to_raw_value(&input).unwrap();
+        tool.prepare(&input)?.run(&self.context).await
+    }
+
+    /// Runs a command that must succeed; what the model reads.
+    pub(crate) async fn bash(&self, command: &str) -> String {
+        text(&self.call("Bash", serde_json::json!({ "command": command })).await.unwrap())
+    }
+
+    /// Runs a command that must fail; what the model reads.
+    pub(crate) async fn bash_fails(&self, command: &str) -> String {
+        let failed = self.call("Bash", serde_json::json!({ "command": command })).await;
+        failed.unwrap_err().to_string()
+    }
+
+    /// Starts a command in the background; its id.
+    pub(crate) async fn start(&self, command: &str) -> String {
+        let input = serde_json::json!({ "command": command, "run_in_background": true });
+        let output = self.call("Bash", input).await.unwrap();
+        output.data["backgroundTaskId"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn shells(&self) -> &Shells {
+        &self.context.workspace.shells
+    }
+
+    /// A path below the root that a command is to write to.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// The processes of this session that are alive, guards included.
+    pub(crate) fn processes(&self) -> Vec<String> {
+        processes_with(&self.mark)
+    }
+
+    pub(crate) async fn nothing_is_left(&self) {
+        eventually("every process is gone", || self.processes().is_empty()).await;
+    }
+}
+
+/// The command lines of all processes that have this in their environment. A zombie has none.
+pub(crate) fn processes_with(mark: &str) -> Vec<String> {
+    let read = |entry: &fs::DirEntry, name| {
+        let bytes = fs::read(entry.path().join(name)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).replace('\0', " ")
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let marked = entries.filter(|entry| read(entry, "environ").contains(mark));
+    marked.map(|entry| read(&entry, "cmdline")).collect()
+}
+
+/// Waits for a condition; fails the test when it does not come about in good time.
+pub(crate) async fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what}: has not happened");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Waits for a file with a whole line in it; the line.
+pub(crate) async fn line_in(path: &Path) -> String {
+    let read = || fs::read_to_string(path).unwrap_or_default();
+    eventually(&format!("a line in {}", path.display()), || read().ends_with('\n')).await;
+    read().trim().to_owned()
+}
+
+pub(crate) fn text(output: &ToolOutput) -> String {
+    match output.content.as_slice() {
+        [ToolResultContent::Text(text)] => text.clone(),
+        other => panic!("not a text: {other:?}"),
+    }
+}

@@ -1,0 +1,81 @@
+//! What is shipped: its size, and how quickly it starts.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::run::{cargo, run, target};
+
+/// The most that the program may weigh.
+const LARGEST: u64 = 25_000_000;
+
+/// Starts that are measured, after a few that warm the caches.
+const STARTS: usize = 40;
+const WARM_UP: usize = 5;
+
+/// Builds the program as it is shipped, and fails if it has grown too large.
+pub(crate) fn dist() -> Result<PathBuf> {
+    run(&mut cargo(&["build", "--profile", "dist", "--package", "centurion"]))?;
+    let program = target().join("dist").join("centurion");
+    let size = fs::metadata(&program)
+        .with_context(|| format!("the build left no program at {}", program.display()))?
+        .len();
+    println!("{} is {} large", program.display(), megabytes(size));
+    if size > LARGEST {
+        bail!(
+            "the program is {}, more than the {} that it may be",
+            megabytes(size),
+            megabytes(LARGEST)
+        );
+    }
+    Ok(program)
+}
+
+/// Prints how long the shipped program takes to start and end.
+pub(crate) fn bench() -> Result<()> {
+    let program = dist()?;
+    for arguments in [&["--version"][..], &["--help"]] {
+        let mut times = Vec::with_capacity(STARTS);
+        for start in 0..WARM_UP + STARTS {
+            let clock = Instant::now();
+            let output = Command::new(&program).args(arguments).output()?;
+            if !output.status.success() {
+                bail!("`centurion {}` failed: {}", arguments.join(" "), output.status);
+            }
+            if start >= WARM_UP {
+                times.push(clock.elapsed());
+            }
+        }
+        times.sort_unstable();
+        println!(
+            "centurion {}: {} at best, {} in the middle, {} at worst, of {STARTS} starts",
+            arguments.join(" "),
+            milliseconds(times.first()),
+            milliseconds(times.get(STARTS / 2)),
+            milliseconds(times.last()),
+        );
+    }
+    Ok(())
+}
+
+fn milliseconds(time: Option<&Duration>) -> String {
+    format!("{:.1} ms", time.map_or(0.0, Duration::as_secs_f64) * 1000.0)
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_written_in_megabytes() {
+        assert_eq!(megabytes(25_000_000), "25.0 MB");
+        assert_eq!(megabytes(1_970_000), "1.9 MB");
+    }
+}

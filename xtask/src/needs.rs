@@ -1,0 +1,59 @@
+//! What the tests need on a machine, and how it gets there.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::run::{cargo, run, works};
+
+/// A program that tests start, and the package that brings it.
+struct Program {
+    name: &'static str,
+    package: &'static str,
+    why: &'static str,
+}
+
+const PROGRAMS: [Program; 4] = [
+    Program { name: "bash", package: "bash", why: "runs the commands of the Bash tool" },
+    Program { name: "git", package: "git", why: "holds the repositories that tests work in" },
+    Program { name: "cc", package: "gcc", why: "builds the native parts of dependencies" },
+    Program { name: "c++", package: "g++", why: "builds the fuzzing engine" },
+];
+
+/// Installs whatever is missing, or says what to install.
+pub(crate) fn install() -> Result<()> {
+    let missing: Vec<&Program> =
+        PROGRAMS.iter().filter(|program| !works(program.name, "--version")).collect();
+    if !missing.is_empty() {
+        install_packages(&missing)?;
+    }
+    if !works_as_subcommand("nextest") {
+        run(&mut cargo(&["install", "cargo-nextest", "--locked"]))?;
+    }
+    Ok(())
+}
+
+fn works_as_subcommand(name: &str) -> bool {
+    cargo(&[name, "--version"]).output().is_ok_and(|output| output.status.success())
+}
+
+fn install_packages(missing: &[&Program]) -> Result<()> {
+    for program in missing {
+        println!("missing: {} ({})", program.name, program.why);
+    }
+    let packages: Vec<&str> = missing.iter().map(|program| program.package).collect();
+    let names = packages.join(" ");
+    if !works("apt-get", "--version") {
+        bail!("the tests need {names}: install them with the package manager of this system");
+    }
+    let mut install: Vec<&str> = vec!["apt-get", "install", "--yes", "--no-install-recommends"];
+    install.extend(&packages);
+    let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
+    for words in [&["apt-get", "update"][..], &install] {
+        let words: Vec<&str> = if is_root { words.to_vec() } else { [&["sudo"], words].concat() };
+        if let Some((program, arguments)) = words.split_first() {
+            run(Command::new(program).args(arguments))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! Tidiness that no compiler checks: how files look, which crate knows which, and that the documents
+//! are in step with the tests.
+
+mod documents;
+mod layers;
+mod requirements;
+mod sources;
+mod tree;

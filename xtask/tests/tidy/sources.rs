@@ -1,0 +1,175 @@
+//! How source files look, and what libraries keep their hands off.
+
+use std::collections::BTreeSet;
+
+use crate::tree::{self, File, assert_none};
+
+#[test]
+fn every_source_file_says_what_it_owns() {
+    let complaints: Vec<String> = tree::sources()
+        .iter()
+        .filter(|file| !file.text.starts_with("//! "))
+        .map(|file| format!("{}: the first line is no `//!` sentence", file.path))
+        .collect();
+    assert_none(&complaints);
+}
+
+#[test]
+fn no_line_ends_in_white_space() {
+    let files = tree::files(&["rs", "toml", "md", "yml", "json"]);
+    assert_none(&files.iter().flat_map(trailing_space).collect::<Vec<_>>());
+}
+
+#[test]
+fn nothing_is_unfinished_or_silenced() {
+    let sources = tree::sources();
+    assert_none(&sources.iter().flat_map(silenced).collect::<Vec<_>>());
+}
+
+#[test]
+fn libraries_leave_the_surroundings_to_the_binary() {
+    let sources = tree::sources();
+    let test_modules: BTreeSet<String> = sources.iter().flat_map(test_modules).collect();
+    let complaints: Vec<String> = sources
+        .iter()
+        .filter(|file| is_library_code(&file.path) && !is_below(&file.path, &test_modules))
+        .flat_map(reaches_out)
+        .collect();
+    assert_none(&complaints);
+}
+
+fn trailing_space(file: &File) -> Vec<String> {
+    complain(file, |line| line.ends_with([' ', '\t', '\r']).then_some("white space at the end"))
+}
+
+fn silenced(file: &File) -> Vec<String> {
+    // Written in two halves, or this file would complain about itself.
+    let forbidden = [
+        (concat!("to", "do!("), "unfinished"),
+        (concat!("unimple", "mented!("), "unfinished"),
+        (concat!("#[ig", "nore"), "a test that never runs"),
+        (concat!("#[al", "low("), "a silenced lint: use `expect` with a reason"),
+        (concat!("#![al", "low("), "a silenced lint: use `expect` with a reason"),
+    ];
+    complain(file, |line| {
+        forbidden.iter().find(|(text, _)| line.contains(text)).map(|(_, complaint)| *complaint)
+    })
+}
+
+/// Places where a library asks for the environment, the home directory, the arguments or an end.
+fn reaches_out(file: &File) -> Vec<String> {
+    const FORBIDDEN: [&str; 9] = [
+        "env::var(",
+        "env::var_os(",
+        "env::vars(",
+        "env::vars_os(",
+        "env::args",
+        "env::home_dir",
+        "env::current_dir",
+        "env::temp_dir",
+        "process::exit",
+    ];
+    let library = File { path: file.path.clone(), text: before_tests(&file.text).to_owned() };
+    complain(&library, |line| {
+        let code = line.split("//").next().unwrap_or_default();
+        FORBIDDEN
+            .iter()
+            .any(|text| code.contains(text))
+            .then_some("only the binary knows its surroundings: hand the value in")
+    })
+}
+
+fn complain(file: &File, check: impl Fn(&str) -> Option<&str>) -> Vec<String> {
+    file.text
+        .split('\n')
+        .enumerate()
+        .filter_map(|(index, line)| {
+            check(line).map(|complaint| format!("{}:{}: {complaint}", file.path, index + 1))
+        })
+        .collect()
+}
+
+fn before_tests(text: &str) -> &str {
+    text.find("#[cfg(test)]\nmod tests {").map_or(text, |start| &text[..start])
+}
+
+fn is_library_code(path: &str) -> bool {
+    let is_program = ["crates/cli/", "crates/testkit/", "xtask/", "fuzz/"]
+        .iter()
+        .any(|beginning| path.starts_with(beginning));
+    !is_program && !path.contains("/tests/") && !path.contains("/src/bin/")
+}
+
+/// The modules that a file declares for tests only, as paths without `.rs`.
+fn test_modules(file: &File) -> Vec<String> {
+    let (directory, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
+    let stem = name.trim_end_matches(".rs");
+    let children = match stem {
+        "lib" | "main" => directory.to_owned(),
+        module => format!("{directory}/{module}"),
+    };
+    let lines: Vec<&str> = file.text.lines().map(str::trim).collect();
+    lines
+        .windows(2)
+        .filter(|pair| pair[0] == "#[cfg(test)]")
+        .filter_map(|pair| {
+            let declared = pair[1].strip_suffix(';')?;
+            let (_, module) = declared.rsplit_once("mod ")?;
+            Some(format!("{children}/{module}"))
+        })
+        .collect()
+}
+
+fn is_below(path: &str, modules: &BTreeSet<String>) -> bool {
+    let path = path.trim_end_matches(".rs");
+    modules.iter().any(|module| path == module || path.starts_with(&format!("{module}/")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, text: &str) -> File {
+        File { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn white_space_is_found_with_its_line() {
+        let complaints = trailing_space(&file("a.rs", "//! a\nlet b; \n\tc\t\n"));
+        assert_eq!(
+            complaints,
+            ["a.rs:2: white space at the end", "a.rs:3: white space at the end"]
+        );
+    }
+
+    #[test]
+    fn unfinished_code_is_found() {
+        let text = format!("fn a() {{\n    {}o!()\n}}\n{}ore]\n", "tod", "#[ign");
+        assert_eq!(silenced(&file("a.rs", &text)).len(), 2);
+    }
+
+    #[test]
+    fn reaching_out_is_found_outside_tests_and_comments_only() {
+        let text = "//! a\nlet a = std::env::var(\"HOME\");\n// std::env::var(\nstd::env::consts::OS;\n\
+                    #[cfg(test)]\nmod tests {\nstd::env::var(\"X\");\n}\n";
+        let complaints = reaches_out(&file("crates/a/src/lib.rs", text));
+        assert_eq!(complaints.len(), 1, "{complaints:?}");
+        assert!(complaints[0].starts_with("crates/a/src/lib.rs:2:"));
+    }
+
+    #[test]
+    fn modules_for_tests_are_known_by_their_declaration() {
+        let lib = file("crates/a/src/lib.rs", "#[cfg(test)]\npub(crate) mod testing;\nmod b;\n");
+        let b = file("crates/a/src/b.rs", "#[cfg(test)]\nmod fixture;\n");
+        let modules: BTreeSet<String> = [lib, b].iter().flat_map(test_modules).collect();
+        for (path, expected) in [
+            ("crates/a/src/testing.rs", true),
+            ("crates/a/src/testing/more.rs", true),
+            ("crates/a/src/b/fixture.rs", true),
+            ("crates/a/src/b.rs", false),
+            ("crates/a/src/testing_tool.rs", false),
+        ] {
+            assert_eq!(is_below(path, &modules), expected, "{path}");
+        }
+    }
+}
