@@ -13,7 +13,9 @@ fuzz_target!(|data: &[u8]| {
     // The calls of the message before, which this one has to answer.
     let mut calls = BTreeSet::new();
     for message in loaded.conversation.iter() {
-        let message: Value = serde_json::from_slice(message.wire()).expect("a message is JSON");
+        // The wire form begins with the comma that parts messages.
+        let wire = message.wire().strip_prefix(b",").expect("a comma comes first");
+        let message: Value = serde_json::from_slice(wire).expect("a message is JSON");
         let results = ids(&message, "tool_result", "tool_use_id");
         assert_eq!(results, calls, "the results are not those of the calls before");
         calls = ids(&message, "tool_use", "id");

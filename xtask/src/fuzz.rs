@@ -4,6 +4,7 @@
 //! counters for libFuzzer. No sanitizer: those need a nightly compiler, and the code is safe Rust.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -60,37 +61,50 @@ pub(crate) fn fuzz(options: &Options) -> Result<()> {
     if chosen.is_empty() {
         bail!("there is no such fuzz target; there are: {}", known.join(", "));
     }
+    let programs = build()?;
+    for target in chosen {
+        run_target(target, &programs, options.seconds)?;
+    }
+    Ok(())
+}
+
+/// Builds every target and says where the programs are.
+fn build() -> Result<PathBuf> {
     let host = host()?;
-    let directory = root().join("fuzz");
+    let target_directory = root().join("fuzz/target");
     let mut build = cargo(&["build", "--release", "--manifest-path", MANIFEST]);
     // With a target named, build scripts and macros are built without the counters.
-    build.args(["--target", &host]).arg("--target-dir").arg(directory.join("target"));
+    build.args(["--target", &host]).arg("--target-dir").arg(&target_directory);
     build.env_remove("CARGO_TARGET_DIR").env("RUSTFLAGS", COUNTERS.join(" "));
     run(&mut build)?;
-    for target in chosen {
-        let corpus = directory.join("corpus").join(target);
-        let artifacts = directory.join("artifacts").join(target);
-        fs::create_dir_all(&corpus)?;
-        fs::create_dir_all(&artifacts)?;
-        let program = directory.join("target").join(&host).join("release").join(target);
-        let mut fuzzer = Command::new(program);
-        fuzzer
-            .arg(&corpus)
-            .arg(format!("-artifact_prefix={}/", artifacts.display()))
-            .arg(format!("-max_total_time={}", options.seconds))
-            .args([
-                "-rss_limit_mb=2048",
-                "-timeout=10",
-                "-verbosity=0",
-                "-print_final_stats=1",
-                "-print_funcs=0",
-            ]);
-        let seeds = directory.join("seeds").join(target);
-        if seeds.is_dir() {
-            fuzzer.arg(seeds);
-        }
-        run(&mut fuzzer).with_context(|| format!("the input is in {}", artifacts.display()))?;
+    Ok(target_directory.join(host).join("release"))
+}
+
+fn run_target(target: &str, programs: &Path, seconds: u32) -> Result<()> {
+    println!("==> fuzzing {target} for {seconds} s");
+    let directory = root().join("fuzz");
+    let corpus = format!("corpus/{target}");
+    let artifacts = format!("artifacts/{target}");
+    fs::create_dir_all(directory.join(&corpus))?;
+    fs::create_dir_all(directory.join(&artifacts))?;
+    let mut fuzzer = Command::new(programs.join(target));
+    fuzzer
+        .current_dir(&directory)
+        .arg(format!("-artifact_prefix={artifacts}/"))
+        .arg(format!("-max_total_time={seconds}"))
+        .args(["-rss_limit_mb=2048", "-timeout=10", "-print_final_stats=1"])
+        .arg(corpus);
+    let seeds = format!("seeds/{target}");
+    if directory.join(&seeds).is_dir() {
+        fuzzer.arg(seeds);
     }
+    let output = fuzzer.output().with_context(|| format!("cannot start {target}"))?;
+    let report = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!("{report}\n{target} failed: {}; the input is in fuzz/{artifacts}", output.status);
+    }
+    let runs = report.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+    println!("    {} runs, no failure", runs.unwrap_or("0").trim());
     Ok(())
 }
 

@@ -12,25 +12,21 @@ use regex::bytes::{Captures, Regex};
 /// What each pattern begins with or must contain, and the pattern: a name for the reader of the
 /// transcript, and a shape strict enough that ordinary text does not fit it.
 const SHAPES: &[(&str, &str, &str)] = &[
-    ("anthropic_key", "sk-ant-", r"\bsk-ant-[A-Za-z0-9_-]{16,}"),
-    ("openai_key", "sk-", r"\bsk-(?:proj-|svcacct-|or-)?[A-Za-z0-9_-]{20,}"),
-    ("github_token", "gh", r"\bgh[pousr]_[A-Za-z0-9]{30,}"),
-    ("github_token_fine", "github_pat_", r"\bgithub_pat_[A-Za-z0-9_]{22,}"),
-    ("gitlab_token", "glpat-", r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    ("aws_access_key", "AKIA", r"\bAKIA[0-9A-Z]{16}\b"),
-    ("aws_session_key", "ASIA", r"\bASIA[0-9A-Z]{16}\b"),
-    ("slack_token", "xox", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
-    ("google_key", "AIza", r"\bAIza[0-9A-Za-z_-]{35}"),
-    ("npm_token", "npm_", r"\bnpm_[A-Za-z0-9]{36}"),
-    ("pypi_token", "pypi-", r"\bpypi-[A-Za-z0-9_-]{40,}"),
-    ("hugging_face_token", "hf_", r"\bhf_[A-Za-z0-9]{30,}"),
-    ("stripe_key", "k_live_", r"\b[sr]k_live_[A-Za-z0-9]{20,}"),
-    ("sendgrid_key", "SG.", r"\bSG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}"),
-    (
-        "json_web_token",
-        "eyJ",
-        r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
-    ),
+    ("anthropic_key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{16,}"),
+    ("openai_key", "sk-", r"sk-(?:proj-|svcacct-|or-)?[A-Za-z0-9_-]{20,}"),
+    ("github_token", "gh", r"gh[pousr]_[A-Za-z0-9]{30,}"),
+    ("github_token_fine", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,}"),
+    ("gitlab_token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
+    ("aws_access_key", "AKIA", r"AKIA[0-9A-Z]{16}\b"),
+    ("aws_session_key", "ASIA", r"ASIA[0-9A-Z]{16}\b"),
+    ("slack_token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    ("google_key", "AIza", r"AIza[0-9A-Za-z_-]{35}"),
+    ("npm_token", "npm_", r"npm_[A-Za-z0-9]{36}"),
+    ("pypi_token", "pypi-", r"pypi-[A-Za-z0-9_-]{40,}"),
+    ("hugging_face_token", "hf_", r"hf_[A-Za-z0-9]{30,}"),
+    ("stripe_key", "k_live_", r"[sr]k_live_[A-Za-z0-9]{20,}"),
+    ("sendgrid_key", "SG.", r"SG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}"),
+    ("json_web_token", "eyJ", r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
     (
         "private_key",
         "PRIVATE KEY-----",
@@ -44,7 +40,9 @@ static HINTS: LazyLock<Option<AhoCorasick>> =
 static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let alternatives: Vec<String> =
         SHAPES.iter().map(|(name, _, shape)| format!("(?P<{name}>{shape})")).collect();
-    Regex::new(&alternatives.join("|")).ok()
+    // What is searched is JSON, where the letter of an escape like `\t` is no part of a word.
+    let before = r"(?P<before>^|[^0-9A-Za-z_]|\\[bfnrt]|\\u[0-9A-Fa-f]{4})";
+    Regex::new(&format!("{before}(?:{})", alternatives.join("|"))).ok()
 });
 
 /// The same bytes with every credential replaced by `[redacted: kind]`.
@@ -53,7 +51,11 @@ pub(crate) fn redact(bytes: &[u8]) -> Cow<'_, [u8]> {
     match PATTERN.as_ref() {
         Some(pattern) if hinted => pattern.replace_all(bytes, |found: &Captures<'_>| {
             let kind = SHAPES.iter().find(|(name, ..)| found.name(name).is_some());
-            format!("[redacted: {}]", kind.map_or("secret", |(name, ..)| name)).into_bytes()
+            let mut replaced = found["before"].to_vec();
+            replaced.extend_from_slice(b"[redacted: ");
+            replaced.extend_from_slice(kind.map_or("secret", |(name, ..)| name).as_bytes());
+            replaced.push(b']');
+            replaced
         }),
         _ => Cow::Borrowed(bytes),
     }
@@ -85,9 +87,12 @@ mod tests {
             format!("eyJ{alphabet}.eyJ{alphabet}.{alphabet}"),
             format!(r"-----BEGIN RSA PRIVATE KEY-----\n{alphabet}\n-----END RSA PRIVATE KEY-----"),
         ] {
-            let line = redacted(&format!(r#"{{"text":"key={secret} end"}}"#));
-            assert!(!line.contains(&secret[..secret.len().min(24)]), "{line}");
-            assert!(line.contains("[redacted: ") && line.ends_with(r#" end"}"#), "{line}");
+            for before in ["key=", r"1\t", r"\n", r"\u001b", ""] {
+                let line = redacted(&format!(r#"{{"text":"{before}{secret} end"}}"#));
+                assert!(!line.contains(&secret[..secret.len().min(24)]), "{line}");
+                assert!(line.starts_with(&format!(r#"{{"text":"{before}[redacted: "#)), "{line}");
+                assert!(line.ends_with(r#" end"}"#), "{line}");
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use reqwest::{Client, Response, redirect};
 use url::Url;
 
 use crate::body::ChunkedBody;
-use crate::{ModelError, failure};
+use crate::{ModelError, RetryPolicy, failure};
 
 /// How much of an error's body is read.
 const LARGEST_ERROR: usize = 64 * 1024;
@@ -27,10 +27,9 @@ pub(crate) struct Http {
 
 impl Http {
     pub(crate) fn open(base: &Url, env: &Env, world: Arc<dyn World>) -> Result<Self, String> {
-        let silence = env.millis("API_TIMEOUT_MS").filter(|limit| !limit.is_zero());
         Ok(Self {
             client: client(base, env).map_err(|error| error.to_string())?,
-            silence: silence.unwrap_or(Duration::from_mins(10)),
+            silence: RetryPolicy::new(env).silence,
             world,
         })
     }

@@ -119,7 +119,8 @@ impl Model {
         let provider = Arc::clone(&self.0.opened.provider);
         let gate = self.0.gates.gate(provider.credential(), &request.model);
         let (policy, world) = (self.0.policy, Arc::clone(&self.0.world));
-        Attempts { provider, request, gate, policy, world }.stream()
+        let watches_events = self.0.opened.kind == ProviderKind::Script;
+        Attempts { provider, request, gate, policy, watches_events, world }.stream()
     }
 
     /// The full name of the session's model.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use centurion_protocol::{Env, World};
 use futures_util::{Stream, StreamExt, stream};
 
-use crate::failure::malformed;
+use crate::failure::{self, malformed};
 use crate::gate::{self, Gate, Pass};
 use crate::{ErrorKind, EventStream, ModelError, Provider, Request, StreamEvent};
 
@@ -27,6 +27,8 @@ pub struct RetryPolicy {
     /// The wait before the first retry; it doubles with each.
     pub first_delay: Duration,
     pub longest_delay: Duration,
+    /// The longest silence that is waited out.
+    pub silence: Duration,
 }
 
 impl Default for RetryPolicy {
@@ -35,6 +37,7 @@ impl Default for RetryPolicy {
             max_retries: 10,
             first_delay: Duration::from_millis(500),
             longest_delay: Duration::from_secs(32),
+            silence: Duration::from_mins(10),
         }
     }
 }
@@ -43,7 +46,12 @@ impl RetryPolicy {
     pub fn new(env: &Env) -> Self {
         let default = Self::default();
         let asked = env.number("CLAUDE_CODE_MAX_RETRIES").unwrap_or(default.max_retries);
-        Self { max_retries: asked.min(MOST_RETRIES), ..default }
+        let silence = env.millis("API_TIMEOUT_MS").filter(|limit| !limit.is_zero());
+        Self {
+            max_retries: asked.min(MOST_RETRIES),
+            silence: silence.unwrap_or(default.silence),
+            ..default
+        }
     }
 
     /// The wait before the given retry, counted from one.
@@ -89,6 +97,9 @@ pub(crate) struct Attempts {
     pub(crate) request: Request,
     pub(crate) gate: Arc<Gate>,
     pub(crate) policy: RetryPolicy,
+    /// Whether silence between events counts. Providers on a network watch their bytes instead, of
+    /// which some mean nothing but that the answer is still to come.
+    pub(crate) watches_events: bool,
     pub(crate) world: Arc<dyn World>,
 }
 
@@ -136,7 +147,15 @@ impl State {
                     self.stage = Stage::Streaming { events, _pass: pass };
                 }
                 Stage::Streaming { events, .. } => {
-                    let error = match events.next().await {
+                    let silence = self.attempts.policy.silence;
+                    let next = if self.attempts.watches_events {
+                        let quiet =
+                            |_| Some(Err(failure::silent("the answer stopped coming", silence)));
+                        tokio::time::timeout(silence, events.next()).await.unwrap_or_else(quiet)
+                    } else {
+                        events.next().await
+                    };
+                    let error = match next {
                         Some(Ok(event)) => {
                             if matches!(event, StreamEvent::Finish { .. }) {
                                 self.stage = Stage::Over;

@@ -52,7 +52,12 @@ fn anthropic(url: &str) -> Anthropic {
 /// A model that hardly waits before it tries again.
 fn model(provider: impl Provider + 'static, max_retries: u32) -> Model {
     let hurry = Duration::from_millis(1);
-    let policy = RetryPolicy { max_retries, first_delay: hurry, longest_delay: hurry };
+    let policy = RetryPolicy {
+        max_retries,
+        first_delay: hurry,
+        longest_delay: hurry,
+        ..RetryPolicy::default()
+    };
     Model::with_provider(Arc::new(provider), ProviderKind::Anthropic, "test-model", policy, world())
 }
 

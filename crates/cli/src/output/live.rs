@@ -14,6 +14,8 @@ use super::note;
 
 /// How much of a line a person is shown.
 const WIDTH: usize = 100;
+/// How many lines of a result a person is shown.
+const RESULT_LINES: usize = 4;
 
 /// Shows events on standard error and hands them on.
 pub(crate) struct LiveView<V> {
@@ -50,12 +52,17 @@ impl<V> LiveView<V> {
                 ToolResultContent::Document { .. } => "[document]",
             })
             .collect();
-        let lines = text.lines().count();
-        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("(nothing)");
-        let more = if lines > 1 { format!(" (+{} lines)", lines - 1) } else { String::new() };
-        let line = format!("  └ {}{more}", brief(first));
-        let (code, mark) = if result.is_error { ("31", " ✗") } else { ("2", "") };
-        note(&self.painted(code, &format!("{line}{mark}")));
+        let (code, mark) = if result.is_error { ("31", "✗") } else { ("2", "└") };
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+        let first = lines.next().unwrap_or("(nothing)");
+        note(&self.painted(code, &format!("  {mark} {}", brief(first))));
+        for line in lines.by_ref().take(RESULT_LINES - 1) {
+            note(&self.painted(code, &format!("    {}", brief(line))));
+        }
+        let more = lines.count();
+        if more > 0 {
+            note(&self.painted(code, &format!("    … {more} more lines")));
+        }
     }
 
     fn show_system(&self, event: &System) {
@@ -132,8 +139,14 @@ fn subject(call: &ToolUse) -> String {
 
 /// The first line of a text, cut to what fits, without control characters.
 fn brief(text: &str) -> String {
-    let line: String =
-        text.lines().next().unwrap_or("").chars().filter(|c| !c.is_control()).collect();
+    let line: String = text
+        .lines()
+        .next()
+        .unwrap_or("")
+        .chars()
+        .map(|c| if c == '\t' { ' ' } else { c })
+        .filter(|c| !c.is_control())
+        .collect();
     match line.char_indices().nth(WIDTH) {
         Some((cut, _)) => format!("{}…", &line[..cut]),
         None => line,

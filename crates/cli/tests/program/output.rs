@@ -196,8 +196,7 @@ fn verbose_text_shows_what_happens_on_standard_error() {
     let ended = program.run(&["-p", "read it", "--verbose"]);
     assert_eq!(ended.stdout, "it says alpha\n");
     assert!(
-        ended.stderr.contains("● Read a.txt") && ended.stderr.contains("└ 1\u{9}alpha")
-            || ended.stderr.contains("└ 1alpha"),
+        ended.stderr.contains("● Read a.txt") && ended.stderr.contains("└ 1 alpha"),
         "{}",
         ended.stderr
     );
