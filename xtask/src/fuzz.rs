@@ -101,11 +101,18 @@ fn run_target(target: &str, programs: &Path, seconds: u32) -> Result<()> {
     let output = fuzzer.output().with_context(|| format!("cannot start {target}"))?;
     let report = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
+        let report = without_progress(&report);
         bail!("{report}\n{target} failed: {}; the input is in fuzz/{artifacts}", output.status);
     }
     let runs = report.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
     println!("    {} runs, no failure", runs.unwrap_or("0").trim());
     Ok(())
+}
+
+/// The report of a fuzzer without its thousands of lines about new coverage.
+fn without_progress(report: &str) -> String {
+    let told = |line: &&str| !line.starts_with('#') && !line.starts_with("\tNEW_FUNC");
+    report.lines().filter(told).collect::<Vec<_>>().join("\n")
 }
 
 /// The targets, by the names of their files.
@@ -148,6 +155,13 @@ mod tests {
         for words in [&["--seconds"][..], &["--seconds", "x"], &["--secs", "5"], &["a", "b"]] {
             assert!(Options::parse(words).is_err(), "{words:?}");
         }
+    }
+
+    #[test]
+    fn a_report_is_about_the_failure() {
+        let report =
+            "#12\tNEW cov: 3\n\tNEW_FUNC[1/2]: 0x1\nthread panicked\nSUMMARY: deadly signal";
+        assert_eq!(without_progress(report), "thread panicked\nSUMMARY: deadly signal");
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SCHEMA")]
     pub(crate) json_schema: Option<String>,
 
-    /// Log what happens to standard error, optionally only some targets: --debug=centurion_model
+    /// Log what happens to standard error, optionally only some targets: `--debug=centurion_model`
     #[arg(short, long, value_name = "FILTER", num_args = 0..=1, require_equals = true, default_missing_value = "debug")]
     pub(crate) debug: Option<String>,
 }

@@ -62,10 +62,10 @@ impl Control {
     pub(crate) fn response(&self, response: Value) {
         let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default().to_owned();
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        match waiting {
-            // The call may have ended in this very moment; then nobody waits any more.
-            Some(sender) => drop(sender.send(response)),
-            None => tracing::debug!(id, "a response came for no open request"),
+        // The call may have ended in this very moment; then nobody waits any more.
+        let is_late = waiting.is_none_or(|sender| sender.send(response).is_err());
+        if is_late {
+            tracing::debug!(id, "a response came for no open request");
         }
     }
 

@@ -104,7 +104,7 @@ async fn options(scratch: &Path, project: &Path) -> anyhow::Result<Options> {
     Ok(Options {
         start: Start::New(session),
         storage: Storage {
-            transcripts: Some(dirs.project_dir(project)),
+            transcript: Some(dirs.transcript(project, session)),
             resumed: None,
             output_dir: dirs.session_dir(project, session).join("tool-results"),
             redaction: Redaction::On,

@@ -80,14 +80,14 @@ pub(crate) fn run(args: &SessionsArgs) -> anyhow::Result<ExitCode> {
 
 /// The transcript of a session: of this directory, or else of any other.
 pub(crate) fn find(dirs: &Dirs, cwd: &Path, id: SessionId) -> Option<PathBuf> {
-    let name = format!("{id}.jsonl");
-    let here = dirs.project_dir(cwd).join(&name);
+    let here = dirs.transcript(cwd, id);
     if here.is_file() {
         return Some(here);
     }
+    let name = here.file_name()?;
     subdirectories(&dirs.projects_dir())
         .into_iter()
-        .map(|dir| dir.join(&name))
+        .map(|dir| dir.join(name))
         .find(|path| path.is_file())
 }
 
@@ -139,7 +139,7 @@ fn summary(id: SessionId, path: PathBuf, modified: SystemTime) -> Option<Summary
     {
         let Ok(view) = serde_json::from_slice::<LineView<'_>>(&line) else { continue };
         if cwd.is_empty() {
-            cwd = view.cwd.as_deref().unwrap_or_default().to_owned();
+            view.cwd.as_deref().unwrap_or_default().clone_into(&mut cwd);
         }
         if let Some(text) = typed_text(&view) {
             title = text.lines().next().unwrap_or_default().chars().take(TITLE).collect();

@@ -212,15 +212,17 @@ fn storage(
     world: &dyn World,
 ) -> anyhow::Result<(Start, Storage)> {
     let session = &args.session;
-    let dir = surroundings.dirs.project_dir(&surroundings.cwd);
+    let (dirs, cwd) = (&surroundings.dirs, &surroundings.cwd);
     let resumed: Option<(SessionId, PathBuf)> = if let Some(id) = session.resume {
-        let path = sessions::find(&surroundings.dirs, &surroundings.cwd, id).with_context(|| {
-            format!("there is no session {id}\nhelp: centurion sessions lists those of this directory")
+        let path = sessions::find(dirs, cwd, id).with_context(|| {
+            format!(
+                "there is no session {id}\nhelp: centurion sessions lists those of this directory"
+            )
         })?;
         Some((id, path))
     } else if session.continue_last {
         // Nothing to go on with is a new session, as people expect of a habit.
-        sessions::newest(&dir)
+        sessions::newest(&dirs.project_dir(cwd))
     } else {
         None
     };
@@ -231,8 +233,13 @@ fn storage(
         None => Start::New(new_id),
     };
     let id = start.id();
+    // A session that is resumed stays where it is, wherever it is resumed from.
+    let transcript = match (&start, &resumed) {
+        (Start::Resume(_), Some((_, path))) => path.clone(),
+        _ => dirs.transcript(cwd, id),
+    };
     anyhow::ensure!(
-        matches!(start, Start::Resume(_)) || !dir.join(format!("{id}.jsonl")).exists(),
+        matches!(start, Start::Resume(_)) || !transcript.exists(),
         "the session {id} exists already\nhelp: --resume {id} goes on with it"
     );
     let redaction = match surroundings.env.get("CENTURION_REDACT") {
@@ -240,8 +247,8 @@ fn storage(
         _ => Redaction::On,
     };
     let storage = Storage {
-        output_dir: surroundings.dirs.session_dir(&surroundings.cwd, id).join("tool-results"),
-        transcripts: (!session.no_session_persistence).then_some(dir),
+        output_dir: dirs.session_dir(cwd, id).join("tool-results"),
+        transcript: (!session.no_session_persistence).then_some(transcript),
         resumed: resumed.map(|(_, path)| path),
         redaction,
     };

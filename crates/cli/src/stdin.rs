@@ -36,16 +36,14 @@ pub(crate) fn read_piped(has_prompt: bool) -> anyhow::Result<String> {
             if came == 0 { Ok(String::new()) } else { read_all(first.as_slice().chain(file)) };
         let _ = sender.send(rest);
     });
-    match has_come.recv_timeout(PATIENCE) {
-        Ok(()) => receiver.recv().unwrap_or_else(|_| Ok(String::new())),
-        Err(_) => {
-            crate::output::note(
-                "note: nothing came on standard input for 3 seconds; going on without it \
-                 (redirect it from /dev/null to skip the wait)",
-            );
-            Ok(String::new())
-        }
+    if has_come.recv_timeout(PATIENCE).is_ok() {
+        return receiver.recv().unwrap_or_else(|_| Ok(String::new()));
     }
+    crate::output::note(
+        "note: nothing came on standard input for 3 seconds; going on without it \
+         (redirect it from /dev/null to skip the wait)",
+    );
+    Ok(String::new())
 }
 
 fn read_all(reader: impl Read) -> anyhow::Result<String> {

@@ -39,11 +39,7 @@ impl Dirs {
         &self.config
     }
 
-    /// The only directory that is written to.
-    pub fn state_dir(&self) -> &Path {
-        &self.state
-    }
-
+    /// Where sessions are kept, by project; nothing is written outside of it.
     pub fn projects_dir(&self) -> PathBuf {
         self.state.join("projects")
     }
@@ -59,11 +55,6 @@ impl Dirs {
     /// What belongs to one session besides its transcript.
     pub fn session_dir(&self, cwd: &Path, session: SessionId) -> PathBuf {
         self.project_dir(cwd).join(session.to_string())
-    }
-
-    /// Where the output of background tasks goes.
-    pub fn tasks_dir(&self, cwd: &Path, session: SessionId) -> PathBuf {
-        self.session_dir(cwd, session).join("tasks")
     }
 }
 
@@ -99,12 +90,13 @@ mod tests {
 
     #[test]
     fn definitions_come_from_both_places_and_state_goes_to_ours() {
+        // D-51
         let dirs = Dirs::new(&Env::default(), Some(Path::new(HOME))).unwrap();
         assert_eq!(
             dirs.config_dirs(),
             [PathBuf::from("/home/ann/.claude"), PathBuf::from("/home/ann/.centurion")]
         );
-        assert_eq!(dirs.state_dir(), Path::new("/home/ann/.centurion"));
+        assert_eq!(dirs.projects_dir(), Path::new("/home/ann/.centurion/projects"));
     }
 
     #[test]
@@ -112,11 +104,11 @@ mod tests {
         let env = Env::from([("CLAUDE_CONFIG_DIR", "/c"), ("CENTURION_CONFIG_DIR", "/x")]);
         let dirs = Dirs::new(&env, Some(Path::new(HOME))).unwrap();
         assert_eq!(
-            (dirs.config_dirs(), dirs.state_dir()),
-            (&[PathBuf::from("/x")][..], Path::new("/x"))
+            (dirs.config_dirs(), dirs.projects_dir()),
+            (&[PathBuf::from("/x")][..], PathBuf::from("/x/projects"))
         );
         let env = Env::from([("CLAUDE_CONFIG_DIR", "/c"), ("CENTURION_CONFIG_DIR", "")]);
-        assert_eq!(Dirs::new(&env, None).unwrap().state_dir(), Path::new("/c"));
+        assert_eq!(Dirs::new(&env, None).unwrap().projects_dir(), Path::new("/c/projects"));
         assert_eq!(Dirs::new(&Env::default(), None), Err(NoHome));
     }
 
@@ -130,10 +122,7 @@ mod tests {
             dirs.transcript(cwd, session),
             PathBuf::from(format!("{project}/{session}.jsonl"))
         );
-        assert_eq!(
-            dirs.tasks_dir(cwd, session),
-            PathBuf::from(format!("{project}/{session}/tasks"))
-        );
+        assert_eq!(dirs.session_dir(cwd, session), PathBuf::from(format!("{project}/{session}")));
     }
 
     #[test]

@@ -90,8 +90,9 @@ mod tests {
         fn answer(&self, _: Ask) -> ReplyFuture<'_> {
             let open = Arc::clone(&self.0);
             Box::pin(async move {
-                let _open = open;
-                std::future::pending().await
+                std::future::pending::<()>().await;
+                drop(open);
+                Reply::Cancelled
             })
         }
     }

@@ -73,13 +73,13 @@ impl Dispatched {
 
 impl Dispatch {
     /// Finds the tool and reads the input. What cannot run has its result already.
-    pub(crate) fn prepare(&self, call: &ToolUse) -> Result<Box<dyn PreparedCall>, Dispatched> {
+    pub(crate) fn prepare(&self, call: &ToolUse) -> Result<Box<dyn PreparedCall>, Box<Dispatched>> {
         self.toolbox
             .get(&call.name)
             .and_then(|tool| tool.prepare(&call.input).map_err(|error| error.to_string()))
             .map_err(|reason| {
                 let message = format!("<tool_use_error>Error: {reason}</tool_use_error>");
-                Dispatched::error(&call.id, message)
+                Box::new(Dispatched::error(&call.id, message))
             })
     }
 
@@ -97,7 +97,7 @@ impl Dispatch {
         };
         let prepared = match self.permit(call, prepared, &context).await {
             Ok(prepared) => prepared,
-            Err(refused) => return refused,
+            Err(refused) => return *refused,
         };
         let access = prepared.access(&context);
         let outcome = tokio::select! {
@@ -116,6 +116,9 @@ impl Dispatch {
             Err(ToolError::Cancelled { partial: Some(partial) }) => {
                 Dispatched::error(&call.id, format!("{CUT_SHORT} Until then:\n{partial}"))
             }
+            Err(ToolError::FailedWith { message, data }) => {
+                Dispatched { data, ..Dispatched::error(&call.id, message) }
+            }
             Err(error) => Dispatched::error(&call.id, error.to_string()),
         }
     }
@@ -126,7 +129,7 @@ impl Dispatch {
         call: &ToolUse,
         prepared: Box<dyn PreparedCall>,
         context: &ToolContext,
-    ) -> Result<Box<dyn PreparedCall>, Dispatched> {
+    ) -> Result<Box<dyn PreparedCall>, Box<Dispatched>> {
         let access = prepared.access(context);
         let decision = {
             let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,7 +139,7 @@ impl Dispatch {
         let reason = decision.reason.to_string();
         match decision.verdict {
             Verdict::Allow => return Ok(prepared),
-            Verdict::Deny => return Err(Dispatched::denied(&call.id, reason, false)),
+            Verdict::Deny => return Err(Box::new(Dispatched::denied(&call.id, reason, false))),
             Verdict::Ask => {}
         }
         let ask = Ask {
@@ -151,9 +154,9 @@ impl Dispatch {
                 self.prepare(&ToolUse { input, ..call.clone() })
             }
             Reply::Denied { reason, interrupt } => {
-                Err(Dispatched::denied(&call.id, reason, interrupt))
+                Err(Box::new(Dispatched::denied(&call.id, reason, interrupt)))
             }
-            Reply::Cancelled => Err(Dispatched::cut_short(&call.id)),
+            Reply::Cancelled => Err(Box::new(Dispatched::cut_short(&call.id))),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use centurion_permissions::{Mode, Policy};
 use centurion_protocol::ToolUseId;
-use centurion_tools::{Answer, Host, HostFuture, PlanVerdict, Question, ShellEnd};
+use centurion_tools::{Answer, Host, HostFuture, PlanVerdict, Question, ShellChange, ShellEnd};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::to_raw_value;
@@ -105,9 +105,15 @@ impl Host for AgentHost {
         })
     }
 
-    fn shell_ended(&self, end: ShellEnd) {
+    fn shell_changed(&self, change: ShellChange) {
         if let Some(shared) = self.shared.upgrade() {
-            notification::shell_ended(&shared, &end);
+            notification::show_shell(&shared, &change);
+        }
+    }
+
+    fn owe_shell_end(&self, end: ShellEnd) {
+        if let Some(shared) = self.shared.upgrade() {
+            notification::owe_shell_end(&shared, &end);
         }
     }
 }

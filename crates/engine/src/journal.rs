@@ -266,7 +266,7 @@ fn fence_torn_tail(file: &mut File) -> io::Result<()> {
     file.seek(SeekFrom::End(-1))?;
     let mut last = [0];
     file.read_exact(&mut last)?;
-    if last != *b"\n" { file.write_all(b"\n") } else { Ok(()) }
+    if last == *b"\n" { Ok(()) } else { file.write_all(b"\n") }
 }
 
 #[cfg(test)]

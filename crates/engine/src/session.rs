@@ -4,16 +4,17 @@
 //! each input that the queue holds.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use centurion_config::memory::{Memory, MemoryTracker};
 use centurion_model::Model;
 use centurion_permissions::{Mode, Policy};
-use centurion_protocol::sdk::{BackgroundTask, Event, EventBody, Init, Status, System};
-use centurion_protocol::{Block, Env, Outcome, RecordId, SessionId, Usage, World};
+use centurion_protocol::sdk::{Event, EventBody, Init, Status, System};
+use centurion_protocol::{Block, Env, Outcome, RecordId, SessionId, TaskId, Usage, World};
 use centurion_tools::guard::GuardProgram;
 use centurion_tools::{ReadState, Shells, ShellsConfig, Workspace, builtin};
+use indexmap::IndexMap;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -61,8 +62,8 @@ impl Start {
 /// Where a session keeps things.
 #[derive(Clone, Debug)]
 pub struct Storage {
-    /// The directory of transcripts; `None` keeps none.
-    pub transcripts: Option<PathBuf>,
+    /// The transcript of this session; `None` keeps none.
+    pub transcript: Option<PathBuf>,
     /// The transcript to resume or fork from.
     pub resumed: Option<PathBuf>,
     /// Output too large for an answer, private to the session.
@@ -122,6 +123,8 @@ pub(crate) struct Shared {
     pub(crate) policy: Arc<Mutex<Policy>>,
     /// Cancels the run that is under way.
     current: Mutex<CancellationToken>,
+    /// What runs in the background now, by id: what each is for.
+    tasks: Mutex<IndexMap<TaskId, String>>,
     /// A model that was chosen while the session runs, for the next run.
     chosen_model: Mutex<Option<String>>,
 }
@@ -135,6 +138,10 @@ impl Shared {
     /// Shows an event under the id of its record.
     pub(crate) fn show_as(&self, uuid: RecordId, body: EventBody) {
         self.view.show(&Event { body, session_id: self.id, uuid });
+    }
+
+    pub(crate) fn tasks(&self) -> MutexGuard<'_, IndexMap<TaskId, String>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn show_mode(&self, mode: Mode) {
@@ -243,6 +250,7 @@ impl Session {
             ledger: Mutex::default(),
             policy: Arc::clone(&policy),
             current: Mutex::default(),
+            tasks: Mutex::default(),
             chosen_model: Mutex::default(),
         });
         let shells =
@@ -348,25 +356,8 @@ impl Session {
         if let Err(error) = report::record(&self.shared, &run, &result) {
             tracing::error!(%error, "the end of the run could not be recorded");
         }
-        self.show_background_tasks();
         self.shared.show(EventBody::Result(Box::new(result)));
         run.outcome
-    }
-
-    fn show_background_tasks(&self) {
-        let tasks: Vec<BackgroundTask> = self
-            .shells
-            .running()
-            .into_iter()
-            .map(|shell| BackgroundTask {
-                task_id: shell.id.to_string(),
-                task_type: "local_bash",
-                description: shell.description,
-            })
-            .collect();
-        if !tasks.is_empty() {
-            self.shared.show(EventBody::System(System::BackgroundTasksChanged { tasks }));
-        }
     }
 }
 
@@ -413,7 +404,6 @@ fn open_journal(
     stamp: Stamp,
 ) -> Result<(Journal, transcript::Loaded), OpenError> {
     let (storage, world) = (&options.storage, Arc::clone(&options.world));
-    let own_path = |dir: &PathBuf| dir.join(format!("{}.jsonl", options.start.id()));
     let text = match &storage.resumed {
         Some(path) => {
             std::fs::read(path).map_err(|source| OpenError::Read { path: path.clone(), source })?
@@ -425,15 +415,13 @@ fn open_journal(
         tracing::warn!(lines = loaded.broken_lines, "lines of the transcript could not be read");
     }
     let last = loaded.last;
-    let journal = match (&options.start, &storage.transcripts) {
+    let journal = match (&options.start, storage.transcript.clone()) {
         (_, None) => Journal::nowhere(stamp, world),
-        (Start::New(_), Some(dir)) => Journal::new(own_path(dir), stamp, world, storage.redaction),
-        (Start::Resume(_), Some(dir)) => {
-            let path = storage.resumed.clone().unwrap_or_else(|| own_path(dir));
+        (Start::New(_), Some(path)) => Journal::new(path, stamp, world, storage.redaction),
+        (Start::Resume(_), Some(path)) => {
             Journal::resume(path, last, stamp, world, storage.redaction)?
         }
-        (Start::Fork { from, id }, Some(dir)) => {
-            let path = own_path(dir);
+        (Start::Fork { from, id }, Some(path)) => {
             Journal::fork(path, &text, (*from, *id), last, stamp, world, storage.redaction)?
         }
     };

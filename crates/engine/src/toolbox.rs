@@ -67,12 +67,12 @@ impl Toolbox {
     }
 
     pub(crate) fn get(&self, name: &str) -> Result<&Arc<dyn DynTool>, String> {
-        self.tools.get(name).ok_or_else(|| match self.withheld.get(name) {
-            Some(reason) => format!("{name} is not available: {reason}."),
-            None => {
-                let names: Vec<&str> = self.names().collect();
-                format!("No such tool available: {name}. The tools are: {}.", names.join(", "))
+        self.tools.get(name).ok_or_else(|| {
+            if let Some(reason) = self.withheld.get(name) {
+                return format!("{name} is not available: {reason}.");
             }
+            let names: Vec<&str> = self.names().collect();
+            format!("No such tool available: {name}. The tools are: {}.", names.join(", "))
         })
     }
 

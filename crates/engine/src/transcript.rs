@@ -160,7 +160,7 @@ impl<'a> History<'a> {
     }
 
     fn push(&mut self, role: Role, id: Option<Cow<'a, str>>, block: Cow<'a, RawValue>) {
-        if is_empty_text(&block) {
+        if is_empty_text(&block) || is_misplaced(role, &block) {
             return;
         }
         match &mut self.pending {
@@ -251,8 +251,27 @@ fn is_empty_text(block: &RawValue) -> bool {
         && matches!(Block::parse(block), Ok(Block::Text(text)) if text.is_empty())
 }
 
+/// Only a model makes calls, and only a user message answers them.
+fn is_misplaced(role: Role, block: &RawValue) -> bool {
+    match role {
+        Role::User => {
+            block.get().contains(r#""tool_use""#)
+                && matches!(Block::parse(block), Ok(Block::ToolUse(_)))
+                || is_thinking(block)
+        }
+        Role::Assistant => {
+            block.get().contains(r#""tool_result""#)
+                && matches!(Block::parse(block), Ok(Block::ToolResult(_)))
+        }
+    }
+}
+
 fn is_thinking(block: &RawValue) -> bool {
-    matches!(Block::parse(block), Ok(Block::Thinking { .. } | Block::RedactedThinking { .. }))
+    block.get().contains("thinking\"")
+        && matches!(
+            Block::parse(block),
+            Ok(Block::Thinking { .. } | Block::RedactedThinking { .. })
+        )
 }
 
 /// The result of a call that nobody saw end.
@@ -267,15 +286,13 @@ mod tests {
     /// A transcript of `(type, message)` pairs, chained in order.
     fn transcript(records: &[(&str, &str)]) -> String {
         let id = |n: usize| format!("\"00000000-0000-4000-8000-{n:012}\"");
-        let mut text = String::new();
-        for (n, (kind, message)) in records.iter().enumerate() {
+        let line = |(n, (kind, message)): (usize, &(&str, &str))| {
             let parent = if n == 0 { "null".into() } else { id(n - 1) };
-            text += &format!(
-                "{{\"type\":\"{kind}\",\"uuid\":{},\"parentUuid\":{parent},\"isSidechain\":false,\"message\":{message}}}\n",
-                id(n)
-            );
-        }
-        text
+            let uuid = id(n);
+            let head = format!(r#"{{"type":"{kind}","uuid":{uuid},"parentUuid":{parent}"#);
+            format!(r#"{head},"isSidechain":false,"message":{message}}}"#) + "\n"
+        };
+        records.iter().enumerate().map(line).collect::<Vec<_>>().concat()
     }
 
     const PROMPT: (&str, &str) = ("user", r#"{"role":"user","content":"do it"}"#);
@@ -337,6 +354,15 @@ mod tests {
         assert_eq!(wire(&cut_off).len(), 1);
         let starts_wrong = load(transcript(&[DONE, PROMPT]).as_bytes());
         assert_eq!(wire(&starts_wrong).len(), 1);
+    }
+
+    #[test]
+    fn only_models_call_and_only_users_answer() {
+        let wrong_call = ("user", CALL_A.1);
+        let wrong_answer = ("assistant", RESULT_A.1);
+        let loaded = load(transcript(&[PROMPT, wrong_call, DONE, wrong_answer]).as_bytes());
+        assert_eq!(wire(&loaded).len(), 2);
+        assert!(!wire(&loaded).concat().contains("tool_"));
     }
 
     #[test]

@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
     use crate::testing::{call, context, context_with, text};
-    use crate::{Answer, Host, HostFuture, PlanVerdict, ShellEnd};
+    use crate::{Answer, Host, HostFuture, PlanVerdict, ShellChange, ShellEnd};
 
     /// Answers every question with its first choice, or is not there.
     struct Person {
@@ -129,7 +129,9 @@ mod tests {
             unreachable!("no test asks for it")
         }
 
-        fn shell_ended(&self, _: ShellEnd) {}
+        fn shell_changed(&self, _: ShellChange) {}
+
+        fn owe_shell_end(&self, _: ShellEnd) {}
     }
 
     fn question(text: &str, labels: &[&str]) -> Value {

@@ -128,19 +128,20 @@ fn answer(result: &ShellResult, notes: Vec<String>) -> Result<ToolOutput, ToolEr
     let output_part = (!output.is_empty()).then(|| output.to_owned());
     let parts = notes.into_iter().chain(fault(&result.exit)).chain(left);
     let text = parts.chain(nothing).chain(output_part).collect::<Vec<_>>().join("\n");
+    let data = json!({
+        "stdout": output,
+        "stderr": "",
+        "interrupted": false,
+        "isImage": false,
+        "exitCode": result.exit.code(),
+        "outputFile": result.output_file,
+    });
     match result.exit {
-        ShellExit::Code(0) => Ok(ToolOutput::text(text).with_data(json!({
-            "stdout": output,
-            "stderr": "",
-            "interrupted": false,
-            "isImage": false,
-            "exitCode": 0,
-            "outputFile": result.output_file,
-        }))),
+        ShellExit::Code(0) => Ok(ToolOutput::text(text).with_data(data)),
         ShellExit::Stopped => {
             Err(ToolError::Cancelled { partial: (!text.is_empty()).then_some(text) })
         }
-        _ => Err(ToolError::Failed(text)),
+        _ => Err(ToolError::FailedWith { message: text, data }),
     }
 }
 

@@ -81,8 +81,12 @@ pub trait Host: Send + Sync {
     fn propose_plan<'a>(&'a self, call: &'a ToolUseId, plan: String)
     -> HostFuture<'a, PlanVerdict>;
 
-    /// A background shell ended. Called once for each, unless a call has already told the model.
-    fn shell_ended(&self, end: ShellEnd);
+    /// A background shell started or ended: a fact for whoever watches.
+    fn shell_changed(&self, change: ShellChange);
+
+    /// The model is owed the news that a background shell ended. Called once for each, unless a call has
+    /// told it already.
+    fn owe_shell_end(&self, end: ShellEnd);
 }
 
 /// A question with its choices.
@@ -122,6 +126,18 @@ pub enum PlanVerdict {
     Approved,
     /// Keep planning; the text says why.
     Rejected(String),
+}
+
+/// A step in the life of a background shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShellChange {
+    Started {
+        task: TaskId,
+        /// The call that started it.
+        call: ToolUseId,
+        description: String,
+    },
+    Ended(ShellEnd),
 }
 
 /// How a background shell ended.

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::enter_plan_mode::EnterPlanMode;
     use crate::testing::{call, context_with, text};
-    use crate::{Answer, Host, HostFuture, Question, ShellEnd};
+    use crate::{Answer, Host, HostFuture, Question, ShellChange, ShellEnd};
 
     /// A host that gives one verdict on everything.
     struct Judge(Result<(), &'static str>);
@@ -99,7 +99,9 @@ mod tests {
             })
         }
 
-        fn shell_ended(&self, _: ShellEnd) {}
+        fn shell_changed(&self, _: ShellChange) {}
+
+        fn owe_shell_end(&self, _: ShellEnd) {}
     }
 
     async fn judged<T: Tool>(

@@ -36,8 +36,8 @@ mod write;
 
 pub use builtin::builtin;
 pub use context::{
-    Answer, Host, HostFuture, PlanVerdict, Question, QuestionOption, ShellEnd, ToolContext,
-    Workspace,
+    Answer, Host, HostFuture, PlanVerdict, Question, QuestionOption, ShellChange, ShellEnd,
+    ToolContext, Workspace,
 };
 pub use edit::Edit;
 pub use glob::Glob;

@@ -210,7 +210,7 @@ impl Shells {
                 exit = expiry(timeout) => process.stop(exit).await,
             };
             drop(files);
-            shell.finish(exit);
+            shell.finish(&exit);
             Self::hold_until(process, closed).await;
         });
         Ok(view)

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::guard::GuardProgram;
 use crate::{
-    Answer, Host, HostFuture, PlanVerdict, Question, ReadState, ShellEnd, Shells, ShellsConfig,
-    Tool, ToolContext, ToolError, ToolOutput, Workspace, erase,
+    Answer, Host, HostFuture, PlanVerdict, Question, ReadState, ShellChange, ShellEnd, Shells,
+    ShellsConfig, Tool, ToolContext, ToolError, ToolOutput, Workspace, erase,
 };
 
 /// A host that fails the test when a tool turns to it.
@@ -33,7 +33,9 @@ impl Host for NoHost {
         panic!("nobody is there to judge the plan {plan:?}");
     }
 
-    fn shell_ended(&self, end: ShellEnd) {
+    fn shell_changed(&self, _: ShellChange) {}
+
+    fn owe_shell_end(&self, end: ShellEnd) {
         panic!("nobody expects the end of {end:?}");
     }
 }

@@ -68,6 +68,9 @@ pub enum ToolError {
     /// The tool ran and could not do it.
     #[error("{0}")]
     Failed(String),
+    /// The same, with the structured form that hosts read.
+    #[error("{message}")]
+    FailedWith { message: String, data: Value },
     /// The call was cancelled while it ran. `partial` is what there was until then.
     #[error("the call was cancelled before it finished")]
     Cancelled { partial: Option<String> },

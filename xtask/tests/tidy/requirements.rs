@@ -21,7 +21,9 @@ fn requirements_and_tests_are_in_step() {
     let requirements = read("docs/requirements.md");
     assert!(requirements.contains("|---|"), "docs/requirements.md has no table");
     let architecture = read("ARCHITECTURE.md");
-    let sources = tree::sources();
+    let mut sources = tree::sources();
+    // The samples below are no tests of the program.
+    sources.retain(|file| !file.path.starts_with("xtask/"));
     assert_none(&complaints(&sources, &requirements, &architecture));
 }
 

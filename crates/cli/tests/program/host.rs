@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use centurion_testkit::Reply;
 use serde_json::{Value, json};
 
-use crate::program::{Program, call};
+use crate::program::{Program, call, eventually};
 
 /// The host's side of a conversation.
 struct Host {
@@ -56,7 +56,7 @@ impl Host {
     }
 }
 
-fn control(id: &str, request: Value) -> Value {
+fn control(id: &str, request: &Value) -> Value {
     json!({"type": "control_request", "request_id": id, "request": request})
 }
 
@@ -64,7 +64,7 @@ fn control(id: &str, request: Value) -> Value {
 fn a_host_talks_over_several_turns_in_one_session() {
     let program = Program::answering([Reply::text("one"), Reply::text("two")]);
     let mut host = Host::start(&program, &["--replay-user-messages"]);
-    host.send(&control("r1", json!({"subtype": "initialize", "hooks": null})));
+    host.send(&control("r1", &json!({"subtype": "initialize", "hooks": null})));
     let initialized = host.until(|event| event["type"] == "control_response").pop().unwrap();
     assert_eq!(initialized["response"]["request_id"], "r1");
     assert_eq!(initialized["response"]["subtype"], "success");
@@ -125,6 +125,33 @@ fn a_host_that_goes_away_in_the_middle_of_a_question_denies_it() {
 }
 
 #[test]
+fn what_is_said_during_a_turn_arrives_after_the_next_results() {
+    // S-213
+    let program = Program::answering([
+        call(
+            "toolu_1",
+            "Bash",
+            json!({"command": "touch started; until [ -e go ]; do sleep 0.01; done"}),
+        ),
+        Reply::text("heard both"),
+    ]);
+    let mut host = Host::start(&program, &["--allowedTools", "Bash"]);
+    host.say("begin");
+    let project = program.scratch.project();
+    eventually("the command started", || project.join("started").exists().then_some(()));
+    host.say("and also this");
+    // A request is answered in order, so its answer shows that the message before it was taken.
+    host.send(&control("sync", &json!({"subtype": "initialize"})));
+    host.until(|event| event["response"]["request_id"] == "sync");
+    program.scratch.write("go", "");
+    assert_eq!(host.result()["result"], "heard both");
+    let last = program.server().last().json()["messages"][2]["content"].clone();
+    assert_eq!(last[0]["type"], "tool_result");
+    assert_eq!(last[1]["text"], "and also this");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
 fn an_interrupt_stops_the_turn_and_the_session_goes_on() {
     let silent =
         Reply::text("never finished").fault(centurion_testkit::Fault::Silence { after: 3 });
@@ -132,7 +159,7 @@ fn an_interrupt_stops_the_turn_and_the_session_goes_on() {
     let mut host = Host::start(&program, &["--include-partial-messages"]);
     host.say("talk");
     host.until(|event| event["type"] == "stream_event");
-    host.send(&control("i1", json!({"subtype": "interrupt"})));
+    host.send(&control("i1", &json!({"subtype": "interrupt"})));
     let result = host.result();
     assert_eq!(
         (&result["outcome"], &result["terminal_reason"]),
@@ -147,9 +174,9 @@ fn an_interrupt_stops_the_turn_and_the_session_goes_on() {
 fn mode_and_model_can_be_changed_and_unknown_requests_are_refused() {
     let program = Program::answering([Reply::text("ok")]);
     let mut host = Host::start(&program, &[]);
-    host.send(&control("a", json!({"subtype": "set_permission_mode", "mode": "acceptEdits"})));
-    host.send(&control("b", json!({"subtype": "set_model", "model": "haiku"})));
-    host.send(&control("c", json!({"subtype": "dance"})));
+    host.send(&control("a", &json!({"subtype": "set_permission_mode", "mode": "acceptEdits"})));
+    host.send(&control("b", &json!({"subtype": "set_model", "model": "haiku"})));
+    host.send(&control("c", &json!({"subtype": "dance"})));
     host.send(&json!("nonsense"));
     let seen = host.until(|event| event["response"]["request_id"] == "c");
     assert_eq!(seen.last().unwrap()["response"]["error_code"], "unsupported_request");

@@ -101,6 +101,7 @@ fn an_interrupt_while_the_model_is_silent_ends_at_once() {
 
 #[test]
 fn the_directory_is_kept_and_background_shells_report_once() {
+    // S-208, S-210, S-214
     let program = Program::answering([
         call("toolu_1", "Bash", json!({"command": "mkdir -p deep && cd deep"})),
         call("toolu_2", "Bash", json!({"command": "pwd"})),

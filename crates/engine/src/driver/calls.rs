@@ -15,12 +15,13 @@ use super::{Driver, Run};
 use crate::dispatch::Dispatched;
 use crate::journal::JournalError;
 use crate::prompt::instructions;
+use crate::structured::StructuredOutput;
 
 /// What the model reads after a person stopped its tools.
 const INTERRUPTED_IN_TOOLS: &str = "[Request interrupted by user for tool use]";
 
 /// A call with its input read, or with the result it has already.
-type Planned<'a> = (&'a ToolUse, Result<Box<dyn PreparedCall>, Dispatched>);
+type Planned<'a> = (&'a ToolUse, Result<Box<dyn PreparedCall>, Box<Dispatched>>);
 
 impl Driver {
     /// Runs all calls of an answer and puts their results before the model, with whatever the queue holds.
@@ -55,7 +56,7 @@ impl Driver {
             next += length;
         }
         let mut blocks: Vec<Block> = results.into_iter().flatten().collect();
-        let handed_over = self.structured.as_ref().is_some_and(|output| output.is_there());
+        let handed_over = self.structured.as_ref().is_some_and(StructuredOutput::is_there);
         let outcome = if cancel.is_cancelled() || stopped {
             run.cancelled_in_tools = true;
             reminders = vec![INTERRUPTED_IN_TOOLS.to_owned()];
@@ -81,9 +82,13 @@ impl Driver {
         Some(instructions(&memory::render(&applied.files)?))
     }
 
-    fn plan(&self, answer: &Answer, call: &ToolUse) -> Result<Box<dyn PreparedCall>, Dispatched> {
+    fn plan(
+        &self,
+        answer: &Answer,
+        call: &ToolUse,
+    ) -> Result<Box<dyn PreparedCall>, Box<Dispatched>> {
         match answer.malformed_calls.iter().find(|(id, _)| *id == call.id) {
-            Some((id, text)) => Err(Dispatched::malformed(id, text)),
+            Some((id, text)) => Err(Box::new(Dispatched::malformed(id, text))),
             None => self.dispatch.prepare(call),
         }
     }
@@ -105,7 +110,7 @@ impl Driver {
             {
                 running.push(async move {
                     let dispatched = match prepared {
-                        Err(result) => result,
+                        Err(result) => *result,
                         Ok(_) if cancel.is_cancelled() => Dispatched::cut_short(&call.id),
                         Ok(prepared) => self.dispatch.run(call, prepared, cancel).await,
                     };

@@ -63,7 +63,7 @@ impl Bench {
     }
 
     /// A model that says these steps one after another.
-    pub(crate) fn says(steps: Value) -> Self {
+    pub(crate) fn says(steps: &Value) -> Self {
         Self::new(serde_json::json!({"default": steps}))
     }
 
@@ -107,12 +107,12 @@ impl Bench {
             events: watcher.events.lock().unwrap().clone(),
             requests: watcher.requests.lock().unwrap().clone(),
             session: session.id(),
-            transcript: self.transcripts().join(format!("{}.jsonl", session.id())),
+            transcript: self.transcript(session.id()),
         }
     }
 
-    pub(crate) fn transcripts(&self) -> PathBuf {
-        self.dir.path().join("state")
+    fn transcript(&self, id: SessionId) -> PathBuf {
+        self.dir.path().join(format!("state/{id}.jsonl"))
     }
 
     fn world(&self) -> Arc<dyn World> {
@@ -138,9 +138,9 @@ impl Bench {
         let project = self.project();
         let rules = |text: &str| Rule::parse_list(text, &RuleOrigin::Flag).unwrap();
         let options = Options {
-            start,
+            start: start.clone(),
             storage: Storage {
-                transcripts: Some(self.transcripts()),
+                transcript: Some(self.transcript(start.id())),
                 resumed,
                 output_dir: self.dir.path().join("output"),
                 redaction: Redaction::On,

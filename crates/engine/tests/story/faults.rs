@@ -13,7 +13,7 @@ fn story(fault: &Value) -> Bench {
     ]});
     edit.as_object_mut().unwrap().extend(fault.as_object().unwrap().clone());
     let bench =
-        Bench::says(json!([[{"tool": "Read", "input": {"file_path": "a.txt"}}], edit, "done"]));
+        Bench::says(&json!([[{"tool": "Read", "input": {"file_path": "a.txt"}}], edit, "done"]));
     bench.file("a.txt", "one\n");
     bench
 }
@@ -108,7 +108,7 @@ async fn a_refused_key_and_a_bad_request_are_not_retried() {
     for (status, kind) in
         [(401, "authentication_error"), (403, "permission_error"), (400, "invalid_request_error")]
     {
-        let told = Bench::says(json!([{"error": {"status": status, "type": kind}, "blocks": []}]))
+        let told = Bench::says(&json!([{"error": {"status": status, "type": kind}, "blocks": []}]))
             .run("hi")
             .await;
         assert_eq!(told.outcome, Some(Outcome::ApiError));
@@ -136,7 +136,7 @@ async fn an_overloaded_model_gives_way_to_the_fallback() {
 #[tokio::test(start_paused = true)]
 async fn text_of_an_answer_that_never_finished_is_kept() {
     let mut bench = Bench::says(
-        json!([{"blocks": [{"text": "the first half"}], "chunk_chars": 3, "reset_after_events": 6}]),
+        &json!([{"blocks": [{"text": "the first half"}], "chunk_chars": 3, "reset_after_events": 6}]),
     );
     bench.retries = 1;
     let told = bench.run("hi").await;

@@ -13,7 +13,7 @@ const READ: &str = "a.txt";
 
 fn endless() -> Bench {
     let step = json!([{"tool": "Read", "input": {"file_path": READ}}]);
-    let bench = Bench::says(json!(vec![step; 60]));
+    let bench = Bench::says(&json!(vec![step; 60]));
     bench.file(READ, "text\n");
     bench
 }
@@ -46,7 +46,7 @@ async fn money_is_limited_and_zero_means_none() {
 
 #[tokio::test]
 async fn a_conversation_that_does_not_fit_the_window_is_not_sent() {
-    let bench = Bench { model: "tiny-model", ..Bench::says(json!(["never said"])) };
+    let bench = Bench { model: "tiny-model", ..Bench::says(&json!(["never said"])) };
     let told = bench.run(&"word ".repeat(200_000)).await;
     assert_eq!((told.outcome, told.requests.len()), (Some(Outcome::ContextOverflow), 0));
     assert_eq!(told.result()["terminal_reason"], "prompt_too_long");
@@ -64,7 +64,7 @@ async fn cancelling_at_any_moment_leaves_a_history_that_can_go_on() {
         "resumed"
     ]);
     for after in (0..420).step_by(7) {
-        let bench = Bench::says(steps.clone());
+        let bench = Bench::says(&steps);
         bench.file(READ, "text\n");
         let watcher = Arc::new(Watcher::default());
         let id = SeededWorld::new(9).session_id();

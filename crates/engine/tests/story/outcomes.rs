@@ -7,7 +7,7 @@ use crate::bench::Bench;
 
 #[tokio::test]
 async fn an_answer_is_a_success() {
-    let told = Bench::says(json!(["hello"])).run("hi").await;
+    let told = Bench::says(&json!(["hello"])).run("hi").await;
     assert_eq!(told.outcome, Some(Outcome::Completed));
     let result = told.result();
     assert_eq!(
@@ -41,7 +41,7 @@ async fn success_is_never_given_to_an_empty_cut_off_or_refused_answer() {
         (json!({"blocks": [{"text": "x"}], "stop_reason": "cosmic_ray"}), Outcome::Empty),
         (json!({"blocks": [{"text": "x"}], "stop_reason": "tool_use"}), Outcome::Empty),
     ] {
-        let told = Bench::says(json!([step])).run("hi").await;
+        let told = Bench::says(&json!([step])).run("hi").await;
         assert_eq!(told.outcome, Some(outcome), "{step}");
         let result = told.result();
         assert_eq!(result["is_error"], true, "{step}");
@@ -54,13 +54,13 @@ async fn success_is_never_given_to_an_empty_cut_off_or_refused_answer() {
 #[tokio::test]
 async fn a_stop_sequence_ends_a_turn_like_any_other_end() {
     let step = json!({"blocks": [{"text": "done"}], "stop_reason": "stop_sequence"});
-    assert_eq!(Bench::says(json!([step])).run("hi").await.outcome, Some(Outcome::Completed));
+    assert_eq!(Bench::says(&json!([step])).run("hi").await.outcome, Some(Outcome::Completed));
 }
 
 #[tokio::test]
 async fn a_paused_turn_goes_on_from_where_it_paused() {
     let steps = json!([{"blocks": [{"text": "one moment"}], "stop_reason": "pause_turn"}, "there"]);
-    let told = Bench::says(steps).run("hi").await;
+    let told = Bench::says(&steps).run("hi").await;
     assert_eq!(told.outcome, Some(Outcome::Completed));
     assert_eq!(told.requests.len(), 2);
     assert_eq!(told.requests[1][1]["content"][0]["text"], "one moment");
@@ -68,7 +68,7 @@ async fn a_paused_turn_goes_on_from_where_it_paused() {
 
 #[tokio::test]
 async fn thinking_goes_back_with_its_signature_and_redacted_thinking_as_it_came() {
-    let bench = Bench::says(json!([
+    let bench = Bench::says(&json!([
         {"blocks": [
             {"thinking": "let me see", "signature": "c2lnbmVk"},
             {"type": "redacted_thinking", "data": "b3BhcXVl"},
@@ -87,7 +87,7 @@ async fn thinking_goes_back_with_its_signature_and_redacted_thinking_as_it_came(
 
 #[tokio::test]
 async fn output_of_a_required_shape_is_enforced() {
-    let mut bench = Bench::says(json!([
+    let mut bench = Bench::says(&json!([
         "the answer is three",
         [{"tool": "StructuredOutput", "input": {"n": "three"}}],
         [{"tool": "StructuredOutput", "input": {"n": 3}}]
@@ -112,7 +112,7 @@ async fn a_model_that_never_hands_over_is_no_success() {
 
 #[tokio::test]
 async fn pieces_of_answers_are_shown_when_asked_for() {
-    let mut bench = Bench::says(json!([{"blocks": [{"text": "hello world"}], "chunk_chars": 4}]));
+    let mut bench = Bench::says(&json!([{"blocks": [{"text": "hello world"}], "chunk_chars": 4}]));
     bench.partial_messages = true;
     let told = bench.run("hi").await;
     let pieces = told.of("stream_event", None);

@@ -33,7 +33,7 @@ fn raw(value: &serde_json::Value) -> Box<serde_json::value::RawValue> {
 
 fn writes() -> Bench {
     let mut bench = Bench::says(
-        json!([[{"tool": "Write", "input": {"file_path": "x.txt", "content": "y"}}], "done"]),
+        &json!([[{"tool": "Write", "input": {"file_path": "x.txt", "content": "y"}}], "done"]),
     );
     bench.mode = Mode::Default;
     bench
@@ -88,7 +88,7 @@ async fn a_question_goes_through_the_broker_and_brings_the_answer_back() {
     let bench = Bench {
         answerer: Some(person),
         ..Bench::says(
-            json!([[{"tool": "AskUserQuestion", "input": {"questions": [question]}}], "done"]),
+            &json!([[{"tool": "AskUserQuestion", "input": {"questions": [question]}}], "done"]),
         )
     };
     let told = bench.run("ask").await;
@@ -101,7 +101,7 @@ async fn plan_mode_changes_nothing_until_the_plan_is_approved() {
     let person = person(|_| Reply::Allowed { input: None });
     let bench = Bench {
         answerer: Some(person),
-        ..Bench::says(json!([
+        ..Bench::says(&json!([
             [{"tool": "EnterPlanMode", "input": {}}],
             [write],
             [{"tool": "ExitPlanMode", "input": {"plan": "write x.txt"}}],

@@ -7,7 +7,7 @@ use crate::bench::Bench;
 
 #[tokio::test]
 async fn results_stand_in_the_order_of_the_calls() {
-    let bench = Bench::says(json!([
+    let bench = Bench::says(&json!([
         [
             {"tool": "Read", "input": {"file_path": "a.txt"}},
             {"tool": "Write", "input": {"file_path": "new.txt", "content": "n\n"}},
@@ -27,7 +27,7 @@ async fn results_stand_in_the_order_of_the_calls() {
 
 #[tokio::test]
 async fn bad_calls_are_answered_and_the_run_goes_on() {
-    let bench = Bench::says(json!([
+    let bench = Bench::says(&json!([
         [
             {"tool": "Frobnicate", "input": {}},
             {"tool": "Read", "input": {}},
@@ -51,7 +51,7 @@ async fn bad_calls_are_answered_and_the_run_goes_on() {
 async fn advertised_tools_are_the_callable_ones() {
     // I-2
     let mut bench = Bench::says(
-        json!([[{"tool": "Write", "input": {"file_path": "x", "content": "y"}}], "done"]),
+        &json!([[{"tool": "Write", "input": {"file_path": "x", "content": "y"}}], "done"]),
     );
     bench.deny = "Write";
     let told = bench.run("go").await;
@@ -63,7 +63,7 @@ async fn advertised_tools_are_the_callable_ones() {
 
 #[tokio::test]
 async fn every_step_is_in_the_transcript_under_the_id_that_was_shown() {
-    let bench = Bench::says(json!([
+    let bench = Bench::says(&json!([
         {"blocks": [{"text": "looking"}, {"tool": "Read", "input": {"file_path": "a.txt"}}]},
         "done"
     ]));

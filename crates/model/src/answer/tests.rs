@@ -1,3 +1,5 @@
+//! Answers from streams: whole, cut off, malformed.
+
 use serde_json::json;
 
 use super::*;

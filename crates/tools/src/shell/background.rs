@@ -11,7 +11,7 @@ use centurion_protocol::{TaskId, ToolUseId};
 use tokio_util::sync::CancellationToken;
 
 use super::ShellExit;
-use crate::context::{Host, ShellEnd, lock};
+use crate::context::{Host, ShellChange, ShellEnd, lock};
 
 /// Who hears of a background shell's end.
 pub struct Reporting {
@@ -66,6 +66,11 @@ impl Shell {
         output_file: PathBuf,
         Reporting { host, call, description }: Reporting,
     ) -> Self {
+        host.shell_changed(ShellChange::Started {
+            task: id.clone(),
+            call: call.clone(),
+            description: description.clone(),
+        });
         Self {
             id,
             call,
@@ -100,11 +105,29 @@ impl Shell {
         self.ended.cancelled().await;
     }
 
-    /// Records the end and tells the host, unless a call will tell.
-    pub(super) fn finish(&self, exit: ShellExit) {
-        lock(&self.record).exit = Some(exit);
+    /// Records the end, and owes it to the model through the host unless a call will tell.
+    pub(super) fn finish(&self, exit: &ShellExit) {
+        let watcher = {
+            let mut record = lock(&self.record);
+            record.exit = Some(exit.clone());
+            record.host.clone()
+        };
+        if let Some(host) = watcher {
+            host.shell_changed(ShellChange::Ended(self.end(exit)));
+        }
         self.ended.cancel();
         self.tell_host();
+    }
+
+    fn end(&self, exit: &ShellExit) -> ShellEnd {
+        ShellEnd {
+            task: self.id.clone(),
+            call: self.call.clone(),
+            description: self.description.clone(),
+            exit_code: exit.code(),
+            stopped: *exit == ShellExit::Stopped,
+            output_file: self.output_file.clone(),
+        }
     }
 
     /// Makes sure that nobody is told any more.
@@ -141,14 +164,7 @@ impl Shell {
             }
         };
         if let Some(host) = host {
-            host.shell_ended(ShellEnd {
-                task: self.id.clone(),
-                call: self.call.clone(),
-                description: self.description.clone(),
-                exit_code: exit.code(),
-                stopped: exit == ShellExit::Stopped,
-                output_file: self.output_file.clone(),
-            });
+            host.owe_shell_end(self.end(&exit));
         }
     }
 }

@@ -18,6 +18,7 @@ fn held(session: &Session) -> (String, impl Fn() + use<>) {
 
 #[tokio::test]
 async fn an_end_is_told_once() {
+    // S-221, S-244, S-245
     let session = Session::new();
     let (command, release) = held(&session);
     let input = json!({ "command": command, "run_in_background": true, "description": "wait" });
@@ -50,6 +51,7 @@ async fn an_end_is_told_once() {
 
 #[tokio::test]
 async fn who_waited_for_the_end_is_the_only_one_told() {
+    // S-246, S-247
     let session = Session::new();
     let (command, release) = held(&session);
     let id = session.start(&format!("{command}; exit 5")).await;
@@ -79,6 +81,7 @@ async fn a_wait_that_ends_early_leaves_the_telling_to_the_host() {
 
 #[tokio::test]
 async fn a_stopped_shell_is_gone_and_not_told_again() {
+    // S-249, S-251
     let session = Session::new();
     let id = session.start("sleep 600 & setsid sleep 600").await;
     let output = session.call("TaskStop", json!({ "shell_id": id })).await.unwrap();
@@ -97,6 +100,7 @@ async fn a_stopped_shell_is_gone_and_not_told_again() {
 
 #[tokio::test]
 async fn an_unknown_task_is_answered_with_those_that_run() {
+    // S-250
     let session = Session::new();
     let none = session.call("TaskStop", json!({ "task_id": "bnone" })).await.unwrap_err();
     assert!(none.to_string().contains("no background shell is running"), "{none}");
@@ -111,6 +115,7 @@ async fn an_unknown_task_is_answered_with_those_that_run() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn however_the_end_is_raced_for_it_is_told_once() {
+    // S-221
     for round in 0..12 {
         let session = Session::new();
         let (command, release) = held(&session);

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use centurion_protocol::{Env, SystemWorld, ToolResultContent, ToolUseId, World as _};
 use centurion_tools::guard::GuardProgram;
 use centurion_tools::{
-    Answer, Host, HostFuture, PlanVerdict, Question, ReadState, ShellEnd, Shells, ShellsConfig,
-    ToolContext, ToolError, ToolOutput, Workspace, builtin,
+    Answer, Host, HostFuture, PlanVerdict, Question, ReadState, ShellChange, ShellEnd, Shells,
+    ShellsConfig, ToolContext, ToolError, ToolOutput, Workspace, builtin,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -42,7 +42,9 @@ impl Host for Witness {
         unreachable!("no test asks for it")
     }
 
-    fn shell_ended(&self, end: ShellEnd) {
+    fn shell_changed(&self, _: ShellChange) {}
+
+    fn owe_shell_end(&self, end: ShellEnd) {
         self.0.lock().unwrap().push(end);
     }
 }
