@@ -148,9 +148,10 @@ pub(crate) struct SessionArgs {
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
     pub(crate) continue_last: bool,
 
-    /// Go on with this session
-    #[arg(short, long, value_name = "ID")]
-    pub(crate) resume: Option<SessionId>,
+    /// Go on with this session; without an id, list those there are
+    #[arg(short, long, value_name = "ID", num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "a flag whose value may be left out")]
+    pub(crate) resume: Option<Option<SessionId>>,
 
     /// With --continue or --resume: leave that session as it is and go on in a copy
     #[arg(long)]
@@ -208,6 +209,10 @@ impl RunArgs {
             (
                 format.replay_user_messages && format.input_format != InputFormat::StreamJson,
                 "--replay-user-messages needs --input-format stream-json",
+            ),
+            (
+                self.prompt.is_some() && format.input_format == InputFormat::StreamJson,
+                "with --input-format stream-json the prompt comes on standard input, not as an argument",
             ),
             (
                 self.permissions.permission_prompt_tool.is_some()

@@ -19,13 +19,13 @@ use crate::output::Output;
 pub(crate) struct Control {
     output: Arc<Output>,
     world: Arc<dyn World>,
-    /// Our own requests that wait for the host's response.
-    waiting: Mutex<HashMap<String, oneshot::Sender<Value>>>,
+    /// Our own requests that wait for the host's response; `None` once the host has gone.
+    waiting: Mutex<Option<HashMap<String, oneshot::Sender<Value>>>>,
 }
 
 impl Control {
     pub(crate) fn new(output: Arc<Output>, world: Arc<dyn World>) -> Self {
-        Self { output, world, waiting: Mutex::default() }
+        Self { output, world, waiting: Mutex::new(Some(HashMap::new())) }
     }
 
     /// Answers a request of the host.
@@ -33,18 +33,20 @@ impl Control {
         let text = |key: &str| request.get(key).and_then(Value::as_str).unwrap_or_default();
         let answer = match text("subtype") {
             "initialize" => Ok(initialization()),
-            "interrupt" => {
-                handle.interrupt();
-                Ok(json!({"still_queued": []}))
-            }
+            "interrupt" => Ok(json!({"still_queued": handle.interrupt()})),
             "set_permission_mode" => text("mode")
                 .parse::<Mode>()
-                .map(|mode| {
-                    handle.set_mode(mode);
-                    json!({"mode": mode.name()})
+                .map_err(|error| error.to_string())
+                .and_then(|mode| {
+                    handle.set_mode(mode)?;
+                    Ok(json!({"mode": mode.name()}))
                 })
-                .map_err(|error| (error.to_string(), "invalid_request")),
-            "set_model" => Ok(json!({"model": handle.set_model(text("model"))})),
+                .map_err(|error| (error, "invalid_request")),
+            "set_model" => {
+                let name =
+                    request.get("model").and_then(Value::as_str).filter(|name| !name.is_empty());
+                Ok(json!({"model": handle.set_model(name)}))
+            }
             other => {
                 Err((format!("the request `{other}` is not supported"), "unsupported_request"))
             }
@@ -61,7 +63,7 @@ impl Control {
     /// Takes the host's response to one of our requests.
     pub(crate) fn response(&self, response: Value) {
         let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let waiting = self.forget(&id);
         // The call may have ended in this very moment; then nobody waits any more.
         let is_late = waiting.is_none_or(|sender| sender.send(response).is_err());
         if is_late {
@@ -69,9 +71,22 @@ impl Control {
         }
     }
 
-    /// The end of input: whoever waits for the host will not hear from it.
+    /// The end of input: whoever waits for the host, now or later, will not hear from it.
     pub(crate) fn disconnect(&self) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Takes a request out of those that wait.
+    fn forget(&self, id: &str) -> Option<oneshot::Sender<Value>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).as_mut()?.remove(id)
+    }
+
+    /// Puts a request among those that wait, unless the host has gone.
+    fn expect(&self, id: &str) -> Option<oneshot::Receiver<Value>> {
+        let (sender, receiver) = oneshot::channel();
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.as_mut()?.insert(id.to_owned(), sender);
+        Some(receiver)
     }
 }
 
@@ -91,8 +106,9 @@ impl Answerer for Control {
     fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
         Box::pin(async move {
             let id = self.world.uuid().to_string();
-            let (sender, receiver) = oneshot::channel();
-            self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), sender);
+            let Some(receiver) = self.expect(&id) else {
+                return denied("the host went away and cannot be asked");
+            };
             let mut question = OpenQuestion { control: self, id: &id, is_answered: false };
             self.output.json_line(&json!({
                 "type": "control_request",
@@ -126,7 +142,7 @@ struct OpenQuestion<'a> {
 
 impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
-        self.control.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(self.id);
+        self.control.forget(self.id);
         if !self.is_answered {
             let cancel = json!({"type": "control_cancel_request", "request_id": self.id});
             self.control.output.json_line(&cancel);

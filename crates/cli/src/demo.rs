@@ -2,7 +2,6 @@
 //!
 //! Needs no key, no network and nothing prepared, and touches nothing outside its scratch directory.
 
-use std::io::IsTerminal;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -10,15 +9,16 @@ use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use centurion_engine::{
-    Options, PromptOptions, Redaction, RequestSettings, Session, Start, Storage, ToolChoice,
+    Bypass, Options, PromptOptions, Redaction, RequestSettings, Session, Start, Storage, ToolChoice,
 };
 use centurion_model::Model;
 use centurion_permissions::{Mode, Policy, Rule, RuleOrigin};
 use centurion_protocol::{Block, Env, Outcome, SystemWorld, World};
 use clap::Parser;
+use jiff::tz::TimeZone;
 
 use crate::output::{LiveView, Nowhere, note};
-use crate::setup;
+use crate::setup::{self, Surroundings};
 
 const SCENARIO: &str = include_str!("demo/scenario.json");
 const PROMPT: &str = "The test of sum.sh fails. Find out why and fix it.";
@@ -40,7 +40,8 @@ pub(crate) async fn run(_: DemoArgs) -> anyhow::Result<ExitCode> {
     prepare(&project).context("cannot prepare the scratch repository")?;
     note(&format!("A scratch repository with a failing test: {}", project.display()));
     note(&format!("The prompt: {PROMPT}\n"));
-    let mut session = Session::open(options(&scratch, &project).await?).await?;
+    let mut session =
+        Session::open(options(&Surroundings::observe()?, &scratch, &project).await?).await?;
     let handle = session.handle();
     handle.submit(SystemWorld.record_id(), vec![Block::text(PROMPT)]);
     handle.close();
@@ -80,6 +81,10 @@ fn git(project: &Path, arguments: &[&str]) -> anyhow::Result<()> {
         .args(arguments)
         .current_dir(project)
         .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")])
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .env_remove("GIT_INDEX_FILE")
+        .env_remove("GIT_OBJECT_DIRECTORY")
         .stdin(Stdio::null())
         .status()
         .context("git is needed for the demo and could not be started")?;
@@ -87,15 +92,18 @@ fn git(project: &Path, arguments: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn options(scratch: &Path, project: &Path) -> anyhow::Result<Options> {
+async fn options(
+    surroundings: &Surroundings,
+    scratch: &Path,
+    project: &Path,
+) -> anyhow::Result<Options> {
     let scenario = scratch.join("scenario.json");
     std::fs::write(&scenario, SCENARIO)?;
     let world: Arc<dyn World> = Arc::new(SystemWorld);
-    let env = Env::new(std::env::vars());
+    let env = Arc::clone(&surroundings.env);
     let spec = format!("script:{}", scenario.display());
     let model = Model::open(Some(&spec), &env, Arc::clone(&world)).await?;
-    let paint = std::io::stderr().is_terminal() && env.get("NO_COLOR").is_none();
-    let view = LiveView::new(Nowhere, paint);
+    let view = LiveView::new(Nowhere, surroundings.paints());
     let session = world.session_id();
     let dirs = centurion_config::paths::Dirs::new(
         &Env::from([("CENTURION_CONFIG_DIR", &*scratch.join("state").to_string_lossy())]),
@@ -112,7 +120,10 @@ async fn options(scratch: &Path, project: &Path) -> anyhow::Result<Options> {
         cwd: project.to_owned(),
         repository: Some(project.to_owned()),
         additional_directories: Vec::new(),
-        env: Arc::new(env),
+        env,
+        time_zone: TimeZone::system(),
+        restores_model: false,
+        bypass: Bypass::Refused("the demo needs no leave for everything"),
         settings: RequestSettings {
             model: model.name().to_owned(),
             concurrent_calls: 10,

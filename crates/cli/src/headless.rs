@@ -45,8 +45,8 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     }
     let code = drive(&mut session, streams_input.then_some(&input), &output).await?;
     // Ends the views, which may have something left to print.
-    drop(session);
-    Ok(code)
+    drop((session, handle, input));
+    Ok(if output.has_failed() { ExitCode::FAILURE } else { code })
 }
 
 /// Runs the session beside its input, until it ends or a signal or a closed pipe ends it.
@@ -120,7 +120,7 @@ fn view(args: &RunArgs, output: &Arc<Output>, surroundings: &Surroundings) -> Ar
     let output = Arc::clone(output);
     match args.format.output_format {
         OutputFormat::StreamJson => Arc::new(StreamView(output)),
-        OutputFormat::Json => Arc::new(JsonView::new(output)),
+        OutputFormat::Json => Arc::new(JsonView::new(output, args.format.verbose)),
         // On a terminal the answer has been seen already when the run ends.
         OutputFormat::Text if args.format.verbose && std::io::stdout().is_terminal() => {
             Arc::new(LiveView::new(Nowhere, surroundings.paints()))

@@ -118,21 +118,26 @@ impl Input {
     }
 }
 
-/// The content of a message: a text, or blocks.
+/// The content of a message: a text, or blocks that a person can bring.
 fn blocks(content: &RawValue) -> Result<Vec<Block>, String> {
-    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
-        return if text.trim().is_empty() {
-            Err("the message is empty".to_owned())
-        } else {
-            Ok(vec![Block::Text(text)])
-        };
-    }
-    let parts: Vec<Box<RawValue>> = serde_json::from_str(content.get())
-        .map_err(|error| format!("content is neither a text nor a list: {error}"))?;
-    let blocks: Result<Vec<Block>, _> = parts.iter().map(|part| Block::parse(part)).collect();
-    match blocks {
-        Ok(blocks) if !blocks.is_empty() => Ok(blocks),
-        Ok(_) => Err("the message is empty".to_owned()),
-        Err(error) => Err(format!("a block was not understood: {error}")),
+    let parts: Vec<Block> = if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+        vec![Block::Text(text)]
+    } else {
+        let parts: Vec<Box<RawValue>> = serde_json::from_str(content.get())
+            .map_err(|error| format!("content is neither a text nor a list: {error}"))?;
+        let parsed: Result<_, _> = parts.iter().map(|part| Block::parse(part)).collect();
+        parsed.map_err(|error| format!("a block was not understood: {error}"))?
+    };
+    let is_blank = |block: &Block| matches!(block, Block::Text(text) if text.trim().is_empty());
+    let blocks: Vec<Block> = parts.into_iter().filter(|block| !is_blank(block)).collect();
+    let is_a_persons = |block: &Block| {
+        matches!(block, Block::Text(_) | Block::Image { .. } | Block::Document { .. })
+    };
+    match blocks.iter().all(is_a_persons) {
+        _ if blocks.is_empty() => Err("the message is empty".to_owned()),
+        false => {
+            Err("a user message may hold text, image and document blocks (base64) only".to_owned())
+        }
+        true => Ok(blocks),
     }
 }

@@ -13,6 +13,7 @@ mod setup;
 mod signals;
 mod stdin;
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -42,12 +43,10 @@ fn main() -> ExitCode {
 
 /// A word in the first place is a command; everything else is a run.
 fn run() -> anyhow::Result<ExitCode> {
-    let first = std::env::args().nth(1);
-    match first.as_deref() {
-        Some("demo") => block_on(demo::run(demo::DemoArgs::parse_from(std::env::args().skip(1)))),
-        Some("sessions") => {
-            sessions::run(&sessions::SessionsArgs::parse_from(std::env::args().skip(1)))
-        }
+    let arguments = || std::env::args_os().skip(1);
+    match arguments().next().as_deref().and_then(OsStr::to_str) {
+        Some("demo") => block_on(demo::run(demo::DemoArgs::parse_from(arguments()))),
+        Some("sessions") => sessions::run(&sessions::SessionsArgs::parse_from(arguments())),
         _ => {
             let args = RunArgs::parse();
             if let Err(message) = args.check() {

@@ -16,10 +16,11 @@ pub(crate) use stream::StreamView;
 pub(crate) use text::TextView;
 
 /// Standard output, written a whole piece at a time. When the reader goes away that is no error: nothing
-/// more is written, and whoever waits for `closed` is told.
+/// more is written, and whoever waits for `closed` is told. Any other failure is one.
 #[derive(Default)]
 pub(crate) struct Output {
     is_closed: AtomicBool,
+    has_failed: AtomicBool,
     closed: Notify,
 }
 
@@ -29,10 +30,18 @@ impl Output {
             return;
         }
         let mut stdout = io::stdout().lock();
-        if stdout.write_all(bytes).and_then(|()| stdout.flush()).is_err() {
-            self.is_closed.store(true, Ordering::Relaxed);
-            self.closed.notify_one();
+        let Err(error) = stdout.write_all(bytes).and_then(|()| stdout.flush()) else { return };
+        self.is_closed.store(true, Ordering::Relaxed);
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            self.has_failed.store(true, Ordering::Relaxed);
+            note(&format!("error: standard output cannot be written: {error}"));
         }
+        self.closed.notify_one();
+    }
+
+    /// Whether something could not be written though somebody reads.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
     }
 
     /// One JSON object on a line of its own.
@@ -50,6 +59,12 @@ impl Output {
     pub(crate) async fn closed(&self) {
         self.closed.notified().await;
     }
+}
+
+/// A line without characters that would command a terminal.
+pub(crate) fn printable(line: &str) -> String {
+    let plain = line.chars().map(|c| if c == '\t' { ' ' } else { c });
+    plain.filter(|c| !c.is_control()).collect()
 }
 
 /// Tells a person on standard error what failed and why. Lines that begin with `help:` stand as they are.

@@ -8,14 +8,14 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 use centurion_config::paths::Dirs;
-use centurion_protocol::transcript::{LineView, MessageView};
+use centurion_protocol::transcript::{HeadView, LineKind};
 use centurion_protocol::{Block, Role, SessionId, ToolResultContent};
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::output::Output;
+use crate::output::{Output, printable};
 use crate::setup::Surroundings;
 
 /// How much of a first prompt the list shows.
@@ -91,6 +91,18 @@ pub(crate) fn find(dirs: &Dirs, cwd: &Path, id: SessionId) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
+/// The error for somebody who wants to resume without saying what.
+pub(crate) fn which(dirs: &Dirs, cwd: &Path) -> anyhow::Error {
+    let mut all = transcripts(&dirs.project_dir(cwd));
+    all.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
+    let newest =
+        all.into_iter().take(5).filter_map(|(id, path, modified)| summary(id, path, modified));
+    let help: Vec<String> = newest
+        .map(|session| format!("\nhelp: --resume {}  {}", session.id, session.title))
+        .collect();
+    anyhow::anyhow!("--resume needs the id of a session{}", help.concat())
+}
+
 /// The session of a directory that was written last.
 pub(crate) fn newest(dir: &Path) -> Option<(SessionId, PathBuf)> {
     let newest = transcripts(dir).into_iter().max_by_key(|(.., modified)| *modified)?;
@@ -127,7 +139,8 @@ fn list(dirs: &[PathBuf], json: bool, output: &Output) {
     for summary in summaries {
         let when =
             summary.modified.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string();
-        output.write(format!("{}  {when}  {}\n", summary.id, summary.title).as_bytes());
+        let title = printable(&summary.title);
+        output.write(format!("{}  {when}  {title}\n", summary.id).as_bytes());
     }
 }
 
@@ -137,7 +150,7 @@ fn summary(id: SessionId, path: PathBuf, modified: SystemTime) -> Option<Summary
     let (mut title, mut cwd) = (String::new(), String::new());
     for line in BufReader::new(File::open(&path).ok()?).split(b'\n').take(50).map_while(Result::ok)
     {
-        let Ok(view) = serde_json::from_slice::<LineView<'_>>(&line) else { continue };
+        let Ok(view) = serde_json::from_slice::<HeadView<'_>>(&line) else { continue };
         if cwd.is_empty() {
             view.cwd.as_deref().unwrap_or_default().clone_into(&mut cwd);
         }
@@ -151,11 +164,11 @@ fn summary(id: SessionId, path: PathBuf, modified: SystemTime) -> Option<Summary
 }
 
 /// What a person typed on this line.
-fn typed_text(view: &LineView<'_>) -> Option<String> {
-    if view.kind != "user" || view.is_meta || view.is_sidechain {
+fn typed_text(view: &HeadView<'_>) -> Option<String> {
+    if view.kind != LineKind::User || view.is_meta || view.is_sidechain {
         return None;
     }
-    let message: MessageView<'_> = serde_json::from_str(view.message?.get()).ok()?;
+    let message = view.message.as_ref()?;
     if let Ok(text) = serde_json::from_str::<String>(message.content.get()) {
         return Some(text);
     }
@@ -177,7 +190,9 @@ fn show(path: &Path, json: bool, output: &Output) -> anyhow::Result<()> {
     let loaded = centurion_engine::transcript::load(&text);
     for message in loaded.conversation.iter() {
         for block in message.blocks() {
-            output.write(render(message.role(), &block).as_bytes());
+            for line in render(message.role(), &block).lines() {
+                output.write(format!("{}\n", printable(line)).as_bytes());
+            }
         }
     }
     if loaded.broken_lines > 0 {

@@ -8,13 +8,15 @@ use anyhow::{Context, bail};
 use centurion_config::memory::{Memory, MemorySources};
 use centurion_config::paths::{Dirs, repo_root};
 use centurion_engine::{
-    Answerer, Options, PromptOptions, Redaction, RequestSettings, Start, Storage, StructuredOutput,
-    View,
+    Answerer, Bypass, Options, PromptOptions, Redaction, RequestSettings, Start, Storage,
+    StructuredOutput, View,
 };
 use centurion_model::Model;
-use centurion_permissions::{Mode, Policy, Rule, RuleOrigin};
-use centurion_protocol::{Env, SessionId, Thinking, World};
+use centurion_permissions::{Mode, Policy, Rule, RuleKind, RuleOrigin};
+use centurion_protocol::{Env, SessionId, SystemWorld, Thinking, World};
+use centurion_tools::builtin;
 use centurion_tools::guard::GuardProgram;
+use jiff::tz::TimeZone;
 
 use crate::args::RunArgs;
 use crate::output::note;
@@ -29,6 +31,15 @@ pub(crate) struct Surroundings {
     pub(crate) home: Option<PathBuf>,
     pub(crate) cwd: PathBuf,
     pub(crate) dirs: Dirs,
+    /// For what must not stay: made when something is put there.
+    pub(crate) scratch: PathBuf,
+}
+
+impl Drop for Surroundings {
+    fn drop(&mut self) {
+        // Most runs never made it.
+        let _ = std::fs::remove_dir_all(&self.scratch);
+    }
 }
 
 impl Surroundings {
@@ -41,7 +52,8 @@ impl Surroundings {
             .and_then(|cwd| cwd.canonicalize())
             .context("the working directory cannot be found")?;
         let dirs = Dirs::new(&env, home.as_deref())?;
-        Ok(Self { env: Arc::new(env), home, cwd, dirs })
+        let scratch = std::env::temp_dir().join(format!("centurion-{}", SystemWorld.uuid()));
+        Ok(Self { env: Arc::new(env), home, cwd, dirs, scratch })
     }
 
     /// Whether what goes to standard error may have colours.
@@ -71,6 +83,10 @@ pub(crate) async fn options(
     let cwd = surroundings.cwd.clone();
     let additional_directories = additional_directories(&args.add_dir)?;
     let policy = policy(args, surroundings, &additional_directories)?;
+    let unknown = args.tool_choice().unknown(&builtin());
+    if !unknown.is_empty() {
+        note(&format!("warning: --tools: there is no tool named {}", unknown.join(", ")));
+    }
     let structured = args.json_schema.as_deref().map(structured).transpose()?;
     let prompt = prompt_options(args)?;
     let (start, storage) = storage(args, surroundings, &*world)?;
@@ -84,12 +100,15 @@ pub(crate) async fn options(
         repository,
         additional_directories,
         world,
+        time_zone: TimeZone::system(),
         model,
+        restores_model: args.model.model.is_none() && env.get("ANTHROPIC_MODEL").is_none(),
         settings,
         prompt,
         memory,
         tools: args.tool_choice(),
         policy,
+        bypass: bypass(args, env),
         max_budget: args.model.max_budget_usd,
         structured,
         answerer,
@@ -125,30 +144,21 @@ fn policy(
     added: &[PathBuf],
 ) -> anyhow::Result<Policy> {
     let mode = args.mode();
-    if mode == Mode::BypassPermissions && is_root() && !surroundings.env.is_on("IS_SANDBOX") {
-        bail!(
-            "permissions cannot be skipped as root: every command would run with full rights\n\
-             help: run as another user, or set IS_SANDBOX=1 inside a container that may be lost"
-        );
+    if let (Mode::BypassPermissions, Bypass::Refused(reason)) =
+        (mode, bypass(args, &surroundings.env))
+    {
+        bail!("{reason}");
     }
-    let rules = |texts: &[String], flag: &str| -> anyhow::Result<Vec<Rule>> {
-        texts
-            .iter()
-            .map(|text| {
-                Rule::parse_list(text, &RuleOrigin::Flag)
-                    .with_context(|| format!("{flag} `{text}`"))
-            })
-            .collect::<anyhow::Result<Vec<_>>>()
-            .map(|lists| lists.into_iter().flatten().collect())
-    };
+    let permissions = &args.permissions;
     let cwd = surroundings.cwd.clone();
     let home =
         surroundings.home.as_ref().map(|home| home.canonicalize().unwrap_or_else(|_| home.clone()));
     Ok(Policy {
         mode,
-        allow: rules(&args.permissions.allowed_tools, "--allowedTools")?,
+        allow: rules(&permissions.allowed_tools, RuleKind::Allow, "--allowedTools")?,
         ask: Vec::new(),
-        deny: rules(&args.permissions.disallowed_tools, "--disallowedTools")?,
+        deny: rules(&permissions.disallowed_tools, RuleKind::Deny, "--disallowedTools")?,
+        readable: Vec::new(),
         project_root: cwd.clone(),
         home,
         directories: std::iter::once(cwd.clone()).chain(added.iter().cloned()).collect(),
@@ -156,8 +166,32 @@ fn policy(
     })
 }
 
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
+/// The rules of a flag. One that can never match is said, since its author expects something of it.
+fn rules(texts: &[String], kind: RuleKind, flag: &str) -> anyhow::Result<Vec<Rule>> {
+    let mut all = Vec::new();
+    for text in texts {
+        let rules = Rule::parse_list(text, &RuleOrigin::Flag)
+            .with_context(|| format!("{flag} `{text}`"))?;
+        for warning in rules.iter().filter_map(|rule| rule.warning(kind)) {
+            note(&format!("warning: {flag}: {warning}"));
+        }
+        all.extend(rules);
+    }
+    Ok(all)
+}
+
+/// Whether permissions may be skipped in this run.
+fn bypass(args: &RunArgs, env: &Env) -> Bypass {
+    if rustix::process::geteuid().is_root() && !env.is_on("IS_SANDBOX") {
+        return Bypass::Refused(
+            "permissions cannot be skipped as root: every command would run with full rights\n\
+             help: run as another user, or set IS_SANDBOX=1 inside a container that may be lost",
+        );
+    }
+    match args.mode() {
+        Mode::BypassPermissions => Bypass::Enabled,
+        _ => Bypass::Refused("this run was not started with leave to skip permissions"),
+    }
 }
 
 /// The schema, given as text or as a file.
@@ -199,10 +233,24 @@ fn request_settings(args: &RunArgs, env: &Env, model: &Model) -> anyhow::Result<
         fallback_models: args.model.fallback_model.iter().map(|name| model.resolve(name)).collect(),
         effort,
         thinking: Thinking::Auto,
-        max_turns: args.model.max_turns.or_else(|| env.number("CLAUDE_CODE_MAX_TURNS")),
+        max_turns: match args.model.max_turns {
+            None => limit(env, "CLAUDE_CODE_MAX_TURNS")?,
+            given => given,
+        },
         partial_messages: args.format.include_partial_messages,
-        concurrent_calls: env.number("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY").unwrap_or(10),
+        concurrent_calls: limit(env, "CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY")?.unwrap_or(10),
     })
+}
+
+/// A limit from the environment. One that cannot be read must not mean that there is none.
+fn limit<N: std::str::FromStr>(env: &Env, name: &str) -> anyhow::Result<Option<N>> {
+    let parse = |value: &str| {
+        value
+            .trim()
+            .parse()
+            .map_err(|_| anyhow::anyhow!("{name}={value} is no number that can be used"))
+    };
+    env.get(name).map(parse).transpose()
 }
 
 /// Which session this is, and where it is kept.
@@ -214,6 +262,7 @@ fn storage(
     let session = &args.session;
     let (dirs, cwd) = (&surroundings.dirs, &surroundings.cwd);
     let resumed: Option<(SessionId, PathBuf)> = if let Some(id) = session.resume {
+        let id = id.ok_or_else(|| sessions::which(dirs, cwd))?;
         let path = sessions::find(dirs, cwd, id).with_context(|| {
             format!(
                 "there is no session {id}\nhelp: centurion sessions lists those of this directory"
@@ -247,7 +296,11 @@ fn storage(
         _ => Redaction::On,
     };
     let storage = Storage {
-        output_dir: dirs.session_dir(cwd, id).join("tool-results"),
+        output_dir: if session.no_session_persistence {
+            surroundings.scratch.clone()
+        } else {
+            dirs.session_dir(cwd, id).join("tool-results")
+        },
         transcript: (!session.no_session_persistence).then_some(transcript),
         resumed: resumed.map(|(_, path)| path),
         redaction,

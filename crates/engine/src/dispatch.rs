@@ -5,9 +5,9 @@
 
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use centurion_permissions::{Access, Call, Policy, Verdict, decide};
+use centurion_permissions::{Access, Decision, Verdict};
 use centurion_protocol::{ToolResult, ToolResultContent, ToolUse, ToolUseId};
 use centurion_tools::{PreparedCall, ToolContext, ToolError, ToolOutput, Workspace};
 use futures_util::FutureExt;
@@ -15,6 +15,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::broker::{Ask, Broker, Reply};
+use crate::permissions::Permissions;
+use crate::redact::redact;
 use crate::toolbox::Toolbox;
 
 /// The most text of one result that enters a conversation; tools keep to smaller bounds of their own.
@@ -28,7 +30,7 @@ pub(crate) const CUT_SHORT: &str =
 pub(crate) struct Dispatch {
     pub toolbox: Toolbox,
     pub workspace: Arc<Workspace>,
-    pub policy: Arc<Mutex<Policy>>,
+    pub permissions: Arc<Permissions>,
     pub broker: Arc<Broker>,
 }
 
@@ -65,7 +67,12 @@ impl Dispatched {
         Self::error(id, message)
     }
 
-    /// A call that was stopped before or while it ran.
+    /// A call that was never begun, because the run was stopped before its turn.
+    pub(crate) fn not_begun(id: &ToolUseId) -> Self {
+        Self::error(id, "The user interrupted before this call began. It had no effect.".to_owned())
+    }
+
+    /// A call that was stopped while it ran.
     pub(crate) fn cut_short(id: &ToolUseId) -> Self {
         Self::error(id, CUT_SHORT.to_owned())
     }
@@ -90,16 +97,17 @@ impl Dispatch {
         prepared: Box<dyn PreparedCall>,
         cancel: &CancellationToken,
     ) -> Dispatched {
-        let context = ToolContext {
+        let mut context = ToolContext {
             workspace: Arc::clone(&self.workspace),
             call: call.id.clone(),
             cancel: cancel.child_token(),
+            decided: None,
         };
-        let prepared = match self.permit(call, prepared, &context).await {
-            Ok(prepared) => prepared,
+        let (prepared, access) = match self.permit(call, prepared, &context).await {
+            Ok(permitted) => permitted,
             Err(refused) => return *refused,
         };
-        let access = prepared.access(&context);
+        context.decided = Some(access.clone());
         let outcome = tokio::select! {
             biased;
             outcome = AssertUnwindSafe(prepared.run(&context)).catch_unwind() => outcome,
@@ -123,22 +131,18 @@ impl Dispatch {
         }
     }
 
-    /// Asks the policy, and a person where the policy says so.
+    /// Asks the policy, and a person where the policy says so. Gives back the call that may run, and what
+    /// it may touch.
     async fn permit(
         &self,
         call: &ToolUse,
         prepared: Box<dyn PreparedCall>,
         context: &ToolContext,
-    ) -> Result<Box<dyn PreparedCall>, Box<Dispatched>> {
-        let access = prepared.access(context);
-        let decision = {
-            let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
-            policy.cwd = self.workspace.cwd();
-            decide(&policy, &Call { tool: &call.name, access: &access })
-        };
+    ) -> Result<(Box<dyn PreparedCall>, Access), Box<Dispatched>> {
+        let (access, decision) = self.judge(call, &*prepared, context);
         let reason = decision.reason.to_string();
         match decision.verdict {
-            Verdict::Allow => return Ok(prepared),
+            Verdict::Allow => return Ok((prepared, access)),
             Verdict::Deny => return Err(Box::new(Dispatched::denied(&call.id, reason, false))),
             Verdict::Ask => {}
         }
@@ -148,16 +152,35 @@ impl Dispatch {
             input: call.input.clone(),
             reason,
         };
-        match self.broker.ask(ask, &context.cancel).await {
-            Reply::Allowed { input: None } => Ok(prepared),
+        let prepared = match self.broker.ask(ask, &context.cancel).await {
+            Reply::Allowed { input: None } => prepared,
             Reply::Allowed { input: Some(input) } => {
-                self.prepare(&ToolUse { input, ..call.clone() })
+                self.prepare(&ToolUse { input, ..call.clone() })?
             }
             Reply::Denied { reason, interrupt } => {
-                Err(Box::new(Dispatched::denied(&call.id, reason, interrupt)))
+                return Err(Box::new(Dispatched::denied(&call.id, reason, interrupt)));
             }
-            Reply::Cancelled => Err(Box::new(Dispatched::cut_short(&call.id))),
+            Reply::Cancelled => return Err(Box::new(Dispatched::cut_short(&call.id))),
+        };
+        // A yes answers the question, not a denial: the input may be another one by now, and so may the
+        // mode. What is denied stays denied.
+        let (access, decision) = self.judge(call, &*prepared, context);
+        if decision.verdict == Verdict::Deny {
+            let reason = decision.reason.to_string();
+            return Err(Box::new(Dispatched::denied(&call.id, reason, false)));
         }
+        Ok((prepared, access))
+    }
+
+    fn judge(
+        &self,
+        call: &ToolUse,
+        prepared: &dyn PreparedCall,
+        context: &ToolContext,
+    ) -> (Access, Decision) {
+        let access = prepared.access(context);
+        let decision = self.permissions.decide(&call.name, &access, self.workspace.cwd());
+        (access, decision)
     }
 
     fn finish(&self, call: &ToolUse, output: ToolOutput, access: Access) -> Dispatched {
@@ -197,7 +220,7 @@ fn bounded(text: &str, output_dir: &Path, name: &str) -> String {
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(80).collect();
     let path = output_dir.join(format!("{safe_name}.txt"));
     let kept = crate::journal::create_private_dir(output_dir)
-        .and_then(|()| crate::private_file::write(&path, text.as_bytes()));
+        .and_then(|()| crate::private_file::write(&path, &redact(text.as_bytes())));
     let place = match kept {
         Ok(()) => format!("the whole text is in {}", path.display()),
         Err(error) => format!("the rest could not be kept: {error}"),

@@ -25,12 +25,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::Budget;
 use crate::dispatch::Dispatch;
-use crate::journal::JournalError;
+use crate::journal::{Journal, JournalError};
 use crate::queue::Item;
 use crate::session::Shared;
-use crate::structured::{REMINDER, StructuredOutput};
+use crate::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
 use crate::transcript::interrupted;
 
+/// What the model reads after a person stopped it.
+const INTERRUPTED: &str = "[Request interrupted by user]";
 /// How often a model is reminded to hand its answer over as data.
 const SCHEMA_REMINDERS: u32 = 4;
 
@@ -53,6 +55,8 @@ pub struct RequestSettings {
 /// One agent at work.
 pub(crate) struct Driver {
     pub(crate) shared: Arc<Shared>,
+    /// This agent's transcript.
+    pub(crate) journal: Journal,
     pub(crate) dispatch: Dispatch,
     pub(crate) conversation: Conversation,
     pub(crate) system: SystemPrompt,
@@ -66,7 +70,7 @@ pub(crate) struct Driver {
     pub(crate) budget: Arc<Budget>,
     /// Instructions that apply once a file in their place is read.
     pub(crate) memory: Option<MemoryTracker>,
-    /// What the provider counted for the last request, and how many bytes of history that was.
+    /// What the provider counted for the last request, and our own guess for the same history.
     pub(crate) counted: Option<(u64, usize)>,
 }
 
@@ -132,6 +136,10 @@ impl Driver {
         self.deliver(Vec::new(), items)?;
         let mut reminders = 0;
         run.outcome = loop {
+            if cancel.is_cancelled() {
+                self.say(INTERRUPTED)?;
+                break Outcome::Cancelled;
+            }
             if self.settings.max_turns.is_some_and(|most| run.turns >= most) {
                 break Outcome::MaxTurns;
             }
@@ -141,20 +149,25 @@ impl Driver {
             };
             run.turns += 1;
             run.stop_reason = Some(answer.stop_reason.clone());
-            let step = next_step(&answer);
-            let blocks = recordable(&answer, &step);
+            let (step, blocks) = next_step(&answer);
             let source = self.record_answer(&answer, &blocks)?;
             if !blocks.is_empty() {
-                run.text = text_of(&blocks);
+                run.text = answer.text();
             }
             match step {
                 Step::Stop(outcome) => break outcome,
                 Step::GoOn => {}
                 Step::Calls(calls) => {
+                    let hands_over = calls.iter().any(|call| call.name == STRUCTURED_OUTPUT);
                     if let Some(outcome) =
                         self.run_calls(run, source, &answer, calls, cancel).await?
                     {
                         break outcome;
+                    }
+                    // What was handed over did not fit, or the run would be over.
+                    reminders += u32::from(hands_over);
+                    if reminders > SCHEMA_REMINDERS {
+                        break Outcome::SchemaMismatch;
                     }
                 }
                 Step::End if self.structured.is_none() => break Outcome::Completed,
@@ -193,8 +206,9 @@ impl Driver {
 
     /// Says something to the model that nobody typed.
     fn say(&mut self, text: &str) -> Result<(), JournalError> {
-        self.record_attachment("reminder", text)?;
-        self.push(Role::User, &[Block::text(text)]);
+        let block = Block::text(text);
+        self.record_said(&block)?;
+        self.push(Role::User, &[block]);
         Ok(())
     }
 
@@ -210,54 +224,36 @@ impl Driver {
     }
 }
 
-/// Decides what an answer asks for.
-fn next_step(answer: &Answer) -> Step {
-    let calls: Vec<ToolUse> = answer.blocks.iter().filter_map(as_call).cloned().collect();
-    let has_text = answer
-        .blocks
-        .iter()
-        .any(|block| matches!(block, Block::Text(text) if !text.trim().is_empty()));
-    match &answer.stop_reason {
+/// Decides what an answer asks for, and which of its blocks stand in history.
+fn next_step(answer: &Answer) -> (Step, Vec<Block>) {
+    let calls: Vec<ToolUse> = answer.calls().cloned().collect();
+    let keeps_calls =
+        !matches!(answer.stop_reason, StopReason::Refusal | StopReason::ModelContextWindowExceeded);
+    let blocks = recordable(answer, keeps_calls);
+    let says_something = blocks.iter().any(|block| matches!(block, Block::Text(_)));
+    let step = match &answer.stop_reason {
         StopReason::Refusal => Step::Stop(Outcome::Refusal),
         StopReason::ModelContextWindowExceeded => Step::Stop(Outcome::ContextOverflow),
         _ if !calls.is_empty() => Step::Calls(calls),
-        StopReason::PauseTurn if !answer.blocks.is_empty() => Step::GoOn,
+        StopReason::PauseTurn if !blocks.is_empty() => Step::GoOn,
         StopReason::MaxTokens => Step::Stop(Outcome::MaxTokens),
-        StopReason::EndTurn | StopReason::StopSequence if has_text => Step::End,
+        StopReason::EndTurn | StopReason::StopSequence if says_something => Step::End,
         _ => Step::Stop(Outcome::Empty),
-    }
+    };
+    (step, blocks)
 }
 
-fn as_call(block: &Block) -> Option<&ToolUse> {
-    match block {
-        Block::ToolUse(call) => Some(call),
-        _ => None,
-    }
-}
-
-/// The blocks of an answer that may stand in history: no calls that will not be answered, and nothing
-/// that ends in thinking, which providers refuse.
-fn recordable(answer: &Answer, step: &Step) -> Vec<Block> {
-    let keep_calls = matches!(step, Step::Calls(_));
-    let mut blocks: Vec<Block> = answer
-        .blocks
-        .iter()
-        .filter(|block| keep_calls || as_call(block).is_none())
-        .cloned()
-        .collect();
+/// The blocks of an answer that a provider takes back: no blank texts, no calls that will not be answered,
+/// and nothing that ends in thinking.
+fn recordable(answer: &Answer, keeps_calls: bool) -> Vec<Block> {
+    let is_kept = |block: &&Block| match block {
+        Block::Text(text) => !text.trim().is_empty(),
+        Block::ToolUse(_) => keeps_calls,
+        _ => true,
+    };
+    let mut blocks: Vec<Block> = answer.blocks.iter().filter(is_kept).cloned().collect();
     while matches!(blocks.last(), Some(Block::Thinking { .. } | Block::RedactedThinking { .. })) {
         blocks.pop();
     }
     blocks
-}
-
-fn text_of(blocks: &[Block]) -> String {
-    let texts: Vec<&str> = blocks
-        .iter()
-        .filter_map(|block| match block {
-            Block::Text(text) => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
-    texts.join("\n")
 }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use centurion_protocol::Env;
 use tokio::process::Command;
+
+use crate::session::Options;
 
 /// A repository that takes longer than this to look at is described without its state.
 const GIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -16,7 +17,7 @@ const STATUS_LINES: usize = 40;
 
 /// What an agent is told about its surroundings.
 #[derive(Clone, Debug)]
-pub struct Environment {
+pub(crate) struct Environment {
     pub cwd: PathBuf,
     pub additional_directories: Vec<PathBuf>,
     pub model: String,
@@ -25,7 +26,7 @@ pub struct Environment {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GitState {
+pub(crate) struct GitState {
     pub branch: String,
     /// Changed files, a line each; empty when clean.
     pub status: Vec<String>,
@@ -35,25 +36,26 @@ pub struct GitState {
 
 impl Environment {
     /// Looks at the surroundings.
-    pub async fn observe(
-        cwd: &Path,
-        repository: Option<&Path>,
-        additional_directories: Vec<PathBuf>,
-        model: &str,
-        now: Timestamp,
-    ) -> Self {
-        let git = match repository {
+    pub(crate) async fn observe(options: &Options) -> Self {
+        let git = match options.repository {
             Some(_) => {
-                tokio::time::timeout(GIT_TIMEOUT, GitState::observe(cwd)).await.ok().flatten()
+                let looking = GitState::observe(&options.cwd, &options.env);
+                tokio::time::timeout(GIT_TIMEOUT, looking).await.ok().flatten()
             }
             None => None,
         };
-        let date = now.to_zoned(TimeZone::system()).date().to_string();
-        Self { cwd: cwd.to_owned(), additional_directories, model: model.to_owned(), date, git }
+        let now = options.world.now().to_zoned(options.time_zone.clone());
+        Self {
+            cwd: options.cwd.clone(),
+            additional_directories: options.additional_directories.clone(),
+            model: options.settings.model.clone(),
+            date: now.date().to_string(),
+            git,
+        }
     }
 
     /// The section of the system prompt.
-    pub fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let mut text = String::from("# Environment\n");
         // Writing to a string cannot fail.
         let mut line = |name: &str, value: &str| {
@@ -78,10 +80,10 @@ impl Environment {
 }
 
 impl GitState {
-    async fn observe(cwd: &Path) -> Option<Self> {
+    async fn observe(cwd: &Path, env: &Env) -> Option<Self> {
         let (status, log) = tokio::join!(
-            git(cwd, &["status", "--porcelain=v1", "--branch"]),
-            git(cwd, &["log", "-5", "--format=%h %s"])
+            git(cwd, env, &["status", "--porcelain=v1", "--branch"]),
+            git(cwd, env, &["log", "-5", "--format=%h %s"])
         );
         Some(Self::parse(&status?, log.as_deref().unwrap_or("")))
     }
@@ -119,12 +121,22 @@ impl GitState {
     }
 }
 
-/// The output of a git command that takes no locks and asks nothing.
-async fn git(cwd: &Path, arguments: &[&str]) -> Option<String> {
+/// The output of a git command that takes no locks, asks nothing, and runs nothing that the repository's own
+/// configuration names: nobody has been asked for permission yet.
+async fn git(cwd: &Path, env: &Env, arguments: &[&str]) -> Option<String> {
+    let kept = ["PATH", "HOME", "XDG_CONFIG_HOME", "LANG"];
     let output = Command::new("git")
-        .arg("--no-optional-locks")
+        .args([
+            "--no-optional-locks",
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.hooksPath=/dev/null",
+        ])
         .args(arguments)
         .current_dir(cwd)
+        .env_clear()
+        .envs(kept.iter().filter_map(|name| Some((name, env.get(name)?))))
         .env("GIT_TERMINAL_PROMPT", "0")
         .stdin(Stdio::null())
         .stderr(Stdio::null())
@@ -138,6 +150,21 @@ async fn git(cwd: &Path, arguments: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_section_begins_as_cassettes_expect_it() {
+        let environment = Environment {
+            cwd: "/p".into(),
+            additional_directories: vec!["/q".into()],
+            model: "m".into(),
+            date: "2026-01-02".into(),
+            git: None,
+        };
+        let text = environment.render();
+        assert!(text.starts_with(
+            "# Environment\n- Working directory: /p\n- Additional working directory: /q\n"
+        ));
+    }
 
     #[test]
     fn git_state_names_the_branch_and_bounds_the_changes() {

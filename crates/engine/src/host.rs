@@ -1,8 +1,8 @@
 //! What tools may ask of the agent that runs them: questions to a person, planning, news of shells.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
-use centurion_permissions::{Mode, Policy};
+use centurion_permissions::Mode;
 use centurion_protocol::ToolUseId;
 use centurion_tools::{Answer, Host, HostFuture, PlanVerdict, Question, ShellChange, ShellEnd};
 use serde::Deserialize;
@@ -12,20 +12,25 @@ use tokio_util::sync::CancellationToken;
 
 use crate::broker::{Ask, Reply};
 use crate::notification;
+use crate::permissions::Permissions;
 use crate::session::Shared;
 
 /// The host of one agent's tools.
 pub(crate) struct AgentHost {
     /// Weak, because the session owns the shells that own this.
     shared: Weak<Shared>,
-    policy: Arc<Mutex<Policy>>,
-    /// The mode to go back to when a plan is approved.
-    before_plan: Mutex<Option<Mode>>,
+    permissions: Arc<Permissions>,
 }
 
 impl AgentHost {
-    pub(crate) fn new(shared: Weak<Shared>, policy: Arc<Mutex<Policy>>) -> Self {
-        Self { shared, policy, before_plan: Mutex::new(None) }
+    pub(crate) fn new(shared: Weak<Shared>, permissions: Arc<Permissions>) -> Self {
+        Self { shared, permissions }
+    }
+
+    fn show_mode(&self) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.show_mode(self.permissions.mode());
+        }
     }
 
     async fn put(&self, tool: &str, call: &ToolUseId, input: serde_json::Value) -> Reply {
@@ -36,17 +41,6 @@ impl AgentHost {
         let ask = Ask { tool: tool.to_owned(), call: call.clone(), input, reason };
         // The dispatch drops this future when the call is cancelled, which withdraws the question.
         shared.broker.ask(ask, &CancellationToken::new()).await
-    }
-
-    fn set_mode(&self, mode: Mode) -> Mode {
-        let before = {
-            let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut policy.mode, mode)
-        };
-        if let Some(shared) = self.shared.upgrade() {
-            shared.show_mode(mode);
-        }
-        before
     }
 }
 
@@ -77,11 +71,8 @@ impl Host for AgentHost {
 
     fn enter_plan_mode<'a>(&'a self, _: &'a ToolUseId) -> HostFuture<'a, Result<(), String>> {
         Box::pin(async move {
-            let before = self.set_mode(Mode::Plan);
-            if before == Mode::Plan {
-                return Err("plan mode is on already".to_owned());
-            }
-            *self.before_plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+            self.permissions.enter_plan()?;
+            self.show_mode();
             Ok(())
         })
     }
@@ -92,11 +83,13 @@ impl Host for AgentHost {
         plan: String,
     ) -> HostFuture<'a, PlanVerdict> {
         Box::pin(async move {
+            if self.permissions.mode() != Mode::Plan {
+                return PlanVerdict::Rejected("plan mode is not on".to_owned());
+            }
             match self.put("ExitPlanMode", call, json!({"plan": plan})).await {
                 Reply::Allowed { .. } => {
-                    let before =
-                        self.before_plan.lock().unwrap_or_else(PoisonError::into_inner).take();
-                    self.set_mode(before.unwrap_or(Mode::Default));
+                    self.permissions.leave_plan();
+                    self.show_mode();
                     PlanVerdict::Approved
                 }
                 Reply::Denied { reason, .. } => PlanVerdict::Rejected(reason),

@@ -66,10 +66,7 @@ enum Target {
     Nowhere,
     /// The file is made when there is something to write, so that a run that never starts leaves none.
     Planned(PathBuf),
-    Open {
-        file: File,
-        path: PathBuf,
-    },
+    Open(TranscriptFile),
 }
 
 impl Journal {
@@ -90,41 +87,13 @@ impl Journal {
 
     /// Goes on with an existing transcript after the record `last`.
     pub(crate) fn resume(
-        path: PathBuf,
+        file: TranscriptFile,
         last: Option<RecordId>,
         stamp: Stamp,
         world: Arc<dyn World>,
         redaction: Redaction,
-    ) -> Result<Self, JournalError> {
-        let mut file = open(&path)?;
-        fence_torn_tail(&mut file).map_err(|source| open_error(&path, source))?;
-        Ok(Self::with_target(stamp, world, redaction, Target::Open { file, path }, last))
-    }
-
-    /// Begins a transcript with the lines of another, under the new session's id.
-    pub(crate) fn fork(
-        path: PathBuf,
-        text: &[u8],
-        (from, id): (SessionId, SessionId),
-        last: Option<RecordId>,
-        stamp: Stamp,
-        world: Arc<dyn World>,
-        redaction: Redaction,
-    ) -> Result<Self, JournalError> {
-        if let Some(parent) = path.parent() {
-            create_private_dir(parent).map_err(|source| open_error(&path, source))?;
-        }
-        let (old, new) = (session_field(from), session_field(id));
-        let mut copy = Vec::with_capacity(text.len());
-        let mut rest = 0;
-        for at in memchr::memmem::find_iter(text, &old) {
-            copy.extend_from_slice(&text[rest..at]);
-            copy.extend_from_slice(&new);
-            rest = at + old.len();
-        }
-        copy.extend_from_slice(&text[rest..]);
-        crate::private_file::write(&path, &copy).map_err(|source| open_error(&path, source))?;
-        Self::resume(path, last, stamp, world, redaction)
+    ) -> Self {
+        Self::with_target(stamp, world, redaction, Target::Open(file), last)
     }
 
     fn with_target(
@@ -141,24 +110,32 @@ impl Journal {
     /// Appends a record of the conversation.
     pub(crate) fn append(&self, body: Body<'_>) -> Result<RecordId, JournalError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let uuid = self.write(&mut state, body)?;
-        state.last = Some(uuid);
+        let uuid = self.world.record_id();
+        if self.write(&mut state, uuid, body)? {
+            state.last = Some(uuid);
+        }
         Ok(uuid)
     }
 
     /// Appends a fact about the run.
     pub(crate) fn note(&self, subtype: &str, data: &Value) -> Result<RecordId, JournalError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        self.write(&mut state, Body::System(SystemBody { subtype, data }))
+        let uuid = self.world.record_id();
+        self.write(&mut state, uuid, Body::System(SystemBody { subtype, data }))?;
+        Ok(uuid)
     }
 
-    fn write(&self, state: &mut State, body: Body<'_>) -> Result<RecordId, JournalError> {
-        let uuid = self.world.record_id();
-        if matches!(state.target, Target::Nowhere) {
-            return Ok(uuid);
-        }
+    /// Writes a record; `false` when it is not kept.
+    fn write(
+        &self,
+        state: &mut State,
+        uuid: RecordId,
+        body: Body<'_>,
+    ) -> Result<bool, JournalError> {
+        let State { target, buffer, last } = state;
+        let Some(file) = target.file()? else { return Ok(false) };
         let line = Line {
-            parent_uuid: state.last,
+            parent_uuid: *last,
             is_sidechain: self.stamp.agent.is_some(),
             agent_id: self.stamp.agent.as_ref(),
             body,
@@ -171,10 +148,9 @@ impl Journal {
             version: env!("CARGO_PKG_VERSION"),
             git_branch: &self.stamp.git_branch,
         };
-        let State { target, buffer, .. } = state;
         buffer.clear();
         serde_json::to_writer(&mut *buffer, &line)
-            .map_err(|error| write_error(target, error.into()))?;
+            .map_err(|error| file.write_error(error.into()))?;
         buffer.push(b'\n');
         let bytes = match self.redaction {
             Redaction::On => redact(buffer),
@@ -182,46 +158,116 @@ impl Journal {
         };
         // Signed thinking that had to be changed would be refused when it goes back: leave it out.
         if matches!(bytes, Cow::Owned(_)) && line.body.is_thinking() {
-            return Ok(uuid);
+            return Ok(false);
         }
-        target.file()?.write_all(&bytes).map_err(|source| write_error(target, source))?;
-        Ok(uuid)
+        file.append(&bytes)?;
+        Ok(true)
     }
 
-    /// Waits until everything appended so far is on the disk itself.
-    pub(crate) fn sync(&self) -> Result<(), JournalError> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match &state.target {
-            Target::Open { file, .. } => {
-                file.sync_data().map_err(|source| write_error(&state.target, source))
-            }
-            Target::Nowhere | Target::Planned(_) => Ok(()),
-        }
+    /// Waits until everything appended so far is on the disk itself, beside whatever else goes on.
+    pub(crate) async fn sync(&self) -> Result<(), JournalError> {
+        let (file, path) = {
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let Target::Open(file) = &state.target else { return Ok(()) };
+            let copy = file.file.try_clone().map_err(|source| file.write_error(source))?;
+            (copy, file.path.clone())
+        };
+        let synced = tokio::task::spawn_blocking(move || file.sync_data()).await;
+        let synced = synced.unwrap_or_else(|error| Err(io::Error::other(error)));
+        synced.map_err(|source| JournalError::Write { path, source })
     }
 }
 
 impl Target {
-    fn path(&self) -> Option<&Path> {
-        match self {
-            Self::Nowhere => None,
-            Self::Planned(path) | Self::Open { path, .. } => Some(path),
+    /// The file to write to, made if it is not there yet; `None` where nothing is kept.
+    fn file(&mut self) -> Result<Option<&mut TranscriptFile>, JournalError> {
+        if let Self::Planned(path) = self {
+            *self = Self::Open(TranscriptFile::open(path)?);
         }
+        Ok(match self {
+            Self::Open(file) => Some(file),
+            Self::Nowhere | Self::Planned(_) => None,
+        })
+    }
+}
+
+/// A transcript that is open for appending, with nobody else writing to it.
+pub(crate) struct TranscriptFile {
+    file: File,
+    path: PathBuf,
+    /// The last write did not get through: what it left must be fenced off before the next.
+    is_torn: bool,
+}
+
+impl TranscriptFile {
+    /// Opens a transcript, or makes an empty one, as its only writer.
+    pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
+        let open_error = |source| JournalError::Open { path: path.to_owned(), source };
+        if let Some(parent) = path.parent() {
+            create_private_dir(parent).map_err(open_error)?;
+        }
+        let mut file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(open_error)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(JournalError::Locked { path: path.to_owned() });
+            }
+            Err(TryLockError::Error(source)) => return Err(open_error(source)),
+        }
+        let is_torn = has_torn_tail(&mut file).map_err(open_error)?;
+        Ok(Self { file, path: path.to_owned(), is_torn })
     }
 
-    fn file(&mut self) -> Result<&mut File, JournalError> {
-        if let Self::Planned(path) = self {
-            if let Some(parent) = path.parent() {
-                create_private_dir(parent).map_err(|source| open_error(path, source))?;
-            }
-            let file = open(path)?;
-            *self = Self::Open { file, path: std::mem::take(path) };
+    /// Begins a transcript with the lines of another, under the new session's id.
+    pub(crate) fn copy(
+        path: &Path,
+        text: &[u8],
+        from: SessionId,
+        id: SessionId,
+    ) -> Result<Self, JournalError> {
+        let (old, new) = (session_field(from), session_field(id));
+        let mut copy = Vec::with_capacity(text.len());
+        let mut rest = 0;
+        for at in memchr::memmem::find_iter(text, &old) {
+            copy.extend_from_slice(&text[rest..at]);
+            copy.extend_from_slice(&new);
+            rest = at + old.len();
         }
-        match self {
-            Self::Open { file, .. } => Ok(file),
-            Self::Nowhere | Self::Planned(_) => {
-                unreachable!("invariant: records are only written to an open target")
-            }
+        copy.extend_from_slice(&text[rest..]);
+        let mut file = Self::open(path)?;
+        file.append(&copy)?;
+        file.is_torn = copy.last().is_some_and(|last| *last != b'\n');
+        Ok(file)
+    }
+
+    /// Everything written so far.
+    pub(crate) fn read(&mut self) -> Result<Vec<u8>, JournalError> {
+        let open_error = |source| JournalError::Open { path: self.path.clone(), source };
+        let mut text = Vec::new();
+        self.file.rewind().map_err(open_error)?;
+        self.file.read_to_end(&mut text).map_err(open_error)?;
+        Ok(text)
+    }
+
+    /// Appends a whole line with one write.
+    fn append(&mut self, line: &[u8]) -> Result<(), JournalError> {
+        if self.is_torn {
+            self.file.write_all(b"\n").map_err(|source| self.write_error(source))?;
         }
+        self.is_torn = true;
+        self.file.write_all(line).map_err(|source| self.write_error(source))?;
+        self.is_torn = false;
+        Ok(())
+    }
+
+    fn write_error(&self, source: io::Error) -> JournalError {
+        JournalError::Write { path: self.path.clone(), source }
     }
 }
 
@@ -235,45 +281,23 @@ pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Opens a transcript for appending, as its only writer.
-fn open(path: &Path) -> Result<File, JournalError> {
-    let file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|source| open_error(path, source))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(JournalError::Locked { path: path.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(open_error(path, source)),
-    }
-}
-
-fn open_error(path: &Path, source: io::Error) -> JournalError {
-    JournalError::Open { path: path.to_owned(), source }
-}
-
-fn write_error(target: &Target, source: io::Error) -> JournalError {
-    JournalError::Write { path: target.path().map(Path::to_owned).unwrap_or_default(), source }
-}
-
-fn fence_torn_tail(file: &mut File) -> io::Result<()> {
+fn has_torn_tail(file: &mut File) -> io::Result<bool> {
     if file.seek(SeekFrom::End(0))? == 0 {
-        return Ok(());
+        return Ok(false);
     }
     file.seek(SeekFrom::End(-1))?;
     let mut last = [0];
     file.read_exact(&mut last)?;
-    if last == *b"\n" { Ok(()) } else { file.write_all(b"\n") }
+    Ok(last != *b"\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use centurion_protocol::transcript::{UserBody, UserContent, UserMessage};
-    use centurion_protocol::{Block, SeededWorld};
+    use centurion_protocol::transcript::{
+        AssistantBody, AssistantMessage, UserBody, UserContent, UserMessage,
+    };
+    use centurion_protocol::{Block, SeededWorld, Usage};
     use std::os::unix::fs::PermissionsExt;
 
     fn stamp() -> Stamp {
@@ -359,19 +383,41 @@ mod tests {
     }
 
     #[test]
+    fn thinking_that_holds_a_secret_is_left_out_and_the_chain_goes_on_without_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        let journal = journal(&path);
+        let first = journal.append(user("one")).unwrap();
+        let thinking = "the key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz".to_owned();
+        let block = Block::Thinking { thinking, signature: "c2ln".into() };
+        let message = AssistantMessage {
+            id: "m",
+            kind: "message",
+            role: "assistant",
+            model: "m",
+            content: [&block],
+            stop_reason: None,
+            stop_sequence: None,
+            usage: Usage::default(),
+        };
+        journal.append(Body::Assistant(AssistantBody { message, request_id: None })).unwrap();
+        journal.append(user("two")).unwrap();
+        let lines = lines(&path);
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[1]["parentUuid"], first.to_string());
+    }
+
+    #[test]
     fn a_torn_tail_is_fenced_off_and_a_second_writer_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");
         std::fs::write(&path, "{\"type\":\"user\",\"mess").unwrap();
         let world = Arc::new(SeededWorld::new(3));
-        let journal =
-            Journal::resume(path.clone(), None, stamp(), world.clone(), Redaction::On).unwrap();
+        let file = TranscriptFile::open(&path).unwrap();
+        let journal = Journal::resume(file, None, stamp(), world, Redaction::On);
         journal.append(user("next")).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 2);
-        assert!(matches!(
-            Journal::resume(path.clone(), None, stamp(), world, Redaction::On),
-            Err(JournalError::Locked { .. })
-        ));
+        assert!(matches!(TranscriptFile::open(&path), Err(JournalError::Locked { .. })));
     }
 }

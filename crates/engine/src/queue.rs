@@ -61,12 +61,16 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct State {
     items: Vec<Item>,
-    closed: bool,
+    is_closed: bool,
+    is_abandoned: bool,
 }
 
 impl Queue {
     pub(crate) fn push(&self, item: Item) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.is_abandoned {
+            return;
+        }
         let at = state.items.partition_point(|other| other.priority <= item.priority);
         state.items.insert(at, item);
         drop(state);
@@ -75,7 +79,7 @@ impl Queue {
 
     /// Nobody will push a person's input any more.
     pub(crate) fn close(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
         self.changed.notify_waiters();
     }
 
@@ -83,13 +87,18 @@ impl Queue {
     pub(crate) fn abandon(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.items.clear();
-        state.closed = true;
+        state.is_closed = true;
+        state.is_abandoned = true;
         drop(state);
         self.changed.notify_waiters();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).closed
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_abandoned
     }
 
     /// What is due for an agent, most urgent first. It stays until it is `delivered`.
@@ -113,10 +122,14 @@ impl Queue {
         .await
     }
 
-    /// Waits until something is due for an agent, though nobody types any more.
-    pub(crate) async fn arrival(&self, addressee: Option<&AgentId>) -> Vec<Item> {
-        self.wait(|queue| Some(queue.pending(addressee)).filter(|pending| !pending.is_empty()))
-            .await
+    /// Waits until something is due for an agent, though nobody types any more; `None` when the session is
+    /// to end instead.
+    pub(crate) async fn arrival(&self, addressee: Option<&AgentId>) -> Option<Vec<Item>> {
+        self.wait(|queue| match queue.pending(addressee) {
+            pending if !pending.is_empty() => Some(Some(pending)),
+            _ => queue.is_abandoned().then_some(None),
+        })
+        .await
     }
 
     async fn wait<T>(&self, look: impl Fn(&Self) -> Option<T>) -> T {
@@ -179,6 +192,15 @@ mod tests {
         assert_eq!(queue.pending(None).len(), 1, "looking does not take it away");
         queue.delivered(&[due[0].id]);
         assert!(queue.next(None).await.is_none());
+    }
+
+    #[tokio::test]
+    async fn an_abandoned_queue_takes_nothing_and_wakes_who_waits() {
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        queue.abandon();
+        queue.push(item(&world, Priority::Next, "too late"));
+        assert!(queue.pending(None).is_empty());
+        assert!(queue.arrival(None).await.is_none());
     }
 
     #[test]

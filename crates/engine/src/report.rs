@@ -7,7 +7,7 @@ use centurion_protocol::sdk::RunResult;
 use serde_json::Value;
 
 use crate::driver::Run;
-use crate::journal::JournalError;
+use crate::journal::{Journal, JournalError};
 use crate::session::Shared;
 
 /// The result event of a run.
@@ -38,7 +38,11 @@ pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Valu
 }
 
 /// Records how the run ended and what the session has cost, and waits until the disk has it.
-pub(crate) fn record(shared: &Shared, run: &Run, result: &RunResult) -> Result<(), JournalError> {
+pub(crate) async fn record(
+    journal: &Journal,
+    run: &Run,
+    result: &RunResult,
+) -> Result<(), JournalError> {
     let data = serde_json::json!({
         "outcome": run.outcome,
         "numTurns": run.turns,
@@ -47,8 +51,8 @@ pub(crate) fn record(shared: &Shared, run: &Run, result: &RunResult) -> Result<(
         "modelUsage": result.model_usage,
         "errors": run.errors,
     });
-    shared.journal.note("outcome", &data)?;
-    shared.journal.sync()
+    journal.note("outcome", &data)?;
+    journal.sync().await
 }
 
 /// The text of the result: the answer, or why there is none.

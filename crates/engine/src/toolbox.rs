@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use centurion_permissions::Policy;
 use centurion_protocol::ToolSpecs;
 use centurion_tools::DynTool;
 use indexmap::IndexMap;
+use thiserror::Error;
+
+use crate::permissions::Permissions;
 
 /// Tools that need somebody who answers.
 const NEED_A_PERSON: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
@@ -19,10 +21,46 @@ pub enum ToolChoice {
     Only(Vec<String>),
 }
 
+/// A choice of tools that leaves none.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("there is no tool named {}; the tools are {}", .unknown.join(", "), .known.join(", "))]
+pub struct ToolboxError {
+    unknown: Vec<String>,
+    known: Vec<String>,
+}
+
+impl ToolChoice {
+    fn contains(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(names) => names.iter().any(|chosen| chosen == name),
+        }
+    }
+
+    /// The names that are no tools. Lists are shared between programs whose tools differ, so that an
+    /// unknown name is only a mistake when nothing else is left.
+    pub fn unknown(&self, all: &[Arc<dyn DynTool>]) -> Vec<String> {
+        let Self::Only(names) = self else { return Vec::new() };
+        let is_unknown = |name: &&String| all.iter().all(|tool| tool.name() != *name);
+        names.iter().filter(is_unknown).cloned().collect()
+    }
+
+    fn check(&self, all: &[Arc<dyn DynTool>]) -> Result<(), ToolboxError> {
+        let unknown = self.unknown(all);
+        match self {
+            Self::Only(names) if !names.is_empty() && unknown.len() == names.len() => {
+                let known = all.iter().map(|tool| tool.name().to_owned()).collect();
+                Err(ToolboxError { unknown, known })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 pub(crate) struct Toolbox {
     tools: IndexMap<String, Arc<dyn DynTool>>,
     /// Why a tool that exists is not here.
-    withheld: HashMap<String, String>,
+    withheld: HashMap<String, &'static str>,
     specs: ToolSpecs,
 }
 
@@ -31,32 +69,28 @@ impl Toolbox {
     pub(crate) fn new(
         all: Vec<Arc<dyn DynTool>>,
         choice: &ToolChoice,
-        policy: &Policy,
+        permissions: &Permissions,
         has_answerer: bool,
-    ) -> Self {
+    ) -> Result<Self, ToolboxError> {
+        choice.check(&all)?;
         let mut tools = IndexMap::new();
         let mut withheld = HashMap::new();
         for tool in all {
             let name = tool.name().to_owned();
-            let reason = if matches!(choice, ToolChoice::Only(names) if !names.contains(&name)) {
-                Some("this run was started without it".to_owned())
+            let reason = if !choice.contains(&name) {
+                "this run was started without it"
             } else if !has_answerer && NEED_A_PERSON.contains(&&*name) {
-                Some(
-                    "nobody is there to answer; decide yourself and say what you assumed"
-                        .to_owned(),
-                )
-            } else if !policy.is_offered(&name) {
-                Some("a deny rule takes it away".to_owned())
+                "nobody is there to answer; decide yourself and say what you assumed"
+            } else if !permissions.is_offered(&name) {
+                "a deny rule takes it away"
             } else {
-                None
+                tools.insert(name, tool);
+                continue;
             };
-            match reason {
-                Some(reason) => drop(withheld.insert(name, reason)),
-                None => drop(tools.insert(name, tool)),
-            }
+            withheld.insert(name, reason);
         }
         let specs = ToolSpecs::new(tools.values().map(|tool| tool.spec()).collect());
-        Self { tools, withheld, specs }
+        Ok(Self { tools, withheld, specs })
     }
 
     /// Adds a tool that the run itself brings.

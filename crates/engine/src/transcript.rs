@@ -9,9 +9,10 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use centurion_protocol::transcript::{LineView, MessageView};
+use bytes::BytesMut;
+use centurion_protocol::transcript::{LineKind, LineView};
 use centurion_protocol::{
-    Block, Conversation, Message, RecordId, Role, ToolResult, ToolUseId, Usage,
+    Block, Conversation, Message, MessageWriter, RecordId, Role, ToolResult, ToolUseId,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -29,8 +30,8 @@ pub struct Loaded {
     pub last: Option<RecordId>,
     /// The model of the last answer.
     pub model: Option<String>,
-    /// What the provider counted for the last answer.
-    pub last_usage: Option<Usage>,
+    /// What the provider counted for the last answer, and our own guess at that point.
+    pub counted: Option<(u64, usize)>,
     /// Results that tell which content of a file the agent has seen, oldest first.
     pub seen_files: Vec<Value>,
     /// Lines that could not be read.
@@ -39,60 +40,73 @@ pub struct Loaded {
 
 /// Reads a whole transcript. Never fails: what cannot be read is left out and counted.
 pub fn load(text: &[u8]) -> Loaded {
-    let mut loaded = Loaded::default();
-    let mut records = Vec::with_capacity(text.len() / 700);
-    for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        // Bytes that are no UTF-8 can only stand in a line that is damaged.
-        let Some(view) = std::str::from_utf8(line)
-            .ok()
-            .and_then(|line| serde_json::from_str::<LineView<'_>>(line).ok())
-        else {
-            loaded.broken_lines += 1;
-            continue;
-        };
-        match &*view.kind {
-            "user" | "assistant" | "attachment" if !view.is_sidechain => records.push(view),
-            _ if view.uuid.is_some() && !view.is_sidechain => records.push(view),
-            _ => {}
+    load_straight(text).unwrap_or_else(|| load_branch(text))
+}
+
+/// Nearly all transcripts are one straight line of records; `None` for one that is not.
+fn load_straight(text: &[u8]) -> Option<Loaded> {
+    let mut history = History::new(text.len());
+    for line in lines(text) {
+        match parse(line) {
+            Some(view) if is_conversation(&view) => {
+                if history.loaded.last.is_some() && view.parent_uuid != history.loaded.last {
+                    return None;
+                }
+                history.take(&view);
+            }
+            Some(_) => {}
+            None => history.loaded.broken_lines += 1,
         }
     }
-    let chain = chain(&records);
-    loaded.last = chain.last().and_then(|view| view.uuid);
-    let mut history = History::default();
-    for view in chain {
-        if history.add(view, &mut loaded).is_none() {
-            loaded.broken_lines += 1;
-        }
+    Some(history.finish())
+}
+
+/// Reads the branch that ends in the last record of the conversation.
+fn load_branch(text: &[u8]) -> Loaded {
+    let views: Vec<Option<LineView<'_>>> = lines(text).map(parse).collect();
+    let mut history = History::new(text.len());
+    history.loaded.broken_lines = views.iter().filter(|view| view.is_none()).count();
+    let records: Vec<LineView<'_>> =
+        views.into_iter().flatten().filter(|view| !view.is_sidechain).collect();
+    for index in branch(&records) {
+        history.take(&records[index]);
     }
-    loaded.conversation = history.finish();
-    loaded
+    history.finish()
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
+}
+
+fn parse(line: &[u8]) -> Option<LineView<'_>> {
+    // Bytes that are no UTF-8 can only stand in a line that is damaged.
+    serde_json::from_str(std::str::from_utf8(line).ok()?).ok()
 }
 
 fn is_conversation(view: &LineView<'_>) -> bool {
-    matches!(&*view.kind, "user" | "assistant" | "attachment")
+    view.kind != LineKind::Other && !view.is_sidechain
 }
 
-/// The branch that ends in the last conversation record, oldest first.
-fn chain<'v, 'a>(records: &'v [LineView<'a>]) -> Vec<&'v LineView<'a>> {
-    let conversation: Vec<&LineView<'_>> =
-        records.iter().filter(|view| is_conversation(view)).collect();
-    let is_straight = conversation.windows(2).all(|pair| pair[1].parent_uuid == pair[0].uuid);
-    if is_straight {
-        return conversation;
-    }
-    let by_id: HashMap<RecordId, &LineView<'_>> =
-        records.iter().filter_map(|view| Some((view.uuid?, view))).collect();
+/// The places of the records on the branch of the last one, oldest first.
+fn branch(records: &[LineView<'_>]) -> Vec<usize> {
+    let by_id: HashMap<RecordId, usize> =
+        records.iter().enumerate().filter_map(|(at, view)| Some((view.uuid?, at))).collect();
+    let before = |at: usize| records[..at].iter().rposition(is_conversation);
     let mut branch = Vec::new();
     let mut seen = HashSet::new();
-    let mut next = conversation.last().copied();
-    while let Some(view) = next {
-        if view.uuid.is_some_and(|id| !seen.insert(id)) {
+    let mut next = before(records.len());
+    while let Some(at) = next {
+        if !seen.insert(at) {
             break;
         }
-        if is_conversation(view) {
-            branch.push(view);
+        if is_conversation(&records[at]) {
+            branch.push(at);
         }
-        next = view.parent_uuid.and_then(|parent| by_id.get(&parent).copied());
+        next = match records[at].parent_uuid {
+            None => None,
+            // Where the parent is a line that cannot be read, the record before it is the best guess.
+            Some(parent) => by_id.get(&parent).copied().or_else(|| before(at)),
+        };
     }
     branch.reverse();
     branch
@@ -100,76 +114,122 @@ fn chain<'v, 'a>(records: &'v [LineView<'a>]) -> Vec<&'v LineView<'a>> {
 
 /// Gathers records into messages: consecutive records of one speaker are one message, as they were when
 /// they were sent.
-#[derive(Default)]
 struct History<'a> {
-    conversation: Conversation,
+    loaded: Loaded,
     pending: Option<Pending<'a>>,
+    /// All messages are written into one buffer, which they then share.
+    buffer: BytesMut,
 }
 
 struct Pending<'a> {
     role: Role,
     /// The answer that an assistant's blocks belong to.
     id: Option<Cow<'a, str>>,
-    blocks: Vec<Cow<'a, RawValue>>,
+    pieces: Vec<Piece<'a>>,
+    /// What the provider counted for the answer.
+    counted: Option<u64>,
+}
+
+/// A part of a message, with its bytes as they stand in the file where possible.
+enum Piece<'a> {
+    /// A JSON string.
+    Text(&'a RawValue),
+    Block(&'a RawValue),
+    Owned(Block),
 }
 
 impl<'a> History<'a> {
-    /// Adds a record; `None` when it cannot be understood.
-    fn add(&mut self, view: &LineView<'a>, loaded: &mut Loaded) -> Option<()> {
-        if view.kind == "attachment" {
-            if view.rendered_role.as_deref() == Some("user") {
-                #[derive(Deserialize)]
-                struct Part {
-                    content: String,
-                }
-                let parts: Vec<Part> = serde_json::from_str(view.rendered?.get()).ok()?;
-                for part in parts {
-                    let block = serde_json::value::to_raw_value(&Block::Text(part.content)).ok()?;
-                    self.push(Role::User, None, Cow::Owned(block));
-                }
-            }
+    fn new(size: usize) -> Self {
+        // Messages are about a fifth of a transcript; the buffer grows where they are more.
+        let buffer = BytesMut::with_capacity(size / 4);
+        Self { loaded: Loaded::default(), pending: None, buffer }
+    }
+
+    /// Takes a record of the conversation; one that cannot be understood is counted as broken.
+    fn take(&mut self, view: &LineView<'a>) {
+        self.loaded.last = view.uuid.or(self.loaded.last);
+        let understood = match view.kind {
+            LineKind::Attachment => self.attachment(view),
+            LineKind::User => self.message(Role::User, view),
+            LineKind::Assistant => self.message(Role::Assistant, view),
+            LineKind::Other => Some(()),
+        };
+        if understood.is_none() {
+            self.loaded.broken_lines += 1;
+        }
+    }
+
+    fn attachment(&mut self, view: &LineView<'a>) -> Option<()> {
+        #[derive(Deserialize)]
+        struct Part<'a> {
+            #[serde(borrow)]
+            content: &'a RawValue,
+        }
+        if view.rendered_role.as_deref() != Some("user") {
+            return Some(());
+        }
+        let parts: Vec<Part<'a>> = serde_json::from_str(view.rendered?.get()).ok()?;
+        for part in parts {
+            self.content(Role::User, None, part.content)?;
+        }
+        Some(())
+    }
+
+    fn message(&mut self, role: Role, view: &LineView<'a>) -> Option<()> {
+        let message = view.message.as_ref()?;
+        if role == Role::Assistant && message.model.as_deref() == Some("<synthetic>") {
             return Some(());
         }
         if let Some(data) =
             view.tool_use_result.filter(|data| data.get().contains("\"contentHash\""))
         {
-            loaded.seen_files.extend(serde_json::from_str::<Value>(data.get()));
+            self.loaded
+                .seen_files
+                .extend(serde_json::from_str::<Value>(data.get()).map(without_content));
         }
-        let message: MessageView<'a> = serde_json::from_str(view.message?.get()).ok()?;
-        let role = if view.kind == "assistant" { Role::Assistant } else { Role::User };
+        self.content(role, message.id.clone(), message.content)?;
         if role == Role::Assistant {
-            if message.model.as_deref() == Some("<synthetic>") {
-                return Some(());
+            if let Some(model) = &message.model {
+                self.loaded.model = Some(model.to_string());
             }
-            loaded.model = message.model.as_ref().map(ToString::to_string).or(loaded.model.take());
-            loaded.last_usage = message.usage.or(loaded.last_usage);
-        }
-        if message.content.get().starts_with('"') {
-            let text: String = serde_json::from_str(message.content.get()).ok()?;
-            if !text.is_empty() {
-                let block = serde_json::value::to_raw_value(&Block::Text(text)).ok()?;
-                self.push(role, message.id, Cow::Owned(block));
-            }
-        } else {
-            let blocks: Vec<&'a RawValue> = serde_json::from_str(message.content.get()).ok()?;
-            for block in blocks {
-                self.push(role, message.id.clone(), Cow::Borrowed(block));
+            if let Some(pending) = &mut self.pending {
+                let total = message.usage.map(|usage| usage.total()).filter(|total| *total > 0);
+                pending.counted = total.or(pending.counted);
             }
         }
         Some(())
     }
 
-    fn push(&mut self, role: Role, id: Option<Cow<'a, str>>, block: Cow<'a, RawValue>) {
-        if is_empty_text(&block) || is_misplaced(role, &block) {
-            return;
+    /// Takes the content of a message: a JSON string, or a list of blocks.
+    fn content(
+        &mut self,
+        role: Role,
+        id: Option<Cow<'a, str>>,
+        content: &'a RawValue,
+    ) -> Option<()> {
+        if content.get().starts_with('"') {
+            if !is_blank(content) {
+                self.push(role, id, Piece::Text(content));
+            }
+            return Some(());
         }
+        let blocks: Vec<&'a RawValue> = serde_json::from_str(content.get()).ok()?;
+        for block in blocks {
+            if !is_unfit(role, block) {
+                self.push(role, id.clone(), Piece::Block(block));
+            }
+        }
+        Some(())
+    }
+
+    fn push(&mut self, role: Role, id: Option<Cow<'a, str>>, piece: Piece<'a>) {
         match &mut self.pending {
             Some(pending) if pending.role == role && (role == Role::User || pending.id == id) => {
-                pending.blocks.push(block);
+                pending.pieces.push(piece);
             }
             _ => {
                 self.flush();
-                self.pending = Some(Pending { role, id, blocks: vec![block] });
+                self.pending = Some(Pending { role, id, pieces: vec![piece], counted: None });
             }
         }
     }
@@ -178,36 +238,59 @@ impl<'a> History<'a> {
         let Some(mut pending) = self.pending.take() else { return };
         // An answer that was cut off after its thinking has said nothing yet, and providers refuse it.
         while pending.role == Role::Assistant
-            && pending.blocks.last().is_some_and(|last| is_thinking(last))
+            && pending.pieces.last().is_some_and(Piece::is_thinking)
         {
-            pending.blocks.pop();
+            pending.pieces.pop();
         }
-        let raw: Vec<&RawValue> = pending.blocks.iter().map(AsRef::as_ref).collect();
         // The fast path keeps the bytes as they are; only a history with a gap is taken apart.
-        let Ok(message) = Message::from_raw(pending.role, &raw) else { return };
-        let calls_in_order = message.calls() == self.conversation.open_calls();
-        if (pending.role == Role::Assistant || calls_in_order)
-            && self.conversation.push(message.clone()).is_ok()
-        {
-            return;
+        let message = self.write(pending.role, &pending.pieces);
+        let follows = pending.role == Role::Assistant
+            || message.calls() == self.loaded.conversation.open_calls();
+        if !follows || self.loaded.conversation.push(message.clone()).is_err() {
+            match pending.role {
+                Role::Assistant => self.push_answer(&message),
+                Role::User => self.push_results(&message),
+            }
         }
-        match pending.role {
-            Role::Assistant => self.push_answer(&message),
-            Role::User => self.push_results(&message),
+        if let Some(total) = pending.counted {
+            self.loaded.counted = Some((total, self.loaded.conversation.tokens()));
         }
+    }
+
+    fn write(&mut self, role: Role, pieces: &[Piece<'a>]) -> Message {
+        let mut writer = MessageWriter::new(role, &mut self.buffer);
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => writer.raw_text(text),
+                // What is no block has no place in a message.
+                Piece::Block(block) => drop(writer.raw_block(block)),
+                Piece::Owned(block) => writer.block(block),
+            }
+        }
+        writer.finish()
+    }
+
+    fn write_blocks(&mut self, role: Role, blocks: Vec<Block>) {
+        let pieces: Vec<Piece<'a>> = blocks.into_iter().map(Piece::Owned).collect();
+        let message = self.write(role, &pieces);
+        // What still does not fit has nothing that could be kept.
+        let _ = self.loaded.conversation.push(message);
     }
 
     /// Pushes an answer that cannot follow directly: open calls are closed first, calls made twice are
     /// dropped, and an answer at the very start is left out.
     fn push_answer(&mut self, message: &Message) {
-        self.close_open_calls();
+        let open: Vec<Block> =
+            self.loaded.conversation.open_calls().iter().map(interrupted).collect();
+        if !open.is_empty() {
+            self.write_blocks(Role::User, open);
+        }
         let mut seen = HashSet::new();
-        let blocks: Vec<Block> = message
-            .blocks()
-            .into_iter()
-            .filter(|block| !matches!(block, Block::ToolUse(call) if !seen.insert(call.id.clone())))
-            .collect();
-        drop(self.conversation.push(Message::new(Role::Assistant, &blocks)));
+        let mut blocks = message.blocks();
+        blocks.retain(
+            |block| !matches!(block, Block::ToolUse(call) if !seen.insert(call.id.clone())),
+        );
+        self.write_blocks(Role::Assistant, blocks);
     }
 
     /// Pushes results and texts so that exactly the open calls are answered, in the order of the calls.
@@ -222,48 +305,66 @@ impl<'a> History<'a> {
                 other => rest.push(other),
             }
         }
-        let mut blocks: Vec<Block> = self
-            .conversation
-            .open_calls()
-            .iter()
-            .map(|id| results.remove(id).unwrap_or_else(|| interrupted(id)))
-            .collect();
-        blocks.extend(rest);
-        drop(self.conversation.push(Message::new(Role::User, &blocks)));
+        let open = self.loaded.conversation.open_calls().to_vec();
+        let answer = |id: &ToolUseId| results.remove(id).unwrap_or_else(|| interrupted(id));
+        let blocks: Vec<Block> = open.iter().map(answer).chain(rest).collect();
+        self.write_blocks(Role::User, blocks);
     }
 
-    fn close_open_calls(&mut self) {
-        let blocks: Vec<Block> = self.conversation.open_calls().iter().map(interrupted).collect();
-        if !blocks.is_empty() {
-            drop(self.conversation.push(Message::new(Role::User, &blocks)));
-        }
-    }
-
-    fn finish(mut self) -> Conversation {
+    fn finish(mut self) -> Loaded {
         self.flush();
-        self.conversation
+        self.loaded
     }
 }
 
-/// Providers refuse empty texts. The quick look spares nearly all blocks the reading.
-fn is_empty_text(block: &RawValue) -> bool {
-    block.get().contains(r#""text":"""#)
-        && matches!(Block::parse(block), Ok(Block::Text(text)) if text.is_empty())
-}
-
-/// Only a model makes calls, and only a user message answers them.
-fn is_misplaced(role: Role, block: &RawValue) -> bool {
-    match role {
-        Role::User => {
-            block.get().contains(r#""tool_use""#)
-                && matches!(Block::parse(block), Ok(Block::ToolUse(_)))
-                || is_thinking(block)
-        }
-        Role::Assistant => {
-            block.get().contains(r#""tool_result""#)
-                && matches!(Block::parse(block), Ok(Block::ToolResult(_)))
+impl Piece<'_> {
+    fn is_thinking(&self) -> bool {
+        match self {
+            Self::Block(block) => is_thinking(block),
+            Self::Text(_) | Self::Owned(_) => false,
         }
     }
+}
+
+/// What a result says about a file, without the text of the file.
+fn without_content(mut data: Value) -> Value {
+    if let Some(file) = data.get_mut("file").and_then(Value::as_object_mut) {
+        file.shift_remove("content");
+    }
+    data
+}
+
+/// Whether a JSON string has nothing to read in it.
+fn is_blank(text: &RawValue) -> bool {
+    may_be_blank(text.get())
+        && serde_json::from_str::<String>(text.get()).is_ok_and(|text| text.trim().is_empty())
+}
+
+/// A look at the first character of a JSON string spares nearly all strings the reading.
+fn may_be_blank(json: &str) -> bool {
+    matches!(json.as_bytes().get(1), None | Some(b'"' | b' ' | b'\\' | 0x80..))
+}
+
+/// Whether a provider would refuse a block from this speaker: only a model makes calls and thinks, only a
+/// user message answers calls, and nobody says nothing. A quick look spares nearly all blocks the reading.
+fn is_unfit(role: Role, block: &RawValue) -> bool {
+    let json = block.get();
+    let text = json.find(r#""text":"#).and_then(|at| json.get(at + 7..));
+    let suspicious = text.is_some_and(may_be_blank)
+        || match role {
+            Role::User => json.contains(r#""tool_use""#) || json.contains("thinking\""),
+            Role::Assistant => json.contains(r#""tool_result""#),
+        };
+    suspicious
+        && match (role, Block::parse(block)) {
+            (_, Ok(Block::Text(text))) => text.trim().is_empty(),
+            (Role::User, Ok(block)) => matches!(
+                block,
+                Block::ToolUse(_) | Block::Thinking { .. } | Block::RedactedThinking { .. }
+            ),
+            (Role::Assistant, Ok(block)) => matches!(block, Block::ToolResult(_)),
+            (_, Err(_)) => true,
+        }
 }
 
 fn is_thinking(block: &RawValue) -> bool {
@@ -372,6 +473,16 @@ mod tests {
         text.push_str("{\"type\":\"assistant\",\"mess");
         let loaded = load(text.as_bytes());
         assert_eq!((wire(&loaded).len(), loaded.broken_lines), (3, 2));
+    }
+
+    #[test]
+    fn one_unreadable_line_does_not_cost_what_was_before_it() {
+        let text = transcript(&[PROMPT, CALL_A, RESULT_A, DONE]);
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines[2] = "{\"type\":\"user\",\"uuid\":\"00000000-0000-4000-8000-000000000002\",\"mes";
+        let loaded = load(lines.join("\n").as_bytes());
+        assert_eq!((wire(&loaded).len(), loaded.broken_lines), (4, 1));
+        assert!(wire(&loaded)[2].contains("check before you repeat it"));
     }
 
     #[test]

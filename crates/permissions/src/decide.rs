@@ -111,6 +111,9 @@ fn by_default(policy: &Policy, access: &Access) -> Decision {
         Access::Read(path) if is_inside(path, &policy.directories) => {
             Decision::new(Verdict::Allow, Reason::ReadInside)
         }
+        Access::Read(path) if is_inside(path, &policy.readable) => {
+            Decision::new(Verdict::Allow, Reason::ReadOpen)
+        }
         Access::Read(path) => Decision::new(Verdict::Ask, Reason::ReadOutside(path.clone())),
         Access::Write(path) => Decision::new(Verdict::Ask, Reason::Write(path.clone())),
         Access::Shell(command) if shell::is_read_only(command, policy) => {

@@ -6,6 +6,7 @@ mod decide;
 mod domain_pattern;
 mod matching;
 mod mode;
+mod parameter;
 mod path_pattern;
 mod paths;
 mod policy;

@@ -40,6 +40,17 @@ impl Rule {
         }
     }
 
+    /// Whether this deny rule keeps a path from being read by one of the tools that read files.
+    pub(crate) fn denies_reading(&self, path: &Path, policy: &Policy) -> bool {
+        match &self.specifier {
+            Specifier::Path(pattern) => {
+                matches!(self.tool.name(), Some("Read" | "Grep" | "Glob"))
+                    && pattern.matches(RuleKind::Deny, path, policy)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a path rule of one tool speaks about this call. `Edit` speaks for everything that
     /// writes, `Read` for everything that reads; who may edit may read, who may not read may not edit.
     fn covers(&self, kind: RuleKind, call: &Call<'_>) -> bool {

@@ -1,7 +1,9 @@
 //! Path patterns of `Read(…)` and `Edit(…)` rules.
 //!
 //! They read like `.gitignore` lines: `*` stays in one segment, `**` crosses them, a bare name holds
-//! at any depth, a directory holds for what is in it. The beginning says where the pattern hangs.
+//! at any depth, a directory holds for what is in it. The beginning says where the pattern hangs, and
+//! nothing that an agent does can move that place: a `cd` neither escapes a deny rule nor carries an
+//! allow rule along.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -20,8 +22,8 @@ enum Anchor {
     Home,
     /// `/path`
     Project,
-    /// `path`, `./path`
-    WorkingDirectory,
+    /// `path`, `./path`: in the project too, but a single name holds at any depth.
+    Unanchored,
 }
 
 #[derive(Clone, Debug)]
@@ -49,9 +51,9 @@ impl PathPattern {
                 break;
             }
         }
-        let bare = anchor == Anchor::WorkingDirectory && ascents == 0 && !rest.contains('/');
+        let bare = anchor == Anchor::Unanchored && ascents == 0 && !rest.contains('/');
         let (globs, wider) = globs(rest, bare);
-        let wider = if anchor == Anchor::WorkingDirectory && ascents == 0 { wider } else { vec![] };
+        let wider = if anchor == Anchor::Unanchored && ascents == 0 { wider } else { vec![] };
         Ok(Self { anchor, ascents, globs: compile(&globs)?, wider: compile(&wider)? })
     }
 
@@ -65,12 +67,9 @@ impl PathPattern {
     /// The directory that the globs are relative to.
     fn base(&self, policy: &Policy) -> Option<PathBuf> {
         let anchor = match self.anchor {
-            Anchor::Filesystem => {
-                policy.cwd.ancestors().last().unwrap_or(Path::new(Component::RootDir.as_os_str()))
-            }
+            Anchor::Filesystem => Path::new(Component::RootDir.as_os_str()),
             Anchor::Home => policy.home.as_deref()?,
-            Anchor::Project => &policy.project_root,
-            Anchor::WorkingDirectory => &policy.cwd,
+            Anchor::Project | Anchor::Unanchored => &policy.project_root,
         };
         normalize(anchor).ancestors().nth(self.ascents).map(Path::to_owned)
     }
@@ -86,7 +85,7 @@ fn split_anchor(text: &str) -> (Anchor, &str) {
     } else if let Some(rest) = text.strip_prefix('/') {
         (Anchor::Project, rest)
     } else {
-        (Anchor::WorkingDirectory, text)
+        (Anchor::Unanchored, text)
     }
 }
 
@@ -131,13 +130,19 @@ mod tests {
     use super::*;
 
     fn matches(kind: RuleKind, pattern: &str, path: &str) -> bool {
-        let policy = Policy {
-            cwd: PathBuf::from("/home/ada/project/crates"),
-            project_root: PathBuf::from("/home/ada/project"),
-            home: Some(PathBuf::from("/home/ada")),
-            ..Policy::default()
-        };
-        PathPattern::parse(pattern).unwrap().matches(kind, Path::new(path), &policy)
+        let pattern = PathPattern::parse(pattern).unwrap();
+        // Wherever the shell stands, the answer is the same.
+        let answers = ["/home/ada/project", "/home/ada/project/crates", "/srv"].map(|cwd| {
+            let policy = Policy {
+                cwd: PathBuf::from(cwd),
+                project_root: PathBuf::from("/home/ada/project"),
+                home: Some(PathBuf::from("/home/ada")),
+                ..Policy::default()
+            };
+            pattern.matches(kind, Path::new(path), &policy)
+        });
+        assert_eq!(answers, [answers[0]; 3], "{kind} on {path} depends on where the shell stands");
+        answers[0]
     }
 
     /// Cases that hold for allow, ask and deny alike.
@@ -148,7 +153,7 @@ mod tests {
             ("//etc", "/etc/ssh/config", true),
             ("//etc/**", "/etc/ssh/config", true),
             ("//etc/**", "/etc", true),
-            ("//etc/**", "/home/ada/project/crates/etc/x", false),
+            ("//etc/**", "/home/ada/project/etc/x", false),
             ("//**/.env", "/srv/app/.env", true),
             ("~/.ssh/**", "/home/ada/.ssh/id_ed25519", true),
             ("~/.ssh", "/home/ada/.ssh/id_ed25519", true),
@@ -162,28 +167,28 @@ mod tests {
             ("/docs/", "/home/ada/project/docs/a/b.md", true),
             ("/", "/home/ada/project/anything", true),
             ("/", "/home/ada/else", false),
-            ("model/src/*.rs", "/home/ada/project/crates/model/src/lib.rs", true),
-            ("./model/src/*.rs", "/home/ada/project/crates/model/src/lib.rs", true),
-            ("model/src/*.rs", "/home/ada/project/model/src/lib.rs", false),
-            ("model/src/*", "/home/ada/project/crates/model/src/a/b.rs", false),
-            ("model/**/b.rs", "/home/ada/project/crates/model/src/a/b.rs", true),
-            ("model/**/b.rs", "/home/ada/project/crates/model/b.rs", true),
-            (".env", "/home/ada/project/crates/.env", true),
-            (".env", "/home/ada/project/crates/a/b/.env", true),
-            ("./.env", "/home/ada/project/crates/a/.env", true),
-            (".env", "/home/ada/project/.env", false),
-            (".env", "/home/ada/project/crates/.envrc", false),
-            ("*.pem", "/home/ada/project/crates/a/key.pem", true),
-            ("secrets", "/home/ada/project/crates/a/secrets/key", true),
-            ("../docs/**", "/home/ada/project/docs/a.md", true),
-            ("../../*.txt", "/home/ada/a.txt", true),
-            ("**", "/home/ada/project/crates/a/b", true),
-            ("**", "/home/ada/project/crates", true),
-            ("**", "/home/ada/project", false),
-            ("a[0-9].txt", "/home/ada/project/crates/a7.txt", true),
-            ("a\\*.txt", "/home/ada/project/crates/a*.txt", true),
-            ("a\\*.txt", "/home/ada/project/crates/ab.txt", false),
-            ("src/**", "/home/ada/project/crates/src/../../key", false),
+            ("model/src/*.rs", "/home/ada/project/model/src/lib.rs", true),
+            ("./model/src/*.rs", "/home/ada/project/model/src/lib.rs", true),
+            ("model/src/*.rs", "/home/ada/project/crates/model/src/lib.rs", false),
+            ("model/src/*", "/home/ada/project/model/src/a/b.rs", false),
+            ("model/**/b.rs", "/home/ada/project/model/src/a/b.rs", true),
+            ("model/**/b.rs", "/home/ada/project/model/b.rs", true),
+            (".env", "/home/ada/project/.env", true),
+            (".env", "/home/ada/project/a/b/.env", true),
+            ("./.env", "/home/ada/project/a/.env", true),
+            (".env", "/home/ada/.env", false),
+            (".env", "/home/ada/project/.envrc", false),
+            ("*.pem", "/home/ada/project/a/key.pem", true),
+            ("secrets", "/home/ada/project/a/secrets/key", true),
+            ("../docs/**", "/home/ada/docs/a.md", true),
+            ("../../*.txt", "/home/a.txt", true),
+            ("**", "/home/ada/project/a/b", true),
+            ("**", "/home/ada/project", true),
+            ("**", "/home/ada", false),
+            ("a[0-9].txt", "/home/ada/project/a7.txt", true),
+            ("a\\*.txt", "/home/ada/project/a*.txt", true),
+            ("a\\*.txt", "/home/ada/project/ab.txt", false),
+            ("src/**", "/home/ada/project/src/../../key", false),
         ] {
             for kind in [RuleKind::Allow, RuleKind::Ask, RuleKind::Deny] {
                 assert_eq!(matches(kind, pattern, path), expected, "{kind} {pattern} on {path}");
@@ -197,16 +202,16 @@ mod tests {
         assert!(!matches(RuleKind::Allow, "src/**", deep));
         assert!(matches(RuleKind::Ask, "src/**", deep));
         assert!(matches(RuleKind::Deny, "src/**", deep));
-        let shallow = "/home/ada/project/crates/src/lib.rs";
+        let shallow = "/home/ada/project/src/lib.rs";
         assert!(matches(RuleKind::Allow, "src/**", shallow));
         // Only a single segment is widened.
-        assert!(!matches(RuleKind::Deny, "model/src/**", "/home/ada/project/crates/a/model/src/x"));
+        assert!(!matches(RuleKind::Deny, "model/src/**", "/home/ada/project/a/model/src/x"));
     }
 
     #[test]
     fn without_a_home_nothing_is_below_it() {
         let pattern = PathPattern::parse("~/.ssh").unwrap();
-        let policy = Policy { cwd: PathBuf::from("/p"), ..Policy::default() };
+        let policy = Policy { project_root: PathBuf::from("/p"), ..Policy::default() };
         assert!(!pattern.matches(RuleKind::Deny, Path::new("/root/.ssh"), &policy));
     }
 

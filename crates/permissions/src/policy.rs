@@ -1,9 +1,10 @@
 //! What a call is judged by, and the call itself.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::access::Access;
 use crate::mode::Mode;
+use crate::paths::is_inside;
 use crate::rule::{Rule, RuleKind, Specifier};
 
 /// The rules, mode and places of one agent.
@@ -16,13 +17,16 @@ pub struct Policy {
     pub allow: Vec<Rule>,
     pub ask: Vec<Rule>,
     pub deny: Vec<Rule>,
-    /// Where the shell stands now; patterns without an anchor and paths in commands hang here.
+    /// Where the shell stands now; relative paths in commands hang here, and nothing else does.
     pub cwd: PathBuf,
-    /// Where the agent was started; patterns with a leading `/` hang here.
+    /// Where the agent was started; the patterns of rules hang here unless they begin with `//` or `~/`.
     pub project_root: PathBuf,
     pub home: Option<PathBuf>,
     /// Where the agent works: its own directory and those that were added.
     pub directories: Vec<PathBuf>,
+    /// Places that may be read although nobody works there, such as the session's own output files.
+    /// Writing there takes a rule, a mode or a person, as anywhere else outside.
+    pub readable: Vec<PathBuf>,
 }
 
 impl Policy {
@@ -31,6 +35,19 @@ impl Policy {
         !self.deny.iter().any(|rule| {
             matches!(rule.specifier, Specifier::Every) && rule.tool.matches(RuleKind::Deny, tool)
         })
+    }
+
+    /// Whether a deny rule keeps the file or directory at this path from being read.
+    ///
+    /// For what lies below a place that a search was allowed to look into: the search asks for each path,
+    /// so this is quick when no rule speaks about paths.
+    pub fn denies_reading(&self, path: &Path) -> bool {
+        self.deny.iter().any(|rule| rule.denies_reading(path, self))
+    }
+
+    /// Whether reading this path needs nobody's word.
+    pub(crate) fn is_open_to_reading(&self, path: &Path) -> bool {
+        is_inside(path, &self.directories) || is_inside(path, &self.readable)
     }
 
     pub(crate) fn rules(&self, kind: RuleKind) -> &[Rule] {

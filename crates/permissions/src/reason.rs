@@ -23,6 +23,8 @@ pub enum Reason {
     SessionOnly,
     /// The call reads inside the working directories.
     ReadInside,
+    /// The call reads a place that is open to reading without being a working directory.
+    ReadOpen,
     /// The command is known to change nothing.
     ReadOnlyCommand,
     /// The call reads outside the working directories.
@@ -59,6 +61,7 @@ impl fmt::Display for Reason {
             }
             Self::SessionOnly => f.write_str("it touches nothing outside the session"),
             Self::ReadInside => f.write_str("it reads inside the working directories"),
+            Self::ReadOpen => f.write_str("it reads a place that is open to reading"),
             Self::ReadOnlyCommand => f.write_str("the command only reads"),
             Self::ReadOutside(path) => {
                 write!(f, "`{}` is outside the working directories", path.display())

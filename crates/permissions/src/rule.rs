@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::domain_pattern::DomainPattern;
+use crate::parameter::names_parameter;
 use crate::path_pattern::PathPattern;
 use crate::shell::CommandPattern;
 use crate::tool_name::ToolPattern;
@@ -90,6 +91,16 @@ pub enum RuleWarning {
         "allow rule {0} is ignored: `*` in a tool's name is allowed only after `mcp__server__`"
     )]
     WideAllow(RuleSource),
+    #[error(
+        "{kind} rule {rule} is ignored: rules cannot tell agents apart; `Agent` alone means all of them"
+    )]
+    SingleAgent { kind: RuleKind, rule: RuleSource },
+    #[error(
+        "{kind} rule {rule} is ignored: rules cannot tell skills apart; `Skill` alone means all of them"
+    )]
+    SingleSkill { kind: RuleKind, rule: RuleSource },
+    #[error("{kind} rule {rule} is ignored: rules cannot look at a parameter of a call")]
+    Parameter { kind: RuleKind, rule: RuleSource },
     #[error("{kind} rule {rule} is ignored: this tool has no part that a rule can name")]
     NoSpecifierHere { kind: RuleKind, rule: RuleSource },
 }
@@ -101,8 +112,21 @@ pub(crate) enum Specifier {
     Command(CommandPattern),
     Path(PathPattern),
     Domain(DomainPattern),
-    /// For a tool whose calls have no part that rules can name.
-    Unknown,
+    /// Matches nothing, whatever the rule's kind.
+    Never(Never),
+}
+
+/// Why a specifier matches nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Never {
+    /// It names an agent.
+    Agent,
+    /// It names a skill.
+    Skill,
+    /// It names a parameter of the call.
+    Parameter,
+    /// The tool's calls have no part that rules can name.
+    NoPart,
 }
 
 /// A permission rule.
@@ -140,8 +164,14 @@ impl Rule {
         if !self.tool.may(kind) {
             return Some(RuleWarning::WideAllow(self.source.clone()));
         }
-        matches!(self.specifier, Specifier::Unknown)
-            .then(|| RuleWarning::NoSpecifierHere { kind, rule: self.source.clone() })
+        let Specifier::Never(why) = self.specifier else { return None };
+        let rule = self.source.clone();
+        Some(match why {
+            Never::Agent => RuleWarning::SingleAgent { kind, rule },
+            Never::Skill => RuleWarning::SingleSkill { kind, rule },
+            Never::Parameter => RuleWarning::Parameter { kind, rule },
+            Never::NoPart => RuleWarning::NoSpecifierHere { kind, rule },
+        })
     }
 }
 
@@ -214,6 +244,13 @@ fn list_items(text: &str) -> Vec<&str> {
 
 fn specifier(tool: &ToolPattern, inner: &str, text: &str) -> Result<Specifier, RuleError> {
     match tool.name() {
+        // Its own form has a colon, too.
+        Some("WebFetch") => match inner.strip_prefix("domain:").map(str::trim) {
+            None | Some("") => Err(RuleError::NoHost(text.to_owned())),
+            Some("*") => Ok(Specifier::Every),
+            Some(host) => Ok(Specifier::Domain(DomainPattern::parse(host))),
+        },
+        name if names_parameter(name, inner) => Ok(Specifier::Never(Never::Parameter)),
         Some("Bash") => Ok(Specifier::Command(CommandPattern::parse(inner))),
         Some("Read" | "Edit" | "Write" | "NotebookEdit" | "Glob" | "Grep") => {
             PathPattern::parse(inner).map(Specifier::Path).map_err(|error| RuleError::BadPattern {
@@ -221,12 +258,9 @@ fn specifier(tool: &ToolPattern, inner: &str, text: &str) -> Result<Specifier, R
                 reason: error.kind().to_string(),
             })
         }
-        Some("WebFetch") => match inner.strip_prefix("domain:").map(str::trim) {
-            None | Some("") => Err(RuleError::NoHost(text.to_owned())),
-            Some("*") => Ok(Specifier::Every),
-            Some(host) => Ok(Specifier::Domain(DomainPattern::parse(host))),
-        },
-        _ => Ok(Specifier::Unknown),
+        Some("Agent") => Ok(Specifier::Never(Never::Agent)),
+        Some("Skill") => Ok(Specifier::Never(Never::Skill)),
+        _ => Ok(Specifier::Never(Never::NoPart)),
     }
 }
 
@@ -307,6 +341,37 @@ mod tests {
     fn a_list_with_a_broken_rule_is_refused() {
         for text in ["Read, Bash(git log", "Read Bash (ls)", "Read) Edit"] {
             assert!(Rule::parse_list(text, &RuleOrigin::Flag).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_rules_cannot_name_is_said_plainly() {
+        for (text, reason) in [
+            ("Agent(Explore)", "rules cannot tell agents apart; `Agent` alone means all of them"),
+            ("Task(a, b)", "rules cannot tell agents apart; `Agent` alone means all of them"),
+            (
+                "Agent(plugin:scan)",
+                "rules cannot tell agents apart; `Agent` alone means all of them",
+            ),
+            ("Skill(review)", "rules cannot tell skills apart; `Skill` alone means all of them"),
+            ("Skill(review *)", "rules cannot tell skills apart; `Skill` alone means all of them"),
+            ("Agent(model:opus)", "rules cannot look at a parameter of a call"),
+            ("Skill(args:x)", "rules cannot look at a parameter of a call"),
+            ("Bash(run_in_background:true)", "rules cannot look at a parameter of a call"),
+            ("Read(limit:5)", "rules cannot look at a parameter of a call"),
+            ("mcp__git__push(remote:origin)", "rules cannot look at a parameter of a call"),
+            ("WebSearch(rust)", "this tool has no part that a rule can name"),
+        ] {
+            let rule = parse(text).unwrap();
+            for kind in [RuleKind::Allow, RuleKind::Ask, RuleKind::Deny] {
+                let said = rule.warning(kind).map(|warning| warning.to_string());
+                let expected =
+                    format!("{kind} rule `{text}` from the command line is ignored: {reason}");
+                assert_eq!(said, Some(expected), "{text}");
+            }
+        }
+        for text in ["Agent", "Agent(*)", "Skill", "Bash(git:*)", "Bash(timeout:*)", "Read(a:b)"] {
+            assert_eq!(parse(text).unwrap().warning(RuleKind::Deny), None, "{text}");
         }
     }
 

@@ -18,7 +18,7 @@ pub struct Conversation {
     frozen: Option<Arc<Segment>>,
     tail: Vec<Message>,
     length: usize,
-    bytes: usize,
+    tokens: usize,
 }
 
 #[derive(Debug)]
@@ -43,12 +43,21 @@ pub enum InvalidHistory {
 }
 
 impl Conversation {
+    /// Adds a message. What the user says twice in a row becomes one message, which is how a provider
+    /// takes it anyway and how it is read back from a transcript.
     pub fn push(&mut self, message: Message) -> Result<(), InvalidHistory> {
         self.check(&message)?;
-        self.bytes += message.wire().len();
+        self.tokens += message.tokens();
+        match self.tail.last_mut() {
+            Some(last) if last.role() == Role::User && message.role() == Role::User => {
+                *last = last.joined(&message);
+                return Ok(());
+            }
+            _ => self.tail.push(message),
+        }
         self.length += 1;
-        self.tail.push(message);
-        if self.tail.len() >= SEGMENT {
+        // A user message may still grow, so that a segment ends with an answer.
+        if self.tail.len() >= SEGMENT && self.open_calls().is_empty() && self.ends_with_answer() {
             let messages = std::mem::take(&mut self.tail);
             self.frozen = Some(Arc::new(Segment { before: self.frozen.take(), messages }));
         }
@@ -98,9 +107,18 @@ impl Conversation {
         self.length == 0
     }
 
+    fn ends_with_answer(&self) -> bool {
+        self.last().is_some_and(|last| last.role() == Role::Assistant)
+    }
+
     /// The size of all messages in their wire form.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.iter().map(|message| message.wire().len()).sum()
+    }
+
+    /// About how many tokens all messages have.
+    pub fn tokens(&self) -> usize {
+        self.tokens
     }
 
     /// The messages, oldest first.
@@ -159,10 +177,25 @@ mod tests {
     }
 
     #[test]
+    fn what_a_user_says_twice_in_a_row_is_one_message() {
+        let mut history = Conversation::default();
+        for text in ["one", "two"] {
+            history.push(Message::user(text)).unwrap();
+        }
+        history.push(call("a")).unwrap();
+        history.push(result("a")).unwrap();
+        history.push(Message::user("three")).unwrap();
+        assert_eq!(history.len(), 3);
+        assert_eq!(history.iter().count(), 3);
+        assert_eq!(history.last().unwrap().blocks().len(), 2);
+    }
+
+    #[test]
     fn a_clone_shares_history_and_grows_on_its_own() {
         let mut one = Conversation::default();
-        for n in 0..300 {
+        for n in 0..150 {
             one.push(Message::user(n.to_string())).unwrap();
+            one.push(Message::new(Role::Assistant, &[Block::text("ok")])).unwrap();
         }
         let mut two = one.clone();
         two.push(Message::user("more")).unwrap();

@@ -22,7 +22,7 @@ pub use conversation::{Conversation, InvalidHistory};
 pub use effort::{Effort, Thinking};
 pub use env::Env;
 pub use ids::{AgentId, RecordId, SessionId, TaskId, ToolUseId};
-pub use message::{Message, Role};
+pub use message::{Message, MessageWriter, Role};
 pub use outcome::{Outcome, StopReason};
 pub use tool_spec::{ToolSpec, ToolSpecs};
 pub use usage::Usage;

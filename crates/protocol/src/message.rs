@@ -1,12 +1,18 @@
 //! A message, serialised once and shared by every request that carries it.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{Block, ToolUseId};
+use crate::{Block, ToolResultContent, ToolUseId};
+
+/// What a picture is taken to cost, whatever its bytes.
+const IMAGE_TOKENS: usize = 1_600;
+/// What a kilobyte of a document is taken to cost; pages are not counted before they are sent.
+const DOCUMENT_TOKENS_PER_KILOBYTE: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -28,34 +34,19 @@ struct Inner {
     breakpoint_at: Option<usize>,
     /// An assistant's calls, or the calls that a user message answers.
     calls: Box<[ToolUseId]>,
+    /// About how many tokens it has.
+    tokens: usize,
     /// The same message in another provider's wire format, made when first needed.
     foreign: OnceLock<Bytes>,
-}
-
-/// What a message must know of a block to be sent, found without reading the whole block.
-#[derive(Deserialize)]
-struct Outline<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: std::borrow::Cow<'a, str>,
-    id: Option<ToolUseId>,
-    tool_use_id: Option<ToolUseId>,
 }
 
 impl Message {
     /// A message of the given blocks.
     pub fn new(role: Role, blocks: &[Block]) -> Self {
-        let mut writer = Writer::new(role);
+        let mut buffer = BytesMut::new();
+        let mut writer = MessageWriter::new(role, &mut buffer);
         for block in blocks {
-            let (kind, call) = match block {
-                Block::ToolUse(call) => ("tool_use", Some(call.id.clone())),
-                Block::ToolResult(result) => ("tool_result", Some(result.id.clone())),
-                Block::Thinking { .. } | Block::RedactedThinking { .. } => ("thinking", None),
-                _ => ("other", None),
-            };
-            writer.block(kind, call, |wire| {
-                // Writing blocks to memory cannot fail: their keys are strings.
-                drop(serde_json::to_writer(wire, block));
-            });
+            writer.block(block);
         }
         writer.finish()
     }
@@ -65,20 +56,23 @@ impl Message {
         Self::new(Role::User, &[Block::text(text)])
     }
 
-    /// A message of blocks that are JSON already; their bytes are kept.
-    pub fn from_raw(role: Role, blocks: &[&RawValue]) -> Result<Self, serde_json::Error> {
-        let mut writer = Writer::new(role);
-        for raw in blocks {
-            let outline: Outline<'_> = serde_json::from_str(raw.get())?;
-            let call = match &*outline.kind {
-                "tool_use" => outline.id,
-                "tool_result" => outline.tool_use_id,
-                _ => None,
-            };
-            let kind = if outline.kind.ends_with("thinking") { "thinking" } else { &outline.kind };
-            writer.block(kind, call, |wire| wire.extend_from_slice(raw.get().as_bytes()));
-        }
-        Ok(writer.finish())
+    /// This message with the blocks of another of the same speaker behind its own.
+    pub fn joined(&self, other: &Self) -> Self {
+        let (head, tail) = (self.wire(), other.wire());
+        let content = tail.iter().position(|byte| *byte == b'[').map_or(tail.len(), |at| at + 1);
+        let mut wire = BytesMut::with_capacity(head.len() + tail.len());
+        wire.put_slice(&head[..head.len() - 2]);
+        wire.put_u8(b',');
+        let moved = wire.len();
+        wire.put_slice(&tail[content..]);
+        Self(Arc::new(Inner {
+            role: self.role(),
+            wire: wire.freeze(),
+            breakpoint_at: other.0.breakpoint_at.map(|at| at - content + moved),
+            calls: self.calls().iter().chain(other.calls()).cloned().collect(),
+            tokens: self.tokens() + other.tokens(),
+            foreign: OnceLock::new(),
+        }))
     }
 
     pub fn role(&self) -> Role {
@@ -93,6 +87,11 @@ impl Message {
     /// The message in the Messages API's form, with a leading comma.
     pub fn wire(&self) -> &Bytes {
         &self.0.wire
+    }
+
+    /// About how many tokens the message has: a guess for limits, not for bills.
+    pub fn tokens(&self) -> usize {
+        self.0.tokens
     }
 
     /// Where a cache breakpoint goes: just before the closing brace of the last block.
@@ -121,57 +120,156 @@ impl Message {
     }
 }
 
-/// Builds the wire form block by block.
-struct Writer {
+/// Writes a message block by block into a buffer that many messages may share.
+pub struct MessageWriter<'b> {
     role: Role,
-    wire: Vec<u8>,
+    wire: &'b mut BytesMut,
     breakpoint_at: Option<usize>,
     calls: Vec<ToolUseId>,
+    tokens: usize,
+    blocks: usize,
 }
 
-impl Writer {
-    fn new(role: Role) -> Self {
-        let head = match role {
+/// What a message must know of a block to be sent, found without reading the whole block.
+#[derive(Deserialize)]
+struct Outline<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    id: Option<ToolUseId>,
+    #[serde(default)]
+    tool_use_id: Option<ToolUseId>,
+}
+
+impl<'b> MessageWriter<'b> {
+    /// Starts a message at the end of `wire`, which must be empty.
+    pub fn new(role: Role, wire: &'b mut BytesMut) -> Self {
+        wire.put_slice(match role {
             Role::User => &br#",{"role":"user","content":["#[..],
             Role::Assistant => br#",{"role":"assistant","content":["#,
+        });
+        Self { role, wire, breakpoint_at: None, calls: Vec::new(), tokens: 4, blocks: 0 }
+    }
+
+    pub fn block(&mut self, block: &Block) {
+        let call = match block {
+            Block::ToolUse(call) => Some(call.id.clone()),
+            Block::ToolResult(result) => Some(result.id.clone()),
+            _ => None,
         };
-        Self { role, wire: head.to_vec(), breakpoint_at: None, calls: Vec::new() }
+        let is_thinking = matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. });
+        self.write(is_thinking, call, |wire| {
+            // Writing blocks to memory cannot fail: their keys are strings.
+            let _ = serde_json::to_writer(wire.writer(), block);
+        });
+        self.discount(block);
     }
 
-    fn block(&mut self, kind: &str, call: Option<ToolUseId>, write: impl FnOnce(&mut Vec<u8>)) {
-        if self.wire.last() != Some(&b'[') {
-            self.wire.push(b',');
+    /// A block that is JSON already; its bytes are kept.
+    pub fn raw_block(&mut self, raw: &RawValue) -> Result<(), serde_json::Error> {
+        let outline: Outline<'_> = serde_json::from_str(raw.get())?;
+        let call = match &*outline.kind {
+            "tool_use" => outline.id,
+            "tool_result" => outline.tool_use_id,
+            _ => None,
+        };
+        let is_thinking = outline.kind.ends_with("thinking");
+        self.write(is_thinking, call, |wire| wire.put_slice(raw.get().as_bytes()));
+        if raw.get().contains(r#""base64""#) {
+            self.discount(&Block::parse(raw)?);
         }
-        write(&mut self.wire);
-        // Providers refuse breakpoints on thinking.
-        self.breakpoint_at = (kind != "thinking").then(|| self.wire.len() - 1);
-        self.calls.extend(call);
+        Ok(())
     }
 
-    fn finish(mut self) -> Message {
-        self.wire.extend_from_slice(b"]}");
+    /// A text, given as a JSON string.
+    pub fn raw_text(&mut self, raw: &RawValue) {
+        self.write(false, None, |wire| {
+            wire.put_slice(br#"{"type":"text","text":"#);
+            wire.put_slice(raw.get().as_bytes());
+            wire.put_u8(b'}');
+        });
+    }
+
+    /// Whether nothing has been written yet.
+    pub fn is_empty(&self) -> bool {
+        self.blocks == 0
+    }
+
+    fn write(
+        &mut self,
+        is_thinking: bool,
+        call: Option<ToolUseId>,
+        write: impl FnOnce(&mut BytesMut),
+    ) {
+        if self.blocks > 0 {
+            self.wire.put_u8(b',');
+        }
+        let start = self.wire.len();
+        write(self.wire);
+        self.tokens += (self.wire.len() - start) / 4;
+        // Providers refuse breakpoints on thinking.
+        self.breakpoint_at = (!is_thinking).then(|| self.wire.len() - 1);
+        self.calls.extend(call);
+        self.blocks += 1;
+    }
+
+    /// Takes encoded pictures and documents out of the guess, and puts in what they are likely to cost.
+    fn discount(&mut self, block: &Block) {
+        let parts: Vec<(bool, usize)> = match block {
+            Block::Image { data, .. } => vec![(true, data.len())],
+            Block::Document { data, .. } => vec![(false, data.len())],
+            Block::ToolResult(result) => result.content.iter().filter_map(attached).collect(),
+            _ => return,
+        };
+        for (is_image, length) in parts {
+            let likely =
+                if is_image { IMAGE_TOKENS } else { length / 1024 * DOCUMENT_TOKENS_PER_KILOBYTE };
+            self.tokens = self.tokens.saturating_sub(length / 4) + likely;
+        }
+    }
+
+    pub fn finish(self) -> Message {
+        self.wire.put_slice(b"]}");
         Message(Arc::new(Inner {
             role: self.role,
-            wire: self.wire.into(),
+            wire: self.wire.split().freeze(),
             breakpoint_at: self.breakpoint_at,
             calls: self.calls.into(),
+            tokens: self.tokens,
             foreign: OnceLock::new(),
         }))
+    }
+}
+
+fn attached(part: &ToolResultContent) -> Option<(bool, usize)> {
+    match part {
+        ToolResultContent::Text(_) => None,
+        ToolResultContent::Image { data, .. } => Some((true, data.len())),
+        ToolResultContent::Document { data, .. } => Some((false, data.len())),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ToolResult;
 
-    #[test]
-    fn a_breakpoint_can_be_spliced_into_the_last_block() {
-        let message = Message::new(Role::User, &[Block::text("one"), Block::text("two")]);
+    fn value(message: &Message) -> serde_json::Value {
+        serde_json::from_slice(&message.wire()[1..]).unwrap()
+    }
+
+    fn spliced(message: &Message) -> serde_json::Value {
         let at = message.breakpoint_at().unwrap();
         let mut spliced = message.wire()[1..at].to_vec();
         spliced.extend_from_slice(br#","cache_control":{"type":"ephemeral"}"#);
         spliced.extend_from_slice(&message.wire()[at..]);
-        let value: serde_json::Value = serde_json::from_slice(&spliced).unwrap();
+        serde_json::from_slice(&spliced).unwrap()
+    }
+
+    #[test]
+    fn a_breakpoint_can_be_spliced_into_the_last_block() {
+        let message = Message::new(Role::User, &[Block::text("one"), Block::text("two")]);
+        let value = spliced(&message);
         assert_eq!(value["content"][1]["cache_control"]["type"], "ephemeral");
         assert!(value["content"][0].get("cache_control").is_none());
     }
@@ -186,9 +284,34 @@ mod tests {
     fn raw_blocks_keep_their_bytes_and_their_calls() {
         let raw = r#"{"type":"tool_use","id":"t1","name":"Bash","input":{"n":1e2}}"#;
         let raw: Box<RawValue> = serde_json::from_str(raw).unwrap();
-        let message = Message::from_raw(Role::Assistant, &[&raw]).unwrap();
+        let mut buffer = BytesMut::new();
+        let mut writer = MessageWriter::new(Role::Assistant, &mut buffer);
+        writer.raw_block(&raw).unwrap();
+        writer.raw_text(&serde_json::from_str::<Box<RawValue>>(r#""a\tb""#).unwrap());
+        let message = writer.finish();
         assert!(std::str::from_utf8(message.wire()).unwrap().contains("1e2"));
         assert_eq!(message.calls(), [ToolUseId::new("t1")]);
-        assert_eq!(message.blocks().len(), 1);
+        assert_eq!(value(&message)["content"][1]["text"], "a\tb");
+    }
+
+    #[test]
+    fn messages_of_one_speaker_can_be_joined() {
+        let result = ToolResult::text(ToolUseId::new("t"), "ok");
+        let one = Message::new(Role::User, &[Block::ToolResult(result)]);
+        let joined =
+            one.joined(&Message::new(Role::User, &[Block::text("a [b]"), Block::text("c")]));
+        assert_eq!(value(&joined)["content"].as_array().unwrap().len(), 3);
+        assert_eq!(spliced(&joined)["content"][2]["cache_control"]["type"], "ephemeral");
+        assert_eq!(joined.calls(), [ToolUseId::new("t")]);
+    }
+
+    #[test]
+    fn a_picture_counts_as_a_picture_not_as_its_bytes() {
+        let data = "A".repeat(4_000_000);
+        let image = ToolResultContent::Image { media_type: "image/png".into(), data };
+        let result = ToolResult { id: ToolUseId::new("t"), content: vec![image], is_error: false };
+        let message = Message::new(Role::User, &[Block::ToolResult(result)]);
+        assert!(message.tokens() < 2_000, "{}", message.tokens());
+        assert!(Message::user("word ".repeat(4_000)).tokens() > 4_000);
     }
 }

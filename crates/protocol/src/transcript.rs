@@ -46,7 +46,10 @@ pub enum Body<'a> {
 impl Body<'_> {
     /// Whether the line holds thinking, which its provider has signed.
     pub fn is_thinking(&self) -> bool {
-        matches!(self, Self::Assistant(answer) if matches!(answer.message.content, [Block::Thinking { .. }]))
+        matches!(self, Self::Assistant(answer) if matches!(
+            answer.message.content,
+            [Block::Thinking { .. } | Block::RedactedThinking { .. }]
+        ))
     }
 }
 
@@ -133,12 +136,23 @@ pub struct SystemBody<'a> {
     pub data: &'a Value,
 }
 
-/// A line as it is read back.
+/// The kinds of lines that make up a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LineKind {
+    User,
+    Assistant,
+    Attachment,
+    #[serde(other)]
+    Other,
+}
+
+/// A line as it is read back for its conversation.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LineView<'a> {
-    #[serde(rename = "type", borrow)]
-    pub kind: Cow<'a, str>,
+    #[serde(rename = "type")]
+    pub kind: LineKind,
     #[serde(default)]
     pub uuid: Option<RecordId>,
     #[serde(default)]
@@ -146,25 +160,29 @@ pub struct LineView<'a> {
     #[serde(default)]
     pub is_sidechain: bool,
     #[serde(borrow, default)]
-    pub message: Option<&'a RawValue>,
+    pub message: Option<MessageView<'a>>,
     #[serde(borrow, default)]
     pub tool_use_result: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub rendered: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub rendered_role: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    pub subtype: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    pub data: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    pub timestamp: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    pub cwd: Option<Cow<'a, str>>,
+}
+
+/// A line as it is read back for a list of sessions.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeadView<'a> {
+    #[serde(rename = "type")]
+    pub kind: LineKind,
+    #[serde(default)]
+    pub is_sidechain: bool,
     #[serde(default)]
     pub is_meta: bool,
-    #[serde(default)]
-    pub queue_item: Option<RecordId>,
+    #[serde(borrow, default)]
+    pub cwd: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub message: Option<MessageView<'a>>,
 }
 
 /// The message of a line: `content` is a string or a list of blocks.

@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use centurion_permissions::Access;
 use centurion_protocol::{Env, TaskId, ToolUseId, World};
 use tokio_util::sync::CancellationToken;
 
+use crate::ToolError;
+use crate::paths::resolve;
 use crate::read_state::ReadState;
 use crate::shell::Shells;
 use crate::todo_write::Todo;
@@ -20,11 +23,35 @@ pub struct ToolContext {
     pub call: ToolUseId,
     /// Cancelled when the call must end now. A tool that waits, waits for this too.
     pub cancel: CancellationToken,
+    /// What the call was allowed to touch: the access that was decided about. `None` where nobody decides.
+    pub decided: Option<Access>,
+}
+
+impl ToolContext {
+    /// The file or directory that a path means now, links resolved.
+    ///
+    /// A path can come to mean something else after the call was allowed: a link is changed, the shell
+    /// moves. Then this fails, so that the call touches what was decided about or nothing.
+    pub fn target(&self, named: &Path) -> Result<PathBuf, ToolError> {
+        let path = resolve(named);
+        match &self.decided {
+            Some(Access::Read(decided) | Access::Write(decided)) if *decided != path => {
+                Err(ToolError::failed(format!(
+                    "{} led to {} when the call was allowed and leads to {} now, so nothing was \
+                     done: look where it leads and call again",
+                    named.display(),
+                    decided.display(),
+                    path.display()
+                )))
+            }
+            _ => Ok(path),
+        }
+    }
 }
 
 /// The state of one agent that its tools share.
 pub struct Workspace {
-    /// Where the agent was started; relative paths of file tools and project rules hang here.
+    /// Where the agent was started; Bash goes back here when the directory it stood in is gone.
     pub root: PathBuf,
     /// Where Bash stands now. Moves with `cd`.
     pub cwd: Mutex<PathBuf>,
@@ -35,6 +62,9 @@ pub struct Workspace {
     pub shells: Arc<Shells>,
     /// Where output too large for an answer is kept: private to the session.
     pub output_dir: PathBuf,
+    /// Whether a file or directory below a place that may be searched may itself be read. Asked for
+    /// every one of a walk, from several threads.
+    pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
     /// The environment that processes get and limits are read from.
     pub env: Arc<Env>,
     pub world: Arc<dyn World>,
@@ -135,6 +165,7 @@ pub enum ShellChange {
         task: TaskId,
         /// The call that started it.
         call: ToolUseId,
+        /// As in [`ShellEnd`].
         description: String,
     },
     Ended(ShellEnd),
@@ -146,11 +177,44 @@ pub struct ShellEnd {
     pub task: TaskId,
     /// The call that started it.
     pub call: ToolUseId,
-    /// What the model called it, or the command.
+    /// What the model called it, or the command: one short line.
     pub description: String,
     /// `None` when a signal ended it.
     pub exit_code: Option<i32>,
     /// Whether somebody stopped it on purpose.
     pub stopped: bool,
     pub output_file: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::context;
+
+    #[test]
+    fn a_path_must_still_mean_what_was_decided_about() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut context = context(dir.path());
+        let base = context.workspace.root.clone();
+        let (one, two) = (base.join("one"), base.join("two"));
+        assert_eq!(context.target(&one).unwrap(), one);
+        for decided in [Access::Read(one.clone()), Access::Write(one.clone())] {
+            context.decided = Some(decided);
+            assert_eq!(context.target(&base.join("x/../one")).unwrap(), one);
+            let error = context.target(&two).unwrap_err().to_string();
+            let places = [format!("led to {}", one.display()), format!("to {} now", two.display())];
+            assert!(places.iter().all(|place| error.contains(place)), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_shell_that_moved_does_not_move_a_decided_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut context = context(dir.path());
+        let base = context.workspace.root.clone();
+        context.decided = Some(Access::Read(base.join("notes")));
+        assert!(context.target(&context.workspace.absolute("notes")).is_ok());
+        *lock(&context.workspace.cwd) = base.join("elsewhere");
+        assert!(context.target(&context.workspace.absolute("notes")).is_err());
+    }
 }

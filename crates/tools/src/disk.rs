@@ -47,18 +47,29 @@ pub(crate) fn size_hint(path: &Path) -> u64 {
 
 /// Opens a regular file for reading. Pipes, devices and directories are refused, not waited for.
 pub(crate) fn open(path: &Path) -> Result<(File, Metadata), ToolError> {
-    let metadata = fs::metadata(path).map_err(|error| explain_missing(path, &error))?;
-    refuse_irregular(path, &metadata)?;
-    let file = open_now(path).map_err(|error| explain_missing(path, &error))?;
-    let metadata = file.metadata().map_err(|error| explain("read", path, &error))?;
-    refuse_irregular(path, &metadata)?;
+    open_as(path, path)
+}
+
+/// The same, for a resolved path that errors call by the name it was given.
+pub(crate) fn open_as(path: &Path, named: &Path) -> Result<(File, Metadata), ToolError> {
+    let metadata = fs::metadata(path).map_err(|error| explain_missing(named, &error))?;
+    refuse_irregular(named, &metadata)?;
+    let file = open_now(path).map_err(|error| explain_missing(named, &error))?;
+    let metadata = file.metadata().map_err(|error| explain("read", named, &error))?;
+    refuse_irregular(named, &metadata)?;
     Ok((file, metadata))
 }
 
-/// Opens for reading whatever is there, without waiting: a file may have become a pipe meanwhile.
+/// Opens for reading whatever is at a resolved path, without waiting and without following a link: a file
+/// may have become a pipe or a link meanwhile.
 pub(crate) fn open_now(path: &Path) -> io::Result<File> {
-    let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOCTTY).bits()).unwrap_or_default();
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+    OpenOptions::new().read(true).custom_flags(open_flags(flags)).open(path)
+}
+
+/// Flags as the standard library takes them.
+pub(crate) fn open_flags(flags: OFlags) -> i32 {
+    i32::try_from(flags.bits()).unwrap_or_default()
 }
 
 fn refuse_irregular(path: &Path, metadata: &Metadata) -> Result<(), ToolError> {
@@ -217,7 +228,8 @@ fn must_write_in_place(error: &io::Error) -> bool {
 }
 
 fn write_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+    let flags = open_flags(OFlags::NOFOLLOW);
+    let mut file = OpenOptions::new().write(true).truncate(true).custom_flags(flags).open(path)?;
     file.write_all(bytes)
 }
 

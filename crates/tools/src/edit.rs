@@ -66,7 +66,7 @@ impl Tool for Edit {
 
     async fn run(&self, input: EditInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let named = context.workspace.absolute(&input.file_path);
-        let path = resolve(&named);
+        let path = context.target(&named)?;
         let guard = path_lock::hold(&path, &context.cancel).await?;
         let workspace = context.workspace.clone();
         run_sized(disk::size_hint(&path), move || {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use centurion_permissions::Access;
@@ -14,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::change::answer;
 use crate::paths::{resolve, shown};
-use crate::{Tool, ToolContext, ToolError, ToolOutput, walk};
+use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace, walk};
 
 /// The most files that one answer names.
 const MAX_FILES: usize = 100;
@@ -44,30 +45,37 @@ impl Tool for Glob {
     }
 
     fn access(&self, input: &GlobInput, context: &ToolContext) -> Access {
-        Access::Read(Place::of(input, context).root)
+        Access::Read(resolve(&Place::of(input, &context.workspace).named))
     }
 
     async fn run(&self, input: GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let place = Place::of(&input, context);
+        let place = Place::of(&input, &context.workspace);
+        let root = context.target(&place.named)?;
         if let Some(path) = &input.path {
             refuse_non_directory(&context.workspace.absolute(path))?;
         }
         let matcher = place.matcher()?;
-        let base = resolve(&context.workspace.cwd());
-        walk::run(&context.cancel, move |cancel| find(&place, &matcher, &base, cancel)).await
+        let search = Search {
+            root,
+            depth: place.depth(),
+            matcher,
+            base: resolve(&context.workspace.cwd()),
+            workspace: Arc::clone(&context.workspace),
+        };
+        walk::run(&context.cancel, move |cancel| search.run(cancel)).await
     }
 }
 
 /// Where a pattern can match: a directory, and what is left to match below it.
 #[derive(Debug)]
 struct Place {
-    root: PathBuf,
+    /// The directory as it is named, made absolute.
+    named: PathBuf,
     pattern: String,
 }
 
 impl Place {
-    fn of(input: &GlobInput, context: &ToolContext) -> Self {
-        let workspace = &context.workspace;
+    fn of(input: &GlobInput, workspace: &Workspace) -> Self {
         let base =
             input.path.as_deref().map_or_else(|| workspace.cwd(), |path| workspace.absolute(path));
         let pattern = if input.pattern.starts_with("~/") {
@@ -76,7 +84,7 @@ impl Place {
             input.pattern.clone()
         };
         let (literal, rest) = split(&pattern);
-        Self { root: resolve(&base.join(literal)), pattern: rest }
+        Self { named: base.join(literal), pattern: rest }
     }
 
     fn matcher(&self) -> Result<GlobMatcher, ToolError> {
@@ -131,59 +139,72 @@ fn refuse_non_directory(path: &Path) -> Result<(), ToolError> {
     }
 }
 
-fn find(
-    place: &Place,
-    matcher: &GlobMatcher,
-    base: &Path,
-    cancel: &CancellationToken,
-) -> Result<ToolOutput, ToolError> {
-    let mut found = Vec::new();
-    if place.root.is_dir() {
-        let mut walk = walk::builder(&place.root, |_| true);
-        walk.max_depth(place.depth());
-        found = walk::collect(&walk, cancel, |entry| pick(place, matcher, entry))?;
-    }
-    found.sort_unstable_by(|one, two| two.0.cmp(&one.0).then_with(|| one.1.cmp(&two.1)));
-    let total = found.len();
-    let names: Vec<String> =
-        found.iter().take(MAX_FILES).map(|(_, path)| shown(path, base)).collect();
-    let mut text = names.join("\n");
-    if total == 0 {
-        text.push_str("No files match. Files that git ignores are not searched.");
-    } else if total > MAX_FILES {
-        let _ = write!(
-            text,
-            "\n\n(the {MAX_FILES} most recently changed of {total} files; narrow the pattern for others)"
-        );
-    }
-    let data = json!({
-        "filenames": names, "numFiles": names.len(), "truncated": total > MAX_FILES,
-    });
-    Ok(answer(text, data))
+/// A search that is ready to run.
+struct Search {
+    /// With links resolved.
+    root: PathBuf,
+    depth: Option<usize>,
+    matcher: GlobMatcher,
+    /// What paths are shown relative to.
+    base: PathBuf,
+    workspace: Arc<Workspace>,
 }
 
-/// A file that matches, with the time of its last change. Links to files count as files.
-fn pick(place: &Place, matcher: &GlobMatcher, entry: DirEntry) -> Option<(SystemTime, PathBuf)> {
-    let below = entry.path().strip_prefix(&place.root).ok()?;
-    if entry.file_type()?.is_dir() || !matcher.is_match(below) {
-        return None;
+impl Search {
+    fn run(&self, cancel: &CancellationToken) -> Result<ToolOutput, ToolError> {
+        let mut found = Vec::new();
+        if self.root.is_dir() {
+            let mut walk = walk::builder(&self.root, &self.workspace, |_| true);
+            walk.max_depth(self.depth);
+            found = walk::collect(&walk, cancel, |entry| self.pick(entry))?;
+        }
+        found.sort_unstable_by(|one, two| two.0.cmp(&one.0).then_with(|| one.1.cmp(&two.1)));
+        Ok(self.report(&found))
     }
-    let metadata = std::fs::metadata(entry.path()).ok()?;
-    if metadata.is_dir() {
-        return None;
+
+    /// A file that matches, with the time of its last change. Links to files count as files.
+    fn pick(&self, entry: DirEntry) -> Option<(SystemTime, PathBuf)> {
+        let below = entry.path().strip_prefix(&self.root).ok()?;
+        if entry.file_type()?.is_dir() || !self.matcher.is_match(below) {
+            return None;
+        }
+        let metadata = std::fs::metadata(entry.path()).ok()?;
+        if metadata.is_dir() {
+            return None;
+        }
+        Some((metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), entry.into_path()))
     }
-    Some((metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), entry.into_path()))
+
+    fn report(&self, found: &[(SystemTime, PathBuf)]) -> ToolOutput {
+        let total = found.len();
+        let names: Vec<String> =
+            found.iter().take(MAX_FILES).map(|(_, path)| shown(path, &self.base)).collect();
+        let mut text = names.join("\n");
+        if total == 0 {
+            text.push_str("No files match. Files that git ignores are not searched.");
+        } else if total > MAX_FILES {
+            let _ = write!(
+                text,
+                "\n\n(the {MAX_FILES} most recently changed of {total} files; narrow the pattern for others)"
+            );
+        }
+        let data = json!({
+            "filenames": names, "numFiles": names.len(), "truncated": total > MAX_FILES,
+        });
+        answer(text, data)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs::{self, File};
+    use std::os::unix::fs::symlink;
     use std::time::Duration;
 
     use tempfile::{TempDir, tempdir};
 
     use super::*;
-    use crate::testing::{call, context, text};
+    use crate::testing::{call, context, decide, forbid, text};
 
     fn tree(files: &[&str]) -> TempDir {
         let dir = tempdir().unwrap();
@@ -268,6 +289,41 @@ mod tests {
         context.cancel.cancel();
         let result = call(Glob, &context, json!({"pattern": "*"})).await;
         assert!(matches!(result, Err(ToolError::Cancelled { .. })));
+    }
+
+    #[tokio::test]
+    async fn what_may_not_be_read_is_not_listed() {
+        let dir = tree(&["src/a.rs", "secrets/key", "src/secrets/deep/b.rs", "src/c.pem"]);
+        let mut context = context(dir.path());
+        forbid(&mut context, |path| path.ends_with("secrets") || path.ends_with("c.pem"));
+        for (pattern, expected) in [
+            ("**", json!(["src/a.rs"])),
+            ("*/*", json!(["src/a.rs"])),
+            ("**/key", json!([])),
+            ("src/c.pem", json!([])),
+        ] {
+            let output = call(Glob, &context, json!({"pattern": pattern})).await.unwrap();
+            assert_eq!(output.data["filenames"], expected, "{pattern}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_link_that_was_changed_after_the_decision_is_not_searched() {
+        let dir = tree(&["src/a", "secrets/key"]);
+        let link = dir.path().join("link");
+        symlink("src", &link).unwrap();
+        for input in [json!({"pattern": "link/*"}), json!({"pattern": "*", "path": "link"})] {
+            let mut context = context(dir.path());
+            decide(Glob, &mut context, &input);
+            let output = call(Glob, &context, input.clone()).await.unwrap();
+            assert_eq!(output.data["filenames"], json!(["src/a"]));
+            fs::remove_file(&link).unwrap();
+            symlink("secrets", &link).unwrap();
+            let error = call(Glob, &context, input).await.unwrap_err().to_string();
+            assert!(error.contains("when the call was allowed"), "{error}");
+            fs::remove_file(&link).unwrap();
+            symlink("src", &link).unwrap();
+        }
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ mod matches;
 mod report;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use centurion_permissions::Access;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -96,7 +97,7 @@ impl Tool for Grep {
     }
 
     fn access(&self, input: &GrepInput, context: &ToolContext) -> Access {
-        Access::Read(root(input, context))
+        Access::Read(resolve(&named(input, context)))
     }
 
     async fn run(&self, input: GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -105,9 +106,10 @@ impl Tool for Grep {
     }
 }
 
-fn root(input: &GrepInput, context: &ToolContext) -> PathBuf {
+/// What is to be searched, as it is named, made absolute.
+fn named(input: &GrepInput, context: &ToolContext) -> PathBuf {
     let workspace = &context.workspace;
-    resolve(&input.path.as_deref().map_or_else(|| workspace.cwd(), |path| workspace.absolute(path)))
+    input.path.as_deref().map_or_else(|| workspace.cwd(), |path| workspace.absolute(path))
 }
 
 /// A search that is ready to run.
@@ -138,7 +140,8 @@ impl Search {
         };
         Ok(Self {
             candidates: Candidates::plan(
-                root(input, context),
+                context.target(&named(input, context))?,
+                Arc::clone(&context.workspace),
                 input.glob.as_deref(),
                 input.file_type.as_deref(),
             )?,

@@ -74,7 +74,7 @@ impl Tool for NotebookEdit {
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let named = context.workspace.absolute(&input.notebook_path);
-        let path = resolve(&named);
+        let path = context.target(&named)?;
         if path.extension().is_none_or(|extension| extension != "ipynb") {
             return Err(ToolError::Input(format!(
                 "{} is no notebook (.ipynb): use Edit",

@@ -71,7 +71,7 @@ impl Tool for Read {
         let pages = input.pages.as_deref().map(PageRange::parse).transpose()?;
         let named = context.workspace.absolute(&input.file_path);
         let request = Request {
-            path: resolve(&named),
+            path: context.target(&named)?,
             named,
             offset: input.offset,
             limit: input.limit.map(NonZeroUsize::get),
@@ -94,7 +94,7 @@ impl Tool for Read {
 struct Request {
     /// As the model named it, made absolute.
     named: PathBuf,
-    /// With links resolved: the file's identity.
+    /// With links resolved: what is opened, and the file's identity.
     path: PathBuf,
     offset: Option<usize>,
     limit: Option<usize>,
@@ -112,7 +112,7 @@ enum Look {
 impl Request {
     /// Looks at the first bytes and goes on as they say.
     fn look(self) -> Result<Look, ToolError> {
-        let (mut file, metadata) = disk::open(&self.named)?;
+        let (mut file, metadata) = disk::open_as(&self.path, &self.named)?;
         let mut head = Vec::new();
         (&mut file)
             .take(HEAD)

@@ -60,6 +60,7 @@ pub(crate) fn context_with(dir: &Path, host: Arc<dyn Host>) -> ToolContext {
             dir.clone(),
         ))),
         output_dir: dir.join(".output"),
+        may_read: Arc::new(|_| true),
         env: Arc::new(Env::default()),
         world,
         host,
@@ -68,7 +69,20 @@ pub(crate) fn context_with(dir: &Path, host: Arc<dyn Host>) -> ToolContext {
         workspace: Arc::new(workspace),
         call: ToolUseId::new("toolu_test"),
         cancel: CancellationToken::new(),
+        decided: None,
     }
+}
+
+/// Decides about a call the way the program does: from now on, this is what it may touch.
+pub(crate) fn decide<T: Tool>(tool: T, context: &mut ToolContext, input: &serde_json::Value) {
+    let raw: Box<RawValue> = serde_json::value::to_raw_value(input).unwrap();
+    context.decided = Some(erase(tool).prepare(&raw).unwrap().access(context));
+}
+
+/// The same workspace with another answer to which paths may be read.
+pub(crate) fn forbid(context: &mut ToolContext, is_forbidden: fn(&Path) -> bool) {
+    let workspace = Arc::get_mut(&mut context.workspace).expect("nobody else holds the workspace");
+    workspace.may_read = Arc::new(move |path| !is_forbidden(path));
 }
 
 /// Runs a tool the way the program does: from JSON, through its schema type.

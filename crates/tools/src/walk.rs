@@ -1,15 +1,15 @@
 //! Walks over a tree of files: what version control ignores is left out, hidden files are not, and what
-//! version control itself keeps is never entered.
+//! version control itself keeps, or what may not be read, is never entered.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use tokio_util::sync::CancellationToken;
 
-use crate::ToolError;
 use crate::context::lock;
+use crate::{ToolError, Workspace};
 
 /// More threads than this do not make a disk faster.
 const MAX_THREADS: usize = 8;
@@ -19,11 +19,13 @@ pub(crate) fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS)
 }
 
-/// A walk below `root` that enters and shows what `keep` lets through.
+/// A walk below `root` that enters and shows what may be read and what `keep` lets through.
 pub(crate) fn builder(
     root: &Path,
+    workspace: &Workspace,
     keep: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
 ) -> WalkBuilder {
+    let may_read = Arc::clone(&workspace.may_read);
     let mut builder = WalkBuilder::new(root);
     builder
         .hidden(false)
@@ -31,7 +33,9 @@ pub(crate) fn builder(
         // A person's own ignore file is found through the environment, which is not ours to read.
         .git_global(false)
         .threads(threads())
-        .filter_entry(move |entry| entry.file_name() != ".git" && keep(entry));
+        .filter_entry(move |entry| {
+            entry.file_name() != ".git" && keep(entry) && may_read(entry.path())
+        });
     builder
 }
 

@@ -49,7 +49,7 @@ impl Tool for Write {
 
     async fn run(&self, input: WriteInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let named = context.workspace.absolute(&input.file_path);
-        let path = resolve(&named);
+        let path = context.target(&named)?;
         let guard = path_lock::hold(&path, &context.cancel).await?;
         let workspace = context.workspace.clone();
         let size = disk::size_hint(&path).max(input.content.len() as u64);
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
     use crate::Read;
-    use crate::testing::{call, context, text};
+    use crate::testing::{call, context, decide, text};
 
     async fn write_to(
         context: &ToolContext,
@@ -264,6 +264,26 @@ mod tests {
         } else {
             assert!(result.unwrap_err().to_string().contains("no permission"));
         }
+    }
+
+    #[tokio::test]
+    async fn a_link_that_was_changed_after_the_decision_is_not_written_through() {
+        let dir = tempdir().unwrap();
+        for name in ["open", "secret"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        let link = dir.path().join("link");
+        symlink("open", &link).unwrap();
+        let input = json!({"file_path": link.join("f"), "content": "x"});
+        let mut context = context(dir.path());
+        decide(Write, &mut context, &input);
+        call(Write, &context, input.clone()).await.unwrap();
+        assert!(dir.path().join("open/f").exists());
+        fs::remove_file(&link).unwrap();
+        symlink("secret", &link).unwrap();
+        let error = call(Write, &context, input).await.unwrap_err().to_string();
+        assert!(error.contains("when the call was allowed"), "{error}");
+        assert!(!dir.path().join("secret/f").exists());
     }
 
     #[tokio::test]

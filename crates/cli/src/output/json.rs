@@ -1,4 +1,5 @@
-//! `--output-format json`: the last result, as one object, when all is done.
+//! `--output-format json`: the last result, as one object, when all is done; with `--verbose` all events, as
+//! one array.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,27 +10,34 @@ use super::Output;
 
 pub(crate) struct JsonView {
     output: Arc<Output>,
-    last: Mutex<Option<Event>>,
+    keeps_all: bool,
+    events: Mutex<Vec<Event>>,
 }
 
 impl JsonView {
-    pub(crate) fn new(output: Arc<Output>) -> Self {
-        Self { output, last: Mutex::new(None) }
+    pub(crate) fn new(output: Arc<Output>, keeps_all: bool) -> Self {
+        Self { output, keeps_all, events: Mutex::default() }
     }
 }
 
 impl View for JsonView {
     fn show(&self, event: &Event) {
-        if matches!(event.body, EventBody::Result(_)) {
-            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(event.clone());
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.keeps_all {
+            events.push(event.clone());
+        } else if matches!(event.body, EventBody::Result(_)) {
+            *events = vec![event.clone()];
         }
     }
 }
 
 impl Drop for JsonView {
     fn drop(&mut self) {
-        if let Some(event) = self.last.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            self.output.json_line(&event);
+        let events = self.events.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match events.as_slice() {
+            all if self.keeps_all => self.output.json_line(&all),
+            [.., last] => self.output.json_line(last),
+            [] => {}
         }
     }
 }

@@ -2,15 +2,12 @@
 //!
 //! Colours are the named ANSI ones, always beside a glyph or a word; `NO_COLOR` switches them off.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
 use centurion_engine::View;
 use centurion_protocol::sdk::{Event, EventBody, System};
-use centurion_protocol::{Block, ToolResult, ToolResultContent, ToolUse, ToolUseId};
+use centurion_protocol::{Block, ToolResult, ToolResultContent, ToolUse};
 use serde_json::Value;
 
-use super::note;
+use super::{note, printable};
 
 /// How much of a line a person is shown.
 const WIDTH: usize = 100;
@@ -21,12 +18,11 @@ const RESULT_LINES: usize = 4;
 pub(crate) struct LiveView<V> {
     pub(crate) next: V,
     pub(crate) paint: bool,
-    names: Mutex<HashMap<ToolUseId, String>>,
 }
 
 impl<V> LiveView<V> {
     pub(crate) fn new(next: V, paint: bool) -> Self {
-        Self { next, paint, names: Mutex::default() }
+        Self { next, paint }
     }
 
     fn painted(&self, code: &str, text: &str) -> String {
@@ -34,10 +30,6 @@ impl<V> LiveView<V> {
     }
 
     fn show_call(&self, call: &ToolUse) {
-        self.names
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(call.id.clone(), call.name.clone());
         let subject = subject(call);
         note(&format!("{} {} {subject}", self.painted("36", "●"), self.painted("1", &call.name)));
     }
@@ -93,7 +85,7 @@ impl<V: View> View for LiveView<V> {
                         Block::ToolUse(call) => self.show_call(call),
                         Block::Text(text) => {
                             for line in text.trim().lines() {
-                                note(&format!("{} {line}", self.painted("32", "│")));
+                                note(&format!("{} {}", self.painted("32", "│"), printable(line)));
                             }
                         }
                         _ => {}
@@ -139,14 +131,7 @@ fn subject(call: &ToolUse) -> String {
 
 /// The first line of a text, cut to what fits, without control characters.
 fn brief(text: &str) -> String {
-    let line: String = text
-        .lines()
-        .next()
-        .unwrap_or("")
-        .chars()
-        .map(|c| if c == '\t' { ' ' } else { c })
-        .filter(|c| !c.is_control())
-        .collect();
+    let line = printable(text.lines().next().unwrap_or(""));
     match line.char_indices().nth(WIDTH) {
         Some((cut, _)) => format!("{}…", &line[..cut]),
         None => line,

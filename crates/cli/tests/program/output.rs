@@ -187,6 +187,78 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    let program = Program::answering([Reply::text("lost"), Reply::text("lost")]);
+    for format in ["text", "json"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = program.command(["-p", "hi", "--output-format", format]);
+        let output = command.stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{format}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("standard output"));
+    }
+}
+
+#[test]
+fn verbose_json_is_all_events() {
+    let program = Program::answering([Reply::text("ok")]);
+    let ended = program.run(&["-p", "hi", "--output-format", "json", "--verbose"]);
+    let events: Vec<serde_json::Value> = serde_json::from_str(&ended.stdout).unwrap();
+    let kinds: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["system", "assistant", "result"]);
+}
+
+#[test]
+fn a_transcript_that_cannot_be_written_ends_the_run_once() {
+    let program = Program::answering([Reply::text("never")]);
+    program.scratch.write_home(".centurion/projects", "in the way");
+    let ended = program.run(&["-p", "hi", "--output-format", "stream-json", "--verbose"]);
+    assert_eq!(ended.code, Some(1));
+    let results = ended.events().iter().filter(|event| event["type"] == "result").count();
+    assert_eq!(results, 1);
+    assert_eq!(ended.result()["outcome"], "journal_failed");
+    assert!(program.server().requests().is_empty(), "what cannot be recorded is not done");
+}
+
+#[test]
+fn a_picture_does_not_fill_the_window() {
+    let program = Program::answering([
+        call("toolu_1", "Read", json!({"file_path": "big.png"})),
+        Reply::text("seen"),
+    ]);
+    let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+    png.resize(3_000_000, 0);
+    program.scratch.write("big.png", png);
+    let ended = program.run(&["-p", "look", "--model", "haiku"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "seen\n"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_model_can_read_the_output_that_it_is_pointed_to() {
+    let program = Program::with_handler(|request| {
+        let body = request.json();
+        let messages = body["messages"].as_array().unwrap();
+        let last = messages.last().unwrap().to_string();
+        match messages.len() {
+            1 => call("toolu_1", "Bash", json!({"command": "seq 1 100000"})),
+            3 => {
+                let start =
+                    last.find("/home/").map(|_| ()).and_then(|()| last.find("/tmp")).unwrap_or(0);
+                let path: String =
+                    last[start..].chars().take_while(|c| !" ]\"\\".contains(*c)).collect();
+                call(
+                    "toolu_2",
+                    "Read",
+                    json!({"file_path": path.trim_end_matches('.'), "offset": 50_000, "limit": 1}),
+                )
+            }
+            _ => Reply::text(if last.contains("50000") { "found it" } else { "not there" }),
+        }
+    });
+    let ended = program.run(&["-p", "count", "--allowedTools", "Bash"]);
+    assert_eq!(ended.stdout, "found it\n", "{}", program.server().last().json()["messages"]);
+}
+
+#[test]
 fn verbose_text_shows_what_happens_on_standard_error() {
     let program = Program::answering([
         call("toolu_1", "Read", json!({"file_path": "a.txt"})),

@@ -87,7 +87,7 @@ fn sessions_are_listed_and_shown() {
     assert_eq!(json[0]["id"], ID);
     let show = program.run(&["sessions", "show", ID]);
     for line in
-        ["> please read a.txt", "● Read {\"file_path\":\"a.txt\"}", "  1\talpha", "it says alpha"]
+        ["> please read a.txt", "● Read {\"file_path\":\"a.txt\"}", "  1 alpha", "it says alpha"]
     {
         assert!(show.stdout.contains(line), "{line}: {}", show.stdout);
     }

@@ -34,20 +34,20 @@ impl Driver {
         calls: Vec<ToolUse>,
         cancel: &CancellationToken,
     ) -> Result<Option<Outcome>, JournalError> {
+        // A person who says no and stop means all of these calls.
+        let stop = cancel.child_token();
         let mut planned: Vec<Planned<'_>> =
             calls.iter().map(|call| (call, self.plan(answer, call))).collect();
         let mut results: Vec<Option<Block>> = vec![None; calls.len()];
         let mut reminders = Vec::new();
-        let mut stopped = false;
         let mut next = 0;
         while !planned.is_empty() {
             let group = planned.split_off(group_length(&planned));
             let group = std::mem::replace(&mut planned, group);
             let length = group.len();
             let mut ended = Vec::with_capacity(length);
-            self.run_group(run, source, group, cancel, &mut ended).await?;
+            self.run_group(run, source, group, &stop, &mut ended).await?;
             for (n, dispatched) in ended {
-                stopped |= dispatched.interrupt;
                 if let Some(path) = &dispatched.read {
                     reminders.extend(self.instructions_for(path));
                 }
@@ -57,9 +57,9 @@ impl Driver {
         }
         let mut blocks: Vec<Block> = results.into_iter().flatten().collect();
         let handed_over = self.structured.as_ref().is_some_and(StructuredOutput::is_there);
-        let outcome = if cancel.is_cancelled() || stopped {
+        let outcome = if stop.is_cancelled() {
             run.cancelled_in_tools = true;
-            reminders = vec![INTERRUPTED_IN_TOOLS.to_owned()];
+            reminders.push(INTERRUPTED_IN_TOOLS.to_owned());
             Some(Outcome::Cancelled)
         } else {
             handed_over.then_some(Outcome::Completed)
@@ -111,13 +111,16 @@ impl Driver {
                 running.push(async move {
                     let dispatched = match prepared {
                         Err(result) => *result,
-                        Ok(_) if cancel.is_cancelled() => Dispatched::cut_short(&call.id),
+                        Ok(_) if cancel.is_cancelled() => Dispatched::not_begun(&call.id),
                         Ok(prepared) => self.dispatch.run(call, prepared, cancel).await,
                     };
                     (n, call, dispatched)
                 });
             }
             let Some((n, call, dispatched)) = running.next().await else { return Ok(()) };
+            if dispatched.interrupt {
+                cancel.cancel();
+            }
             if let Some(reason) = &dispatched.denied {
                 self.record_denial(run, call, reason)?;
             }
@@ -135,7 +138,7 @@ impl Driver {
     ) -> Result<(), JournalError> {
         let data =
             serde_json::json!({"tool_use_id": call.id, "tool_name": call.name, "reason": reason});
-        self.shared.journal.note("permission_denied", &data)?;
+        self.journal.note("permission_denied", &data)?;
         self.shared.show(EventBody::System(System::PermissionDenied(PermissionDenied {
             tool_name: call.name.clone(),
             tool_use_id: call.id.clone(),

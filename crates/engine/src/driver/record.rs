@@ -23,7 +23,7 @@ impl Driver {
         let mut last = None;
         for (n, block) in blocks.iter().enumerate() {
             let is_last = n + 1 == blocks.len();
-            let record = self.shared.journal.append(Body::Assistant(AssistantBody {
+            let record = self.journal.append(Body::Assistant(AssistantBody {
                 message: RecordedAnswer {
                     id: &answer.id,
                     kind: "message",
@@ -68,7 +68,7 @@ impl Driver {
         source: Option<RecordId>,
         data: &Value,
     ) -> Result<(), JournalError> {
-        let record = self.shared.journal.append(Body::User(UserBody {
+        let record = self.journal.append(Body::User(UserBody {
             message: RecordedInput {
                 role: "user",
                 content: UserContent::Blocks(std::slice::from_ref(block)),
@@ -79,17 +79,7 @@ impl Driver {
             queue_item: None,
             origin: None,
         }))?;
-        self.shared.show_as(
-            record,
-            EventBody::User(User {
-                message: UserMessage { role: "user", content: vec![block.clone()] },
-                parent_tool_use_id: None,
-                timestamp: self.shared.world.now(),
-                tool_use_result: Some(data.clone()).filter(|data| !data.is_null()),
-                is_synthetic: false,
-                is_replay: false,
-            }),
-        );
+        self.show_input(record, block, Some(data).filter(|data| !data.is_null()), false);
         Ok(())
     }
 
@@ -100,7 +90,7 @@ impl Driver {
             blocks => UserContent::Blocks(blocks),
         };
         let origin = item.origin.to_value();
-        self.shared.journal.append(Body::User(UserBody {
+        self.journal.append(Body::User(UserBody {
             message: RecordedInput { role: "user", content },
             tool_use_result: None,
             source: None,
@@ -111,9 +101,42 @@ impl Driver {
         Ok(())
     }
 
+    /// Records and shows what is said to the model in a person's place.
+    pub(super) fn record_said(&self, block: &Block) -> Result<(), JournalError> {
+        let content = std::slice::from_ref(block);
+        let record = self.journal.append(Body::User(UserBody {
+            message: RecordedInput { role: "user", content: UserContent::Blocks(content) },
+            tool_use_result: None,
+            source: None,
+            is_meta: true,
+            queue_item: None,
+            origin: None,
+        }))?;
+        self.show_input(record, block, None, true);
+        Ok(())
+    }
+
+    fn show_input(
+        &self,
+        record: RecordId,
+        block: &Block,
+        data: Option<&Value>,
+        is_synthetic: bool,
+    ) {
+        let user = User {
+            message: UserMessage { role: "user", content: vec![block.clone()] },
+            parent_tool_use_id: None,
+            timestamp: self.shared.world.now(),
+            tool_use_result: data.cloned(),
+            is_synthetic,
+            is_replay: false,
+        };
+        self.shared.show_as(record, EventBody::User(user));
+    }
+
     /// Records text that the runtime puts before the model.
     pub(super) fn record_attachment(&self, kind: &str, text: &str) -> Result<(), JournalError> {
-        self.shared.journal.append(Body::Attachment(AttachmentBody {
+        self.journal.append(Body::Attachment(AttachmentBody {
             attachment: Attachment { kind },
             rendered: [Rendered { content: text }],
             rendered_role: "user",

@@ -11,13 +11,11 @@ use futures_util::StreamExt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Driver, Run, partial};
+use super::{Driver, INTERRUPTED, Run, partial};
 use crate::journal::JournalError;
 
 /// What an answer is taken to need at least when money or window are checked before it.
 const SMALL_ANSWER: u64 = 1024;
-/// What the model reads after a person stopped it.
-const INTERRUPTED: &str = "[Request interrupted by user]";
 
 impl Driver {
     /// Sends the conversation and waits for the answer. `Err` is how the run ends instead.
@@ -36,25 +34,35 @@ impl Driver {
                 ));
                 return Ok(Err(Outcome::ContextOverflow));
             }
-            let least =
-                Usage { input_tokens: estimate, output_tokens: SMALL_ANSWER, ..Usage::default() };
-            let Some(reservation) = self.budget.reserve(info.cost(&least)) else {
+            let Some(reservation) = self.budget.reserve(info.cost(&self.least_usage(estimate)))
+            else {
                 run.errors.push(format!(
                     "the budget does not pay for another request: ${:.4} spent",
                     self.shared.budget.spent()
                 ));
                 return Ok(Err(Outcome::Budget));
             };
+            // Some providers refuse an answer that could outgrow the window.
+            let room = info.context_window.saturating_sub(estimate);
+            let max_tokens = info.max_output.min(u32::try_from(room).unwrap_or(u32::MAX));
             let started = Instant::now();
-            let streamed = self.stream(run, info.max_output, cancel).await?;
+            let mut used = Usage::default();
+            let streamed = self.stream(run, max_tokens, &mut used, cancel).await?;
             run.api_time += started.elapsed();
+            if let Streamed::Answer(answer) = &streamed {
+                used += answer.usage;
+            }
+            // What broken tries and cut-off answers consumed is paid for like the rest.
+            if used.total() > 0 {
+                let cost = self.shared.add_usage(&self.settings.model, &used);
+                reservation.settle(cost);
+                run.usage += used;
+            }
             match streamed {
                 Streamed::Answer(answer) => {
-                    let cost =
-                        self.shared.add_usage(&answer.model, &self.settings.model, &answer.usage);
-                    reservation.settle(cost);
-                    run.usage += answer.usage;
-                    self.counted = Some((answer.usage.total(), self.conversation.bytes()));
+                    let guess = self.conversation.tokens();
+                    self.counted =
+                        Some((answer.usage.total(), guess)).filter(|(total, _)| *total > 0);
                     return Ok(Ok(answer));
                 }
                 Streamed::Cancelled(builder) => {
@@ -76,18 +84,31 @@ impl Driver {
     /// How many tokens the next request will put before the model: what the provider counted last, and
     /// a guess for what came since.
     fn estimate(&self) -> u64 {
-        let (counted, bytes) = self.counted.unwrap_or_else(|| {
+        let (counted, guess) = self.counted.unwrap_or_else(|| {
             // Nothing counted yet: system prompt and tools are part of the guess.
             let fixed = self.system.wire().len() + self.dispatch.toolbox.specs().wire().len();
             (fixed as u64 / 4, 0)
         });
-        counted + self.conversation.bytes().saturating_sub(bytes) as u64 / 4
+        counted + self.conversation.tokens().saturating_sub(guess) as u64
+    }
+
+    /// The least that a request of this size will consume: what the provider has counted before is likely to
+    /// come from its cache.
+    fn least_usage(&self, estimate: u64) -> Usage {
+        let cached = self.counted.map_or(0, |(counted, _)| counted.min(estimate));
+        Usage {
+            input_tokens: estimate - cached,
+            cache_read_input_tokens: cached,
+            output_tokens: SMALL_ANSWER,
+            ..Usage::default()
+        }
     }
 
     async fn stream(
         &mut self,
         run: &mut Run,
         max_tokens: u32,
+        used: &mut Usage,
         cancel: &CancellationToken,
     ) -> Result<Streamed, JournalError> {
         let request = Request {
@@ -106,7 +127,10 @@ impl Driver {
         loop {
             let event = tokio::select! {
                 biased;
-                () = cancel.cancelled() => return Ok(Streamed::Cancelled(builder)),
+                () = cancel.cancelled() => {
+                    *used += builder.usage();
+                    return Ok(Streamed::Cancelled(builder));
+                }
                 event = events.next() => event,
             };
             match event {
@@ -116,6 +140,7 @@ impl Driver {
                 }
                 Some(Ok(ModelEvent::Retry(notice))) => {
                     // The partial answer is forgotten: the next try tells it from the start.
+                    *used += builder.usage();
                     builder = AnswerBuilder::default();
                     let event = ApiRetry {
                         attempt: notice.attempt,
@@ -125,10 +150,13 @@ impl Driver {
                         error: notice.error.sdk_name(),
                     };
                     let data = serde_json::to_value(&event).unwrap_or_default();
-                    self.shared.journal.note("api_retry", &data)?;
+                    self.journal.note("api_retry", &data)?;
                     self.shared.show(EventBody::System(System::ApiRetry(event)));
                 }
-                Some(Err(error)) => return Ok(Streamed::Failed(error, builder)),
+                Some(Err(error)) => {
+                    *used += builder.usage();
+                    return Ok(Streamed::Failed(error, builder));
+                }
                 None => {
                     return Ok(match builder.finish() {
                         Ok(answer) => Streamed::Answer(answer),
@@ -167,9 +195,7 @@ impl Driver {
         }
         let next = self.settings.fallback_models.remove(0);
         let content = format!("{} failed ({error}); going on with {next}", self.settings.model);
-        self.shared
-            .journal
-            .note("model_fallback", &serde_json::json!({"to": next, "reason": content}))?;
+        self.journal.note("model_fallback", &serde_json::json!({"to": next, "reason": content}))?;
         self.shared.show(EventBody::System(System::Informational(Informational {
             content,
             level: "warning",
@@ -207,7 +233,7 @@ impl Driver {
             None => format!("API Error: {error}"),
         };
         let data = serde_json::json!({"status": error.status, "error": error.kind.sdk_name(), "message": text});
-        let record = self.shared.journal.note("api_error", &data)?;
+        let record = self.journal.note("api_error", &data)?;
         self.shared.show_as(
             record,
             EventBody::Assistant(Assistant {

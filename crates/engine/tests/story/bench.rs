@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use centurion_engine::{
-    Answerer, Options, PromptOptions, Redaction, RequestSettings, Session, Start, Storage,
+    Answerer, Bypass, Options, PromptOptions, Redaction, RequestSettings, Session, Start, Storage,
     StructuredOutput, ToolChoice, View,
 };
 use centurion_model::{EventStream, Model, Provider, ProviderKind, Request, RetryPolicy, script};
@@ -150,6 +150,9 @@ impl Bench {
             additional_directories: Vec::new(),
             env: Arc::new(Env::default()),
             world: self.world(),
+            time_zone: jiff::tz::TimeZone::UTC,
+            restores_model: false,
+            bypass: Bypass::Enabled,
             model,
             settings: RequestSettings {
                 model: self.model.to_owned(),

@@ -111,6 +111,26 @@ async fn a_model_that_never_hands_over_is_no_success() {
 }
 
 #[tokio::test]
+async fn a_model_that_hands_over_the_wrong_shape_for_ever_is_stopped() {
+    let step = json!([{"tool": "StructuredOutput", "input": {"n": "no number"}}]);
+    let mut bench = Bench::says(&json!(vec![step; 40]));
+    bench.schema = Some(r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#);
+    let told = bench.run("how many?").await;
+    assert_eq!(told.outcome, Some(Outcome::SchemaMismatch));
+    assert!(told.requests.len() < 10);
+}
+
+#[tokio::test]
+async fn blank_text_beside_a_call_does_not_stand_in_history() {
+    let bench = Bench::says(&json!([
+        {"blocks": [{"text": "\n\n"}, {"tool": "TodoWrite", "input": {"todos": []}}]},
+        "done"
+    ]));
+    let told = bench.run("hi").await;
+    assert_eq!(told.requests[1][1]["content"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn pieces_of_answers_are_shown_when_asked_for() {
     let mut bench = Bench::says(&json!([{"blocks": [{"text": "hello world"}], "chunk_chars": 4}]));
     bench.partial_messages = true;

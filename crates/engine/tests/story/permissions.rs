@@ -78,6 +78,53 @@ async fn a_no_that_interrupts_stops_the_run() {
 }
 
 #[tokio::test]
+async fn a_yes_to_another_input_does_not_undo_a_denial() {
+    let person = person(|_| Reply::Allowed {
+        input: Some(raw(&json!({"file_path": "secret.txt", "content": "leaked"}))),
+    });
+    let bench = Bench { answerer: Some(person), deny: "Edit(secret.txt)", ..writes() };
+    let told = bench.run("write").await;
+    assert!(!bench.project().join("secret.txt").exists());
+    assert!(told.results()[0].1);
+}
+
+#[tokio::test]
+async fn a_no_that_interrupts_holds_for_the_calls_after_it() {
+    let person = person(|_| Reply::Denied { reason: "stop this".into(), interrupt: true });
+    let steps = json!([[
+        {"tool": "Write", "input": {"file_path": "x.txt", "content": "y"}},
+        {"tool": "Write", "input": {"file_path": "allowed.txt", "content": "y"}},
+    ], "done"]);
+    let mut bench =
+        Bench { answerer: Some(person), allow: "Edit(allowed.txt)", ..Bench::says(&steps) };
+    bench.mode = Mode::Default;
+    let told = bench.run("write").await;
+    assert_eq!(told.outcome, Some(Outcome::Cancelled));
+    assert!(!bench.project().join("allowed.txt").exists());
+    assert!(told.results()[1].0.contains("had no effect"));
+}
+
+#[tokio::test]
+async fn a_denied_file_is_not_found_by_a_search() {
+    let mut bench = Bench::says(&json!([
+        [
+            {"tool": "Grep", "input": {"pattern": "hidden", "output_mode": "content"}},
+            {"tool": "Glob", "input": {"pattern": "**/*"}},
+        ],
+        "done"
+    ]));
+    bench.deny = "Read(secrets/**)";
+    std::fs::create_dir(bench.project().join("secrets")).unwrap();
+    bench.file("secrets/key.txt", "hidden key\n");
+    bench.file("open.txt", "nothing hidden here\n");
+    let results = bench.run("search").await.results();
+    for (text, _) in &results {
+        assert!(!text.contains("key"), "{text}");
+    }
+    assert!(results[0].0.contains("nothing hidden here"));
+}
+
+#[tokio::test]
 async fn a_question_goes_through_the_broker_and_brings_the_answer_back() {
     let person = person(|_| Reply::Allowed {
         input: Some(raw(&json!({"answers": {"Which colour?": "blue"}}))),

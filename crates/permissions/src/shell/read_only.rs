@@ -1,4 +1,5 @@
-//! Commands that change nothing and reach nothing outside the working directories.
+//! Commands that change nothing and reach nothing outside the working directories and the places that
+//! are open to reading.
 //!
 //! A program is here only if no argument makes it write, run something or talk to another machine,
 //! or if those arguments are known and refused.
@@ -18,8 +19,8 @@ const TALKERS: [&str; 8] =
 const READERS: [&str; 10] =
     ["cat", "df", "du", "head", "ls", "realpath", "stat", "tail", "test", "wc"];
 
-/// Whether the command needs no permission: simple, read-only, inside the working directories, and
-/// not past a rule that guards what is read.
+/// Whether the command needs no permission: simple, read-only, run in a working directory, reading only
+/// what is open to reading, and not past a rule that guards what is read.
 pub(crate) fn is_read_only(command: &str, policy: &Policy) -> bool {
     let Some(words) = simple_command(command) else { return false };
     let Some((program, arguments)) = words.split_first() else { return false };
@@ -44,21 +45,21 @@ pub(crate) fn is_read_only(command: &str, policy: &Policy) -> bool {
     };
     harmless
         && is_inside(&policy.cwd, &policy.directories)
-        && arguments.iter().all(|word| stays_inside(word, policy))
+        && arguments.iter().all(|word| stays_open(word, policy))
         && !(reads_whole_trees(program, arguments) && guards_files(policy))
 }
 
-/// Whether a word, read as a path or as an option with a path in it, stays in the working directories.
-fn stays_inside(word: &str, policy: &Policy) -> bool {
-    let inside = |path: &str| is_inside(&policy.cwd.join(Path::new(path)), &policy.directories);
+/// Whether a word, read as a path or as an option with a path in it, stays where reading is open.
+fn stays_open(word: &str, policy: &Policy) -> bool {
+    let is_open = |path: &str| policy.is_open_to_reading(&policy.cwd.join(Path::new(path)));
     if !word.starts_with('-') {
-        return inside(word);
+        return is_open(word);
     }
     // Where an option's value begins is the program's business: look at every place it may.
     let value = word.split_once('=').map_or("", |(_, value)| value);
     let rooted = word.find('/').and_then(|start| word.get(start..));
     let climbs = word.split('/').any(|segment| segment.ends_with(".."));
-    inside(value) && !climbs && rooted.is_none_or(|path| word_is_relative(word) || inside(path))
+    is_open(value) && !climbs && rooted.is_none_or(|path| word_is_relative(word) || is_open(path))
 }
 
 /// Whether the first slash of an option stands inside a relative path, as in `--include=src/a`.

@@ -1,6 +1,6 @@
 //! Whole decisions: mode, rules and access in, verdict and reason out.
 
-use crate::fixture::{self, network, policy, read, shell, write};
+use crate::fixture::{self, call, network, policy, read, shell, write};
 use centurion_permissions::{Access, Call, Mode, Reason, RuleKind, Verdict, decide};
 
 use Verdict::{Allow, Ask, Deny};
@@ -18,17 +18,6 @@ fn assert_rows(rows: impl IntoIterator<Item = Row>) {
             assert_eq!(decision.verdict, expected, "{mode}: {access:?}: {}", decision.reason);
         }
     }
-}
-
-fn call(access: &Access) -> Call<'_> {
-    let tool = match access {
-        Access::Session => "TodoWrite",
-        Access::Read(_) => "Read",
-        Access::Write(_) => "Write",
-        Access::Shell(_) => "Bash",
-        Access::Network(_) => "WebFetch",
-    };
-    Call { tool, access }
 }
 
 #[test]

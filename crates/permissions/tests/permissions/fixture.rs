@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use centurion_permissions::{Access, Mode, Policy, Rule, RuleOrigin};
+use centurion_permissions::{Access, Call, Mode, Policy, Rule, RuleOrigin};
 
 pub(crate) fn policy(mode: Mode) -> Policy {
     Policy {
@@ -33,4 +33,16 @@ pub(crate) fn shell(command: &str) -> Access {
 
 pub(crate) fn network(url: &str) -> Access {
     Access::Network(url.to_owned())
+}
+
+/// A call of the tool that touches the world in this way.
+pub(crate) fn call(access: &Access) -> Call<'_> {
+    let tool = match access {
+        Access::Session => "TodoWrite",
+        Access::Read(_) => "Read",
+        Access::Write(_) => "Write",
+        Access::Shell(_) => "Bash",
+        Access::Network(_) => "WebFetch",
+    };
+    Call { tool, access }
 }

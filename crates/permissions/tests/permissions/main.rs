@@ -3,4 +3,5 @@
 mod against_bash;
 mod decide;
 mod fixture;
+mod places;
 mod properties;

@@ -199,6 +199,17 @@ proptest! {
     }
 
     #[test]
+    fn where_the_shell_stands_changes_nothing_for_files(
+        policy in policy(), (tool, access) in tool_and_access(),
+        cwd in select(&["/", "/home/ada/project/src", "/added", "/etc"][..]),
+    ) {
+        prop_assume!(!matches!(access, Access::Shell(_)));
+        let call = Call { tool, access: &access };
+        let moved = Policy { cwd: cwd.into(), ..policy.clone() };
+        prop_assert_eq!(decide(&moved, &call), decide(&policy, &call));
+    }
+
+    #[test]
     fn planning_never_writes_and_dont_ask_never_asks(
         policy in policy(), (tool, access) in tool_and_access(),
     ) {

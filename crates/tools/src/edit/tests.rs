@@ -1,6 +1,7 @@
 //! Edit as a whole tool: files, states, races.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use tempfile::{TempDir, tempdir};
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::testing::{call, context, text};
+use crate::testing::{call, context, decide, text};
 use crate::{Read, ReadState};
 
 struct Bench {
@@ -167,4 +168,27 @@ async fn concurrent_edits_of_one_file_all_arrive() {
     edits.join_all().await;
     let expected: Vec<String> = names.iter().map(|name| name.replace('<', "done ")).collect();
     assert_eq!(String::from_utf8(bench.bytes()).unwrap(), expected.join("\n"));
+}
+
+#[tokio::test]
+async fn a_link_that_was_changed_after_the_decision_is_not_edited_through() {
+    let dir = tempdir().unwrap();
+    let mut context = context(dir.path());
+    for name in ["open.txt", "secret.txt"] {
+        fs::write(dir.path().join(name), "old\n").unwrap();
+        call(Read, &context, json!({"file_path": name})).await.unwrap();
+    }
+    let link = dir.path().join("link");
+    symlink("open.txt", &link).unwrap();
+    let input = json!({"file_path": link, "old_string": "old", "new_string": "new"});
+    decide(Edit, &mut context, &input);
+    fs::remove_file(&link).unwrap();
+    symlink("secret.txt", &link).unwrap();
+    let error = call(Edit, &context, input.clone()).await.unwrap_err().to_string();
+    assert!(error.contains("when the call was allowed"), "{error}");
+    assert_eq!(fs::read_to_string(dir.path().join("secret.txt")).unwrap(), "old\n");
+    fs::remove_file(&link).unwrap();
+    symlink("open.txt", &link).unwrap();
+    call(Edit, &context, input).await.unwrap();
+    assert_eq!(fs::read_to_string(dir.path().join("open.txt")).unwrap(), "new\n");
 }

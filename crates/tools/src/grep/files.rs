@@ -1,16 +1,19 @@
 //! Which files a search looks into.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 use tokio_util::sync::CancellationToken;
 
-use crate::{ToolError, disk, walk};
+use crate::{ToolError, Workspace, disk, walk};
 
 /// The files below a place that pass all filters.
 pub(super) struct Candidates {
+    /// With links resolved.
     root: PathBuf,
+    workspace: Arc<Workspace>,
     /// Whether the root is one file that was named.
     pub(super) is_single_file: bool,
     globs: Override,
@@ -20,23 +23,31 @@ pub(super) struct Candidates {
 impl Candidates {
     pub(super) fn plan(
         root: PathBuf,
+        workspace: Arc<Workspace>,
         globs: Option<&str>,
         file_type: Option<&str>,
     ) -> Result<Self, ToolError> {
         let globs = parse_globs(&root, globs.unwrap_or_default())
             .map_err(|error| ToolError::Input(format!("the glob cannot be used: {error}")))?;
         let types = file_type.map(parse_type).transpose()?;
-        Ok(Self { is_single_file: root.is_file(), root, globs, types })
+        Ok(Self { is_single_file: root.is_file(), root, workspace, globs, types })
     }
 
-    /// All candidates, ordered by path. A file that was named is one, whatever the filters say.
+    /// All candidates, ordered by path. A file that was named is one, whatever the filters say, but not
+    /// when it may not be read.
     pub(super) fn collect(&self, cancel: &CancellationToken) -> Result<Vec<PathBuf>, ToolError> {
         if !self.root.is_dir() {
+            if !(self.workspace.may_read)(&self.root) {
+                return Err(ToolError::failed(format!(
+                    "{} may not be read: a permission rule denies it",
+                    self.root.display()
+                )));
+            }
             disk::open(&self.root)?;
             return Ok(vec![self.root.clone()]);
         }
         let globs = self.globs.clone();
-        let mut builder = walk::builder(&self.root, move |entry| {
+        let mut builder = walk::builder(&self.root, &self.workspace, move |entry| {
             let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
             entry.depth() == 0 || !globs.matched(entry.path(), is_dir).is_ignore()
         });

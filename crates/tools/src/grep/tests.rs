@@ -1,13 +1,14 @@
 //! Grep as a whole tool.
 
 use std::fs::{self, File};
+use std::os::unix::fs::symlink;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
 use super::*;
-use crate::testing::{call, context, text};
+use crate::testing::{call, context, decide, forbid, text};
 
 fn tree(files: &[(&str, &str)]) -> TempDir {
     let dir = tempdir().unwrap();
@@ -201,4 +202,44 @@ async fn an_answer_without_a_limit_is_still_bounded() {
     assert!(shown.len() < 21_000 && shown.contains("there are more"), "{}", shown.len());
     let late = json!({"pattern": "needle", "head_limit": 0, "offset": 99_999});
     assert_eq!(content(&dir, late).await, "f:100000:needle");
+}
+
+#[tokio::test]
+async fn what_may_not_be_read_is_not_searched() {
+    let dir = tree(&[
+        ("src/a.rs", "needle\n"),
+        ("secrets/key", "needle\n"),
+        ("src/secrets/deep/b.rs", "needle\n"),
+        ("src/c.pem", "needle\n"),
+    ]);
+    let mut context = context(dir.path());
+    forbid(&mut context, |path| path.ends_with("secrets") || path.ends_with("c.pem"));
+    for mode in ["content", "files_with_matches", "count"] {
+        let input = json!({"pattern": "needle", "output_mode": mode});
+        let said = text(&call(Grep, &context, input).await.unwrap());
+        assert!(said.contains("src/a.rs"), "{said}");
+        assert!(!said.contains("secrets") && !said.contains("c.pem"), "{said}");
+    }
+    // A filter that names it does not help, and neither does naming the file itself.
+    let input = json!({"pattern": "needle", "glob": "*.pem"});
+    assert_eq!(text(&call(Grep, &context, input).await.unwrap()), "No matches.");
+    let input = json!({"pattern": "needle", "path": "src/c.pem"});
+    let error = call(Grep, &context, input).await.unwrap_err().to_string();
+    assert!(error.contains("c.pem may not be read"), "{error}");
+}
+
+#[tokio::test]
+async fn a_link_that_was_changed_after_the_decision_is_not_searched() {
+    let dir = tree(&[("open.txt", "needle here\n"), ("secret.txt", "needle there\n")]);
+    let link = dir.path().join("link");
+    symlink("open.txt", &link).unwrap();
+    let input = json!({"pattern": "needle", "path": "link", "output_mode": "content"});
+    let mut context = context(dir.path());
+    decide(Grep, &mut context, &input);
+    let output = call(Grep, &context, input.clone()).await.unwrap();
+    assert!(text(&output).contains("needle here"), "{}", text(&output));
+    fs::remove_file(&link).unwrap();
+    symlink("secret.txt", &link).unwrap();
+    let error = call(Grep, &context, input).await.unwrap_err().to_string();
+    assert!(error.contains("when the call was allowed") && !error.contains("there"), "{error}");
 }

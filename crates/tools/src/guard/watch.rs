@@ -13,10 +13,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, set_child_subreaper, setsid, wait};
 
 use super::{Exit, Report, TERMINATE, Task, launch, tree};
+use crate::disk::open_flags;
 
 /// How long a command has to end when asked politely.
 const GRACE: Duration = Duration::from_secs(1);
@@ -65,7 +67,12 @@ impl Watch {
         let _ = fs::write("/proc/self/comm", "command-guard");
         set_child_subreaper(Some(getpid()))?;
 
-        let output = File::options().append(true).create(true).mode(0o600).open(&task.output)?;
+        let output = File::options()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(open_flags(OFlags::NOFOLLOW))
+            .open(&task.output)?;
         let Some((program, args)) = task.launcher.split_first() else {
             return Err(io::ErrorKind::InvalidInput.into());
         };

@@ -1,6 +1,7 @@
 //! Edits of a notebook, looked at as text: what is not touched stays as it is.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -8,7 +9,7 @@ use tempfile::{TempDir, tempdir};
 
 use super::*;
 use crate::Read;
-use crate::testing::{call, context, text};
+use crate::testing::{call, context, decide, text};
 
 const NOTEBOOK: &str = r##"{
  "cells": [
@@ -191,4 +192,26 @@ async fn the_rules_of_edits_hold_for_notebooks() {
     let input = json!({"notebook_path": "x.txt", "cell_id": "sum", "new_source": ""});
     let error = call(NotebookEdit, &bench.context, input).await.unwrap_err();
     assert!(error.to_string().contains("use Edit"), "{error}");
+}
+
+#[tokio::test]
+async fn a_link_that_was_changed_after_the_decision_is_not_edited_through() {
+    let dir = tempdir().unwrap();
+    let mut context = context(dir.path());
+    for name in ["open.ipynb", "secret.ipynb"] {
+        fs::write(dir.path().join(name), NOTEBOOK).unwrap();
+        call(Read, &context, json!({"file_path": name})).await.unwrap();
+    }
+    let link = dir.path().join("link.ipynb");
+    symlink("open.ipynb", &link).unwrap();
+    let input = json!({"notebook_path": link, "cell_id": "intro", "new_source": "# New"});
+    decide(NotebookEdit, &mut context, &input);
+    fs::remove_file(&link).unwrap();
+    symlink("secret.ipynb", &link).unwrap();
+    let error = call(NotebookEdit, &context, input.clone()).await.unwrap_err().to_string();
+    assert!(error.contains("when the call was allowed"), "{error}");
+    assert_eq!(fs::read_to_string(dir.path().join("secret.ipynb")).unwrap(), NOTEBOOK);
+    fs::remove_file(&link).unwrap();
+    symlink("open.ipynb", &link).unwrap();
+    call(NotebookEdit, &context, input).await.unwrap();
 }

@@ -11,7 +11,7 @@ use tempfile::{TempDir, tempdir};
 
 use super::*;
 use crate::Knowledge;
-use crate::testing::{call, context, text};
+use crate::testing::{call, context, decide, text};
 
 struct Bench {
     context: ToolContext,
@@ -375,4 +375,47 @@ async fn notebooks_are_shown_as_cells() {
 async fn unknown_properties_are_refused() {
     let error = bench().refused(json!({"file_path": "f", "lines": 3})).await;
     assert!(error.contains("unknown field `lines`"), "{error}");
+}
+
+#[tokio::test]
+async fn a_link_that_was_changed_after_the_decision_is_not_read() {
+    let mut bench = bench();
+    bench.file("open.txt", "open").file("secret.txt", "hidden");
+    let link = bench.dir.path().join("link");
+    symlink("open.txt", &link).unwrap();
+    let input = json!({"file_path": link});
+    decide(Read, &mut bench.context, &input);
+    assert!(bench.shown(input.clone()).await.contains("open"));
+    fs::remove_file(&link).unwrap();
+    symlink("secret.txt", &link).unwrap();
+    let error = bench.refused(input).await;
+    assert!(error.contains("when the call was allowed"), "{error}");
+    assert!(error.contains("open.txt") && error.contains("secret.txt"), "{error}");
+}
+
+#[test]
+fn what_is_opened_is_what_was_resolved() {
+    let bench = bench();
+    bench.file("open.txt", "open").file("secret.txt", "hidden");
+    let link = bench.dir.path().join("link");
+    symlink("open.txt", &link).unwrap();
+    let path = resolve(&link);
+    let request = || Request {
+        path: path.clone(),
+        named: link.clone(),
+        offset: None,
+        limit: None,
+        pages: None,
+        allow_large: false,
+        workspace: Arc::clone(&bench.context.workspace),
+        cancel: CancellationToken::new(),
+    };
+    fs::remove_file(&link).unwrap();
+    symlink("secret.txt", &link).unwrap();
+    let Look::Done(output) = request().look().unwrap() else { panic!("not a PDF file") };
+    assert_eq!(text(&output), "1\topen");
+    // Nor does the file itself lead elsewhere when it has become a link.
+    fs::remove_file(bench.dir.path().join("open.txt")).unwrap();
+    symlink("secret.txt", bench.dir.path().join("open.txt")).unwrap();
+    assert!(request().look().is_err());
 }

@@ -18,7 +18,7 @@ pub struct Reporting {
     pub host: Arc<dyn Host>,
     /// The call that starts the shell.
     pub call: ToolUseId,
-    /// What the model calls it, or the command.
+    /// What the model calls it, or the command. Only a short line of it is told.
     pub description: String,
 }
 
@@ -27,6 +27,7 @@ pub struct Reporting {
 pub struct BackgroundShell {
     pub id: TaskId,
     pub command: String,
+    /// What the model calls it, or the command: one short line.
     pub description: String,
     pub output_file: PathBuf,
     pub state: ShellState,
@@ -66,6 +67,7 @@ impl Shell {
         output_file: PathBuf,
         Reporting { host, call, description }: Reporting,
     ) -> Self {
+        let description = one_line(&description);
         host.shell_changed(ShellChange::Started {
             task: id.clone(),
             call: call.clone(),
@@ -169,6 +171,21 @@ impl Shell {
     }
 }
 
+/// The longest description, in characters.
+const LONGEST: usize = 200;
+
+/// The beginning of a text on one line, without control characters: it goes into what models and people
+/// are told.
+fn one_line(text: &str) -> String {
+    let words = text.split(|character: char| character.is_control() || character.is_whitespace());
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(LONGEST) {
+        None => line,
+        Some(_) => line.chars().take(LONGEST - 1).chain(['…']).collect(),
+    }
+}
+
 /// The duty of one call to tell of a shell's end.
 pub(super) struct Reporter(Arc<Shell>);
 
@@ -187,5 +204,27 @@ impl Drop for Reporter {
     fn drop(&mut self) {
         lock(&self.0.record).reporters -= 1;
         self.0.tell_host();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_is_one_short_line() {
+        for (text, expected) in [
+            ("run the tests", "run the tests"),
+            ("  build\n\tthen\r\nwait ", "build then wait"),
+            ("red \x1b[31malert\x07\0", "red [31malert"),
+            ("next\u{85}line\u{2028}end", "next line end"),
+            ("", ""),
+        ] {
+            assert_eq!(one_line(text), expected);
+        }
+        assert_eq!(one_line(&"é".repeat(LONGEST)), "é".repeat(LONGEST));
+        let cut = one_line(&"é".repeat(100_000));
+        assert_eq!(cut.chars().count(), LONGEST);
+        assert!(cut.ends_with('…'));
     }
 }

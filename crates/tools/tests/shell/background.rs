@@ -1,6 +1,8 @@
 //! Background shells: what is told of them, and that it is told once.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -174,4 +176,44 @@ async fn a_session_that_ends_tells_nothing() {
     session.shells().shutdown().await;
     assert_eq!(session.processes(), Vec::<String>::new());
     assert_eq!(session.witness.ends(), []);
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_shell_is_one_short_line() {
+    let session = Session::new();
+    let description = format!("first\nsecond\x1b[31m {}", "long ".repeat(1_000));
+    let input = json!({
+        "command": "true", "run_in_background": true, "description": description,
+    });
+    session.call("Bash", input).await.unwrap();
+    let command = format!("true\n# {}", "x".repeat(5_000));
+    let id = session.start(&command).await;
+    eventually("both ends are told", || session.witness.ends().len() == 2).await;
+    for end in session.witness.ends() {
+        let told = &end.description;
+        assert!(told.chars().count() <= 200 && !told.contains(char::is_control), "{told:?}");
+    }
+    // The command itself stays as it was.
+    let shell = session.shells().get(&id).unwrap();
+    assert_eq!(shell.command, command);
+    assert!(shell.description.starts_with("true # xxx"), "{}", shell.description);
+}
+
+#[tokio::test]
+async fn the_files_of_a_running_command_are_private() {
+    let session = Session::new();
+    let (command, release) = held(&session);
+    let id = session.start(&format!("umask 000; {command}")).await;
+    let tasks = session.path("output/tasks");
+    line_in(&tasks.join(format!("{id}.output"))).await;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&session.path("output")), mode(&tasks)), (0o700, 0o700));
+    let files: Vec<_> = fs::read_dir(&tasks).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 3, "{files:?}");
+    for file in files {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+    release();
+    eventually("the end is told", || session.witness.ends().len() == 1).await;
+    assert_eq!(fs::read_dir(&tasks).unwrap().count(), 1);
 }

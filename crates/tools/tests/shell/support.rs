@@ -81,6 +81,7 @@ impl Session {
             todos: Mutex::default(),
             shells: Arc::new(Shells::new(config)),
             output_dir: root.join("output"),
+            may_read: Arc::new(|_| true),
             env: Arc::new(Env::new(variables.map(|(name, value)| (name.into(), value.into())))),
             world: Arc::new(SystemWorld),
             host: Arc::clone(&witness) as Arc<dyn Host>,
@@ -89,6 +90,7 @@ impl Session {
             workspace: Arc::new(workspace),
             call: ToolUseId::new("toolu_1"),
             cancel: CancellationToken::new(),
+            decided: None,
         };
         Self { context, witness, root, mark, _scratch: scratch }
     }

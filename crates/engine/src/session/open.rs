@@ -1,0 +1,192 @@
+//! Making a session ready to run. Nothing is written until there is something to record.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use centurion_config::memory::{Memory, MemoryTracker};
+use centurion_protocol::sdk::Init;
+use centurion_tools::{ReadState, Shells, ShellsConfig, Workspace, builtin};
+use thiserror::Error;
+
+use super::{Options, Session, Shared, Start};
+use crate::budget::Budget;
+use crate::dispatch::Dispatch;
+use crate::driver::{Driver, RequestSettings};
+use crate::environment::Environment;
+use crate::host::AgentHost;
+use crate::journal::{Journal, JournalError, Stamp, TranscriptFile};
+use crate::permissions::Permissions;
+use crate::prompt::{instructions, system_prompt};
+use crate::toolbox::{Toolbox, ToolboxError};
+use crate::transcript::{self, Loaded};
+
+/// The version of the headless protocol that our events follow; hosts look at it.
+const PROTOCOL_VERSION: &str = "2.1.325";
+
+/// Why a session cannot start.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    #[error("cannot read the transcript {path}: {source}")]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Tools(#[from] ToolboxError),
+}
+
+impl Session {
+    /// Makes a session ready to run.
+    pub async fn open(mut options: Options) -> Result<Self, OpenError> {
+        let id = options.start.id();
+        let environment = Environment::observe(&options).await;
+        let stamp = Stamp {
+            session: id,
+            agent: None,
+            cwd: options.cwd.display().to_string(),
+            git_branch: environment.git.as_ref().map(|git| git.branch.clone()).unwrap_or_default(),
+            entrypoint: std::mem::take(&mut options.entrypoint),
+        };
+        let (journal, loaded) = open_journal(&options, stamp)?;
+        if let Some(model) = loaded.model.as_ref().filter(|_| options.restores_model) {
+            options.settings.model.clone_from(model);
+        }
+        // What the session keeps for the model to read later is the model's to read.
+        options.policy.readable.push(options.storage.output_dir.clone());
+        let permissions = Arc::new(Permissions::new(options.policy, options.bypass));
+        let shared = Arc::new(Shared::new(
+            id,
+            Arc::clone(&options.world),
+            options.view,
+            Budget::root(options.max_budget),
+            options.model,
+            Arc::clone(&permissions),
+        ));
+        let has_answerer = options.answerer.is_some();
+        if let Some(answerer) = options.answerer {
+            shared.broker.attach(answerer);
+        }
+        let shells =
+            Arc::new(Shells::new(ShellsConfig::new(options.guard, id, options.cwd.clone())));
+        let host = AgentHost::new(Arc::downgrade(&shared), Arc::clone(&permissions));
+        let readers = Arc::clone(&permissions);
+        let workspace = Arc::new(Workspace {
+            root: options.cwd.clone(),
+            cwd: Mutex::new(options.cwd.clone()),
+            read_state: seen(&loaded.seen_files),
+            may_read: Arc::new(move |path| !readers.denies_reading(path)),
+            todos: Mutex::default(),
+            shells: Arc::clone(&shells),
+            output_dir: options.storage.output_dir,
+            env: options.env,
+            world: options.world,
+            host: Arc::new(host),
+        });
+        let mut toolbox = Toolbox::new(builtin(), &options.tools, &permissions, has_answerer)?;
+        if let Some(structured) = &options.structured {
+            toolbox = toolbox.with(Arc::new(structured.clone()));
+        }
+        let init = init(
+            &shared,
+            &toolbox,
+            &options.cwd,
+            &options.additional_directories,
+            &options.settings,
+        );
+        let is_new = loaded.conversation.is_empty();
+        let memory = options.memory.as_ref().filter(|_| is_new).and_then(Memory::render);
+        let driver = Driver {
+            dispatch: Dispatch {
+                toolbox,
+                workspace,
+                permissions,
+                broker: Arc::clone(&shared.broker),
+            },
+            budget: shared.budget.child(None),
+            shared: Arc::clone(&shared),
+            journal,
+            unanswered: loaded.conversation.open_calls().to_vec(),
+            conversation: loaded.conversation,
+            system: system_prompt(&options.prompt, &environment),
+            settings: options.settings,
+            context: memory.as_deref().map(instructions),
+            structured: options.structured,
+            memory: options.memory.map(|memory| MemoryTracker::new(Arc::new(memory))),
+            counted: loaded.counted,
+        };
+        Ok(Self { shared, driver, shells, init, results: 0 })
+    }
+}
+
+fn init(
+    shared: &Shared,
+    toolbox: &Toolbox,
+    cwd: &Path,
+    additional_directories: &[PathBuf],
+    settings: &RequestSettings,
+) -> Init {
+    let directories = additional_directories.iter().map(|path| path.display().to_string());
+    Init {
+        cwd: cwd.display().to_string(),
+        tools: toolbox.names().map(str::to_owned).collect(),
+        mcp_servers: Vec::new(),
+        model: settings.model.clone(),
+        permission_mode: shared.permissions.mode().to_string(),
+        slash_commands: Vec::new(),
+        api_key_source: shared.model.key_source().to_owned(),
+        claude_code_version: PROTOCOL_VERSION,
+        centurion_version: env!("CARGO_PKG_VERSION"),
+        output_style: "default",
+        agents: Vec::new(),
+        skills: Vec::new(),
+        plugins: Vec::new(),
+        additional_directories: directories.collect(),
+    }
+}
+
+/// What an agent knows of files from an earlier process.
+fn seen(results: &[serde_json::Value]) -> ReadState {
+    let state = ReadState::default();
+    for result in results {
+        state.replay(result);
+    }
+    state
+}
+
+/// Opens the transcript and reads what it holds.
+fn open_journal(options: &Options, stamp: Stamp) -> Result<(Journal, Loaded), OpenError> {
+    let (storage, world) = (&options.storage, Arc::clone(&options.world));
+    let redaction = storage.redaction;
+    let (journal, loaded) = match (&options.start, &storage.transcript) {
+        (Start::New(_), Some(path)) => {
+            (Journal::new(path.clone(), stamp, world, redaction), Loaded::default())
+        }
+        (Start::Resume(_), Some(path)) => {
+            // Locked before it is read: what another process has yet to write must not be missed.
+            let mut file = TranscriptFile::open(path)?;
+            let loaded = transcript::load(&file.read()?);
+            (Journal::resume(file, loaded.last, stamp, world, redaction), loaded)
+        }
+        (Start::Fork { from, id }, Some(path)) => {
+            let text = read(storage.resumed.as_deref())?;
+            let (copied, loaded) = std::thread::scope(|scope| {
+                let copy = scope.spawn(|| TranscriptFile::copy(path, &text, *from, *id));
+                let loaded = transcript::load(&text);
+                (copy.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), loaded)
+            });
+            (Journal::resume(copied?, loaded.last, stamp, world, redaction), loaded)
+        }
+        (_, None) => {
+            let text = read(storage.resumed.as_deref())?;
+            (Journal::nowhere(stamp, world), transcript::load(&text))
+        }
+    };
+    if loaded.broken_lines > 0 {
+        tracing::warn!(lines = loaded.broken_lines, "lines of the transcript could not be read");
+    }
+    Ok((journal, loaded))
+}
+
+fn read(path: Option<&Path>) -> Result<Vec<u8>, OpenError> {
+    let Some(path) = path else { return Ok(Vec::new()) };
+    std::fs::read(path).map_err(|source| OpenError::Read { path: path.to_owned(), source })
+}

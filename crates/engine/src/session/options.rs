@@ -1,0 +1,82 @@
+//! What a session is made from.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use centurion_config::memory::Memory;
+use centurion_model::Model;
+use centurion_permissions::Policy;
+use centurion_protocol::{Env, SessionId, World};
+use centurion_tools::guard::GuardProgram;
+use jiff::tz::TimeZone;
+
+use super::View;
+use crate::broker::Answerer;
+use crate::driver::RequestSettings;
+use crate::journal::Redaction;
+use crate::permissions::Bypass;
+use crate::prompt::PromptOptions;
+use crate::structured::StructuredOutput;
+use crate::toolbox::ToolChoice;
+
+/// Where a session starts from.
+#[derive(Clone, Debug)]
+pub enum Start {
+    New(SessionId),
+    /// Go on with the transcript of this session.
+    Resume(SessionId),
+    /// A new session that begins with the history of another.
+    Fork {
+        from: SessionId,
+        id: SessionId,
+    },
+}
+
+impl Start {
+    /// The id of the session itself.
+    pub fn id(&self) -> SessionId {
+        match self {
+            Self::New(id) | Self::Resume(id) | Self::Fork { id, .. } => *id,
+        }
+    }
+}
+
+/// Where a session keeps things.
+#[derive(Clone, Debug)]
+pub struct Storage {
+    /// The transcript of this session; `None` keeps none.
+    pub transcript: Option<PathBuf>,
+    /// The transcript to resume or fork from.
+    pub resumed: Option<PathBuf>,
+    /// Output too large for an answer, private to the session.
+    pub output_dir: PathBuf,
+    pub redaction: Redaction,
+}
+
+/// Everything a session is made from.
+pub struct Options {
+    pub start: Start,
+    pub storage: Storage,
+    pub cwd: PathBuf,
+    pub repository: Option<PathBuf>,
+    pub additional_directories: Vec<PathBuf>,
+    pub env: Arc<Env>,
+    pub world: Arc<dyn World>,
+    pub time_zone: TimeZone,
+    pub model: Model,
+    pub settings: RequestSettings,
+    /// Whether a resumed session goes on with the model it had.
+    pub restores_model: bool,
+    pub prompt: PromptOptions,
+    /// The instruction files that apply; `None` leaves them out.
+    pub memory: Option<Memory>,
+    pub tools: ToolChoice,
+    pub policy: Policy,
+    pub bypass: Bypass,
+    pub max_budget: Option<f64>,
+    pub structured: Option<StructuredOutput>,
+    pub answerer: Option<Arc<dyn Answerer>>,
+    pub view: Arc<dyn View>,
+    pub guard: GuardProgram,
+    pub entrypoint: String,
+}

@@ -1,0 +1,116 @@
+//! Where rules hang, and what may be read without being a place to work in.
+
+use std::path::Path;
+
+use crate::fixture::{self, call, policy, read, shell, write};
+use centurion_permissions::{Call, Mode, Policy, Reason, Verdict, decide};
+
+use Verdict::{Allow, Ask, Deny};
+
+#[test]
+fn rules_stay_where_they_are_when_the_shell_moves() {
+    let mut policy = policy(Mode::Default);
+    policy.deny = fixture::rules("Read(secrets/**) Read(.env)");
+    policy.allow = fixture::rules("Edit(docs/**)");
+    for (cwd, command) in [
+        ("/home/ada/project", "cat secrets/key"),
+        ("/home/ada/project/src", "cat ../secrets/key"),
+        ("/home/ada/project/secrets", "cat key"),
+        ("/home/ada/project/src", "cat .env"),
+        ("/home/ada/project/src", "cat ../.env"),
+        ("/", "cat home/ada/project/secrets/key"),
+    ] {
+        policy.cwd = cwd.into();
+        assert_eq!(decide(&policy, &call(&shell(command))).verdict, Deny, "{command} in {cwd}");
+    }
+    for cwd in ["/home/ada/project", "/home/ada/project/src", "/srv"] {
+        policy.cwd = cwd.into();
+        for (access, expected) in [
+            (read("/home/ada/project/secrets/key"), Deny),
+            (read("/home/ada/project/.env"), Deny),
+            (write("/home/ada/project/docs/a.md"), Allow),
+            (write("/home/ada/project/src/docs/a.md"), Ask),
+            (write("/srv/docs/a.md"), Ask),
+        ] {
+            let decision = decide(&policy, &call(&access));
+            assert_eq!(decision.verdict, expected, "{access:?} in {cwd}: {}", decision.reason);
+        }
+    }
+}
+
+/// A policy with a place to read beside the working directories.
+fn with_readable(mode: Mode) -> Policy {
+    Policy { readable: vec!["/home/ada/.state/session".into()], ..policy(mode) }
+}
+
+#[test]
+fn a_readable_place_is_read_and_never_written_by_default() {
+    let output = "/home/ada/.state/session/tasks/b1.output";
+    for (access, expected) in [
+        (read(output), [Allow, Allow, Allow, Allow, Allow]),
+        (read("/home/ada/.state/session"), [Allow, Allow, Allow, Allow, Allow]),
+        (read("/home/ada/.state/session/../other"), [Ask, Ask, Ask, Deny, Allow]),
+        (read("/home/ada/.state/session-2/x"), [Ask, Ask, Ask, Deny, Allow]),
+        (write(output), [Ask, Ask, Deny, Deny, Allow]),
+        (shell(&format!("tail -n 5 {output}")), [Allow, Allow, Allow, Allow, Allow]),
+        (shell(&format!("grep --file={output} src/main.rs")), [Allow, Allow, Allow, Allow, Allow]),
+        (shell("cat /home/ada/.state/session/../other"), [Ask, Ask, Deny, Deny, Allow]),
+        (shell(&format!("touch {output}")), [Ask, Ask, Deny, Deny, Allow]),
+        (shell(&format!("rm {output}")), [Ask, Ask, Deny, Deny, Allow]),
+        (shell(&format!("cp {output} a")), [Ask, Ask, Deny, Deny, Allow]),
+    ] {
+        for (mode, expected) in Mode::ALL.into_iter().zip(expected) {
+            let decision = decide(&with_readable(mode), &call(&access));
+            assert_eq!(decision.verdict, expected, "{mode}: {access:?}: {}", decision.reason);
+        }
+    }
+    for tool in ["Read", "Glob", "Grep"] {
+        let access = read(output);
+        let decision = decide(&with_readable(Mode::Default), &Call { tool, access: &access });
+        assert_eq!((decision.verdict, decision.reason), (Allow, Reason::ReadOpen), "{tool}");
+    }
+}
+
+#[test]
+fn a_readable_place_yields_to_rules_and_is_no_place_to_work_in() {
+    let output = read("/home/ada/.state/session/tasks/b1.output");
+    let mut policy = with_readable(Mode::Default);
+    policy.ask = fixture::rules("Read(~/.state/**)");
+    assert_eq!(decide(&policy, &call(&output)).verdict, Ask);
+    let command = shell("cat /home/ada/.state/session/tasks/b1.output");
+    assert_eq!(decide(&policy, &call(&command)).verdict, Ask);
+    policy.deny = fixture::rules("Read(~/.state/**)");
+    assert_eq!(decide(&policy, &call(&output)).verdict, Deny);
+    assert_eq!(decide(&policy, &call(&command)).verdict, Deny);
+
+    let mut policy = with_readable(Mode::Default);
+    policy.cwd = "/home/ada/.state/session".into();
+    assert_eq!(decide(&policy, &call(&shell("git status"))).verdict, Ask);
+}
+
+#[test]
+fn deny_rules_keep_single_paths_from_being_read() {
+    let mut policy = policy(Mode::BypassPermissions);
+    let secret = Path::new("/home/ada/project/secrets/key");
+    assert!(!policy.denies_reading(secret));
+    policy.deny = fixture::rules("Bash(cat *) Edit(secrets/**) Write(secrets/**) WebFetch");
+    policy.ask = fixture::rules("Read(secrets/**)");
+    policy.allow = fixture::rules("Read(secrets/**)");
+    assert!(!policy.denies_reading(secret), "none of these rules denies reading it");
+    for rule in ["Read(secrets/**)", "Grep(secrets/**)", "Glob(/secrets/*)", "Read(key)"] {
+        policy.deny = fixture::rules(rule);
+        assert!(policy.denies_reading(secret), "{rule}");
+        assert!(!policy.denies_reading(Path::new("/home/ada/project/src/main.rs")), "{rule}");
+    }
+    // The directory itself, so that a search need not enter it; wherever the shell stands.
+    policy.deny = fixture::rules("Read(secrets/**)");
+    policy.cwd = "/home/ada/project/src".into();
+    for (path, denied) in [
+        ("/home/ada/project/secrets", true),
+        ("/home/ada/project/a/b/secrets", true),
+        ("/home/ada/project", false),
+        ("/home/ada/project/secrets.md", false),
+    ] {
+        assert_eq!(policy.denies_reading(Path::new(path)), denied, "{path}");
+    }
+}
