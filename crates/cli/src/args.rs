@@ -12,6 +12,7 @@ use clap::{Args, Parser, ValueEnum};
 #[command(
     name = "centurion",
     version,
+    disable_version_flag = true,
     about = "A multi-agent coding runtime",
     after_help = "Commands:\n  \
         centurion demo             Show a real agent at work: no key, no network\n  \
@@ -22,6 +23,10 @@ use clap::{Args, Parser, ValueEnum};
 pub(crate) struct RunArgs {
     /// What to do. Piped input is added to it
     pub(crate) prompt: Option<String>,
+
+    /// Print the version
+    #[arg(short = 'v', short_alias = 'V', long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
 
     /// Run without a terminal: print the result and exit
     #[arg(short, long)]
@@ -40,7 +45,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR", num_args = 1..)]
     pub(crate) add_dir: Vec<PathBuf>,
 
-    /// A JSON Schema (text or file) that the answer must fit; it is printed as `structured_output`
+    /// A JSON Schema of an object (text or file) that the answer must fit; it is printed as
+    /// `structured_output`
     #[arg(long, value_name = "SCHEMA")]
     pub(crate) json_schema: Option<String>,
 
@@ -77,11 +83,11 @@ pub(crate) struct FormatArgs {
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
     /// The model to use
-    #[arg(long)]
+    #[arg(long, value_parser = model_name)]
     pub(crate) model: Option<String>,
 
     /// Models to go over to when the first is overloaded, separated by commas
-    #[arg(long, value_name = "MODEL", value_delimiter = ',')]
+    #[arg(long, value_name = "MODEL", value_delimiter = ',', value_parser = model_name)]
     pub(crate) fallback_model: Vec<String>,
 
     /// How hard the model works: low, medium, high, xhigh or max
@@ -149,7 +155,7 @@ pub(crate) struct SessionArgs {
     pub(crate) continue_last: bool,
 
     /// Go on with this session; without an id, list those there are
-    #[arg(short, long, value_name = "ID", num_args = 0..=1)]
+    #[arg(short, long, value_name = "ID", num_args = 0..=1, value_parser = session_id)]
     #[expect(clippy::option_option, reason = "a flag whose value may be left out")]
     pub(crate) resume: Option<Option<SessionId>>,
 
@@ -158,7 +164,7 @@ pub(crate) struct SessionArgs {
     pub(crate) fork_session: bool,
 
     /// The id of the new session
-    #[arg(long, value_name = "UUID")]
+    #[arg(long, value_name = "UUID", value_parser = session_id)]
     pub(crate) session_id: Option<SessionId>,
 
     /// Keep no transcript
@@ -182,6 +188,20 @@ pub(crate) enum InputFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PromptTool {
     Stdio,
+}
+
+fn model_name(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if name.is_empty() || name.ends_with(':') {
+        return Err("the name of a model is missing".to_owned());
+    }
+    Ok(name.to_owned())
+}
+
+fn session_id(text: &str) -> Result<SessionId, String> {
+    text.parse().map_err(|_| {
+        "an id such as 7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11 is needed; `centurion sessions` lists them".to_owned()
+    })
 }
 
 fn money(text: &str) -> Result<f64, String> {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use centurion_engine::{Answerer, Ask, Handle, Reply, ReplyFuture};
 use centurion_permissions::Mode;
-use centurion_protocol::World;
+use centurion_protocol::{Thinking, World};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -32,7 +32,17 @@ impl Control {
     pub(crate) fn request(&self, handle: &Handle, id: &str, request: &Value) {
         let text = |key: &str| request.get(key).and_then(Value::as_str).unwrap_or_default();
         let answer = match text("subtype") {
-            "initialize" => Ok(initialization()),
+            "initialize" => Ok(initialization(handle)),
+            "set_max_thinking_tokens" => {
+                let tokens = request.get("max_thinking_tokens").and_then(Value::as_u64);
+                handle.set_thinking(match tokens.map(u32::try_from) {
+                    None => Thinking::Auto,
+                    Some(Ok(0)) => Thinking::Disabled,
+                    Some(tokens) => Thinking::Budget(tokens.unwrap_or(u32::MAX)),
+                });
+                Ok(json!({}))
+            }
+            "mcp_status" => Ok(json!({"mcpServers": []})),
             "interrupt" => Ok(json!({"still_queued": handle.interrupt()})),
             "set_permission_mode" => text("mode")
                 .parse::<Mode>()
@@ -90,14 +100,21 @@ impl Control {
     }
 }
 
-fn initialization() -> Value {
+fn initialization(handle: &Handle) -> Value {
+    let models: Vec<Value> = ["default", "opus", "sonnet", "haiku", "fable"]
+        .map(|name| {
+            json!({"value": name, "resolvedModel": handle.resolve_model(name), "displayName": name, "description": ""})
+        })
+        .into();
     json!({
         "commands": [],
         "agents": [],
         "output_style": "default",
         "available_output_styles": ["default"],
-        "models": [],
+        "models": models,
         "account": {},
+        "claude_code_version": centurion_engine::PROTOCOL_VERSION,
+        "current_permission_mode": handle.mode().name(),
         "pid": std::process::id(),
     })
 }

@@ -12,7 +12,7 @@ use centurion_protocol::{Block, Outcome, SystemWorld, World};
 use crate::args::{InputFormat, OutputFormat, RunArgs};
 use crate::control::Control;
 use crate::input::Input;
-use crate::output::{JsonView, LiveView, Nowhere, Output, StreamView, TextView};
+use crate::output::{JsonView, LiveView, Nowhere, Output, StreamView, TextView, note};
 use crate::setup::{self, Surroundings};
 use crate::signals::Signals;
 use crate::stdin;
@@ -30,6 +30,12 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let view = view(&args, &output, &surroundings);
     let options = setup::options(&args, &surroundings, Arc::clone(&world), view, answerer).await?;
     let mut session = Session::open(options).await?;
+    if session.broken_lines() > 0 {
+        let count = session.broken_lines();
+        note(&format!(
+            "warning: {count} lines of the session's transcript could not be read and are left out"
+        ));
+    }
     let handle = session.handle();
     let input = Input {
         handle: handle.clone(),

@@ -9,7 +9,7 @@ use centurion_config::memory::{Memory, MemorySources};
 use centurion_config::paths::{Dirs, repo_root};
 use centurion_engine::{
     Answerer, Bypass, Options, PromptOptions, Redaction, RequestSettings, Start, Storage,
-    StructuredOutput, View,
+    StructuredOutput, ToolChoice, View,
 };
 use centurion_model::Model;
 use centurion_permissions::{Mode, Policy, Rule, RuleKind, RuleOrigin};
@@ -83,8 +83,11 @@ pub(crate) async fn options(
     let cwd = surroundings.cwd.clone();
     let additional_directories = additional_directories(&args.add_dir)?;
     let policy = policy(args, surroundings, &additional_directories)?;
-    let unknown = args.tool_choice().unknown(&builtin());
-    if !unknown.is_empty() {
+    let tools = args.tool_choice();
+    let unknown = tools.unknown(&builtin());
+    // Where no name is known the session will not open, and says the same.
+    if matches!(&tools, ToolChoice::Only(names) if !unknown.is_empty() && unknown.len() < names.len())
+    {
         note(&format!("warning: --tools: there is no tool named {}", unknown.join(", ")));
     }
     let structured = args.json_schema.as_deref().map(structured).transpose()?;
@@ -106,7 +109,7 @@ pub(crate) async fn options(
         settings,
         prompt,
         memory,
-        tools: args.tool_choice(),
+        tools,
         policy,
         bypass: bypass(args, env),
         max_budget: args.model.max_budget_usd,
@@ -196,7 +199,8 @@ fn bypass(args: &RunArgs, env: &Env) -> Bypass {
 
 /// The schema, given as text or as a file.
 fn structured(given: &str) -> anyhow::Result<StructuredOutput> {
-    let text = if given.trim_start().starts_with('{') {
+    let is_json = given.trim_start().starts_with(['{', '[', '"']) || given.parse::<bool>().is_ok();
+    let text = if is_json || given.trim().is_empty() {
         given.to_owned()
     } else {
         read_text(Path::new(given), "--json-schema")?

@@ -139,7 +139,8 @@ impl Dispatch {
         prepared: Box<dyn PreparedCall>,
         context: &ToolContext,
     ) -> Result<(Box<dyn PreparedCall>, Access), Box<Dispatched>> {
-        let (access, decision) = self.judge(call, &*prepared, context);
+        let access = prepared.access(context);
+        let decision = self.judge(call, &access);
         let reason = decision.reason.to_string();
         match decision.verdict {
             Verdict::Allow => return Ok((prepared, access)),
@@ -152,19 +153,22 @@ impl Dispatch {
             input: call.input.clone(),
             reason,
         };
-        let prepared = match self.broker.ask(ask, &context.cancel).await {
-            Reply::Allowed { input: None } => prepared,
+        let (prepared, access) = match self.broker.ask(ask, &context.cancel).await {
+            // What was asked about is what may be touched, wherever links lead by now.
+            Reply::Allowed { input: None } => (prepared, access),
             Reply::Allowed { input: Some(input) } => {
-                self.prepare(&ToolUse { input, ..call.clone() })?
+                let prepared = self.prepare(&ToolUse { input, ..call.clone() })?;
+                let access = prepared.access(context);
+                (prepared, access)
             }
             Reply::Denied { reason, interrupt } => {
                 return Err(Box::new(Dispatched::denied(&call.id, reason, interrupt)));
             }
-            Reply::Cancelled => return Err(Box::new(Dispatched::cut_short(&call.id))),
+            Reply::Cancelled => return Err(Box::new(Dispatched::not_begun(&call.id))),
         };
         // A yes answers the question, not a denial: the input may be another one by now, and so may the
         // mode. What is denied stays denied.
-        let (access, decision) = self.judge(call, &*prepared, context);
+        let decision = self.judge(call, &access);
         if decision.verdict == Verdict::Deny {
             let reason = decision.reason.to_string();
             return Err(Box::new(Dispatched::denied(&call.id, reason, false)));
@@ -172,15 +176,8 @@ impl Dispatch {
         Ok((prepared, access))
     }
 
-    fn judge(
-        &self,
-        call: &ToolUse,
-        prepared: &dyn PreparedCall,
-        context: &ToolContext,
-    ) -> (Access, Decision) {
-        let access = prepared.access(context);
-        let decision = self.permissions.decide(&call.name, &access, self.workspace.cwd());
-        (access, decision)
+    fn judge(&self, call: &ToolUse, access: &Access) -> Decision {
+        self.permissions.decide(&call.name, access, self.workspace.cwd())
     }
 
     fn finish(&self, call: &ToolUse, output: ToolOutput, access: Access) -> Dispatched {

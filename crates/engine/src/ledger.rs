@@ -31,6 +31,6 @@ impl Ledger {
     }
 
     pub(crate) fn total_cost(&self) -> f64 {
-        self.by_model.values().map(|usage| usage.cost_usd).sum()
+        self.by_model.values().fold(0.0, |total, usage| total + usage.cost_usd)
     }
 }

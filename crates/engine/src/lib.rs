@@ -30,6 +30,6 @@ pub use journal::{JournalError, Redaction};
 pub use permissions::Bypass;
 pub use prompt::PromptOptions;
 pub use queue::Priority;
-pub use session::{Handle, OpenError, Options, Session, Start, Storage, View};
+pub use session::{Handle, OpenError, Options, PROTOCOL_VERSION, Session, Start, Storage, View};
 pub use structured::{SchemaError, StructuredOutput};
 pub use toolbox::{ToolChoice, ToolboxError};

@@ -1,7 +1,7 @@
 //! The permissions of one agent: its policy, and the mode that planning will give back.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use centurion_permissions::{Access, Call, Decision, Mode, Policy, decide};
 
@@ -14,7 +14,8 @@ pub enum Bypass {
 }
 
 pub(crate) struct Permissions {
-    state: Mutex<State>,
+    /// Searches ask from several threads at once.
+    state: RwLock<State>,
     bypass: Bypass,
 }
 
@@ -26,16 +27,20 @@ struct State {
 
 impl Permissions {
     pub(crate) fn new(policy: Policy, bypass: Bypass) -> Self {
-        Self { state: Mutex::new(State { policy, before_plan: None }), bypass }
+        Self { state: RwLock::new(State { policy, before_plan: None }), bypass }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Judges a call of an agent whose shell stands in `cwd`.
     pub(crate) fn decide(&self, tool: &str, access: &Access, cwd: PathBuf) -> Decision {
-        let mut state = self.state();
+        let mut state = self.state_mut();
         state.policy.cwd = cwd;
         decide(&state.policy, &Call { tool, access })
     }
@@ -58,7 +63,7 @@ impl Permissions {
         if let (Mode::BypassPermissions, Bypass::Refused(reason)) = (mode, self.bypass) {
             return Err(reason);
         }
-        let mut state = self.state();
+        let mut state = self.state_mut();
         state.policy.mode = mode;
         state.before_plan = None;
         Ok(())
@@ -66,7 +71,7 @@ impl Permissions {
 
     /// The model wants to plan.
     pub(crate) fn enter_plan(&self) -> Result<(), &'static str> {
-        let mut state = self.state();
+        let mut state = self.state_mut();
         if state.policy.mode == Mode::Plan {
             return Err("plan mode is on already");
         }
@@ -76,7 +81,7 @@ impl Permissions {
 
     /// The plan was approved: the mode before it is back.
     pub(crate) fn leave_plan(&self) -> Mode {
-        let mut state = self.state();
+        let mut state = self.state_mut();
         let mode = state.before_plan.take().unwrap_or_default();
         state.policy.mode = mode;
         mode

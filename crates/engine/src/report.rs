@@ -14,11 +14,15 @@ use crate::session::Shared;
 pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Value>) -> RunResult {
     let ledger = shared.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let (subtype, terminal_reason) = words(run);
+    let text = text(run);
+    // Hosts expect a reason beside every kind of failure.
+    let has_none = !run.outcome.is_success() && run.errors.is_empty();
+    let errors = if has_none { vec![text.clone()] } else { run.errors.clone() };
     RunResult {
         subtype,
         is_error: !run.outcome.is_success(),
         outcome: run.outcome,
-        result: text(run),
+        result: text,
         num_turns: run.turns,
         duration_ms: millis(run.started.elapsed()),
         duration_api_ms: millis(run.api_time),
@@ -30,7 +34,7 @@ pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Valu
         structured_output: run.structured.clone(),
         terminal_reason,
         api_error_status: run.api_status,
-        errors: run.errors.clone(),
+        errors,
         ttft_ms: run.first_token.map(millis),
         result_index: index,
         origin,

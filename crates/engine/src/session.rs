@@ -14,7 +14,7 @@ use centurion_protocol::sdk::{EventBody, Init, System};
 use centurion_protocol::{Outcome, SessionId};
 use centurion_tools::Shells;
 
-pub use self::open::OpenError;
+pub use self::open::{OpenError, PROTOCOL_VERSION};
 pub use self::options::{Options, Start, Storage};
 pub(crate) use self::shared::Shared;
 pub use self::shared::{Handle, View};
@@ -32,6 +32,7 @@ pub struct Session {
     shells: Arc<Shells>,
     init: Init,
     results: u32,
+    broken_lines: usize,
 }
 
 impl Session {
@@ -41,6 +42,11 @@ impl Session {
 
     pub fn id(&self) -> SessionId {
         self.shared.id
+    }
+
+    /// How many lines of the transcript that was resumed could not be read.
+    pub fn broken_lines(&self) -> usize {
+        self.broken_lines
     }
 
     /// Runs until the input is closed and nothing is owed. Returns how the last run ended.
@@ -73,6 +79,9 @@ impl Session {
         if let Some(model) = self.shared.take_chosen_model() {
             self.init.model.clone_from(&model);
             self.driver.settings.model = model;
+        }
+        if let Some(thinking) = self.shared.take_chosen_thinking() {
+            self.driver.settings.thinking = thinking;
         }
         self.init.permission_mode = self.shared.permissions.mode().to_string();
         self.shared.show(EventBody::System(System::Init(Box::new(self.init.clone()))));

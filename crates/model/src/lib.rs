@@ -36,4 +36,4 @@ pub use model::{Model, ProviderKind};
 pub use open::OpenError;
 pub use openai::{OpenAi, OpenAiReader};
 pub use provider::{EventStream, Provider, Request, SystemPrompt};
-pub use retry::{ModelEvent, ModelStream, RetryNotice, RetryPolicy};
+pub use retry::{ModelEvent, ModelStream, Patience, RetryNotice, RetryPolicy};

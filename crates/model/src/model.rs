@@ -8,7 +8,7 @@ use centurion_protocol::{Env, Thinking, World};
 use crate::catalog::{Aliases, ModelInfo};
 use crate::discover::{self, Search};
 use crate::open::{Opened, Opening};
-use crate::retry::{Attempts, ModelStream, RetryPolicy};
+use crate::retry::{Attempts, ModelStream, Patience, RetryPolicy};
 use crate::{Gates, OpenError, Provider, Request};
 
 /// A way to models, ready for requests. Cloning shares it.
@@ -111,14 +111,14 @@ impl Model {
         }))
     }
 
-    /// Sends a request, as often as it takes.
-    pub fn stream(&self, mut request: Request) -> ModelStream {
+    /// Sends a request, as often as `patience` allows.
+    pub fn stream(&self, mut request: Request, patience: Patience) -> ModelStream {
         if request.thinking == Thinking::Auto {
             request.thinking = self.0.thinking;
         }
         let provider = Arc::clone(&self.0.opened.provider);
         let gate = self.0.gates.gate(provider.credential(), &request.model);
-        let (policy, world) = (self.0.policy, Arc::clone(&self.0.world));
+        let (policy, world) = (self.0.policy.with(patience), Arc::clone(&self.0.world));
         let watches_events = self.0.opened.kind == ProviderKind::Script;
         Attempts { provider, request, gate, policy, watches_events, world }.stream()
     }

@@ -20,6 +20,18 @@ use crate::{ErrorKind, EventStream, ModelError, Provider, Request, StreamEvent};
 /// The most retries that a person can ask for.
 const MOST_RETRIES: u32 = 15;
 
+/// How long one request is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// As the policy says.
+    Full,
+    /// A few times: there is another model to go over to.
+    Brief,
+}
+
+/// How often a request is tried again when there is another model.
+const BRIEF_RETRIES: u32 = 3;
+
 /// How patient a model is with its provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
@@ -51,6 +63,13 @@ impl RetryPolicy {
             max_retries: asked.min(MOST_RETRIES),
             silence: silence.unwrap_or(default.silence),
             ..default
+        }
+    }
+
+    pub(crate) fn with(self, patience: Patience) -> Self {
+        match patience {
+            Patience::Full => self,
+            Patience::Brief => Self { max_retries: self.max_retries.min(BRIEF_RETRIES), ..self },
         }
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_model::{
-    AnswerBuilder, Anthropic, ErrorKind, Gates, Model, ModelError, ModelEvent, OpenAi, Provider,
-    ProviderKind, Request, RetryNotice, RetryPolicy, SystemPrompt,
+    AnswerBuilder, Anthropic, ErrorKind, Gates, Model, ModelError, ModelEvent, OpenAi, Patience,
+    Provider, ProviderKind, Request, RetryNotice, RetryPolicy, SystemPrompt,
 };
 use centurion_protocol::{
     Conversation, Env, Message, SeededWorld, StopReason, Thinking, ToolSpecs, World,
@@ -74,7 +74,7 @@ async fn try_once(provider: &dyn Provider) -> Result<String, ModelError> {
 /// The text that a consumer ends up with, and the retries on the way.
 async fn run(model: &Model) -> (Result<String, ModelError>, Vec<RetryNotice>) {
     let (mut builder, mut notices) = (AnswerBuilder::default(), Vec::new());
-    let mut events = model.stream(request());
+    let mut events = model.stream(request(), Patience::Full);
     while let Some(event) = events.next().await {
         match event {
             Ok(ModelEvent::Stream(event)) => builder.push(&event),
@@ -270,7 +270,7 @@ async fn a_dropped_stream_cancels_its_request() {
         Reply::text("again"),
     ]);
     let model = model(anthropic(&server.url()), 0);
-    let mut events = model.stream(request());
+    let mut events = model.stream(request(), Patience::Full);
     assert!(events.next().await.unwrap().is_ok());
     drop(events);
     assert_eq!(run(&model).await.0.unwrap(), "again");

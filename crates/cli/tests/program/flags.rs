@@ -12,6 +12,9 @@ fn unknown_flags_and_bad_values_are_refused_with_help() {
         (&["-p", "x", "--permission-mode", "yolo"], "acceptEdits"),
         (&["-p", "x", "--effort", "heroic"], "xhigh"),
         (&["-p", "x", "--fork-session"], "--resume"),
+        (&["-p", "x", "--resume", "zzz"], "centurion sessions"),
+        (&["-p", "x", "--model", ""], "missing"),
+        (&["-p", "x", "--model", "openai:"], "missing"),
         (&["-p", "x", "--input-format", "stream-json"], "--output-format stream-json"),
     ] {
         let ended = program.run(arguments);
@@ -33,11 +36,14 @@ fn what_cannot_work_is_refused_before_anything_is_sent() {
         (&["-p", "x", "--system-prompt-file", "missing.md"], "missing.md"),
         (&["-p", "x", "--model", "script:missing.yaml"], "missing.yaml"),
         (&["-p", ""], "no prompt"),
+        (&["-p", "x", "--json-schema", "[]"], "object"),
+        (&["-p", "x", "--tools", "Nope"], "Nope"),
+        (&["-p", "x", "--resume"], "needs the id"),
     ] {
         let ended = program.run(arguments);
         assert_eq!(ended.code, Some(1), "{arguments:?}");
         assert!(
-            ended.stderr.starts_with("error: ") && ended.stderr.contains(says),
+            ended.stderr.contains("error: ") && ended.stderr.contains(says),
             "{arguments:?}: {}",
             ended.stderr
         );
@@ -62,7 +68,9 @@ fn without_a_model_the_message_says_what_to_set_and_names_the_demo() {
 #[test]
 fn help_and_version_go_to_standard_output() {
     let program = Program::alone();
-    assert!(program.run(&["--version"]).stdout.starts_with("centurion "));
+    for flag in ["--version", "-v"] {
+        assert!(program.run(&[flag]).stdout.starts_with("centurion "));
+    }
     let help = program.run(&["--help"]);
     assert_eq!(help.code, Some(0));
     for word in ["--output-format", "--allowedTools", "--resume", "centurion demo"] {

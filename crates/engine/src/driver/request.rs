@@ -1,7 +1,7 @@
 //! One request: budget and window checked before, the answer folded while it streams, honest ends after.
 
 use centurion_model::{
-    Answer, AnswerBuilder, ErrorKind, ModelError, ModelEvent, Request, StreamEvent,
+    Answer, AnswerBuilder, ErrorKind, ModelError, ModelEvent, Patience, Request, StreamEvent,
 };
 use centurion_protocol::sdk::{
     ApiRetry, Assistant, AssistantMessage, EventBody, Informational, Stream, System,
@@ -122,7 +122,11 @@ impl Driver {
             session: self.shared.id,
             agent: None,
         };
-        let mut events = self.shared.model.stream(request);
+        let patience = match self.settings.fallback_models.as_slice() {
+            [] => Patience::Full,
+            _ => Patience::Brief,
+        };
+        let mut events = self.shared.model.stream(request, patience);
         let mut builder = AnswerBuilder::default();
         loop {
             let event = tokio::select! {
@@ -211,6 +215,7 @@ impl Driver {
             return Ok(());
         }
         run.text.clone_from(&text);
+        run.turns += 1;
         let answer = Answer {
             id: format!("msg_cut_off_{}", self.shared.world.record_id()),
             model: self.settings.model.clone(),
@@ -228,10 +233,7 @@ impl Driver {
     /// Records and shows a failure that no retry cured.
     fn failed(&self, run: &mut Run, error: &ModelError) -> Result<Outcome, JournalError> {
         run.api_status = error.status;
-        let text = match error.status {
-            Some(status) => format!("API Error: {status} {error}"),
-            None => format!("API Error: {error}"),
-        };
+        let text = format!("API Error: {error}");
         let data = serde_json::json!({"status": error.status, "error": error.kind.sdk_name(), "message": text});
         let record = self.journal.note("api_error", &data)?;
         self.shared.show_as(

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use centurion_config::memory::{Memory, MemoryTracker};
 use centurion_protocol::sdk::Init;
-use centurion_tools::{ReadState, Shells, ShellsConfig, Workspace, builtin};
+use centurion_tools::{ReadState, Shells, ShellsConfig, Workspace, builtin, resolve};
 use thiserror::Error;
 
 use super::{Options, Session, Shared, Start};
@@ -21,7 +21,7 @@ use crate::toolbox::{Toolbox, ToolboxError};
 use crate::transcript::{self, Loaded};
 
 /// The version of the headless protocol that our events follow; hosts look at it.
-const PROTOCOL_VERSION: &str = "2.1.325";
+pub const PROTOCOL_VERSION: &str = "2.1.325";
 
 /// Why a session cannot start.
 #[derive(Debug, Error)]
@@ -51,7 +51,7 @@ impl Session {
             options.settings.model.clone_from(model);
         }
         // What the session keeps for the model to read later is the model's to read.
-        options.policy.readable.push(options.storage.output_dir.clone());
+        options.policy.readable.push(resolve(&options.storage.output_dir));
         let permissions = Arc::new(Permissions::new(options.policy, options.bypass));
         let shared = Arc::new(Shared::new(
             id,
@@ -113,7 +113,7 @@ impl Session {
             memory: options.memory.map(|memory| MemoryTracker::new(Arc::new(memory))),
             counted: loaded.counted,
         };
-        Ok(Self { shared, driver, shells, init, results: 0 })
+        Ok(Self { shared, driver, shells, init, results: 0, broken_lines: loaded.broken_lines })
     }
 }
 
@@ -180,9 +180,6 @@ fn open_journal(options: &Options, stamp: Stamp) -> Result<(Journal, Loaded), Op
             (Journal::nowhere(stamp, world), transcript::load(&text))
         }
     };
-    if loaded.broken_lines > 0 {
-        tracing::warn!(lines = loaded.broken_lines, "lines of the transcript could not be read");
-    }
     Ok((journal, loaded))
 }
 

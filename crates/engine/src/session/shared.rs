@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use centurion_model::Model;
 use centurion_permissions::Mode;
 use centurion_protocol::sdk::{Event, EventBody, Status, System};
-use centurion_protocol::{Block, RecordId, SessionId, TaskId, Usage, World};
+use centurion_protocol::{Block, RecordId, SessionId, TaskId, Thinking, Usage, World};
 use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +37,7 @@ pub(crate) struct Shared {
     tasks: Mutex<IndexMap<TaskId, String>>,
     /// A model that was chosen while the session runs, for the next run.
     chosen_model: Mutex<Option<String>>,
+    chosen_thinking: Mutex<Option<Thinking>>,
 }
 
 #[derive(Default)]
@@ -69,6 +70,7 @@ impl Shared {
             run: Mutex::default(),
             tasks: Mutex::default(),
             chosen_model: Mutex::default(),
+            chosen_thinking: Mutex::default(),
         }
     }
 
@@ -115,6 +117,10 @@ impl Shared {
     pub(super) fn take_chosen_model(&self) -> Option<String> {
         self.chosen_model.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+
+    pub(super) fn take_chosen_thinking(&self) -> Option<Thinking> {
+        self.chosen_thinking.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// A way to reach a running session from outside.
@@ -153,6 +159,20 @@ impl Handle {
     pub fn stop(&self) {
         self.0.queue.abandon();
         self.interrupt();
+    }
+
+    pub fn mode(&self) -> Mode {
+        self.0.permissions.mode()
+    }
+
+    /// The full name of a model.
+    pub fn resolve_model(&self, name: &str) -> String {
+        self.0.model.resolve(name)
+    }
+
+    /// Changes how the model thinks from the next run on.
+    pub fn set_thinking(&self, thinking: Thinking) {
+        *self.0.chosen_thinking.lock().unwrap_or_else(PoisonError::into_inner) = Some(thinking);
     }
 
     /// Changes the permission mode; `Err` says why not.

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::discover::Place;
 use crate::testing::{Memory, request, world};
-use crate::{Model, RetryPolicy};
+use crate::{Model, Patience, RetryPolicy};
 
 async fn open(spec: Option<&str>, env: &[(&str, &str)]) -> Result<Model, OpenError> {
     open_among(spec, env, &[]).await
@@ -144,7 +144,8 @@ async fn the_environment_speaks_about_thinking_where_a_request_does_not() {
     let provider: Arc<dyn Provider> = Arc::<Memory>::clone(&memory);
     let policy = RetryPolicy { max_retries: 0, ..RetryPolicy::default() };
     let model = Model::with_provider(provider, ProviderKind::Anthropic, "m", policy, world());
-    let _ = futures_util::StreamExt::next(&mut model.stream(request("m", []))).await;
+    let _ =
+        futures_util::StreamExt::next(&mut model.stream(request("m", []), Patience::Full)).await;
     assert_eq!(memory.requests.lock().unwrap()[0].thinking, Thinking::Auto);
 
     let server = Server::start([Reply::text("a"), Reply::text("b")]);
@@ -155,7 +156,7 @@ async fn the_environment_speaks_about_thinking_where_a_request_does_not() {
         let env = [("MAX_THINKING_TOKENS", tokens), ("ANTHROPIC_BASE_URL", url.as_str())];
         let model = open(None, &env).await.unwrap();
         let hello = centurion_protocol::Message::user("hi");
-        let stream = model.stream(request("claude-sonnet-4-5", [hello]));
+        let stream = model.stream(request("claude-sonnet-4-5", [hello]), Patience::Full);
         let _: Vec<_> = futures_util::StreamExt::collect(stream).await;
         assert_eq!(server.last().json()["thinking"], expected);
     }

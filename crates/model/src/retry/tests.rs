@@ -52,7 +52,7 @@ fn model(memory: &Arc<Memory>, max_retries: u32) -> Model {
 
 /// What a consumer keeps, the retries it was told of, and how it ended.
 async fn run(model: &Model) -> (String, Vec<RetryNotice>, Result<(), ErrorKind>) {
-    let mut stream = model.stream(request("opus", [Message::user("hi")]));
+    let mut stream = model.stream(request("opus", [Message::user("hi")]), Patience::Full);
     let (mut text, mut notices) = (String::new(), Vec::new());
     while let Some(event) = stream.next().await {
         match event {
@@ -167,7 +167,8 @@ async fn another_model_is_not_held_up() {
     let model = model(&memory, 0);
     assert_eq!(run(&model).await.2, Err(ErrorKind::RateLimit));
     let started = Instant::now();
-    let events: Vec<_> = model.stream(request("haiku", [Message::user("hi")])).collect().await;
+    let events: Vec<_> =
+        model.stream(request("haiku", [Message::user("hi")]), Patience::Full).collect().await;
     assert!(events.last().unwrap().is_ok());
     assert_eq!(started.elapsed(), Duration::ZERO);
 }
@@ -177,7 +178,7 @@ async fn a_request_that_is_dropped_gives_its_place_back() {
     let memory = Memory::new((0..600).map(|_| said("and then silence")));
     let model = model(&memory, 0);
     for _ in 0..300 {
-        let mut stream = model.stream(request("opus", [Message::user("hi")]));
+        let mut stream = model.stream(request("opus", [Message::user("hi")]), Patience::Full);
         assert!(stream.next().await.is_some());
     }
 }
