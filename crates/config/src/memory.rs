@@ -1,8 +1,9 @@
 //! Memory files: the instructions that people leave for agents, found, read and put in order.
 //!
 //! The order is: the administrator's, the user's, then each directory from the root of the file system
-//! down to the working directory, so that what is nearest comes last. A file is loaded once, however
-//! many ways lead to it. What a person should know is in [`Memory::problems`]; nothing here fails.
+//! down to the working directory, so that what is nearest comes last. In a directory, `AGENTS.md` comes
+//! after `CLAUDE.md`. A file is loaded once, however many ways lead to it, and an `AGENTS.md` that is a
+//! copy of what is beside it is left out. What a person should know is in [`Memory::problems`]; nothing here fails.
 
 mod globs;
 mod loader;

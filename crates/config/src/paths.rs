@@ -16,20 +16,30 @@ pub struct Dirs {
     state: PathBuf,
 }
 
+/// Why the user's directories cannot be told.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("there is no home directory to keep state in; help: set CENTURION_CONFIG_DIR")]
-pub struct NoHome;
+pub enum DirsError {
+    #[error("there is no home directory to keep state in; help: set CENTURION_CONFIG_DIR")]
+    NoHome,
+    #[error(
+        "{variable} is `{path}`, which is no absolute path: state would be kept in another place for \
+         each working directory; help: write the path from the root of the file system"
+    )]
+    Relative { variable: &'static str, path: String },
+}
 
 impl Dirs {
     /// Definitions are read from `~/.claude` and `~/.centurion`, state is kept in `~/.centurion`.
-    /// `CENTURION_CONFIG_DIR`, or else `CLAUDE_CONFIG_DIR`, moves all of it to one place.
-    pub fn new(env: &Env, home: Option<&Path>) -> Result<Self, NoHome> {
-        let moved = env.get("CENTURION_CONFIG_DIR").or_else(|| env.get("CLAUDE_CONFIG_DIR"));
-        if let Some(place) = moved {
-            let place = PathBuf::from(place);
+    /// `CENTURION_CONFIG_DIR`, or else `CLAUDE_CONFIG_DIR`, moves all of it to one place. A relative
+    /// path is refused: it would mean another place in each working directory.
+    pub fn new(env: &Env, home: Option<&Path>) -> Result<Self, DirsError> {
+        for variable in ["CENTURION_CONFIG_DIR", "CLAUDE_CONFIG_DIR"] {
+            let Some(place) = env.get(variable) else { continue };
+            let place = absolute(variable, Path::new(place))?.to_owned();
             return Ok(Self { config: vec![place.clone()], state: place });
         }
-        let home = home.ok_or(NoHome)?;
+        let home = home.filter(|home| !home.as_os_str().is_empty()).ok_or(DirsError::NoHome)?;
+        let home = absolute("HOME", home)?;
         let state = home.join(".centurion");
         Ok(Self { config: vec![home.join(".claude"), state.clone()], state })
     }
@@ -37,6 +47,11 @@ impl Dirs {
     /// Where the user's definitions are read from; the later directory wins.
     pub fn config_dirs(&self) -> &[PathBuf] {
         &self.config
+    }
+
+    /// The file that says which folders are trusted.
+    pub fn trust_file(&self) -> PathBuf {
+        self.state.join("trust.json")
     }
 
     /// Where sessions are kept, by project; nothing is written outside of it.
@@ -56,6 +71,13 @@ impl Dirs {
     pub fn session_dir(&self, cwd: &Path, session: SessionId) -> PathBuf {
         self.project_dir(cwd).join(session.to_string())
     }
+}
+
+fn absolute<'p>(variable: &'static str, path: &'p Path) -> Result<&'p Path, DirsError> {
+    if path.is_absolute() {
+        return Ok(path);
+    }
+    Err(DirsError::Relative { variable, path: path.display().to_string() })
 }
 
 /// A directory's path as one name: what is no ASCII letter or digit becomes `-`. A name that would be
@@ -109,7 +131,24 @@ mod tests {
         );
         let env = Env::from([("CLAUDE_CONFIG_DIR", "/c"), ("CENTURION_CONFIG_DIR", "")]);
         assert_eq!(Dirs::new(&env, None).unwrap().projects_dir(), Path::new("/c/projects"));
-        assert_eq!(Dirs::new(&Env::default(), None), Err(NoHome));
+        assert_eq!(Dirs::new(&Env::default(), None), Err(DirsError::NoHome));
+        assert_eq!(Dirs::new(&Env::default(), Some(Path::new(""))), Err(DirsError::NoHome));
+    }
+
+    #[test]
+    fn a_relative_place_is_refused_by_name() {
+        let refused = |env: &Env, home: &str| {
+            let error = Dirs::new(env, Some(Path::new(home))).unwrap_err().to_string();
+            error.split_once(", which is no absolute path").unwrap().0.to_owned()
+        };
+        assert_eq!(refused(&Env::default(), "ann"), "HOME is `ann`");
+        let env = Env::from([("CENTURION_CONFIG_DIR", "./x"), ("CLAUDE_CONFIG_DIR", "/c")]);
+        assert_eq!(refused(&env, HOME), "CENTURION_CONFIG_DIR is `./x`");
+        let env = Env::from([("CLAUDE_CONFIG_DIR", "~/c")]);
+        assert_eq!(refused(&env, HOME), "CLAUDE_CONFIG_DIR is `~/c`");
+        // A home that is not needed is nobody's business.
+        let env = Env::from([("CLAUDE_CONFIG_DIR", "/c")]);
+        assert!(Dirs::new(&env, Some(Path::new("ann"))).is_ok());
     }
 
     #[test]

@@ -75,7 +75,14 @@ fn load_branch(text: &[u8]) -> Loaded {
 }
 
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
+    let ends = memchr::memchr_iter(b'\n', text).chain([text.len()]);
+    let mut start = 0;
+    ends.map(move |end| {
+        let line = &text[start.min(end)..end];
+        start = end + 1;
+        line
+    })
+    .filter(|line| !line.trim_ascii().is_empty())
 }
 
 fn parse(line: &[u8]) -> Option<LineView<'_>> {

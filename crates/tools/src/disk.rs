@@ -172,6 +172,9 @@ pub(crate) fn load(path: &Path) -> Result<Option<Existing>, ToolError> {
 
 /// Puts `bytes` at `path`, which is resolved: readers see the old content or the new, never a part.
 ///
+/// A file with several names is the exception: a new file in its place would part them, so it is written
+/// where it is.
+///
 /// Not synced to the platter: a crash of the machine may lose the change, as with any editor's save, but
 /// a sync for each edit costs more than all the rest of a call.
 pub(crate) fn replace(
@@ -185,6 +188,9 @@ pub(crate) fn replace(
         // A rename asks the directory for permission, not the file: ask the file.
         Some(_) => access(path, Access::WRITE_OK).map_err(|error| failed(error.into()))?,
         None => fs::create_dir_all(directory).map_err(failed)?,
+    }
+    if existing.is_some_and(|existing| existing.metadata.nlink() > 1) {
+        return write_in_place(path, bytes).map_err(failed);
     }
     match replace_by_rename(path, directory, bytes, existing) {
         Err(error) if existing.is_some() && must_write_in_place(&error) => {
@@ -252,6 +258,19 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(mode(&path), 0o750);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_with_two_names_keeps_both() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("one"), dir.path().join("two"));
+        fs::write(&path, "old and longer").unwrap();
+        fs::hard_link(&path, &other).unwrap();
+        let existing = load(&path).unwrap();
+        replace(&path, b"new", existing.as_ref()).unwrap();
+        assert_eq!(fs::read(&other).unwrap(), b"new");
+        assert_eq!(fs::metadata(&path).unwrap().nlink(), 2);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 
     #[test]

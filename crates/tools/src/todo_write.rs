@@ -70,7 +70,10 @@ impl Tool for TodoWrite {
             _ => " More than one item is in progress: work on one at a time.",
         };
         let done = count(TodoStatus::Completed);
-        let text = format!("The list is saved: {done} of {} done.{advice}", new.len());
+        let text = match new.len() {
+            0 => "The list is empty now.".to_owned(),
+            all => format!("The list is saved: {done} of {all} done.{advice}"),
+        };
         let old = std::mem::replace(&mut *lock(&context.workspace.todos), new.clone());
         Ok(ToolOutput::text(text).with_data(json!({ "oldTodos": old, "newTodos": new })))
     }
@@ -99,6 +102,17 @@ mod tests {
         let output = call(TodoWrite, &context, second.clone()).await.unwrap();
         assert_eq!(output.data, json!({ "oldTodos": first["todos"], "newTodos": second["todos"] }));
         assert_eq!(text(&output), "The list is saved: 1 of 1 done. All is done.");
+    }
+
+    #[tokio::test]
+    async fn an_empty_list_is_not_work_done() {
+        let scratch = tempfile::tempdir().unwrap();
+        let context = context(scratch.path());
+        let list = json!({ "todos": [todo("a", "pending")] });
+        call(TodoWrite, &context, list).await.unwrap();
+        let output = call(TodoWrite, &context, json!({ "todos": [] })).await.unwrap();
+        assert_eq!(text(&output), "The list is empty now.");
+        assert!(lock(&context.workspace.todos).is_empty());
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 //! The description a model reads is the doc comment of the input type, the schema comes from the type
 //! itself: a tool cannot say one thing and accept another.
 
+mod lenient;
 mod schema;
 
 use std::future::Future;
@@ -124,11 +125,7 @@ impl<T: Tool> DynTool for Erased<T> {
     }
 
     fn spec(&self) -> ToolSpec {
-        let settings = SchemaSettings::draft2020_12().with(|settings| {
-            settings.meta_schema = None;
-            settings.inline_subschemas = true;
-        });
-        let mut schema = settings.into_generator().into_root_schema_for::<T::Input>();
+        let mut schema = schema_of::<T::Input>();
         schema.remove("title");
         let description = match schema.remove("description") {
             Some(Value::String(text)) => schema::flow(&text),
@@ -141,11 +138,25 @@ impl<T: Tool> DynTool for Erased<T> {
     }
 
     fn prepare(&self, input: &RawValue) -> Result<Box<dyn PreparedCall>, ToolError> {
-        let input = serde_json::from_str(input.get()).map_err(|error| {
+        let read = serde_json::from_str(input.get());
+        let input = read.or_else(|error| match lenient::unquote::<T::Input>(input) {
+            Some(input) => serde_json::from_value(input),
+            None => Err(error),
+        });
+        let input = input.map_err(|error| {
             ToolError::Input(format!("{} was called with input it cannot read: {error}", T::NAME))
         })?;
         Ok(Box::new(Call { tool: Arc::clone(&self.0), input }))
     }
+}
+
+/// The schema of a type with everything in one place.
+fn schema_of<T: JsonSchema>() -> schemars::Schema {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    settings.into_generator().into_root_schema_for::<T>()
 }
 
 impl<T: Tool> PreparedCall for Call<T> {

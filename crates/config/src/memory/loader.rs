@@ -91,13 +91,12 @@ impl<'m> Loader<'m> {
         // What is the user's own was read as such, or was moved elsewhere and is not wanted.
         let is_home = self.sources.home.as_deref() == Some(directory);
         let (claude, ours) = (directory.join(".claude"), directory.join(".centurion"));
-        let mut own = self.file(&directory.join("CLAUDE.md"), Scope::Project);
+        let first = self.files.len();
+        self.file(&directory.join("CLAUDE.md"), Scope::Project);
         if !is_home {
-            own |= self.file(&claude.join("CLAUDE.md"), Scope::Project);
+            self.file(&claude.join("CLAUDE.md"), Scope::Project);
         }
-        if !own {
-            self.file(&directory.join("AGENTS.md"), Scope::Project);
-        }
+        self.agents_file(directory, Scope::Project, first);
         if !is_home {
             self.instructions(&ours, Scope::Project);
             self.rules(&claude.join("rules"), directory, Scope::Project);
@@ -106,24 +105,36 @@ impl<'m> Loader<'m> {
         self.file(&directory.join("CLAUDE.local.md"), Scope::Local);
     }
 
-    /// `CLAUDE.md` of a directory, or else its `AGENTS.md`.
+    /// `CLAUDE.md` of a directory, then its `AGENTS.md`.
     fn instructions(&mut self, directory: &Path, scope: Scope) {
-        if !self.file(&directory.join("CLAUDE.md"), scope) {
-            self.file(&directory.join("AGENTS.md"), scope);
+        let first = self.files.len();
+        self.file(&directory.join("CLAUDE.md"), scope);
+        self.agents_file(directory, scope, first);
+    }
+
+    /// `AGENTS.md` of a directory whose other files are those from `first` on. A link to one of them,
+    /// or a file that one of them imports, was read already; a copy of one of them says nothing new.
+    fn agents_file(&mut self, directory: &Path, scope: Scope, first: usize) {
+        let path = directory.join("AGENTS.md");
+        let index = self.files.len();
+        self.file(&path, scope);
+        let (before, added) = self.files.split_at(index);
+        let Some(agents) = added.first().filter(|file| file.path == path) else { return };
+        let text = agents.content.trim();
+        if before.iter().skip(first).any(|file| file.content.trim() == text) {
+            self.files.remove(index);
         }
     }
 
-    /// Reads a file if it is there; says whether it is.
-    fn file(&mut self, path: &Path, scope: Scope) -> bool {
-        if !self.is_file(path) {
-            return false;
-        }
-        if let Some((real, text)) = self.read(path, scope) {
+    /// Reads a file if it is there.
+    fn file(&mut self, path: &Path, scope: Scope) {
+        if self.is_file(path)
+            && let Some((real, text)) = self.read(path, scope)
+        {
             let origin = Origin::Named;
             let text = Source { path, real: &real, scope, origin, text: &text, first_line: 1 };
             self.add(text, 0);
         }
-        true
     }
 
     fn rules(&mut self, directory: &Path, base: &Path, scope: Scope) {

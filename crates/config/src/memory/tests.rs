@@ -120,21 +120,56 @@ fn files_come_from_general_to_particular() {
 }
 
 #[test]
-fn agents_md_stands_in_where_a_directory_has_no_file_of_its_own() {
+fn agents_md_is_read_after_the_directorys_own_files() {
     let machine = Machine::new();
     machine.write("home/work/AGENTS.md", "outer").repo("AGENTS.md", "inner");
-    machine.repo(".claude/CLAUDE.md", "own");
-    machine.repo(".centurion/CLAUDE.md", "ours").repo(".centurion/AGENTS.md", "not read");
-    machine.write("home/.claude/AGENTS.md", "user");
+    machine.repo("CLAUDE.md", "root").repo(".claude/CLAUDE.md", "own");
+    machine.repo(".centurion/CLAUDE.md", "ours").repo(".centurion/AGENTS.md", "ours too");
+    machine.write("home/.claude/AGENTS.md", "user").write("home/.claude/CLAUDE.md", "user's own");
     assert_eq!(
         machine.loaded(),
         [
+            "home/.claude/CLAUDE.md",
             "home/.claude/AGENTS.md",
             "home/work/AGENTS.md",
+            "home/work/repo/CLAUDE.md",
             "home/work/repo/.claude/CLAUDE.md",
+            "home/work/repo/AGENTS.md",
             "home/work/repo/.centurion/CLAUDE.md",
+            "home/work/repo/.centurion/AGENTS.md",
         ]
     );
+}
+
+#[test]
+fn agents_md_says_nothing_twice() {
+    let loaded = |make: &dyn Fn(&Machine)| {
+        let machine = Machine::new();
+        make(&machine);
+        let memory = machine.load();
+        assert_eq!(memory.problems, []);
+        machine.names(&memory.files)
+    };
+    let claude = ["home/work/repo/CLAUDE.md"];
+    let link = |machine: &Machine| {
+        machine.repo("CLAUDE.md", "text");
+        machine.link("home/work/repo/AGENTS.md", "home/work/repo/CLAUDE.md");
+    };
+    assert_eq!(loaded(&link), claude);
+    let copy = |machine: &Machine| {
+        machine.repo("CLAUDE.md", "text @more.md\n").repo("AGENTS.md", "\ntext @more.md");
+        machine.repo("more.md", "more");
+    };
+    assert_eq!(loaded(&copy), ["home/work/repo/CLAUDE.md", "home/work/repo/more.md"]);
+    let import = |machine: &Machine| {
+        machine.repo("CLAUDE.md", "first\n@AGENTS.md").repo("AGENTS.md", "text");
+    };
+    assert_eq!(loaded(&import), ["home/work/repo/CLAUDE.md", "home/work/repo/AGENTS.md"]);
+    // A copy elsewhere is another directory's business.
+    let elsewhere = |machine: &Machine| {
+        machine.write("home/work/CLAUDE.md", "text").repo("AGENTS.md", "text");
+    };
+    assert_eq!(loaded(&elsewhere), ["home/work/CLAUDE.md", "home/work/repo/AGENTS.md"]);
 }
 
 #[test]
@@ -281,7 +316,10 @@ fn excludes_keep_files_out_but_not_managed_ones() {
     let excludes =
         vec!["**/repo/CLAUDE.md".into(), "**/rules/**".into(), "**/managed/**".into(), "[".into()];
     let memory = Memory::load(MemorySources { excludes, ..machine.sources() });
-    assert_eq!(machine.names(&memory.files), ["managed/CLAUDE.md", "home/work/CLAUDE.md"]);
+    assert_eq!(
+        machine.names(&memory.files),
+        ["managed/CLAUDE.md", "home/work/CLAUDE.md", "home/work/repo/AGENTS.md"]
+    );
     assert!(memory.problems[0].message.contains("`[` is no glob"), "{:?}", memory.problems);
 }
 

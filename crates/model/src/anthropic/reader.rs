@@ -6,14 +6,16 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use centurion_protocol::{StopReason, ToolUseId, Usage};
+use futures_util::Stream;
 use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::failure::{self, Complaint, malformed};
-use crate::sse::Decoder;
-use crate::{BlockStart, Delta, ErrorKind, ModelError, StreamEvent};
+use crate::sse::{self, Decoder};
+use crate::{BlockStart, Delta, ErrorKind, EventStream, ModelError, StreamEvent};
 
 /// The reading of one answer.
 #[derive(Debug, Default)]
@@ -109,6 +111,13 @@ struct MessageDelta {
 }
 
 impl AnthropicReader {
+    /// Reads a whole answer from the bytes of its body, however they are cut.
+    pub fn events(
+        bytes: impl Stream<Item = Result<Bytes, ModelError>> + Send + 'static,
+    ) -> EventStream {
+        sse::decode(bytes, Self::default())
+    }
+
     /// Reads the data of one server-sent event.
     pub fn read(&mut self, data: &[u8]) -> Result<Vec<StreamEvent>, ModelError> {
         if self.progress == Progress::Finished {

@@ -21,7 +21,30 @@ pub(super) fn of_commands(config: &ShellsConfig, env: &Env) -> BTreeMap<String, 
     set("CLAUDECODE", "1".to_owned());
     set("CLAUDE_CODE_SESSION_ID", config.session.to_string());
     set("CLAUDE_PROJECT_DIR", config.project_dir.to_string_lossy().into_owned());
+    set_git_configuration(&mut variables);
     variables
+}
+
+/// Settings of git that hold for every command, whatever a repository says.
+const GIT_CONFIGURATION: [(&str, &str); 1] = [
+    // Files of a project can look like a bare repository, with programs to run in its configuration. One
+    // that is only found, not named, is not one.
+    ("safe.bareRepository", "explicit"),
+];
+
+/// Puts our settings after those that the user has handed to git in the same way.
+fn set_git_configuration(variables: &mut BTreeMap<String, String>) {
+    const COUNT: &str = "GIT_CONFIG_COUNT";
+    let count = variables.get(COUNT).filter(|count| !count.is_empty());
+    let Ok(count) = count.map_or(Ok(0), |count| count.parse::<usize>()) else {
+        // Git refuses to run with a count that is none: the user is to see that.
+        return;
+    };
+    for (place, (key, value)) in (count..).zip(GIT_CONFIGURATION) {
+        variables.insert(format!("GIT_CONFIG_KEY_{place}"), key.to_owned());
+        variables.insert(format!("GIT_CONFIG_VALUE_{place}"), value.to_owned());
+    }
+    variables.insert(COUNT.to_owned(), (count + GIT_CONFIGURATION.len()).to_string());
 }
 
 #[cfg(test)]
@@ -50,5 +73,22 @@ mod tests {
         assert_eq!(get("CLAUDECODE"), Some("1"));
         assert_eq!(get("CLAUDE_PROJECT_DIR"), Some("/project"));
         assert_eq!(get("CLAUDE_CODE_SESSION_ID"), Some(session.to_string().as_str()));
+    }
+
+    #[test]
+    fn git_gets_our_settings_after_the_users() {
+        let after = |count: &str| {
+            let mut variables = BTreeMap::from([("GIT_CONFIG_COUNT".to_owned(), count.to_owned())]);
+            set_git_configuration(&mut variables);
+            variables
+        };
+        for (count, place, expected) in [("", 0, "1"), ("0", 0, "1"), ("2", 2, "3")] {
+            let variables = after(count);
+            assert_eq!(variables["GIT_CONFIG_COUNT"], expected, "{count:?}");
+            assert_eq!(variables[&format!("GIT_CONFIG_KEY_{place}")], "safe.bareRepository");
+            assert_eq!(variables[&format!("GIT_CONFIG_VALUE_{place}")], "explicit");
+        }
+        assert_eq!(after("many")["GIT_CONFIG_COUNT"], "many");
+        assert_eq!(after("many").len(), 1);
     }
 }
