@@ -88,12 +88,12 @@ async fn every_step_is_in_the_transcript_under_the_id_that_was_shown() {
 
 #[tokio::test]
 async fn a_transcript_is_as_large_as_what_was_said() {
-    let said = "word ".repeat(40_000);
+    let said = "word ".repeat(8_000);
     let step = json!({"blocks": [{"text": said}], "chunk_chars": 2});
     let mut bench = Bench::says(&json!([step]));
     bench.partial_messages = true;
     let told = bench.run("talk").await;
-    assert!(told.of("stream_event", None).len() > 50_000, "it came in many pieces");
+    assert!(told.of("stream_event", None).len() > 10_000, "it came in many pieces");
     let size = usize::try_from(told.transcript.metadata().unwrap().len()).unwrap();
     assert!(size < said.len() + 4_000, "{size} bytes for {} said", said.len());
 }
