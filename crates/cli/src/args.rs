@@ -7,6 +7,8 @@ use centurion_permissions::Mode;
 use centurion_protocol::{Effort, SessionId};
 use clap::{Args, Parser, ValueEnum};
 
+use crate::configuration::SettingsArgs;
+
 /// A multi-agent coding runtime.
 #[derive(Debug, Parser)]
 #[command(
@@ -16,7 +18,10 @@ use clap::{Args, Parser, ValueEnum};
     about = "A multi-agent coding runtime",
     after_help = "Commands:\n  \
         centurion demo             Show a real agent at work: no key, no network\n  \
-        centurion sessions         List the sessions of this directory; `sessions show ID` prints one\n\n\
+        centurion sessions         List the sessions of this directory; `sessions show ID` prints one\n  \
+        centurion permissions      `permissions explain 'Bash(git push)'` says what would be decided, and why\n  \
+        centurion trust            Show, grant or revoke trust in this folder\n  \
+        centurion doctor           Show settings, their problems, and what this machine can do\n\n\
         Without a key, a model server on this machine is used where there is one.\n\
         Models: opus, sonnet, haiku, fable, a full name, openai:NAME, script:FILE, cassette:FILE[=MODEL]."
 )]
@@ -40,6 +45,8 @@ pub(crate) struct RunArgs {
     pub(crate) permissions: PermissionArgs,
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
 
     /// Additional directories that the tools may work in
     #[arg(long, value_name = "DIR", num_args = 1..)]
@@ -134,7 +141,7 @@ pub(crate) struct PermissionArgs {
     #[arg(long, value_name = "NAMES", num_args = 1..)]
     pub(crate) tools: Option<Vec<String>>,
 
-    /// How much runs without asking: default, acceptEdits, plan, dontAsk or bypassPermissions
+    /// How much runs without asking: default, acceptEdits, plan, auto, dontAsk or bypassPermissions
     #[arg(long, value_name = "MODE")]
     pub(crate) permission_mode: Option<Mode>,
 
@@ -264,11 +271,12 @@ impl RunArgs {
         if names == ["default"] { ToolChoice::All } else { ToolChoice::Only(names) }
     }
 
-    pub(crate) fn mode(&self) -> Mode {
+    /// The mode that the flags ask for.
+    pub(crate) fn mode(&self) -> Option<Mode> {
         if self.permissions.dangerously_skip_permissions {
-            return Mode::BypassPermissions;
+            return Some(Mode::BypassPermissions);
         }
-        self.permissions.permission_mode.unwrap_or_default()
+        self.permissions.permission_mode
     }
 }
 

@@ -4,10 +4,13 @@
 //! request that ends with the host's response, or is withdrawn when its call ends first.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use centurion_engine::{Answerer, Ask, Handle, Reply, ReplyFuture};
-use centurion_permissions::Mode;
+use centurion_engine::{
+    Answerer, Ask, Destination, Handle, Remember, Remembered, Reply, ReplyFuture,
+};
+use centurion_permissions::{Mode, RuleKind};
 use centurion_protocol::{Thinking, World};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -137,7 +140,7 @@ impl Answerer for Control {
                     "input": ask.input,
                     "tool_use_id": ask.call,
                     "decision_reason": ask.reason,
-                    "permission_suggestions": [],
+                    "permission_suggestions": ask.suggestions,
                 },
             }));
             let response = receiver.await;
@@ -172,9 +175,69 @@ impl Drop for OpenQuestion<'_> {
 struct PermissionResponse {
     behavior: String,
     updated_input: Option<Box<RawValue>>,
+    #[serde(default)]
+    updated_permissions: Vec<PermissionUpdate>,
     message: Option<String>,
     #[serde(default)]
     interrupt: bool,
+}
+
+/// A change to the permissions as hosts send it.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+enum PermissionUpdate {
+    #[serde(rename_all = "camelCase")]
+    AddRules { rules: Vec<RuleUpdate>, behavior: Behavior, destination: Destination },
+    #[serde(rename_all = "camelCase")]
+    AddDirectories { directories: Vec<PathBuf>, destination: Destination },
+    #[serde(rename_all = "camelCase")]
+    SetMode { mode: Mode, destination: Destination },
+    /// A kind this program does not know; it changes nothing.
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RuleUpdate {
+    tool_name: String,
+    rule_content: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Behavior {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl PermissionUpdate {
+    fn into_remember(self) -> Option<Remember> {
+        let (what, destination) = match self {
+            Self::AddRules { rules, behavior, destination } => {
+                let kind = match behavior {
+                    Behavior::Allow => RuleKind::Allow,
+                    Behavior::Ask => RuleKind::Ask,
+                    Behavior::Deny => RuleKind::Deny,
+                };
+                let text = |rule: RuleUpdate| match rule.rule_content {
+                    Some(content) => format!("{}({content})", rule.tool_name),
+                    None => rule.tool_name,
+                };
+                (
+                    Remembered::Rules { kind, texts: rules.into_iter().map(text).collect() },
+                    destination,
+                )
+            }
+            Self::AddDirectories { directories, destination } => {
+                (Remembered::Directories(directories), destination)
+            }
+            Self::SetMode { mode, destination } => (Remembered::Mode(mode), destination),
+            Self::Other => return None,
+        };
+        Some(Remember { what, destination })
+    }
 }
 
 fn reply(response: &Value) -> Reply {
@@ -188,8 +251,12 @@ fn reply(response: &Value) -> Reply {
         .ok()
         .and_then(|raw| serde_json::from_str::<PermissionResponse>(raw.get()).ok());
     match parsed {
-        Some(PermissionResponse { behavior, updated_input, .. }) if behavior == "allow" => {
-            Reply::Allowed { input: updated_input }
+        Some(PermissionResponse { behavior, updated_input, updated_permissions, .. })
+            if behavior == "allow" =>
+        {
+            let remember =
+                updated_permissions.into_iter().filter_map(PermissionUpdate::into_remember);
+            Reply::Allowed { input: updated_input, remember: remember.collect() }
         }
         Some(PermissionResponse { message, interrupt, .. }) => {
             let reason = message.unwrap_or_else(|| "the user said no".to_owned());
@@ -210,7 +277,7 @@ mod tests {
     #[test]
     fn only_a_clear_yes_is_a_yes() {
         let yes = json!({"subtype": "success", "response": {"behavior": "allow", "updatedInput": {"a": 1}}});
-        assert!(matches!(reply(&yes), Reply::Allowed { input: Some(_) }));
+        assert!(matches!(reply(&yes), Reply::Allowed { input: Some(_), .. }));
         for no in [
             json!({"subtype": "success", "response": {"behavior": "deny", "message": "no"}}),
             json!({"subtype": "success", "response": {"behavior": "perhaps"}}),

@@ -18,7 +18,8 @@ use clap::Parser;
 use jiff::tz::TimeZone;
 
 use crate::output::{LiveView, Nowhere, note};
-use crate::setup::{self, Surroundings};
+use crate::setup;
+use crate::surroundings::Surroundings;
 
 const SCENARIO: &str = include_str!("demo/scenario.json");
 const PROMPT: &str = "The test of sum.sh fails. Find out why and fix it.";
@@ -123,6 +124,8 @@ async fn options(
         env,
         time_zone: TimeZone::system(),
         restores_model: false,
+        rule_source: None,
+        rule_store: None,
         bypass: Bypass::Refused("the demo needs no leave for everything"),
         settings: RequestSettings {
             model: model.name().to_owned(),
@@ -136,7 +139,8 @@ async fn options(
         tools: ToolChoice::All,
         policy: Policy {
             mode: Mode::AcceptEdits,
-            allow: Rule::parse_list("Bash(./test.sh)", &RuleOrigin::Flag)?,
+            allow: Rule::parse_list("Bash(./test.sh)", &RuleOrigin::Flag)?.into(),
+            repository: Some(project.to_owned()),
             cwd: project.to_owned(),
             project_root: project.to_owned(),
             directories: vec![project.to_owned()],

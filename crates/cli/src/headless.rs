@@ -10,12 +10,14 @@ use centurion_engine::{Answerer, Session, View};
 use centurion_protocol::{Block, Outcome, SystemWorld, World};
 
 use crate::args::{InputFormat, OutputFormat, RunArgs};
+use crate::configuration::Configuration;
 use crate::control::Control;
 use crate::input::Input;
 use crate::output::{JsonView, LiveView, Nowhere, Output, StreamView, TextView, note};
-use crate::setup::{self, Surroundings};
+use crate::setup;
 use crate::signals::Signals;
 use crate::stdin;
+use crate::surroundings::Surroundings;
 
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     setup::start_logging(args.debug.as_deref())?;
@@ -27,8 +29,12 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let control = Arc::new(Control::new(Arc::clone(&output), Arc::clone(&world)));
     let answerer =
         args.permissions.permission_prompt_tool.map(|_| Arc::clone(&control) as Arc<dyn Answerer>);
+    let configuration = Configuration::load(&surroundings, &args.settings)?;
+    configuration.warn();
     let view = view(&args, &output, &surroundings);
-    let options = setup::options(&args, &surroundings, Arc::clone(&world), view, answerer).await?;
+    let options =
+        setup::options(&args, &surroundings, configuration, Arc::clone(&world), view, answerer)
+            .await?;
     let mut session = Session::open(options).await?;
     if session.broken_lines() > 0 {
         let count = session.broken_lines();

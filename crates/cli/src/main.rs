@@ -3,15 +3,22 @@
 //! The only crate that reads the environment, the home directory and the terminal, or exits.
 
 mod args;
+mod configuration;
 mod control;
 mod demo;
+mod doctor;
+mod explain;
 mod headless;
 mod input;
 mod output;
+mod policy;
+mod remember;
 mod sessions;
 mod setup;
 mod signals;
 mod stdin;
+mod surroundings;
+mod trust;
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -46,6 +53,9 @@ fn run() -> anyhow::Result<ExitCode> {
     let arguments = || std::env::args_os().skip(1);
     match arguments().next().as_deref().and_then(OsStr::to_str) {
         Some("demo") => block_on(demo::run(demo::DemoArgs::parse_from(arguments()))),
+        Some("doctor") => doctor::run(&doctor::DoctorArgs::parse_from(arguments())),
+        Some("permissions") => explain::run(&explain::PermissionsArgs::parse_from(arguments())),
+        Some("trust") => trust::run(&trust::TrustArgs::parse_from(arguments())),
         Some("sessions") => sessions::run(&sessions::SessionsArgs::parse_from(arguments())),
         _ => {
             let args = RunArgs::parse();

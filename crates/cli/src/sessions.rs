@@ -16,7 +16,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::output::{Output, printable};
-use crate::setup::Surroundings;
+use crate::surroundings::Surroundings;
 
 /// How much of a first prompt the list shows.
 const TITLE: usize = 70;

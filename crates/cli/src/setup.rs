@@ -1,66 +1,29 @@
-//! From flags and surroundings to what the engine needs. The one place that looks at the environment.
+//! From flags, settings and surroundings to what the engine needs.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use centurion_config::memory::{Memory, MemorySources};
-use centurion_config::paths::{Dirs, repo_root};
+use centurion_config::paths::repo_root;
+use centurion_config::settings::Settings;
 use centurion_engine::{
-    Answerer, Bypass, Options, PromptOptions, Redaction, RequestSettings, Start, Storage,
-    StructuredOutput, ToolChoice, View,
+    Answerer, Options, PromptOptions, Redaction, RequestSettings, Start, Storage, StructuredOutput,
+    ToolChoice, View,
 };
 use centurion_model::Model;
-use centurion_permissions::{Mode, Policy, Rule, RuleKind, RuleOrigin};
-use centurion_protocol::{Env, SessionId, SystemWorld, Thinking, World};
+use centurion_protocol::{Env, SessionId, Thinking, World};
 use centurion_tools::builtin;
 use centurion_tools::guard::GuardProgram;
 use jiff::tz::TimeZone;
 
 use crate::args::RunArgs;
+use crate::configuration::Configuration;
 use crate::output::note;
+use crate::policy::{self, LiveRules};
+use crate::remember::RuleFiles;
 use crate::sessions;
-
-/// Where managed instructions and settings live.
-const MANAGED: &str = "/etc/claude-code";
-
-/// What the program found when it started.
-pub(crate) struct Surroundings {
-    pub(crate) env: Arc<Env>,
-    pub(crate) home: Option<PathBuf>,
-    pub(crate) cwd: PathBuf,
-    pub(crate) dirs: Dirs,
-    /// For what must not stay: made when something is put there.
-    pub(crate) scratch: PathBuf,
-}
-
-impl Drop for Surroundings {
-    fn drop(&mut self) {
-        // Most runs never made it.
-        let _ = std::fs::remove_dir_all(&self.scratch);
-    }
-}
-
-impl Surroundings {
-    pub(crate) fn observe() -> anyhow::Result<Self> {
-        let env = Env::new(std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        }));
-        let home = std::env::home_dir();
-        let cwd = std::env::current_dir()
-            .and_then(|cwd| cwd.canonicalize())
-            .context("the working directory cannot be found")?;
-        let dirs = Dirs::new(&env, home.as_deref())?;
-        let scratch = std::env::temp_dir().join(format!("centurion-{}", SystemWorld.uuid()));
-        Ok(Self { env: Arc::new(env), home, cwd, dirs, scratch })
-    }
-
-    /// Whether what goes to standard error may have colours.
-    pub(crate) fn paints(&self) -> bool {
-        std::io::stderr().is_terminal() && self.env.get("NO_COLOR").is_none()
-    }
-}
+use crate::surroundings::{MANAGED, Surroundings};
 
 /// Logs to standard error, if that is wanted.
 pub(crate) fn start_logging(filter: Option<&str>) -> anyhow::Result<()> {
@@ -75,14 +38,19 @@ pub(crate) fn start_logging(filter: Option<&str>) -> anyhow::Result<()> {
 pub(crate) async fn options(
     args: &RunArgs,
     surroundings: &Surroundings,
+    configuration: Configuration,
     world: Arc<dyn World>,
     view: Arc<dyn View>,
     answerer: Option<Arc<dyn Answerer>>,
 ) -> anyhow::Result<Options> {
-    let env = &surroundings.env;
+    let Configuration { settings, .. } = configuration;
+    let env = Arc::new(settings.overlay(&surroundings.env));
     let cwd = surroundings.cwd.clone();
+    let repository = repo_root(&cwd);
     let additional_directories = additional_directories(&args.add_dir)?;
-    let policy = policy(args, surroundings, &additional_directories)?;
+    let policy =
+        policy::policy(args, surroundings, &settings, repository.clone(), &additional_directories)?;
+    let bypass = policy::bypass(policy.mode, &settings, &surroundings.env);
     let tools = args.tool_choice();
     let unknown = tools.unknown(&builtin());
     // Where no name is known the session will not open, and says the same.
@@ -92,11 +60,15 @@ pub(crate) async fn options(
     }
     let structured = args.json_schema.as_deref().map(structured).transpose()?;
     let prompt = prompt_options(args)?;
-    let (start, storage) = storage(args, surroundings, &*world)?;
-    let model = Model::open(args.model.model.as_deref(), env, Arc::clone(&world)).await?;
-    let settings = request_settings(args, env, &model)?;
-    let repository = repo_root(&cwd);
-    let memory = memory(surroundings, repository.as_deref());
+    let (start, storage) = storage(args, surroundings, &settings, &*world)?;
+    let chosen = model_choice(args, &env, &settings);
+    let model = Model::open(chosen.as_deref(), &env, Arc::clone(&world)).await?;
+    let requests = request_settings(args, &env, &settings, &model)?;
+    let memory = memory(surroundings, &env, &settings, repository.as_deref());
+    let fixed: Vec<PathBuf> =
+        std::iter::once(cwd.clone()).chain(additional_directories.iter().cloned()).collect();
+    let rule_store = RuleFiles::new(&settings);
+    let live = LiveRules::new(settings, args, fixed)?;
     Ok(Options {
         start,
         storage,
@@ -105,20 +77,22 @@ pub(crate) async fn options(
         world,
         time_zone: TimeZone::system(),
         model,
-        restores_model: args.model.model.is_none() && env.get("ANTHROPIC_MODEL").is_none(),
-        settings,
+        restores_model: chosen.is_none() && env.get("ANTHROPIC_MODEL").is_none(),
+        settings: requests,
         prompt,
         memory,
         tools,
         policy,
-        bypass: bypass(args, env),
+        rule_source: Some(Box::new(live)),
+        rule_store: Some(Arc::new(rule_store)),
+        bypass,
         max_budget: args.model.max_budget_usd,
         structured,
         answerer,
         view,
         guard: guard()?,
         entrypoint: env.get("CLAUDE_CODE_ENTRYPOINT").unwrap_or("cli").to_owned(),
-        env: Arc::clone(env),
+        env,
         cwd,
     })
 }
@@ -139,62 +113,6 @@ fn additional_directories(given: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             Ok(found)
         })
         .collect()
-}
-
-fn policy(
-    args: &RunArgs,
-    surroundings: &Surroundings,
-    added: &[PathBuf],
-) -> anyhow::Result<Policy> {
-    let mode = args.mode();
-    if let (Mode::BypassPermissions, Bypass::Refused(reason)) =
-        (mode, bypass(args, &surroundings.env))
-    {
-        bail!("{reason}");
-    }
-    let permissions = &args.permissions;
-    let cwd = surroundings.cwd.clone();
-    let home =
-        surroundings.home.as_ref().map(|home| home.canonicalize().unwrap_or_else(|_| home.clone()));
-    Ok(Policy {
-        mode,
-        allow: rules(&permissions.allowed_tools, RuleKind::Allow, "--allowedTools")?,
-        ask: Vec::new(),
-        deny: rules(&permissions.disallowed_tools, RuleKind::Deny, "--disallowedTools")?,
-        readable: Vec::new(),
-        project_root: cwd.clone(),
-        home,
-        directories: std::iter::once(cwd.clone()).chain(added.iter().cloned()).collect(),
-        cwd,
-    })
-}
-
-/// The rules of a flag. One that can never match is said, since its author expects something of it.
-fn rules(texts: &[String], kind: RuleKind, flag: &str) -> anyhow::Result<Vec<Rule>> {
-    let mut all = Vec::new();
-    for text in texts {
-        let rules = Rule::parse_list(text, &RuleOrigin::Flag)
-            .with_context(|| format!("{flag} `{text}`"))?;
-        for warning in rules.iter().filter_map(|rule| rule.warning(kind)) {
-            note(&format!("warning: {flag}: {warning}"));
-        }
-        all.extend(rules);
-    }
-    Ok(all)
-}
-
-/// Whether permissions may be skipped in this run.
-fn bypass(args: &RunArgs, env: &Env) -> Bypass {
-    if rustix::process::geteuid().is_root() && !env.is_on("IS_SANDBOX") {
-        return Bypass::Refused(
-            "permissions cannot be skipped as root: every command would run with full rights\n\
-             help: run as another user, or set IS_SANDBOX=1 inside a container that may be lost",
-        );
-    }
-    match args.mode() {
-        Mode::BypassPermissions => Bypass::Enabled,
-        _ => Bypass::Refused("this run was not started with leave to skip permissions"),
-    }
 }
 
 /// The schema, given as text or as a file.
@@ -225,18 +143,39 @@ fn prompt_options(args: &RunArgs) -> anyhow::Result<PromptOptions> {
     })
 }
 
-fn request_settings(args: &RunArgs, env: &Env, model: &Model) -> anyhow::Result<RequestSettings> {
+/// The model that somebody asked for: the flag, the environment, the settings, in this order.
+fn model_choice(args: &RunArgs, env: &Env, settings: &Settings) -> Option<String> {
+    let from_settings = || settings.model().map(|model| model.value);
+    let from_env = env.get("ANTHROPIC_MODEL").map(str::to_owned);
+    args.model.model.clone().or(from_env).or_else(from_settings)
+}
+
+fn request_settings(
+    args: &RunArgs,
+    env: &Env,
+    settings: &Settings,
+    model: &Model,
+) -> anyhow::Result<RequestSettings> {
     let effort = match env.get("CLAUDE_CODE_EFFORT_LEVEL") {
-        Some("auto") | None => args.model.effort,
+        Some("auto") | None => {
+            args.model.effort.or_else(|| settings.effort().map(|effort| effort.value))
+        }
         Some(level) => {
             Some(level.parse().map_err(anyhow::Error::msg).context("CLAUDE_CODE_EFFORT_LEVEL")?)
         }
     };
+    let fallbacks = match args.model.fallback_model.as_slice() {
+        [] => settings.fallback_models().into_iter().map(|model| model.value).collect(),
+        given => given.to_vec(),
+    };
     Ok(RequestSettings {
         model: model.name().to_owned(),
-        fallback_models: args.model.fallback_model.iter().map(|name| model.resolve(name)).collect(),
+        fallback_models: fallbacks.iter().map(|name| model.resolve(name)).collect(),
         effort,
-        thinking: Thinking::Auto,
+        thinking: match settings.always_thinking() {
+            Some(false) => Thinking::Disabled,
+            _ => Thinking::Auto,
+        },
         max_turns: match args.model.max_turns {
             None => limit(env, "CLAUDE_CODE_MAX_TURNS")?,
             given => given,
@@ -261,6 +200,7 @@ fn limit<N: std::str::FromStr>(env: &Env, name: &str) -> anyhow::Result<Option<N
 fn storage(
     args: &RunArgs,
     surroundings: &Surroundings,
+    settings: &Settings,
     world: &dyn World,
 ) -> anyhow::Result<(Start, Storage)> {
     let session = &args.session;
@@ -297,6 +237,7 @@ fn storage(
     );
     let redaction = match surroundings.env.get("CENTURION_REDACT") {
         Some("0" | "false" | "off" | "no") => Redaction::Off,
+        None if !settings.redact_transcripts() => Redaction::Off,
         _ => Redaction::On,
     };
     let storage = Storage {
@@ -312,8 +253,13 @@ fn storage(
     Ok((start, storage))
 }
 
-fn memory(surroundings: &Surroundings, repository: Option<&Path>) -> Option<Memory> {
-    if surroundings.env.is_on("CLAUDE_CODE_DISABLE_CLAUDE_MDS") {
+fn memory(
+    surroundings: &Surroundings,
+    env: &Env,
+    settings: &Settings,
+    repository: Option<&Path>,
+) -> Option<Memory> {
+    if env.is_on("CLAUDE_CODE_DISABLE_CLAUDE_MDS") {
         return None;
     }
     let memory = Memory::load(MemorySources {
@@ -322,6 +268,7 @@ fn memory(surroundings: &Surroundings, repository: Option<&Path>) -> Option<Memo
         home: surroundings.home.clone(),
         managed_dir: Some(PathBuf::from(MANAGED)),
         config_dirs: surroundings.dirs.config_dirs().to_vec(),
+        excludes: settings.memory_excludes(),
         ..MemorySources::default()
     });
     for problem in &memory.problems {

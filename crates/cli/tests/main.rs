@@ -20,3 +20,5 @@ mod processes;
 mod program;
 #[path = "program/sessions.rs"]
 mod sessions;
+#[path = "program/settings.rs"]
+mod settings;

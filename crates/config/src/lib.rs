@@ -1,14 +1,20 @@
 //! What a person wrote on disk: settings, definitions of agents and skills, memory files. This crate
 //! finds and reads it, and says with file and line what is wrong with it.
 //!
-//! Runs nothing and writes nothing. Reads no environment and no home directory: the binary hands in
+//! Runs nothing, and writes only what a person answered: a rule into their settings, their trust in a
+//! folder. Reads no environment and no home directory: the binary hands in
 //! an [`Env`](centurion_protocol::Env) and the paths.
 
+mod files;
 pub mod frontmatter;
 pub mod memory;
 pub mod paths;
+pub mod settings;
+pub mod trust;
 
 use std::path::PathBuf;
+
+pub use files::FileError;
 
 /// Something that a person should know about a file of theirs. Nothing stops because of it.
 #[derive(Clone, Debug, PartialEq, Eq)]

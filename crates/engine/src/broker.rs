@@ -9,8 +9,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use centurion_protocol::ToolUseId;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
+
+use crate::permissions::Remember;
 
 /// A question: may this call run, with this input? A choice to make and a plan to approve are calls too,
 /// whose answer comes back in the input.
@@ -21,13 +24,16 @@ pub struct Ask {
     pub input: Box<RawValue>,
     /// Why it has to be asked.
     pub reason: String,
+    /// Answers that would hold for longer than this call, in the shape of the public protocol.
+    pub suggestions: Vec<Value>,
 }
 
 /// How a question ended.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// Yes; with the input to use instead, where the answerer changed it.
-    Allowed { input: Option<Box<RawValue>> },
+    /// Yes; with the input to use instead, where the answerer changed it, and what the answer is to mean
+    /// for later calls.
+    Allowed { input: Option<Box<RawValue>>, remember: Vec<Remember> },
     /// No, and why.
     Denied { reason: String, interrupt: bool },
     /// The call was cancelled before anybody answered.
@@ -104,6 +110,7 @@ mod tests {
             call: ToolUseId::new("t"),
             input,
             reason: "Bash needs permission".into(),
+            suggestions: Vec::new(),
         }
     }
 

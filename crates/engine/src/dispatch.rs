@@ -3,19 +3,21 @@
 //! input check → permission → approval → run → bounded result. The journal gets the result from the
 //! driver. No kind of agent has another way to a tool.
 
+use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use centurion_permissions::{Access, Decision, Verdict};
+use centurion_permissions::{Access, Call, Decision, Links, Verdict};
 use centurion_protocol::{ToolResult, ToolResultContent, ToolUse, ToolUseId};
-use centurion_tools::{PreparedCall, ToolContext, ToolError, ToolOutput, Workspace};
+use centurion_tools::{PreparedCall, ToolContext, ToolError, ToolOutput, Workspace, resolve};
 use futures_util::FutureExt;
+use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::broker::{Ask, Broker, Reply};
-use crate::permissions::Permissions;
+use crate::permissions::{Permissions, Remember};
 use crate::redact::redact;
 use crate::toolbox::Toolbox;
 
@@ -147,16 +149,22 @@ impl Dispatch {
             Verdict::Deny => return Err(Box::new(Dispatched::denied(&call.id, reason, false))),
             Verdict::Ask => {}
         }
+        let named = self.named(call);
         let ask = Ask {
             tool: call.name.clone(),
             call: call.id.clone(),
             input: call.input.clone(),
             reason,
+            suggestions: self.permissions.suggest(&as_call(call, &access, named.as_deref())),
         };
         let (prepared, access) = match self.broker.ask(ask, &context.cancel).await {
             // What was asked about is what may be touched, wherever links lead by now.
-            Reply::Allowed { input: None } => (prepared, access),
-            Reply::Allowed { input: Some(input) } => {
+            Reply::Allowed { input: None, remember } => {
+                self.remember(&remember);
+                (prepared, access)
+            }
+            Reply::Allowed { input: Some(input), remember } => {
+                self.remember(&remember);
                 let prepared = self.prepare(&ToolUse { input, ..call.clone() })?;
                 let access = prepared.access(context);
                 (prepared, access)
@@ -176,8 +184,29 @@ impl Dispatch {
         Ok((prepared, access))
     }
 
+    /// Takes up what the answer is to mean for later calls.
+    fn remember(&self, remember: &[Remember]) {
+        for answer in remember {
+            if let Err(problem) = self.permissions.remember(answer) {
+                tracing::warn!(problem, "an answer holds for this session only");
+            }
+        }
+    }
+
     fn judge(&self, call: &ToolUse, access: &Access) -> Decision {
-        self.permissions.decide(&call.name, access, self.workspace.cwd())
+        let named = self.named(call);
+        self.permissions.decide(&as_call(call, access, named.as_deref()), self.workspace.cwd())
+    }
+
+    /// The path as the model wrote it: a rule may speak of a link or of where it leads.
+    fn named(&self, call: &ToolUse) -> Option<PathBuf> {
+        #[derive(Deserialize)]
+        struct Named<'a> {
+            #[serde(borrow, alias = "notebook_path", alias = "path")]
+            file_path: Option<Cow<'a, str>>,
+        }
+        let named: Named<'_> = serde_json::from_str(call.input.get()).ok()?;
+        Some(self.workspace.absolute(&named.file_path?))
     }
 
     fn finish(&self, call: &ToolUse, output: ToolOutput, access: Access) -> Dispatched {
@@ -201,6 +230,21 @@ impl Dispatch {
             _ => None,
         };
         Dispatched { result, data: output.data, read, denied: None, interrupt: false }
+    }
+}
+
+/// A call as the rules see it.
+fn as_call<'a>(call: &'a ToolUse, access: &'a Access, named: Option<&'a Path>) -> Call<'a> {
+    Call { tool: &call.name, access, named, input: Some(&call.input), links: &Disk }
+}
+
+/// Where the links on this machine lead.
+#[derive(Debug)]
+struct Disk;
+
+impl Links for Disk {
+    fn resolve(&self, path: &Path) -> PathBuf {
+        resolve(path)
     }
 }
 

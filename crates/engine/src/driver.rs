@@ -143,6 +143,7 @@ impl Driver {
             if self.settings.max_turns.is_some_and(|most| run.turns >= most) {
                 break Outcome::MaxTurns;
             }
+            self.dispatch.permissions.refresh();
             let answer = match self.request(run, cancel).await? {
                 Ok(answer) => answer,
                 Err(outcome) => break outcome,

@@ -38,7 +38,13 @@ impl AgentHost {
         let Some(shared) = self.shared.upgrade() else { return denied("the session has ended") };
         let Ok(input) = to_raw_value(&input) else { return denied("the question cannot be sent") };
         let reason = format!("{tool} needs an answer from the user");
-        let ask = Ask { tool: tool.to_owned(), call: call.clone(), input, reason };
+        let ask = Ask {
+            tool: tool.to_owned(),
+            call: call.clone(),
+            input,
+            reason,
+            suggestions: Vec::new(),
+        };
         // The dispatch drops this future when the call is cancelled, which withdraws the question.
         shared.broker.ask(ask, &CancellationToken::new()).await
     }
@@ -57,7 +63,7 @@ impl Host for AgentHost {
         }
         Box::pin(async move {
             match self.put("AskUserQuestion", call, json!({"questions": questions})).await {
-                Reply::Allowed { input } => {
+                Reply::Allowed { input, .. } => {
                     let answered = input.and_then(|raw| serde_json::from_str(raw.get()).ok());
                     let Answered { answers } = answered.ok_or("the answer came without answers")?;
                     let answer = |(question, answer)| Answer { question, answer };

@@ -27,7 +27,7 @@ pub mod transcript;
 pub use broker::{Answerer, Ask, Reply, ReplyFuture};
 pub use driver::RequestSettings;
 pub use journal::{JournalError, Redaction};
-pub use permissions::Bypass;
+pub use permissions::{Bypass, Destination, Remember, Remembered, RuleSource, RuleStore, Rules};
 pub use prompt::PromptOptions;
 pub use queue::Priority;
 pub use session::{Handle, OpenError, Options, PROTOCOL_VERSION, Session, Start, Storage, View};

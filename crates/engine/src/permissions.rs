@@ -1,9 +1,13 @@
 //! The permissions of one agent: its policy, and the mode that planning will give back.
 
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use centurion_permissions::{Access, Call, Decision, Mode, Policy, decide};
+use centurion_permissions::{
+    Call, Decision, Mode, Policy, Rule, RuleKind, RuleOrigin, RuleSet, decide, suggest,
+};
+use serde::Deserialize;
+use serde_json::Value;
 
 /// Whether this run may skip permissions: only where the user enabled it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,21 +17,84 @@ pub enum Bypass {
     Refused(&'static str),
 }
 
+/// Rules as they are at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    pub allow: RuleSet,
+    pub ask: RuleSet,
+    pub deny: RuleSet,
+    /// Where the agent works.
+    pub directories: Vec<PathBuf>,
+}
+
+/// Where rules come from while a session runs, such as settings files.
+pub trait RuleSource: Send + Sync {
+    /// The rules, if they changed since the last look.
+    fn changed(&mut self) -> Option<Rules>;
+}
+
+/// Where answers are kept that hold for longer than a session.
+pub trait RuleStore: Send + Sync {
+    /// Keeps what somebody decided; `Err` says why it could not be.
+    fn keep(&self, remember: &Remember) -> Result<(), String>;
+}
+
+/// An answer that holds for longer than one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remember {
+    pub what: Remembered,
+    pub destination: Destination,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remembered {
+    Rules { kind: RuleKind, texts: Vec<String> },
+    Directories(Vec<PathBuf>),
+    Mode(Mode),
+}
+
+/// Where an answer is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Destination {
+    #[serde(alias = "cliArg")]
+    Session,
+    LocalSettings,
+    ProjectSettings,
+    UserSettings,
+}
+
 pub(crate) struct Permissions {
     /// Searches ask from several threads at once.
     state: RwLock<State>,
     bypass: Bypass,
+    source: Mutex<Option<Box<dyn RuleSource>>>,
+    store: Option<Arc<dyn RuleStore>>,
 }
 
 struct State {
     policy: Policy,
+    /// What was allowed for this session: it stays when settings are read again.
+    session: Vec<(RuleKind, Rule)>,
+    session_directories: Vec<PathBuf>,
     /// The mode to go back to when a plan is approved; `None` unless the model itself began to plan.
     before_plan: Option<Mode>,
 }
 
 impl Permissions {
-    pub(crate) fn new(policy: Policy, bypass: Bypass) -> Self {
-        Self { state: RwLock::new(State { policy, before_plan: None }), bypass }
+    pub(crate) fn new(
+        policy: Policy,
+        bypass: Bypass,
+        source: Option<Box<dyn RuleSource>>,
+        store: Option<Arc<dyn RuleStore>>,
+    ) -> Self {
+        let state = State {
+            policy,
+            session: Vec::new(),
+            session_directories: Vec::new(),
+            before_plan: None,
+        };
+        Self { state: RwLock::new(state), bypass, source: Mutex::new(source), store }
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
@@ -38,11 +105,68 @@ impl Permissions {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes up rules that changed on disk.
+    pub(crate) fn refresh(&self) {
+        let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(rules) = source.as_mut().and_then(|source| source.changed()) else { return };
+        let mut state = self.state_mut();
+        let session = std::mem::take(&mut state.session);
+        let State { policy, session_directories, .. } = &mut *state;
+        policy.allow = rules.allow;
+        policy.ask = rules.ask;
+        policy.deny = rules.deny;
+        policy.directories = rules.directories;
+        policy.directories.extend(session_directories.iter().cloned());
+        drop(state);
+        for (kind, rule) in session {
+            self.add_rules(kind, vec![rule]);
+        }
+    }
+
     /// Judges a call of an agent whose shell stands in `cwd`.
-    pub(crate) fn decide(&self, tool: &str, access: &Access, cwd: PathBuf) -> Decision {
+    pub(crate) fn decide(&self, call: &Call<'_>, cwd: PathBuf) -> Decision {
         let mut state = self.state_mut();
         state.policy.cwd = cwd;
-        decide(&state.policy, &Call { tool, access })
+        decide(&state.policy, call)
+    }
+
+    /// What a person could answer besides yes and no, in the shape of the public protocol.
+    pub(crate) fn suggest(&self, call: &Call<'_>) -> Vec<Value> {
+        let suggestions = suggest(&self.state().policy, call);
+        suggestions.iter().filter_map(|suggestion| serde_json::to_value(suggestion).ok()).collect()
+    }
+
+    /// Takes up what a person decided for longer than one call. `Err` says what could not be kept; it
+    /// holds for this session all the same.
+    pub(crate) fn remember(&self, remember: &Remember) -> Result<(), String> {
+        match &remember.what {
+            Remembered::Rules { kind, texts } => {
+                let parse = |text: &String| Rule::parse(text, RuleOrigin::Session);
+                let rules: Result<Vec<Rule>, _> = texts.iter().map(parse).collect();
+                self.add_rules(*kind, rules.map_err(|error| error.to_string())?);
+            }
+            Remembered::Directories(directories) => {
+                let mut state = self.state_mut();
+                state.policy.directories.extend(directories.iter().cloned());
+                state.session_directories.extend(directories.iter().cloned());
+            }
+            Remembered::Mode(mode) => self.set_mode(*mode)?,
+        }
+        match (&self.store, remember.destination) {
+            (_, Destination::Session) | (None, _) => Ok(()),
+            (Some(store), _) => store.keep(remember),
+        }
+    }
+
+    fn add_rules(&self, kind: RuleKind, rules: Vec<Rule>) {
+        let mut state = self.state_mut();
+        state.session.extend(rules.iter().map(|rule| (kind, rule.clone())));
+        let policy = &mut state.policy;
+        match kind {
+            RuleKind::Allow => policy.allow.extend(rules),
+            RuleKind::Ask => policy.ask.extend(rules),
+            RuleKind::Deny => policy.deny.extend(rules),
+        }
     }
 
     /// Whether a deny rule keeps this file from being read, wherever a search began.
@@ -93,7 +217,7 @@ mod tests {
     use super::*;
 
     fn permissions(mode: Mode, bypass: Bypass) -> Permissions {
-        Permissions::new(Policy { mode, ..Policy::default() }, bypass)
+        Permissions::new(Policy { mode, ..Policy::default() }, bypass, None, None)
     }
 
     #[test]

@@ -353,25 +353,34 @@ fn may_be_blank(json: &str) -> bool {
 }
 
 /// Whether a provider would refuse a block from this speaker: only a model makes calls and thinks, only a
-/// user message answers calls, and nobody says nothing. A quick look spares nearly all blocks the reading.
+/// user message answers calls, nobody says nothing, and a block must be what it says it is. A quick look
+/// spares nearly all blocks the reading.
 fn is_unfit(role: Role, block: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(rename = "type", borrow)]
+        kind: Cow<'a, str>,
+    }
     let json = block.get();
     let text = json.find(r#""text":"#).and_then(|at| json.get(at + 7..));
     let suspicious = text.is_some_and(may_be_blank)
-        || match role {
-            Role::User => json.contains(r#""tool_use""#) || json.contains("thinking\""),
-            Role::Assistant => json.contains(r#""tool_result""#),
-        };
-    suspicious
-        && match (role, Block::parse(block)) {
-            (_, Ok(Block::Text(text))) => text.trim().is_empty(),
-            (Role::User, Ok(block)) => matches!(
-                block,
-                Block::ToolUse(_) | Block::Thinking { .. } | Block::RedactedThinking { .. }
-            ),
-            (Role::Assistant, Ok(block)) => matches!(block, Block::ToolResult(_)),
-            (_, Err(_)) => true,
-        }
+        || [r#""tool_use""#, r#""tool_result""#, "thinking\""]
+            .iter()
+            .any(|word| json.contains(word));
+    if !suspicious {
+        return false;
+    }
+    let Ok(Kind { kind }) = serde_json::from_str(json) else { return true };
+    let Ok(block) = Block::parse(block) else { return true };
+    match (&*kind, role, block) {
+        ("text", _, Block::Text(text)) => text.trim().is_empty(),
+        ("tool_use", Role::Assistant, Block::ToolUse(_))
+        | ("tool_result", Role::User, Block::ToolResult(_))
+        | ("thinking", Role::Assistant, Block::Thinking { .. })
+        | ("redacted_thinking", Role::Assistant, Block::RedactedThinking { .. }) => false,
+        ("text" | "tool_use" | "tool_result" | "thinking" | "redacted_thinking", _, _) => true,
+        _ => false,
+    }
 }
 
 fn is_thinking(block: &RawValue) -> bool {
@@ -466,6 +475,14 @@ mod tests {
 
     #[test]
     fn only_models_call_and_only_users_answer() {
+        let broken = CALL_A.1.replace("input", "in#ut");
+        for kind in ["user", "assistant"] {
+            let loaded = load(transcript(&[PROMPT, (kind, &broken), DONE]).as_bytes());
+            assert!(
+                !wire(&loaded).concat().contains("tool_use"),
+                "a call without an input is none"
+            );
+        }
         let wrong_call = ("user", CALL_A.1);
         let wrong_answer = ("assistant", RESULT_A.1);
         let loaded = load(transcript(&[PROMPT, wrong_call, DONE, wrong_answer]).as_bytes());

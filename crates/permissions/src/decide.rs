@@ -3,12 +3,14 @@
 
 use crate::access::Access;
 use crate::mode::Mode;
+use crate::origin::RuleSource;
 use crate::paths::is_inside;
-use crate::policy::{Call, Policy};
+use crate::policy::{Call, Layer, Policy};
 use crate::protected::is_protected;
+use crate::query::{Hit, Query};
 use crate::reason::Reason;
-use crate::rule::{Rule, RuleKind, Specifier};
-use crate::shell;
+use crate::rule::{RuleKind, Specifier};
+use crate::shell_verdict;
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,102 +26,121 @@ pub enum Verdict {
 pub struct Decision {
     pub verdict: Verdict,
     pub reason: Reason,
+    /// The rule that decided, with its level, file and line.
+    pub rule: Option<RuleSource>,
+    pub layer: Layer,
 }
 
 impl Decision {
-    fn new(verdict: Verdict, reason: Reason) -> Self {
-        Self { verdict, reason }
+    fn new(verdict: Verdict, reason: Reason, layer: Layer) -> Self {
+        Self { verdict, reason, rule: None, layer }
     }
 
-    fn by_rule(kind: RuleKind, rule: &Rule) -> Self {
-        let source = rule.source.clone();
-        match kind {
-            RuleKind::Allow => Self::new(Verdict::Allow, Reason::Rule { kind, source }),
-            RuleKind::Ask => Self::new(Verdict::Ask, Reason::Rule { kind, source }),
-            RuleKind::Deny if matches!(rule.specifier, Specifier::Every) => {
-                Self::new(Verdict::Deny, Reason::NotOffered(source))
-            }
-            RuleKind::Deny => Self::new(Verdict::Deny, Reason::Rule { kind, source }),
-        }
+    pub(crate) fn allow(reason: Reason) -> Self {
+        Self::new(Verdict::Allow, reason, Layer::BuiltIn)
+    }
+
+    pub(crate) fn ask(reason: Reason) -> Self {
+        Self::new(Verdict::Ask, reason, Layer::BuiltIn)
+    }
+
+    pub(crate) fn by_mode(mode: Mode) -> Self {
+        Self::new(Verdict::Allow, Reason::Mode(mode), Layer::Mode)
+    }
+
+    pub(crate) fn by_rule(kind: RuleKind, hit: Hit<'_>) -> Self {
+        let source = hit.rule.source.clone();
+        let takes_all = matches!(hit.rule.specifier, Specifier::Every);
+        let (verdict, reason) = match kind {
+            RuleKind::Allow => (Verdict::Allow, Reason::Rule { kind, source: source.clone() }),
+            RuleKind::Ask => (Verdict::Ask, Reason::Rule { kind, source: source.clone() }),
+            RuleKind::Deny if takes_all => (Verdict::Deny, Reason::NotOffered(source.clone())),
+            RuleKind::Deny => (Verdict::Deny, Reason::Rule { kind, source: source.clone() }),
+        };
+        Self { rule: Some(source), ..Self::new(verdict, reason, hit.layer) }
     }
 }
 
 /// Decides whether a call may run.
 pub fn decide(policy: &Policy, call: &Call<'_>) -> Decision {
-    let decision = judge(policy, call);
+    let decision = judge(&Query::new(policy, call));
     if policy.mode == Mode::DontAsk && decision.verdict == Verdict::Ask {
-        return Decision::new(Verdict::Deny, Reason::NotAsked(Box::new(decision.reason)));
+        return Decision {
+            verdict: Verdict::Deny,
+            reason: Reason::NotAsked(Box::new(decision.reason)),
+            rule: decision.rule,
+            layer: Layer::Mode,
+        };
     }
     decision
 }
 
-fn judge(policy: &Policy, call: &Call<'_>) -> Decision {
-    if let Some(rule) = policy.matching(RuleKind::Deny, call) {
-        return Decision::by_rule(RuleKind::Deny, rule);
+fn judge(query: &Query<'_>) -> Decision {
+    let policy = query.policy;
+    if let Some(hit) = query.taken_by(RuleKind::Deny) {
+        return Decision::by_rule(RuleKind::Deny, hit);
     }
     // Before the ask rules: what planning forbids, no answer to a question may let through.
-    if policy.mode == Mode::Plan && changes_something(policy, call.access) {
-        return Decision::new(Verdict::Deny, Reason::Mode(Mode::Plan));
+    if policy.mode == Mode::Plan && changes_something(query) {
+        return Decision::new(Verdict::Deny, Reason::Mode(Mode::Plan), Layer::Mode);
     }
-    if let Some(rule) = policy.matching(RuleKind::Ask, call) {
-        return Decision::by_rule(RuleKind::Ask, rule);
+    if let Some(hit) = query.taken_by(RuleKind::Ask) {
+        return Decision::by_rule(RuleKind::Ask, hit);
     }
-    if let Access::Shell(command) = call.access
-        && let Some(target) = shell::critical_removal(command, policy)
+    if let Some(analysis) = &query.analysis
+        && let Some(target) = analysis.critical_removal()
     {
-        return Decision::new(Verdict::Ask, Reason::CriticalRemoval(target));
+        return Decision::ask(Reason::CriticalRemoval(target));
     }
-    if let Some(decision) = by_mode(policy, call.access) {
-        return decision;
+    if policy.mode == Mode::BypassPermissions {
+        return Decision::by_mode(policy.mode);
     }
-    if let Access::Write(path) = call.access
-        && is_protected(path)
-    {
-        return Decision::new(Verdict::Ask, Reason::ProtectedPath(path.clone()));
+    match &query.analysis {
+        Some(analysis) => shell_verdict::judge(query, analysis),
+        None => judge_plain(query),
     }
-    if let Some(rule) = policy.matching(RuleKind::Allow, call) {
-        return Decision::by_rule(RuleKind::Allow, rule);
-    }
-    by_default(policy, call.access)
 }
 
-fn changes_something(policy: &Policy, access: &Access) -> bool {
-    match access {
+fn changes_something(query: &Query<'_>) -> bool {
+    match query.call.access {
         Access::Write(_) => true,
-        Access::Shell(command) => !shell::is_read_only(command, policy),
+        Access::Shell(_) => !query.is_read_only_command(),
         Access::Session | Access::Read(_) | Access::Network(_) => false,
     }
 }
 
-/// What the mode lets run before any allow rule is asked.
-fn by_mode(policy: &Policy, access: &Access) -> Option<Decision> {
-    let runs = match (policy.mode, access) {
-        (Mode::BypassPermissions, _) => true,
-        (Mode::AcceptEdits, Access::Write(path)) => {
-            is_inside(path, &policy.directories) && !is_protected(path)
+/// A call that is no command line.
+fn judge_plain(query: &Query<'_>) -> Decision {
+    let policy = query.policy;
+    if let Access::Write(path) = query.call.access {
+        let named = query.call.named;
+        let guarded = is_protected(path) || named.is_some_and(is_protected);
+        if guarded {
+            return Decision::ask(Reason::ProtectedPath(path.clone()));
         }
-        (Mode::AcceptEdits, Access::Shell(command)) => shell::edits_inside(command, policy),
-        _ => false,
-    };
-    runs.then(|| Decision::new(Verdict::Allow, Reason::Mode(policy.mode)))
+        if policy.mode == Mode::AcceptEdits && is_inside(path, &policy.directories) {
+            return Decision::by_mode(policy.mode);
+        }
+    }
+    if let Some(hit) = query.given_by() {
+        return Decision::by_rule(RuleKind::Allow, hit);
+    }
+    by_default(policy, query.call.access)
 }
 
 /// What happens to a call that nothing else speaks about.
 fn by_default(policy: &Policy, access: &Access) -> Decision {
     match access {
-        Access::Session => Decision::new(Verdict::Allow, Reason::SessionOnly),
+        Access::Session => Decision::allow(Reason::SessionOnly),
         Access::Read(path) if is_inside(path, &policy.directories) => {
-            Decision::new(Verdict::Allow, Reason::ReadInside)
+            Decision::allow(Reason::ReadInside)
         }
         Access::Read(path) if is_inside(path, &policy.readable) => {
-            Decision::new(Verdict::Allow, Reason::ReadOpen)
+            Decision::allow(Reason::ReadOpen)
         }
-        Access::Read(path) => Decision::new(Verdict::Ask, Reason::ReadOutside(path.clone())),
-        Access::Write(path) => Decision::new(Verdict::Ask, Reason::Write(path.clone())),
-        Access::Shell(command) if shell::is_read_only(command, policy) => {
-            Decision::new(Verdict::Allow, Reason::ReadOnlyCommand)
-        }
-        Access::Shell(command) => Decision::new(Verdict::Ask, Reason::Command(command.clone())),
-        Access::Network(url) => Decision::new(Verdict::Ask, Reason::Network(url.clone())),
+        Access::Read(path) => Decision::ask(Reason::ReadOutside(path.clone())),
+        Access::Write(path) => Decision::ask(Reason::Write(path.clone())),
+        Access::Shell(command) => Decision::ask(Reason::Command(command.clone())),
+        Access::Network(url) => Decision::ask(Reason::Network(url.clone())),
     }
 }

@@ -21,18 +21,25 @@ impl DomainPattern {
         }
     }
 
-    /// Reads the host as the client that fetches will read it.
-    pub(crate) fn matches(&self, url: &str) -> bool {
-        let Ok(url) = Url::parse(url) else { return false };
-        let Some(host) = url.host_str() else { return false };
-        let host = clean(host);
-        let labels: Vec<&str> = host.split('.').collect();
-        let Some(extra) = labels.len().checked_sub(self.labels.len()) else { return false };
+    pub(crate) fn matches(&self, host: &Host) -> bool {
+        let Some(extra) = host.0.len().checked_sub(self.labels.len()) else { return false };
         if (extra > 0) != self.subdomains {
             return false;
         }
-        let tail = labels.iter().skip(extra);
+        let tail = host.0.iter().skip(extra);
         self.labels.iter().zip(tail).all(|(pattern, label)| pattern.fits(label))
+    }
+}
+
+/// The labels of a URL's host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Host(Vec<String>);
+
+impl Host {
+    /// Reads the host as the client that fetches will read it.
+    pub(crate) fn of(url: &str) -> Option<Self> {
+        let url = Url::parse(url).ok()?;
+        Some(Self(clean(url.host_str()?).split('.').map(str::to_owned).collect()))
     }
 }
 
@@ -72,7 +79,9 @@ mod tests {
             ("example.com", "example.com", false),
             ("example.com", "data:text/html,example.com", false),
         ] {
-            assert_eq!(DomainPattern::parse(pattern).matches(url), expected, "{pattern} on {url}");
+            let matched =
+                Host::of(url).is_some_and(|host| DomainPattern::parse(pattern).matches(&host));
+            assert_eq!(matched, expected, "{pattern} on {url}");
         }
     }
 }

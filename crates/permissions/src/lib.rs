@@ -1,27 +1,38 @@
 //! May this call run? `decide(policy, call)` is a pure function of rules, mode and what the call
-//! would touch. No I/O: paths arrive resolved.
+//! would touch. No I/O: paths arrive resolved, and links are asked of whoever hands them in.
 
 mod access;
 mod decide;
 mod domain_pattern;
-mod matching;
+mod links;
 mod mode;
+mod names;
+mod origin;
 mod parameter;
 mod path_pattern;
 mod paths;
 mod policy;
 mod protected;
+mod query;
 mod reason;
 mod rule;
+mod rule_set;
+mod scene;
 mod shell;
+mod shell_verdict;
+mod suggest;
 mod tool_name;
 mod wildcard;
 
 pub use access::Access;
 pub use decide::{Decision, Verdict, decide};
+pub use links::{Links, NoLinks};
 pub use mode::{Mode, UnknownMode};
-pub use policy::{Call, Policy};
+pub use origin::{RuleLevel, RuleOrigin, RuleSource};
+pub use policy::{Call, Layer, Policy, Role};
 pub use reason::Reason;
-pub use rule::{Rule, RuleError, RuleKind, RuleOrigin, RuleSource, RuleWarning};
-pub use shell::simple_command;
+pub use rule::{Rule, RuleError, RuleKind, RuleWarning};
+pub use rule_set::RuleSet;
+pub use shell::{Unclear, simple_command};
+pub use suggest::{Destination, SuggestedRule, Suggestion, suggest};
 pub use tool_name::canonical as canonical_tool_name;

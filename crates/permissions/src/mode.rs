@@ -22,11 +22,22 @@ pub enum Mode {
     DontAsk,
     /// Everything runs that no deny or ask rule catches.
     BypassPermissions,
+    /// As `default`, but rules that allow almost anything do not count.
+    Auto,
+    /// Whatever does more than read is asked about, for somebody above to answer.
+    Bubble,
 }
 
 impl Mode {
-    pub const ALL: [Self; 5] =
-        [Self::Default, Self::AcceptEdits, Self::Plan, Self::DontAsk, Self::BypassPermissions];
+    pub const ALL: [Self; 7] = [
+        Self::Default,
+        Self::AcceptEdits,
+        Self::Plan,
+        Self::DontAsk,
+        Self::BypassPermissions,
+        Self::Auto,
+        Self::Bubble,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -35,6 +46,8 @@ impl Mode {
             Self::Plan => "plan",
             Self::DontAsk => "dontAsk",
             Self::BypassPermissions => "bypassPermissions",
+            Self::Auto => "auto",
+            Self::Bubble => "bubble",
         }
     }
 }
@@ -48,7 +61,7 @@ impl fmt::Display for Mode {
 /// A mode that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "unknown permission mode `{0}`: use default, acceptEdits, plan, dontAsk or bypassPermissions"
+    "unknown permission mode `{0}`: use default, acceptEdits, plan, auto, dontAsk or bypassPermissions"
 )]
 pub struct UnknownMode(pub String);
 

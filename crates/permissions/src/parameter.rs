@@ -1,7 +1,42 @@
 //! Rules over a parameter of a call: `Tool(parameter:value)`.
-//!
-//! They match nothing. They are recognised all the same, so that whoever wrote one hears that it has no
-//! effect instead of relying on it.
+
+use serde_json::{Map, Value};
+
+use crate::wildcard::Wildcard;
+
+/// The fields that a tool's own rules are about.
+const PRIMARY: [&str; 5] = ["command", "file_path", "notebook_path", "path", "url"];
+
+/// One field at the top of a call's input, and what it must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Parameter {
+    name: String,
+    value: Wildcard,
+}
+
+impl Parameter {
+    /// Reads `name:value`; spaces around the colon do not count.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (name, value) = text.split_once(':')?;
+        Some(Self { name: name.trim().to_owned(), value: Wildcard::parse(value.trim()) })
+    }
+
+    /// Whether the tool's own form of rule is the one to use for this field.
+    pub(crate) fn is_primary(&self) -> bool {
+        PRIMARY.contains(&self.name.as_str())
+    }
+
+    /// Whether the input has the field with a fitting value. A field that is left out fits nothing.
+    pub(crate) fn fits(&self, input: &Map<String, Value>) -> bool {
+        match input.get(&self.name) {
+            Some(Value::String(text)) => self.value.fits(text),
+            Some(value @ (Value::Bool(_) | Value::Number(_))) => {
+                self.value.fits(&value.to_string())
+            }
+            _ => false,
+        }
+    }
+}
 
 /// Whether what stands in the parentheses means a parameter and not what else this tool's rules name.
 pub(crate) fn names_parameter(tool: Option<&str>, inner: &str) -> bool {
@@ -40,6 +75,28 @@ pub(crate) fn names_parameter(tool: Option<&str>, inner: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_parameter_is_compared_as_it_was_given() {
+        let input = serde_json::json!({
+            "model": "opus", "run_in_background": true, "limit": 5, "list": [1], "none": null
+        });
+        let input = input.as_object().unwrap();
+        for (text, expected) in [
+            ("model:opus", true),
+            ("model : opus", true),
+            ("model:op*", true),
+            ("model:*", true),
+            ("model:sonnet", false),
+            ("run_in_background:true", true),
+            ("limit:5", true),
+            ("isolation:*", false),
+            ("list:*", false),
+            ("none:*", false),
+        ] {
+            assert_eq!(Parameter::parse(text).unwrap().fits(input), expected, "{text}");
+        }
+    }
 
     #[test]
     fn parameters_are_told_from_commands_paths_and_names() {

@@ -5,40 +5,64 @@
 //! nothing that an agent does can move that place: a `cd` neither escapes a deny rule nor carries an
 //! allow rule along.
 
+use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 
-use crate::paths::normalize;
+use crate::paths::normal;
 use crate::policy::Policy;
 use crate::rule::RuleKind;
 
 /// Where a pattern hangs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Anchor {
     /// `//path`
     Filesystem,
     /// `~/path`
     Home,
-    /// `/path`
-    Project,
-    /// `path`, `./path`: in the project too, but a single name holds at any depth.
+    /// `/path`: in the project, or where the settings say that wrote it.
+    Root(Option<PathBuf>),
+    /// `path`, `./path`: in the project, but a single name holds at any depth.
     Unanchored,
+}
+
+/// A place to hang, and how many `../` lead away from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Base {
+    anchor: Anchor,
+    ascents: usize,
+}
+
+impl Base {
+    fn directory<'a>(&'a self, policy: &'a Policy) -> Option<Cow<'a, Path>> {
+        let anchor = match &self.anchor {
+            Anchor::Filesystem => Path::new(Component::RootDir.as_os_str()),
+            Anchor::Home => policy.home.as_deref()?,
+            Anchor::Root(Some(root)) => root,
+            Anchor::Root(None) | Anchor::Unanchored => &policy.project_root,
+        };
+        match normal(anchor) {
+            Cow::Borrowed(path) => path.ancestors().nth(self.ascents).map(Cow::Borrowed),
+            Cow::Owned(path) => {
+                path.ancestors().nth(self.ascents).map(|path| path.to_owned().into())
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct PathPattern {
-    anchor: Anchor,
-    /// How many `../` lead away from the anchor.
-    ascents: usize,
-    globs: GlobSet,
+    base: Base,
+    globs: Vec<Glob>,
     /// What ask and deny rules match beyond `globs`: `src/**` at any depth.
-    wider: GlobSet,
+    wider: Vec<Glob>,
 }
 
 impl PathPattern {
-    pub(crate) fn parse(text: &str) -> Result<Self, globset::Error> {
-        let (anchor, rest) = split_anchor(text);
+    /// Reads a pattern. `root` is where one hangs that begins with `/`, if not in the project.
+    pub(crate) fn parse(text: &str, root: Option<&Path>) -> Result<Self, globset::Error> {
+        let (anchor, rest) = split_anchor(text, root);
         let mut rest = rest.trim_end_matches('/');
         let mut ascents = 0;
         loop {
@@ -51,31 +75,102 @@ impl PathPattern {
                 break;
             }
         }
-        let bare = anchor == Anchor::Unanchored && ascents == 0 && !rest.contains('/');
-        let (globs, wider) = globs(rest, bare);
-        let wider = if anchor == Anchor::Unanchored && ascents == 0 { wider } else { vec![] };
-        Ok(Self { anchor, ascents, globs: compile(&globs)?, wider: compile(&wider)? })
-    }
-
-    pub(crate) fn matches(&self, kind: RuleKind, path: &Path, policy: &Policy) -> bool {
-        let Some(base) = self.base(policy) else { return false };
-        let path = normalize(path);
-        let Ok(relative) = path.strip_prefix(&base) else { return false };
-        self.globs.is_match(relative) || (kind != RuleKind::Allow && self.wider.is_match(relative))
-    }
-
-    /// The directory that the globs are relative to.
-    fn base(&self, policy: &Policy) -> Option<PathBuf> {
-        let anchor = match self.anchor {
-            Anchor::Filesystem => Path::new(Component::RootDir.as_os_str()),
-            Anchor::Home => policy.home.as_deref()?,
-            Anchor::Project | Anchor::Unanchored => &policy.project_root,
-        };
-        normalize(anchor).ancestors().nth(self.ascents).map(Path::to_owned)
+        let floats = anchor == Anchor::Unanchored && ascents == 0;
+        let (globs, wider) = globs(rest, floats && !rest.contains('/'));
+        let wider = if floats { wider } else { vec![] };
+        Ok(Self { base: Base { anchor, ascents }, globs: build(&globs)?, wider: build(&wider)? })
     }
 }
 
-fn split_anchor(text: &str) -> (Anchor, &str) {
+/// Many patterns at once: each place is asked once, whatever the number of patterns that hang there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PathIndex {
+    groups: Vec<Group>,
+}
+
+#[derive(Clone, Debug)]
+struct Group {
+    base: Base,
+    matcher: Matcher,
+    /// For each glob: whose it is, and whether it holds for ask and deny only.
+    owners: Vec<(usize, bool)>,
+}
+
+#[derive(Clone, Debug)]
+enum Matcher {
+    Together(GlobSet),
+    /// Where the patterns are too much for one automaton.
+    OneByOne(Vec<GlobMatcher>),
+}
+
+impl Matcher {
+    fn new(globs: &[Glob]) -> Self {
+        let mut set = GlobSetBuilder::new();
+        for glob in globs {
+            set.add(glob.clone());
+        }
+        match set.build() {
+            Ok(set) => Self::Together(set),
+            Err(_) => Self::OneByOne(globs.iter().map(Glob::compile_matcher).collect()),
+        }
+    }
+
+    fn matches(&self, path: &Path) -> Vec<usize> {
+        match self {
+            Self::Together(set) => set.matches(path),
+            Self::OneByOne(globs) => {
+                let hits = globs.iter().enumerate().filter(|(_, glob)| glob.is_match(path));
+                hits.map(|(index, _)| index).collect()
+            }
+        }
+    }
+}
+
+impl PathIndex {
+    pub(crate) fn new<'a>(patterns: impl IntoIterator<Item = (usize, &'a PathPattern)>) -> Self {
+        let mut groups: Vec<(Base, Vec<Glob>, Vec<(usize, bool)>)> = Vec::new();
+        for (owner, pattern) in patterns {
+            let known = groups.iter().position(|(base, ..)| *base == pattern.base);
+            let index = known.unwrap_or_else(|| {
+                groups.push((pattern.base.clone(), Vec::new(), Vec::new()));
+                groups.len() - 1
+            });
+            let Some((_, globs, owners)) = groups.get_mut(index) else { continue };
+            let narrow = pattern.globs.iter().map(|glob| (glob, false));
+            let wide = pattern.wider.iter().map(|glob| (glob, true));
+            for (glob, takes_only) in narrow.chain(wide) {
+                globs.push(glob.clone());
+                owners.push((owner, takes_only));
+            }
+        }
+        let groups = groups
+            .into_iter()
+            .map(|(base, globs, owners)| Group { base, matcher: Matcher::new(&globs), owners })
+            .collect();
+        Self { groups }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// The owners of the patterns that mean the path, in no order.
+    pub(crate) fn owners(&self, kind: RuleKind, path: &Path, policy: &Policy) -> Vec<usize> {
+        let path = normal(path);
+        let mut found = Vec::new();
+        for group in &self.groups {
+            let Some(base) = group.base.directory(policy) else { continue };
+            let Ok(relative) = path.strip_prefix(&base) else { continue };
+            let hits = group.matcher.matches(relative);
+            let owners = hits.into_iter().filter_map(|hit| group.owners.get(hit));
+            let owners = owners.filter(|(_, takes_only)| kind != RuleKind::Allow || !takes_only);
+            found.extend(owners.map(|(owner, _)| *owner));
+        }
+        found
+    }
+}
+
+fn split_anchor<'a>(text: &'a str, root: Option<&Path>) -> (Anchor, &'a str) {
     if let Some(rest) = text.strip_prefix("//") {
         (Anchor::Filesystem, rest)
     } else if let Some(rest) = text.strip_prefix("~/") {
@@ -83,7 +178,7 @@ fn split_anchor(text: &str) -> (Anchor, &str) {
     } else if text == "~" {
         (Anchor::Home, "")
     } else if let Some(rest) = text.strip_prefix('/') {
-        (Anchor::Project, rest)
+        (Anchor::Root(root.map(Path::to_owned)), rest)
     } else {
         (Anchor::Unanchored, text)
     }
@@ -113,24 +208,24 @@ fn globs(pattern: &str, bare: bool) -> (Vec<String>, Vec<String>) {
     }
 }
 
-fn compile(globs: &[String]) -> Result<GlobSet, globset::Error> {
-    let mut set = GlobSetBuilder::new();
-    for glob in globs {
-        set.add(build(glob)?);
-    }
-    set.build()
-}
-
-fn build(glob: &str) -> Result<Glob, globset::Error> {
-    GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build()
+fn build(globs: &[String]) -> Result<Vec<Glob>, globset::Error> {
+    let build = |glob: &String| {
+        GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build()
+    };
+    globs.iter().map(build).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn index(pattern: &str, root: Option<&str>) -> PathIndex {
+        let pattern = PathPattern::parse(pattern, root.map(Path::new)).unwrap();
+        PathIndex::new([(0, &pattern)])
+    }
+
     fn matches(kind: RuleKind, pattern: &str, path: &str) -> bool {
-        let pattern = PathPattern::parse(pattern).unwrap();
+        let index = index(pattern, None);
         // Wherever the shell stands, the answer is the same.
         let answers = ["/home/ada/project", "/home/ada/project/crates", "/srv"].map(|cwd| {
             let policy = Policy {
@@ -139,7 +234,7 @@ mod tests {
                 home: Some(PathBuf::from("/home/ada")),
                 ..Policy::default()
             };
-            pattern.matches(kind, Path::new(path), &policy)
+            !index.owners(kind, Path::new(path), &policy).is_empty()
         });
         assert_eq!(answers, [answers[0]; 3], "{kind} on {path} depends on where the shell stands");
         answers[0]
@@ -210,14 +305,30 @@ mod tests {
 
     #[test]
     fn without_a_home_nothing_is_below_it() {
-        let pattern = PathPattern::parse("~/.ssh").unwrap();
+        let index = index("~/.ssh", None);
         let policy = Policy { project_root: PathBuf::from("/p"), ..Policy::default() };
-        assert!(!pattern.matches(RuleKind::Deny, Path::new("/root/.ssh"), &policy));
+        assert!(index.owners(RuleKind::Deny, Path::new("/root/.ssh"), &policy).is_empty());
+    }
+
+    #[test]
+    fn a_slash_hangs_where_the_settings_say() {
+        let policy = Policy { project_root: PathBuf::from("/p"), ..Policy::default() };
+        for (pattern, path, expected) in [
+            ("/docs/**", "/home/ada/.centurion/docs/a", true),
+            ("/docs/**", "/p/docs/a", false),
+            // Only a leading slash asks for it.
+            ("docs/**", "/p/docs/a", true),
+            ("docs/**", "/home/ada/.centurion/docs/a", false),
+        ] {
+            let index = index(pattern, Some("/home/ada/.centurion"));
+            let found = !index.owners(RuleKind::Allow, Path::new(path), &policy).is_empty();
+            assert_eq!(found, expected, "{pattern} on {path}");
+        }
     }
 
     #[test]
     fn a_broken_glob_is_an_error() {
-        assert!(PathPattern::parse("src/[a").is_err());
-        assert!(PathPattern::parse("src/{a").is_err());
+        assert!(PathPattern::parse("src/[a", None).is_err());
+        assert!(PathPattern::parse("src/{a", None).is_err());
     }
 }

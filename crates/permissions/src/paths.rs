@@ -1,9 +1,21 @@
 //! Paths as text: no file system is asked.
 
+use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 /// The path without `.` and `..`, as far as its text tells.
 pub(crate) fn normalize(path: &Path) -> PathBuf {
+    normal(path).into_owned()
+}
+
+/// The path without `.` and `..`: the same where it has none.
+pub(crate) fn normal(path: &Path) -> Cow<'_, Path> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let marks = bytes.windows(2).any(|pair| matches!(pair, b"/." | b"//"));
+    let ends = bytes.len() > 1 && bytes.ends_with(b"/");
+    if bytes.starts_with(b"/") && !marks && !ends && std::path::MAIN_SEPARATOR == '/' {
+        return Cow::Borrowed(path);
+    }
     let mut clean = PathBuf::new();
     for component in path.components() {
         match component {
@@ -14,13 +26,13 @@ pub(crate) fn normalize(path: &Path) -> PathBuf {
             other => clean.push(other),
         }
     }
-    clean
+    Cow::Owned(clean)
 }
 
 /// Whether the path is one of the directories or below one.
 pub(crate) fn is_inside(path: &Path, directories: &[PathBuf]) -> bool {
-    let path = normalize(path);
-    directories.iter().any(|directory| path.starts_with(normalize(directory)))
+    let path = normal(path);
+    directories.iter().any(|directory| path.starts_with(normal(directory)))
 }
 
 #[cfg(test)]

@@ -2,24 +2,31 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::value::RawValue;
+
 use crate::access::Access;
+use crate::links::{Links, NoLinks};
 use crate::mode::Mode;
-use crate::paths::is_inside;
-use crate::rule::{Rule, RuleKind, Specifier};
+use crate::rule::{RuleKind, Specifier};
+use crate::rule_set::RuleSet;
 
 /// The rules, mode and places of one agent.
 ///
-/// Paths are absolute with symbolic links resolved, like those of [`Access`]: a link in one of them
-/// would make what is inside look as if it were outside.
+/// Two layers: what binds this agent and everybody below it, the ceiling, and what its own definition
+/// adds for it alone, the role. Paths are absolute with symbolic links resolved, like those of
+/// [`Access`]: a link in one of them would make what is inside look as if it were outside.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     pub mode: Mode,
-    pub allow: Vec<Rule>,
-    pub ask: Vec<Rule>,
-    pub deny: Vec<Rule>,
+    pub allow: RuleSet,
+    pub ask: RuleSet,
+    pub deny: RuleSet,
+    /// What the agent's own definition adds.
+    pub role: Role,
     /// Where the shell stands now; relative paths in commands hang here, and nothing else does.
     pub cwd: PathBuf,
-    /// Where the agent was started; the patterns of rules hang here unless they begin with `//` or `~/`.
+    /// Where the agent was started; the patterns of rules hang here unless they begin with `//` or
+    /// `~/`, or their settings say otherwise for `/`.
     pub project_root: PathBuf,
     pub home: Option<PathBuf>,
     /// Where the agent works: its own directory and those that were added.
@@ -27,13 +34,48 @@ pub struct Policy {
     /// Places that may be read although nobody works there, such as the session's own output files.
     /// Writing there takes a rule, a mode or a person, as anywhere else outside.
     pub readable: Vec<PathBuf>,
+    /// The git repository that was there when the session began. Only in it are read-only git commands
+    /// free: the configuration of any other may name programs to run.
+    pub repository: Option<PathBuf>,
+}
+
+/// The rules of an agent's own definition. They bind that agent and nobody else.
+#[derive(Clone, Debug, Default)]
+pub struct Role {
+    pub allow: RuleSet,
+    pub deny: RuleSet,
+}
+
+/// Which part of a policy decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layer {
+    /// A rule that binds the agent and everybody below it.
+    Ceiling,
+    /// A rule of the agent's own definition.
+    Role,
+    /// The permission mode.
+    Mode,
+    /// What holds without any rule.
+    BuiltIn,
 }
 
 impl Policy {
+    /// The policy of an agent that this one starts: the same ceiling, a role of its own. A parent that
+    /// plans keeps it planning, and only a parent that skips permissions lets it skip them.
+    pub fn child(&self, role: Role, mode: Mode) -> Self {
+        let mode = match (self.mode, mode) {
+            (Mode::Plan, _) => Mode::Plan,
+            (parent, Mode::BypassPermissions) => parent,
+            (_, own) => own,
+        };
+        Self { mode, role, ..self.clone() }
+    }
+
     /// Whether a tool is shown to the model at all: no deny rule takes away every call of it.
     pub fn is_offered(&self, tool: &str) -> bool {
-        !self.deny.iter().any(|rule| {
-            matches!(rule.specifier, Specifier::Every) && rule.tool.matches(RuleKind::Deny, tool)
+        !self.rules(RuleKind::Deny).iter().any(|(rules, _)| {
+            let every = |rule: &crate::Rule| matches!(rule.specifier, Specifier::Every);
+            rules.for_tool(RuleKind::Deny, tool, every).is_some()
         })
     }
 
@@ -42,25 +84,26 @@ impl Policy {
     /// For what lies below a place that a search was allowed to look into: the search asks for each path,
     /// so this is quick when no rule speaks about paths.
     pub fn denies_reading(&self, path: &Path) -> bool {
-        self.deny.iter().any(|rule| rule.denies_reading(path, self))
+        self.rules(RuleKind::Deny).iter().any(|(rules, _)| {
+            let reads =
+                |rule: &crate::Rule| matches!(rule.tool.name(), Some("Read" | "Grep" | "Glob"));
+            rules.for_path(RuleKind::Deny, path, self, reads).is_some()
+        })
     }
 
-    /// Whether reading this path needs nobody's word.
-    pub(crate) fn is_open_to_reading(&self, path: &Path) -> bool {
-        is_inside(path, &self.directories) || is_inside(path, &self.readable)
+    /// Whether some rule guards certain files from being read: a search through a tree could pass it.
+    pub(crate) fn guards_files(&self) -> bool {
+        [&self.deny, &self.ask, &self.role.deny].iter().any(|rules| rules.guards_reading())
     }
 
-    pub(crate) fn rules(&self, kind: RuleKind) -> &[Rule] {
+    /// The rules of one kind with the layers they belong to.
+    pub(crate) fn rules(&self, kind: RuleKind) -> [(&RuleSet, Layer); 2] {
+        static NONE: std::sync::LazyLock<RuleSet> = std::sync::LazyLock::new(RuleSet::default);
         match kind {
-            RuleKind::Allow => &self.allow,
-            RuleKind::Ask => &self.ask,
-            RuleKind::Deny => &self.deny,
+            RuleKind::Allow => [(&self.allow, Layer::Ceiling), (&self.role.allow, Layer::Role)],
+            RuleKind::Ask => [(&self.ask, Layer::Ceiling), (&*NONE, Layer::Role)],
+            RuleKind::Deny => [(&self.deny, Layer::Ceiling), (&self.role.deny, Layer::Role)],
         }
-    }
-
-    /// The first rule of this kind that matches the call.
-    pub(crate) fn matching(&self, kind: RuleKind, call: &Call<'_>) -> Option<&Rule> {
-        self.rules(kind).iter().find(|rule| rule.matches(kind, call, self))
     }
 }
 
@@ -69,4 +112,18 @@ impl Policy {
 pub struct Call<'a> {
     pub tool: &'a str,
     pub access: &'a Access,
+    /// The path of [`Access`] as the caller named it, absolute but with its links: a rule that takes
+    /// holds for either, a rule that gives must hold for both.
+    pub named: Option<&'a Path>,
+    /// The input as the model gave it, for rules about parameters, agents and skills.
+    pub input: Option<&'a RawValue>,
+    /// Where the paths in shell commands lead.
+    pub links: &'a dyn Links,
+}
+
+impl<'a> Call<'a> {
+    /// A call without links and without input.
+    pub fn new(tool: &'a str, access: &'a Access) -> Self {
+        Self { tool, access, named: None, input: None, links: &NoLinks }
+    }
 }

@@ -44,6 +44,8 @@ const FILES: &[&str] = &[
     ".zshrc",
     "bunfig.toml",
     "gradle-wrapper.properties",
+    // With it and two directories beside it, any directory is a repository.
+    "head",
     "lefthook-local.yaml",
     "lefthook-local.yml",
     "lefthook.yaml",
@@ -106,6 +108,7 @@ mod tests {
             ("/p/.gitignore", false),
             ("/p/.github/workflows/ci.yml", false),
             ("/p/git/config", false),
+            ("/p/src/HEAD", true),
             ("/p/src/main.rs", false),
         ] {
             assert_eq!(is_protected(Path::new(path)), expected, "{path}");

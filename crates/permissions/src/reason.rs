@@ -6,7 +6,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::mode::Mode;
-use crate::rule::{RuleKind, RuleSource};
+use crate::origin::RuleSource;
+use crate::rule::RuleKind;
+use crate::shell::Unclear;
 
 /// What decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub enum Reason {
     Write(PathBuf),
     /// Nothing allows this command.
     Command(String),
+    /// What the command would do is not plain.
+    Unclear { command: String, why: Unclear },
     /// Nothing allows this request.
     Network(String),
 }
@@ -74,6 +78,9 @@ impl fmt::Display for Reason {
             }
             Self::Write(path) => write!(f, "no rule or mode lets it write `{}`", path.display()),
             Self::Command(command) => write!(f, "no rule or mode lets `{}` run", brief(command)),
+            Self::Unclear { command, why } => {
+                write!(f, "what `{}` would do is not plain: {why}", brief(command))
+            }
             Self::Network(url) => write!(f, "no rule or mode lets it reach `{}`", brief(url)),
         }
     }
@@ -90,7 +97,7 @@ fn brief(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::RuleOrigin;
+    use crate::origin::RuleOrigin;
 
     fn source(text: &str) -> RuleSource {
         RuleSource { origin: RuleOrigin::Flag, text: text.to_owned() }

@@ -3,14 +3,16 @@
 //! A rule is read once, here, and keeps where it came from. What it matches is in `matching`.
 
 use std::fmt;
-use std::path::PathBuf;
 
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::domain_pattern::DomainPattern;
-use crate::parameter::names_parameter;
+use crate::names::{AgentNames, SkillPattern};
+use crate::origin::{RuleOrigin, RuleSource};
+use crate::parameter::{Parameter, names_parameter};
 use crate::path_pattern::PathPattern;
-use crate::shell::CommandPattern;
+use crate::shell::{CommandPattern, is_interpreter, is_package_runner};
 use crate::tool_name::ToolPattern;
 
 /// What a matching rule does.
@@ -31,40 +33,6 @@ impl fmt::Display for RuleKind {
     }
 }
 
-/// Who wrote a rule.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum RuleOrigin {
-    /// A flag of the command line.
-    Flag,
-    /// An answer given while the session ran.
-    Session,
-    /// A settings file.
-    File(PathBuf),
-}
-
-impl fmt::Display for RuleOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flag => f.write_str("the command line"),
-            Self::Session => f.write_str("this session"),
-            Self::File(path) => write!(f, "{}", path.display()),
-        }
-    }
-}
-
-/// Where a rule came from and how it was written there.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RuleSource {
-    pub origin: RuleOrigin,
-    pub text: String,
-}
-
-impl fmt::Display for RuleSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` from {}", self.text, self.origin)
-    }
-}
-
 /// A rule that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RuleError {
@@ -82,6 +50,8 @@ pub enum RuleError {
     BadPattern { rule: String, reason: String },
     #[error("permission rule `{0}` needs a host: write `WebFetch(domain:example.com)`")]
     NoHost(String),
+    #[error("permission rule `{0}` is neither a text nor an object with `tool` and `args`")]
+    NotARule(String),
 }
 
 /// Why a well-formed rule can never match.
@@ -91,18 +61,14 @@ pub enum RuleWarning {
         "allow rule {0} is ignored: `*` in a tool's name is allowed only after `mcp__server__`"
     )]
     WideAllow(RuleSource),
-    #[error(
-        "{kind} rule {rule} is ignored: rules cannot tell agents apart; `Agent` alone means all of them"
-    )]
-    SingleAgent { kind: RuleKind, rule: RuleSource },
-    #[error(
-        "{kind} rule {rule} is ignored: rules cannot tell skills apart; `Skill` alone means all of them"
-    )]
-    SingleSkill { kind: RuleKind, rule: RuleSource },
-    #[error("{kind} rule {rule} is ignored: rules cannot look at a parameter of a call")]
-    Parameter { kind: RuleKind, rule: RuleSource },
+    #[error("allow rule {0} is ignored: only ask and deny rules look at a parameter of a call")]
+    ParameterInAllow(RuleSource),
+    #[error("{kind} rule {rule} is ignored: name the command, the path or the host itself")]
+    PrimaryParameter { kind: RuleKind, rule: RuleSource },
     #[error("{kind} rule {rule} is ignored: this tool has no part that a rule can name")]
     NoSpecifierHere { kind: RuleKind, rule: RuleSource },
+    #[error("{kind} rule {rule} names a tool that does not exist")]
+    UnknownTool { kind: RuleKind, rule: RuleSource },
 }
 
 /// Which calls of a tool a rule means.
@@ -112,6 +78,9 @@ pub(crate) enum Specifier {
     Command(CommandPattern),
     Path(PathPattern),
     Domain(DomainPattern),
+    Parameter(Parameter),
+    Agent(AgentNames),
+    Skill(SkillPattern),
     /// Matches nothing, whatever the rule's kind.
     Never(Never),
 }
@@ -119,12 +88,8 @@ pub(crate) enum Specifier {
 /// Why a specifier matches nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Never {
-    /// It names an agent.
-    Agent,
-    /// It names a skill.
-    Skill,
-    /// It names a parameter of the call.
-    Parameter,
+    /// It names the parameter that the tool's own rules are about.
+    Primary,
     /// The tool's calls have no part that rules can name.
     NoPart,
 }
@@ -145,7 +110,7 @@ impl Rule {
         let tool = ToolPattern::parse(name);
         let specifier = match inner {
             None | Some("*") => Specifier::Every,
-            Some(inner) => specifier(&tool, inner, text)?,
+            Some(inner) => specifier(&tool, inner, text, &origin)?,
         };
         Ok(Self { tool, specifier, source: RuleSource { origin, text: text.to_owned() } })
     }
@@ -153,6 +118,28 @@ impl Rule {
     /// Reads rules that stand in one string, apart by commas or spaces outside parentheses.
     pub fn parse_list(text: &str, origin: &RuleOrigin) -> Result<Vec<Self>, RuleError> {
         list_items(text).into_iter().map(|item| Self::parse(item, origin.clone())).collect()
+    }
+
+    /// Reads a rule as settings hold it: a text, or an object such as
+    /// `{"tool": "Agent", "args": "Explore"}`.
+    pub fn from_value(value: &Value, origin: RuleOrigin) -> Result<Self, RuleError> {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Object(fields) => {
+                let args = match fields.get("args") {
+                    None | Some(Value::Null) => None,
+                    Some(Value::String(args)) => Some(args),
+                    Some(_) => return Err(RuleError::NotARule(value.to_string())),
+                };
+                match (fields.get("tool"), args) {
+                    (Some(Value::String(tool)), Some(args)) => format!("{tool}({args})"),
+                    (Some(Value::String(tool)), None) => tool.clone(),
+                    _ => return Err(RuleError::NotARule(value.to_string())),
+                }
+            }
+            _ => return Err(RuleError::NotARule(value.to_string())),
+        };
+        Self::parse(&text, origin)
     }
 
     pub fn source(&self) -> &RuleSource {
@@ -164,14 +151,40 @@ impl Rule {
         if !self.tool.may(kind) {
             return Some(RuleWarning::WideAllow(self.source.clone()));
         }
-        let Specifier::Never(why) = self.specifier else { return None };
         let rule = self.source.clone();
-        Some(match why {
-            Never::Agent => RuleWarning::SingleAgent { kind, rule },
-            Never::Skill => RuleWarning::SingleSkill { kind, rule },
-            Never::Parameter => RuleWarning::Parameter { kind, rule },
-            Never::NoPart => RuleWarning::NoSpecifierHere { kind, rule },
-        })
+        match self.specifier {
+            Specifier::Parameter(_) if kind == RuleKind::Allow => {
+                Some(RuleWarning::ParameterInAllow(rule))
+            }
+            Specifier::Never(Never::Primary) => Some(RuleWarning::PrimaryParameter { kind, rule }),
+            Specifier::Never(Never::NoPart) => Some(RuleWarning::NoSpecifierHere { kind, rule }),
+            _ => None,
+        }
+    }
+
+    /// That an ask or deny rule names a tool that is none of those known, if so. A name with `_` or
+    /// `*` may be one that comes later.
+    pub fn unknown_tool(
+        &self,
+        kind: RuleKind,
+        is_known: impl Fn(&str) -> bool,
+    ) -> Option<RuleWarning> {
+        let name = self.tool.name().filter(|name| !name.contains('_'))?;
+        (kind != RuleKind::Allow && !is_known(name))
+            .then(|| RuleWarning::UnknownTool { kind, rule: self.source.clone() })
+    }
+
+    /// Whether an allow rule lets almost anything run: whole tools that run things, interpreters,
+    /// programs that run packages.
+    pub(crate) fn is_broad(&self) -> bool {
+        match (&self.specifier, self.tool.name()) {
+            (Specifier::Every, Some("Bash" | "Monitor" | "Agent" | "PowerShell"))
+            | (Specifier::Agent(_), _) => true,
+            (Specifier::Command(pattern), _) if !pattern.is_exact() => pattern
+                .program()
+                .is_none_or(|program| is_interpreter(program) || is_package_runner(program)),
+            _ => false,
+        }
     }
 }
 
@@ -242,7 +255,12 @@ fn list_items(text: &str) -> Vec<&str> {
     items
 }
 
-fn specifier(tool: &ToolPattern, inner: &str, text: &str) -> Result<Specifier, RuleError> {
+fn specifier(
+    tool: &ToolPattern,
+    inner: &str,
+    text: &str,
+    origin: &RuleOrigin,
+) -> Result<Specifier, RuleError> {
     match tool.name() {
         // Its own form has a colon, too.
         Some("WebFetch") => match inner.strip_prefix("domain:").map(str::trim) {
@@ -250,16 +268,18 @@ fn specifier(tool: &ToolPattern, inner: &str, text: &str) -> Result<Specifier, R
             Some("*") => Ok(Specifier::Every),
             Some(host) => Ok(Specifier::Domain(DomainPattern::parse(host))),
         },
-        name if names_parameter(name, inner) => Ok(Specifier::Never(Never::Parameter)),
+        name if names_parameter(name, inner) => Ok(match Parameter::parse(inner) {
+            Some(parameter) if !parameter.is_primary() => Specifier::Parameter(parameter),
+            _ => Specifier::Never(Never::Primary),
+        }),
         Some("Bash") => Ok(Specifier::Command(CommandPattern::parse(inner))),
         Some("Read" | "Edit" | "Write" | "NotebookEdit" | "Glob" | "Grep") => {
-            PathPattern::parse(inner).map(Specifier::Path).map_err(|error| RuleError::BadPattern {
-                rule: text.to_owned(),
-                reason: error.kind().to_string(),
+            PathPattern::parse(inner, origin.root()).map(Specifier::Path).map_err(|error| {
+                RuleError::BadPattern { rule: text.to_owned(), reason: error.kind().to_string() }
             })
         }
-        Some("Agent") => Ok(Specifier::Never(Never::Agent)),
-        Some("Skill") => Ok(Specifier::Never(Never::Skill)),
+        Some("Agent") => Ok(Specifier::Agent(AgentNames::parse(inner))),
+        Some("Skill") => Ok(Specifier::Skill(SkillPattern::parse(inner))),
         _ => Ok(Specifier::Never(Never::NoPart)),
     }
 }
@@ -267,6 +287,7 @@ fn specifier(tool: &ToolPattern, inner: &str, text: &str) -> Result<Specifier, R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::origin::RuleLevel;
 
     fn parse(text: &str) -> Result<Rule, RuleError> {
         Rule::parse(text, RuleOrigin::Flag)
@@ -277,9 +298,16 @@ mod tests {
         let rule = parse("  Bash(git log *) ").unwrap();
         assert_eq!(rule.source().origin, RuleOrigin::Flag);
         assert_eq!(rule.source().text, "Bash(git log *)");
-        let file = RuleOrigin::File(PathBuf::from("/etc/centurion/settings.json"));
+        let file = RuleOrigin::Settings {
+            level: RuleLevel::Managed,
+            file: "/etc/centurion/settings.json".into(),
+            line: Some(7),
+            root: "/etc/centurion".into(),
+        };
         let rule = Rule::parse("Read", file).unwrap();
-        assert_eq!(rule.source().to_string(), "`Read` from /etc/centurion/settings.json");
+        assert_eq!(rule.source().to_string(), "`Read` from /etc/centurion/settings.json:7");
+        assert_eq!(rule.source().origin.level(), RuleLevel::Managed);
+        assert_eq!(rule.source().origin.line(), Some(7));
     }
 
     #[test]
@@ -346,32 +374,99 @@ mod tests {
 
     #[test]
     fn what_rules_cannot_name_is_said_plainly() {
-        for (text, reason) in [
-            ("Agent(Explore)", "rules cannot tell agents apart; `Agent` alone means all of them"),
-            ("Task(a, b)", "rules cannot tell agents apart; `Agent` alone means all of them"),
+        use RuleKind::{Allow, Deny};
+        for (text, kind, said) in [
             (
-                "Agent(plugin:scan)",
-                "rules cannot tell agents apart; `Agent` alone means all of them",
+                "Agent(model:opus)",
+                Allow,
+                "allow rule `Agent(model:opus)` from the command line is ignored: \
+                 only ask and deny rules look at a parameter of a call",
             ),
-            ("Skill(review)", "rules cannot tell skills apart; `Skill` alone means all of them"),
-            ("Skill(review *)", "rules cannot tell skills apart; `Skill` alone means all of them"),
-            ("Agent(model:opus)", "rules cannot look at a parameter of a call"),
-            ("Skill(args:x)", "rules cannot look at a parameter of a call"),
-            ("Bash(run_in_background:true)", "rules cannot look at a parameter of a call"),
-            ("Read(limit:5)", "rules cannot look at a parameter of a call"),
-            ("mcp__git__push(remote:origin)", "rules cannot look at a parameter of a call"),
-            ("WebSearch(rust)", "this tool has no part that a rule can name"),
+            (
+                "Bash(command: rm)",
+                Deny,
+                "deny rule `Bash(command: rm)` from the command line is ignored: \
+                 name the command, the path or the host itself",
+            ),
+            (
+                "WebSearch(rust)",
+                Deny,
+                "deny rule `WebSearch(rust)` from the command line is ignored: \
+                 this tool has no part that a rule can name",
+            ),
         ] {
-            let rule = parse(text).unwrap();
-            for kind in [RuleKind::Allow, RuleKind::Ask, RuleKind::Deny] {
-                let said = rule.warning(kind).map(|warning| warning.to_string());
-                let expected =
-                    format!("{kind} rule `{text}` from the command line is ignored: {reason}");
-                assert_eq!(said, Some(expected), "{text}");
-            }
+            let warning = parse(text).unwrap().warning(kind).map(|warning| warning.to_string());
+            assert_eq!(warning.as_deref(), Some(said), "{text}");
         }
-        for text in ["Agent", "Agent(*)", "Skill", "Bash(git:*)", "Bash(timeout:*)", "Read(a:b)"] {
-            assert_eq!(parse(text).unwrap().warning(RuleKind::Deny), None, "{text}");
+        for text in [
+            "Agent",
+            "Agent(*)",
+            "Agent(Explore)",
+            "Agent(model:opus)",
+            "Skill(review *)",
+            "Bash(git:*)",
+            "Bash(timeout:*)",
+            "Bash(run_in_background:true)",
+            "Read(a:b)",
+            "mcp__git__push(to:x)",
+        ] {
+            assert_eq!(parse(text).unwrap().warning(Deny), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn tools_that_do_not_exist_are_reported_where_it_matters() {
+        use RuleKind::{Allow, Ask, Deny};
+        let known = |name: &str| ["Bash", "Agent"].contains(&name);
+        for (text, kind, warned) in [
+            ("Bash", Deny, false),
+            ("Task", Deny, false),
+            ("Bsh", Deny, true),
+            ("Bsh(ls)", Ask, true),
+            ("Bsh", Allow, false),
+            ("mcp__git__push", Deny, false),
+            ("B*", Deny, false),
+        ] {
+            let warning = parse(text).unwrap().unknown_tool(kind, known);
+            assert_eq!(warning.is_some(), warned, "{kind} {text}");
+        }
+    }
+
+    #[test]
+    fn settings_hold_rules_as_texts_or_objects() {
+        // D-22
+        for (json, expected) in [
+            (r#""Bash(ls *)""#, Some("Bash(ls *)")),
+            (r#"{"tool":"Task","args":"Explore"}"#, Some("Task(Explore)")),
+            (r#"{"tool":"Read"}"#, Some("Read")),
+            (r#"{"tool":"Read","args":null}"#, Some("Read")),
+            (r#"{"args":"x"}"#, None),
+            (r#"{"tool":"Read","args":[1]}"#, None),
+            ("7", None),
+        ] {
+            let value: Value = serde_json::from_str(json).unwrap();
+            let rule = Rule::from_value(&value, RuleOrigin::Flag).ok().map(|rule| rule.to_string());
+            assert_eq!(rule.as_deref(), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn rules_that_allow_almost_anything_are_known() {
+        for (text, broad) in [
+            ("Bash", true),
+            ("Bash(*)", true),
+            ("Bash(* --version)", true),
+            ("Bash(python3 *)", true),
+            ("Bash(npx *)", true),
+            ("Bash(npm run *)", true),
+            ("Bash(npm run lint)", false),
+            ("Bash(git log *)", false),
+            ("Agent", true),
+            ("Agent(Explore)", true),
+            ("Read", false),
+            ("Edit(src/**)", false),
+        ] {
+            assert_eq!(parse(text).unwrap().is_broad(), broad, "{text}");
         }
     }
 
@@ -388,6 +483,8 @@ mod tests {
             ("mcp__*", Ask, false),
             ("WebSearch(rust)", Deny, true),
             ("mcp__git__log(x)", Deny, true),
+            ("Bash(timeout: 5)", Deny, false),
+            ("Bash(timeout: 5)", Allow, true),
         ] {
             assert_eq!(parse(text).unwrap().warning(kind).is_some(), warned, "{kind} {text}");
         }

@@ -1,20 +1,35 @@
 //! Shell commands as far as permission can be sure of them.
 //!
-//! Two readings, for two purposes. [`simple_command`] is strict: it splits a command into words only
-//! if any shell would read the same words and run nothing else; what gives permission rests on it.
-//! `rough` is generous: it finds everything that might be a command somewhere inside; what
-//! takes permission rests on it.
+//! Two readings, for two purposes. The strict one follows the shell's grammar into every list, pipe,
+//! group and substitution, and says so when it does not understand: what gives permission rests on it.
+//! `rough` is generous: it finds everything that might be a command somewhere inside; what takes
+//! permission rests on both.
 
+mod analysis;
+mod ansi_c;
 mod edits;
+mod git;
+mod literal;
+mod names;
+mod parse;
 mod pattern;
+mod places;
+mod programs;
 mod read_only;
 mod removal;
 mod rough;
+mod script;
+mod second_reading;
+mod sed;
+mod walker;
 mod words;
+mod wrappers;
 
-pub(crate) use edits::edits_inside;
+pub(crate) use analysis::{Analysis, Part};
+pub(crate) use edits::{edits_inside, is_sink, protected_write};
 pub(crate) use pattern::CommandPattern;
-pub(crate) use read_only::is_read_only;
-pub(crate) use removal::critical_removal;
-pub(crate) use rough::mentioned_paths;
+pub(crate) use programs::{is_interpreter, is_package_runner};
+pub(crate) use read_only::is_free;
+pub use script::Unclear;
+pub(crate) use script::{Command, Redirection};
 pub use words::simple_command;

@@ -23,13 +23,16 @@ pub(crate) enum ToolPattern {
     /// Every tool of an MCP server: `mcp__server`.
     Server(String),
     /// A name with `*` in it.
-    Glob(String),
+    Glob {
+        text: String,
+        pattern: Wildcard,
+    },
 }
 
 impl ToolPattern {
     pub(crate) fn parse(name: &str) -> Self {
         if name.contains('*') {
-            return Self::Glob(name.to_owned());
+            return Self::Glob { text: name.to_owned(), pattern: Wildcard::parse(name) };
         }
         match name.strip_prefix("mcp__") {
             Some(server) if !server.is_empty() && !server.contains("__") => {
@@ -43,7 +46,16 @@ impl ToolPattern {
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Self::Name(name) => Some(name),
-            Self::Server(_) | Self::Glob(_) => None,
+            Self::Server(_) | Self::Glob { .. } => None,
+        }
+    }
+
+    /// The MCP server whose tools the pattern names, where it names one.
+    pub(crate) fn server(&self) -> Option<&str> {
+        match self {
+            Self::Name(_) => None,
+            Self::Server(name) => name.strip_prefix("mcp__"),
+            Self::Glob { text, .. } => server_of(text).filter(|server| !server.contains('*')),
         }
     }
 
@@ -54,18 +66,24 @@ impl ToolPattern {
             Self::Server(server) => {
                 tool.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"))
             }
-            Self::Glob(glob) => self.may(kind) && Wildcard::parse(glob).fits(tool),
+            Self::Glob { pattern, .. } => self.may(kind) && pattern.fits(tool),
         }
     }
 
     /// Whether a rule of this kind may use the pattern. What takes away may be wide; what gives may
     /// not: an allow rule has `*` only behind a literal `mcp__server__`.
     pub(crate) fn may(&self, kind: RuleKind) -> bool {
-        let (RuleKind::Allow, Self::Glob(glob)) = (kind, self) else { return true };
-        glob.strip_prefix("mcp__")
-            .and_then(|rest| rest.split_once("__"))
-            .is_some_and(|(server, _)| !server.is_empty() && !server.contains('*'))
+        match (kind, self) {
+            (RuleKind::Allow, Self::Glob { .. }) => self.server().is_some(),
+            _ => true,
+        }
     }
+}
+
+/// The MCP server of a tool: what stands between `mcp__` and the next `__`.
+pub(crate) fn server_of(tool: &str) -> Option<&str> {
+    let (server, _) = tool.strip_prefix("mcp__")?.split_once("__")?;
+    Some(server).filter(|server| !server.is_empty())
 }
 
 #[cfg(test)]

@@ -33,6 +33,11 @@ impl Wildcard {
         self.pieces.len() > 1
     }
 
+    /// The literal text before the first star.
+    pub(crate) fn start(&self) -> &str {
+        self.pieces.first().map(String::as_str).unwrap_or_default()
+    }
+
     pub(crate) fn fits(&self, text: &str) -> bool {
         let mut pieces = self.pieces.iter().map(String::as_str);
         let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else {

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use centurion_permissions::Access;
 use centurion_protocol::Env;
+use centurion_sandbox::Plan;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::context::lock;
+use crate::sandbox::Confined;
 use crate::shell::{OutputLimit, Reporting, ShellExit, ShellRequest, ShellResult};
 use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace};
 
@@ -36,14 +38,24 @@ pub(crate) struct BashInput {
     /// Do not wait for the end.
     #[serde(default)]
     run_in_background: bool,
+    /// Run outside of the sandbox, where the task needs what it holds back.
+    #[serde(default, rename = "dangerouslyDisableSandbox")]
+    disable_sandbox: bool,
 }
 
-pub(crate) struct Bash;
+pub(crate) struct Bash {
+    /// Whether the model may ask for a command to run outside of its sandbox.
+    pub(crate) offers_unsandboxed: bool,
+}
 
 impl Tool for Bash {
     type Input = BashInput;
 
     const NAME: &'static str = "Bash";
+
+    fn withheld(&self) -> Option<&'static str> {
+        (!self.offers_unsandboxed).then_some("dangerouslyDisableSandbox")
+    }
 
     fn is_read_only(&self, _: &BashInput) -> bool {
         false
@@ -57,11 +69,25 @@ impl Tool for Bash {
         if input.command.trim().is_empty() {
             return Err(ToolError::Input("the command is empty: give one to run".to_owned()));
         }
-        let standing = Standing::of(&context.workspace)?;
+        let policy = context.workspace.sandbox.as_deref();
+        let confined = match policy {
+            Some(policy) => {
+                policy.decide(&input.command, input.disable_sandbox).map_err(ToolError::Failed)?
+            }
+            None => Confined::Not { note: None },
+        };
+        let mut standing = Standing::of(&context.workspace)?;
+        let sandbox = match confined {
+            Confined::By(plan) => Some(plan),
+            Confined::Not { note } => {
+                standing.notes.extend(note);
+                None
+            }
+        };
         if input.run_in_background {
-            run_in_background(&input, standing, context)
+            run_in_background(&input, standing, sandbox, context)
         } else {
-            run_and_wait(&input, standing, context).await
+            run_and_wait(&input, standing, sandbox, context).await
         }
     }
 }
@@ -95,6 +121,7 @@ impl Standing {
 async fn run_and_wait(
     input: &BashInput,
     Standing { cwd, mut notes }: Standing,
+    sandbox: Option<&Plan>,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let workspace = &context.workspace;
@@ -107,6 +134,7 @@ async fn run_and_wait(
         env: &workspace.env,
         output_dir: &workspace.output_dir,
         timeout: Some(timeout),
+        sandbox,
     };
     let result = workspace
         .shells
@@ -115,6 +143,11 @@ async fn run_and_wait(
         .map_err(|error| ToolError::Failed(error.to_string()))?;
     if let Some(cwd) = &result.cwd_after {
         lock(&workspace.cwd).clone_from(cwd);
+    }
+    if let (Some(policy), Some(plan)) = (&workspace.sandbox, sandbox)
+        && matches!(result.exit, ShellExit::Code(1..))
+    {
+        notes.extend(policy.hint(plan, &result.output));
     }
     answer(&result, notes)
 }
@@ -166,6 +199,7 @@ fn fault(exit: &ShellExit) -> Option<String> {
 fn run_in_background(
     input: &BashInput,
     Standing { cwd, mut notes }: Standing,
+    sandbox: Option<&Plan>,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let workspace = &context.workspace;
@@ -176,6 +210,7 @@ fn run_in_background(
         env: &workspace.env,
         output_dir: &workspace.output_dir,
         timeout: input.timeout.map(Duration::from_millis),
+        sandbox,
     };
     let reporting = Reporting {
         host: workspace.host.clone(),

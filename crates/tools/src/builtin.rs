@@ -10,13 +10,19 @@ use crate::task_output::TaskOutput;
 use crate::task_stop::TaskStop;
 use crate::todo_write::TodoWrite;
 use crate::web_fetch::WebFetch;
-use crate::{DynTool, Edit, Glob, Grep, NotebookEdit, Read, Write, erase};
+use crate::{DynTool, Edit, Glob, Grep, NotebookEdit, Read, SandboxPolicy, Write, erase};
 
 /// Every built-in tool, by name: the order is part of what providers cache.
 pub fn builtin() -> Vec<Arc<dyn DynTool>> {
+    builtin_under(None)
+}
+
+/// The same for an agent whose commands are confined.
+pub fn builtin_under(sandbox: Option<&SandboxPolicy>) -> Vec<Arc<dyn DynTool>> {
+    let offers_unsandboxed = sandbox.is_some_and(SandboxPolicy::allows_unsandboxed);
     vec![
         erase(AskUserQuestion),
-        erase(Bash),
+        erase(Bash { offers_unsandboxed }),
         erase(Edit),
         erase(EnterPlanMode),
         erase(ExitPlanMode),

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ToolError;
 use crate::paths::resolve;
 use crate::read_state::ReadState;
+use crate::sandbox::SandboxPolicy;
 use crate::shell::Shells;
 use crate::todo_write::Todo;
 
@@ -65,6 +66,8 @@ pub struct Workspace {
     /// Whether a file or directory below a place that may be searched may itself be read. Asked for
     /// every one of a walk, from several threads.
     pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    /// How the commands of this agent are confined, if they are.
+    pub sandbox: Option<Arc<SandboxPolicy>>,
     /// The environment that processes get and limits are read from.
     pub env: Arc<Env>,
     pub world: Arc<dyn World>,

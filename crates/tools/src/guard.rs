@@ -8,6 +8,7 @@
 //! The guard knows nothing of sessions or tools. It talks to its parent in bytes on its standard input
 //! and in [`Report`] lines on its standard output.
 
+mod confinement;
 mod launch;
 mod report;
 mod tree;
@@ -17,6 +18,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+pub(crate) use confinement::Confinement;
 pub(crate) use report::{Exit, Report};
 
 /// The first argument that makes a program a guard: it calls [`run`] with the arguments after it, and
@@ -50,12 +52,14 @@ pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     match role.as_ref().and_then(|role| role.to_str()) {
         Some(WATCH) => Task::from_args(args).map_or(ExitCode::from(2), |task| watch::run(&task)),
         Some(LAUNCH) => launch::run(args),
+        Some(LAUNCH_INSIDE) => launch::run_inside(args),
         _ => ExitCode::from(2),
     }
 }
 
 const WATCH: &str = "watch";
 const LAUNCH: &str = "launch";
+const LAUNCH_INSIDE: &str = "launch-inside";
 
 /// What one guard has to do. The working directory and the environment are the guard's own.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,6 +72,8 @@ pub(crate) struct Task {
     pub(crate) script: PathBuf,
     /// Where the command's last working directory is written.
     pub(crate) last_directory: PathBuf,
+    /// The file that holds the command's [`Confinement`], if it has one.
+    pub(crate) confinement: Option<PathBuf>,
     /// How to start this program as a guard again.
     pub(crate) launcher: Vec<OsString>,
 }
@@ -80,6 +86,7 @@ impl Task {
             self.max_output.to_string().into(),
             self.script.into(),
             self.last_directory.into(),
+            self.confinement.unwrap_or_default().into(),
         ];
         args.extend(self.launcher);
         args
@@ -91,6 +98,7 @@ impl Task {
             max_output: args.next()?.to_str()?.parse().ok()?,
             script: args.next()?.into(),
             last_directory: args.next()?.into(),
+            confinement: args.next().map(PathBuf::from).filter(|path| !path.as_os_str().is_empty()),
             launcher: args.collect(),
         })
     }
@@ -102,16 +110,19 @@ mod tests {
 
     #[test]
     fn a_task_survives_the_command_line() {
-        let task = || Task {
-            output: "/o ut".into(),
-            max_output: u64::MAX,
-            script: "/s".into(),
-            last_directory: "/d".into(),
-            launcher: vec!["/exe".into(), "__guard".into()],
-        };
-        let mut args = task().into_args().into_iter();
-        assert_eq!(args.next().unwrap(), WATCH);
-        assert_eq!(Task::from_args(args), Some(task()));
+        for confinement in [None, Some(PathBuf::from("/c"))] {
+            let task = || Task {
+                output: "/o ut".into(),
+                max_output: u64::MAX,
+                script: "/s".into(),
+                last_directory: "/d".into(),
+                confinement: confinement.clone(),
+                launcher: vec!["/exe".into(), "__guard".into()],
+            };
+            let mut args = task().into_args().into_iter();
+            assert_eq!(args.next().unwrap(), WATCH);
+            assert_eq!(Task::from_args(args), Some(task()));
+        }
         assert_eq!(Task::from_args(["x".into(), "many".into()].into_iter()), None);
     }
 }

@@ -22,6 +22,7 @@ mod path_lock;
 mod paths;
 mod read;
 mod read_state;
+mod sandbox;
 mod shell;
 mod task_output;
 mod task_stop;
@@ -34,7 +35,7 @@ mod walk;
 mod web_fetch;
 mod write;
 
-pub use builtin::builtin;
+pub use builtin::{builtin, builtin_under};
 pub use context::{
     Answer, Host, HostFuture, PlanVerdict, Question, QuestionOption, ShellChange, ShellEnd,
     ToolContext, Workspace,
@@ -46,6 +47,7 @@ pub use notebook_edit::NotebookEdit;
 pub use paths::resolve;
 pub use read::Read;
 pub use read_state::{Knowledge, ReadState, View};
+pub use sandbox::{SandboxPolicy, SandboxSettings};
 pub use shell::{
     BackgroundShell, OutputLimit, Reporting, ShellError, ShellExit, ShellRequest, ShellResult,
     ShellState, Shells, ShellsConfig, StopError,

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use centurion_protocol::{Env, SessionId, TaskId};
+use centurion_sandbox::Plan;
 use indexmap::IndexMap;
 use thiserror::Error;
 use tokio::task::JoinSet;
@@ -60,6 +61,8 @@ pub struct ShellRequest<'a> {
     pub output_dir: &'a Path,
     /// How long the command may run.
     pub timeout: Option<Duration>,
+    /// How the command is confined, if it is.
+    pub sandbox: Option<&'a Plan>,
 }
 
 /// How a command ended.
@@ -275,7 +278,7 @@ impl Shells {
         }
         let files = Files::create(request.output_dir, request.id, request.command)?;
         let environment = environment::of_commands(&self.config, request.env);
-        let process = Guarded::start(&self.config, &files, request.cwd, environment)?;
+        let process = Guarded::start(&self.config, &files, &request, environment)?;
         Ok((files, process))
     }
 

@@ -61,6 +61,7 @@ pub(crate) fn context_with(dir: &Path, host: Arc<dyn Host>) -> ToolContext {
         ))),
         output_dir: dir.join(".output"),
         may_read: Arc::new(|_| true),
+        sandbox: None,
         env: Arc::new(Env::default()),
         world,
         host,

@@ -27,6 +27,11 @@ pub trait Tool: Send + Sync + 'static {
 
     const NAME: &'static str;
 
+    /// A field of the input that this tool does not offer to the model.
+    fn withheld(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether this call changes nothing, so that it may run beside others.
     fn is_read_only(&self, input: &Self::Input) -> bool;
 
@@ -133,6 +138,11 @@ impl<T: Tool> DynTool for Erased<T> {
         };
         let mut schema = schema.to_value();
         schema::make_lean(&mut schema);
+        if let (Some(field), Some(Value::Object(fields))) =
+            (self.0.withheld(), schema.get_mut("properties"))
+        {
+            fields.shift_remove(field);
+        }
         let input_schema = serde_json::value::to_raw_value(&schema).unwrap_or_default();
         ToolSpec { name: T::NAME.to_owned(), description, input_schema }
     }

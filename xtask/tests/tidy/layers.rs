@@ -7,12 +7,16 @@ use serde_json::Value;
 use crate::tree::{assert_none, root};
 
 /// Each crate with those of the project that it may depend on.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("centurion-protocol", &[]),
     ("centurion-model", &["centurion-protocol"]),
     ("centurion-config", &["centurion-protocol", "centurion-model"]),
     ("centurion-permissions", &["centurion-protocol", "centurion-config"]),
-    ("centurion-tools", &["centurion-protocol", "centurion-config", "centurion-permissions"]),
+    ("centurion-sandbox", &["centurion-protocol"]),
+    (
+        "centurion-tools",
+        &["centurion-protocol", "centurion-config", "centurion-permissions", "centurion-sandbox"],
+    ),
     (
         "centurion-engine",
         &[
@@ -20,6 +24,7 @@ const LAYERS: [(&str, &[&str]); 9] = [
             "centurion-model",
             "centurion-config",
             "centurion-permissions",
+            "centurion-sandbox",
             "centurion-tools",
         ],
     ),
@@ -30,6 +35,7 @@ const LAYERS: [(&str, &[&str]); 9] = [
             "centurion-model",
             "centurion-config",
             "centurion-permissions",
+            "centurion-sandbox",
             "centurion-tools",
             "centurion-engine",
         ],

@@ -5,34 +5,20 @@ use serde_json::{Value, json};
 
 use crate::program::{Program, call};
 
-fn replies(faulty: Option<Reply>) -> Vec<Reply> {
-    let edit = || {
-        Reply::blocks([
-            sse::text("now the change"),
-            sse::tool_use(
-                "toolu_2",
-                "Edit",
-                json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"}),
-            ),
-        ])
-    };
-    let mut replies = vec![call("toolu_1", "Read", json!({"file_path": "a.txt"}))];
-    replies.extend(faulty);
-    replies.extend([edit(), Reply::text("done")]);
-    replies
+/// The second answer of the story: some words and a change.
+fn change() -> Reply {
+    let input = json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"});
+    Reply::blocks([sse::text("now the change"), sse::tool_use("toolu_2", "Edit", input)])
 }
 
-/// The broken form of the second answer.
+/// The story: reads, changes, says so; `faulty` comes in the place of the change once.
+fn replies(faulty: Reply) -> Vec<Reply> {
+    let read = call("toolu_1", "Read", json!({"file_path": "a.txt"}));
+    vec![read, faulty, change(), Reply::text("done")]
+}
+
 fn broken(fault: Fault) -> Reply {
-    Reply::blocks([
-        sse::text("now the change"),
-        sse::tool_use(
-            "toolu_2",
-            "Edit",
-            json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"}),
-        ),
-    ])
-    .fault(fault)
+    change().fault(fault)
 }
 
 #[test]
@@ -52,7 +38,7 @@ fn the_same_story_under_every_fault_ends_the_same() {
         ("black hole", broken(Fault::BlackHole)),
     ];
     for (name, reply) in faults {
-        let program = Program::answering(replies(Some(reply)));
+        let program = Program::answering(replies(reply));
         program.scratch.write("a.txt", "one\n");
         let mut command = program.command([
             "-p",

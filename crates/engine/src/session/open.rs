@@ -52,7 +52,12 @@ impl Session {
         }
         // What the session keeps for the model to read later is the model's to read.
         options.policy.readable.push(resolve(&options.storage.output_dir));
-        let permissions = Arc::new(Permissions::new(options.policy, options.bypass));
+        let permissions = Arc::new(Permissions::new(
+            options.policy,
+            options.bypass,
+            options.rule_source,
+            options.rule_store,
+        ));
         let shared = Arc::new(Shared::new(
             id,
             Arc::clone(&options.world),
@@ -74,6 +79,7 @@ impl Session {
             cwd: Mutex::new(options.cwd.clone()),
             read_state: seen(&loaded.seen_files),
             may_read: Arc::new(move |path| !readers.denies_reading(path)),
+            sandbox: None,
             todos: Mutex::default(),
             shells: Arc::clone(&shells),
             output_dir: options.storage.output_dir,

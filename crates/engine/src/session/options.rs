@@ -14,7 +14,7 @@ use super::View;
 use crate::broker::Answerer;
 use crate::driver::RequestSettings;
 use crate::journal::Redaction;
-use crate::permissions::Bypass;
+use crate::permissions::{Bypass, RuleSource, RuleStore};
 use crate::prompt::PromptOptions;
 use crate::structured::StructuredOutput;
 use crate::toolbox::ToolChoice;
@@ -72,6 +72,10 @@ pub struct Options {
     pub memory: Option<Memory>,
     pub tools: ToolChoice,
     pub policy: Policy,
+    /// Rules that may change while the session runs.
+    pub rule_source: Option<Box<dyn RuleSource>>,
+    /// Where answers that hold for longer than the session are kept.
+    pub rule_store: Option<Arc<dyn RuleStore>>,
     pub bypass: Bypass,
     pub max_budget: Option<f64>,
     pub structured: Option<StructuredOutput>,

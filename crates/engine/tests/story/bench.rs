@@ -153,6 +153,8 @@ impl Bench {
             time_zone: jiff::tz::TimeZone::UTC,
             restores_model: false,
             bypass: Bypass::Enabled,
+            rule_source: None,
+            rule_store: None,
             model,
             settings: RequestSettings {
                 model: self.model.to_owned(),
@@ -167,8 +169,8 @@ impl Bench {
             tools: ToolChoice::All,
             policy: Policy {
                 mode: self.mode,
-                allow: rules(self.allow),
-                deny: rules(self.deny),
+                allow: rules(self.allow).into(),
+                deny: rules(self.deny).into(),
                 cwd: project.clone(),
                 project_root: project.clone(),
                 directories: vec![project],
@@ -264,20 +266,25 @@ impl Told {
             .collect()
     }
 
-    /// The texts of all tool results, with whether each is an error.
+    /// The texts of all tool results in the order of their calls, with whether each is an error. Calls of an
+    /// earlier process come first.
     pub(crate) fn results(&self) -> Vec<(String, bool)> {
-        self.of("user", None)
-            .iter()
-            .flat_map(|event| event["message"]["content"].as_array().unwrap())
-            .filter(|block| block["type"] == "tool_result")
-            .map(|block| {
-                let text = match &block["content"] {
-                    Value::String(text) => text.clone(),
-                    other => other.to_string(),
-                };
-                (text, block["is_error"] == true)
-            })
-            .collect()
+        let calls: Vec<&Value> =
+            self.blocks("assistant", "tool_use").map(|block| &block["id"]).collect();
+        let mut results: Vec<&Value> = self.blocks("user", "tool_result").collect();
+        // Results are shown as they come; calls side by side end in any order.
+        results.sort_by_key(|block| calls.iter().position(|id| **id == block["tool_use_id"]));
+        let text = |block: &&Value| match &block["content"] {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        results.iter().map(|block| (text(block), block["is_error"] == true)).collect()
+    }
+
+    fn blocks<'a>(&'a self, event: &'a str, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        let events = self.events.iter().filter(move |shown| shown["type"] == event);
+        let blocks = events.flat_map(|shown| shown["message"]["content"].as_array().unwrap());
+        blocks.filter(move |block| block["type"] == kind)
     }
 
     pub(crate) fn lines(&self) -> Vec<Value> {

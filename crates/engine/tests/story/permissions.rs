@@ -59,6 +59,7 @@ async fn with_nobody_to_ask_a_call_is_denied_and_everybody_is_told() {
 async fn a_person_decides_and_may_change_the_input() {
     let person = person(|_| Reply::Allowed {
         input: Some(raw(&json!({"file_path": "x.txt", "content": "as the person wants it"}))),
+        remember: Vec::new(),
     });
     let bench = Bench { answerer: Some(person.clone()), ..writes() };
     bench.run("write").await;
@@ -81,6 +82,7 @@ async fn a_no_that_interrupts_stops_the_run() {
 async fn a_yes_to_another_input_does_not_undo_a_denial() {
     let person = person(|_| Reply::Allowed {
         input: Some(raw(&json!({"file_path": "secret.txt", "content": "leaked"}))),
+        remember: Vec::new(),
     });
     let bench = Bench { answerer: Some(person), deny: "Edit(secret.txt)", ..writes() };
     let told = bench.run("write").await;
@@ -128,6 +130,7 @@ async fn a_denied_file_is_not_found_by_a_search() {
 async fn a_question_goes_through_the_broker_and_brings_the_answer_back() {
     let person = person(|_| Reply::Allowed {
         input: Some(raw(&json!({"answers": {"Which colour?": "blue"}}))),
+        remember: Vec::new(),
     });
     let question = json!({"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": [
         {"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}
@@ -145,7 +148,7 @@ async fn a_question_goes_through_the_broker_and_brings_the_answer_back() {
 #[tokio::test]
 async fn plan_mode_changes_nothing_until_the_plan_is_approved() {
     let write = json!({"tool": "Write", "input": {"file_path": "x.txt", "content": "y"}});
-    let person = person(|_| Reply::Allowed { input: None });
+    let person = person(|_| Reply::Allowed { input: None, remember: Vec::new() });
     let bench = Bench {
         answerer: Some(person),
         ..Bench::says(&json!([

@@ -2,64 +2,121 @@
 //! are open to reading.
 //!
 //! A program is here only if no argument makes it write, run something or talk to another machine,
-//! or if those arguments are known and refused.
+//! or if those arguments are known and refused. Following links while walking a tree is refused, too:
+//! nobody can say where that leads.
 
 use std::path::Path;
 
-use super::words::simple_command;
-use crate::paths::is_inside;
-use crate::policy::Policy;
-use crate::rule::Specifier;
+use super::git;
+use super::names;
+use super::script::Command;
+use super::sed;
+use super::wrappers::{moves_shell, unwrapped};
+use crate::scene::Scene;
 
 /// Programs that print what they are told or know, and open no file.
-const TALKERS: [&str; 8] =
-    ["basename", "dirname", "echo", "pwd", "true", "uname", "which", "whoami"];
+const TALKERS: [&str; 19] = [
+    ":", "arch", "basename", "dirname", "echo", "false", "id", "nproc", "printf", "pwd", "seq",
+    "sleep", "tr", "true", "tty", "type", "uname", "which", "whoami",
+];
 
 /// Programs that only read, whatever their arguments.
-const READERS: [&str; 10] =
-    ["cat", "df", "du", "head", "ls", "realpath", "stat", "tail", "test", "wc"];
+const READERS: [&str; 22] = [
+    "cat", "cmp", "column", "comm", "cut", "df", "expand", "fold", "head", "join", "nl", "od",
+    "paste", "readlink", "realpath", "rev", "stat", "strings", "tac", "tail", "unexpand", "wc",
+];
 
-/// Whether the command needs no permission: simple, read-only, run in a working directory, reading only
-/// what is open to reading, and not past a rule that guards what is read.
-pub(crate) fn is_read_only(command: &str, policy: &Policy) -> bool {
-    let Some(words) = simple_command(command) else { return false };
-    let Some((program, arguments)) = words.split_first() else { return false };
-    let program = program.as_str();
-    if TALKERS.contains(&program) {
-        return true;
+/// Whether the command needs no permission: read-only, run in a working directory, reading only what
+/// is open to reading, and not past a rule that guards what is read. Its redirections are judged apart.
+pub(crate) fn is_free(command: &Command, scene: Scene<'_>) -> bool {
+    if !command.assignments.iter().all(|assignment| {
+        names::is_safe(assignment)
+            || (command.words.is_empty() && names::is_private(&assignment.name))
+    }) {
+        return false;
     }
-    let harmless = match program {
+    let inner = unwrapped(&command.words);
+    let words: Option<Vec<&str>> = inner.iter().map(|word| word.value.as_deref()).collect();
+    let Some(words) = words else { return false };
+    let Some((program, arguments)) = words.split_first() else { return true };
+    if TALKERS.contains(program) {
+        return !(*program == "printf"
+            && arguments.first().is_some_and(|word| word.starts_with("-v")));
+    }
+    if *program == "hostname" {
+        return arguments.is_empty();
+    }
+    let places = command.places.known();
+    if places.is_empty() {
+        return false;
+    }
+    if *program == "cd" {
+        let target = moves_shell(command, scene.policy.home.as_deref()).flatten();
+        return target.is_some_and(|target| {
+            places.iter().all(|place| scene.is_inside(&place.join(&target)))
+        });
+    }
+    is_harmless(program, arguments)
+        && (*program != "git" || git::is_ours(places, scene))
+        && places.iter().all(|place| {
+            scene.is_inside(place) && arguments.iter().all(|word| stays_open(word, place, scene))
+        })
+        && !(reads_whole_trees(program, arguments) && scene.policy.guards_files())
+}
+
+/// Whether no argument makes this program do more than read.
+fn is_harmless(program: &str, arguments: &[&str]) -> bool {
+    match program {
         "date" => date(arguments),
-        "diff" => refuses(arguments, &["--paginate"], &["l"]),
+        "diff" => refuses(arguments, &["--paginate", "--recursive"], &["l", "r"]),
+        "du" => refuses(arguments, &["--dereference", "--dereference-args"], &["L", "D", "H"]),
         "file" => refuses(
             arguments,
             &["--compile", "--files-from", "--magic-file", "--uncompress", "--uncompress-noreport"],
             &["C", "f", "m", "z", "Z"],
         ),
-        "find" => !find_acts(&words),
-        "git" => git(arguments),
-        "grep" => true,
-        "rg" => refuses(arguments, &["--pre", "--search-zip", "--hostname-bin"], &["z"]),
-        "tree" => refuses(arguments, &["--output", "--fromfile"], &["o", "R"]),
+        "find" => !find_acts_on(arguments) && !find_follows(arguments),
+        "git" => git::reads(arguments),
+        "grep" => refuses(arguments, &["--dereference-recursive"], &["R"]),
+        "jq" => jq(arguments),
+        "ls" => refuses(arguments, &["--dereference"], &["L"]),
+        "md5sum" | "sha1sum" | "sha256sum" | "sha512sum" => {
+            refuses(arguments, &["--check"], &["c"])
+        }
+        "rg" => refuses(
+            arguments,
+            &["--pre", "--search-zip", "--hostname-bin", "--follow"],
+            &["z", "L"],
+        ),
+        "sed" => sed::reads(arguments),
+        "sort" => refuses(
+            arguments,
+            &["--output", "--compress-program", "--temporary-directory"],
+            &["o", "T"],
+        ),
+        "test" | "[" => !arguments.iter().any(|word| matches!(*word, "-v" | "-R")),
+        "tree" => refuses(arguments, &["--output", "--fromfile"], &["o", "R", "l"]),
+        // The second operand is a file to write.
+        "uniq" => arguments.iter().filter(|word| !word.starts_with('-')).count() <= 1,
         reader => READERS.contains(&reader),
-    };
-    harmless
-        && is_inside(&policy.cwd, &policy.directories)
-        && arguments.iter().all(|word| stays_open(word, policy))
-        && !(reads_whole_trees(program, arguments) && guards_files(policy))
+    }
 }
 
 /// Whether a word, read as a path or as an option with a path in it, stays where reading is open.
-fn stays_open(word: &str, policy: &Policy) -> bool {
-    let is_open = |path: &str| policy.is_open_to_reading(&policy.cwd.join(Path::new(path)));
+fn stays_open(word: &str, place: &Path, scene: Scene<'_>) -> bool {
+    let is_open = |path: &str| scene.is_open_to_reading(&place.join(Path::new(path)));
     if !word.starts_with('-') {
         return is_open(word);
     }
     // Where an option's value begins is the program's business: look at every place it may.
     let value = word.split_once('=').map_or("", |(_, value)| value);
+    let attached: String = word.chars().skip(2).collect();
     let rooted = word.find('/').and_then(|start| word.get(start..));
     let climbs = word.split('/').any(|segment| segment.ends_with(".."));
-    is_open(value) && !climbs && rooted.is_none_or(|path| word_is_relative(word) || is_open(path))
+    is_open(value)
+        && (word.starts_with("--") || is_open(&attached))
+        && !climbs
+        && rooted.is_none_or(|path| word_is_relative(word) || is_open(path))
 }
 
 /// Whether the first slash of an option stands inside a relative path, as in `--include=src/a`.
@@ -67,32 +124,19 @@ fn word_is_relative(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, value)| !name.contains('/') && !value.starts_with('/'))
 }
 
-/// Whether some deny or ask rule guards certain paths: a search through a tree could pass it.
-fn guards_files(policy: &Policy) -> bool {
-    policy.deny.iter().chain(&policy.ask).any(|rule| {
-        matches!(rule.specifier, Specifier::Path(_)) && rule.tool.name() == Some("Read")
-    })
-}
-
 /// Whether the program prints what is in files that its arguments do not name.
-fn reads_whole_trees(program: &str, arguments: &[String]) -> bool {
+fn reads_whole_trees(program: &str, arguments: &[&str]) -> bool {
     match program {
         "rg" => true,
-        "git" => arguments
-            .first()
-            .is_some_and(|sub| matches!(sub.as_str(), "diff" | "show" | "log" | "stash")),
-        "grep" | "diff" => !refuses(
-            arguments,
-            &["--recursive", "--dereference-recursive", "--directories"],
-            &["r", "R", "d"],
-        ),
+        "git" => arguments.iter().any(|word| matches!(*word, "diff" | "show" | "log" | "stash")),
+        "grep" => !refuses(arguments, &["--recursive", "--directories"], &["r", "d"]),
         _ => false,
     }
 }
 
 /// Whether none of these options is given. Long options count when cut short, as programs read them
 /// so; a short one counts anywhere in a bundle.
-fn refuses(arguments: &[String], long: &[&str], short: &[&str]) -> bool {
+pub(super) fn refuses(arguments: &[&str], long: &[&str], short: &[&str]) -> bool {
     arguments.iter().all(|word| {
         if word.starts_with("--") {
             let name = word.split('=').next().unwrap_or(word);
@@ -106,10 +150,10 @@ fn refuses(arguments: &[String], long: &[&str], short: &[&str]) -> bool {
 }
 
 /// `date` sets the clock with `-s` or a bare argument, and prints files with `-f`.
-fn date(arguments: &[String]) -> bool {
-    let mut words = arguments.iter().map(String::as_str);
+fn date(arguments: &[&str]) -> bool {
+    let mut words = arguments.iter();
     while let Some(word) = words.next() {
-        match word {
+        match *word {
             "-u" | "--utc" | "-R" | "--rfc-email" | "-I" => {}
             "-d" => {
                 if words.next().is_none() {
@@ -127,63 +171,27 @@ fn date(arguments: &[String]) -> bool {
     true
 }
 
+/// `jq` can print the environment and load modules.
+fn jq(arguments: &[&str]) -> bool {
+    let reaches = ["env", "ENV", "import", "include", "getpath(\"/", "input_filename", "debug"];
+    refuses(arguments, &["--from-file", "--library-path", "--run-tests"], &["f", "L"])
+        && !arguments.iter().any(|word| reaches.iter().any(|part| word.contains(part)))
+}
+
 /// Whether this is a `find` that runs, deletes or writes.
-pub(super) fn find_acts(words: &[String]) -> bool {
-    let Some((program, arguments)) = words.split_first() else { return false };
-    program == "find"
-        && arguments.iter().any(|word| {
-            matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir" | "-delete" | "-fls")
-                || word.starts_with("-fprint")
-        })
+pub(super) fn find_acts(words: &[&str]) -> bool {
+    words
+        .split_first()
+        .is_some_and(|(program, arguments)| *program == "find" && find_acts_on(arguments))
 }
 
-/// Read-only forms of `git`. Options before the subcommand may load another configuration, and a
-/// configuration can name programs to run.
-fn git(arguments: &[String]) -> bool {
-    const LONG: [&str; 7] = [
-        "--exec-path",
-        "--ext-diff",
-        "--open-files-in-pager",
-        "--output",
-        "--textconv",
-        "--upload-pack",
-        "--filters",
-    ];
-    let arguments = match arguments.split_first() {
-        Some((first, rest)) if first == "--no-pager" => rest,
-        _ => arguments,
-    };
-    let Some((subcommand, rest)) = arguments.split_first() else { return false };
-    let dangerous = !refuses(rest, &LONG, &[])
-        || rest.iter().any(|word| word.starts_with("-c") || word.starts_with("-o"));
-    if dangerous {
-        return false;
-    }
-    match subcommand.as_str() {
-        "status" | "log" | "diff" | "show" | "rev-parse" | "ls-files" | "blame" | "describe" => {
-            true
-        }
-        "branch" => lists(rest, &["-a", "-r", "-v", "-vv", "--all", "--remotes", "--show-current"]),
-        "tag" => lists(rest, &[]),
-        "remote" => rest.iter().all(|word| word == "-v" || word == "--verbose"),
-        "stash" => rest.first().is_some_and(|word| word == "list"),
-        _ => false,
-    }
-}
-
-/// Whether `git branch` or `git tag` only lists: every option is known to, and a bare argument, which
-/// would otherwise name something to create, stands beside one that makes it a pattern.
-fn lists(arguments: &[String], more: &[&str]) -> bool {
-    const FILTERS: [&str; 5] = ["--list", "--contains", "--merged", "--no-merged", "--points-at"];
-    const SHAPES: [&str; 4] = ["--sort=", "--format=", "--color", "--no-color"];
-    let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
-    let filters = arguments.iter().any(|word| FILTERS.contains(&name(word).as_str()));
-    arguments.iter().all(|word| {
-        if !word.starts_with('-') {
-            return filters;
-        }
-        FILTERS.contains(&name(word).as_str())
-            || SHAPES.iter().any(|shape| word.starts_with(shape))
-            || more.contains(&word.as_str())
+fn find_acts_on(arguments: &[&str]) -> bool {
+    arguments.iter().any(|word| {
+        matches!(*word, "-exec" | "-execdir" | "-ok" | "-okdir" | "-delete" | "-fls")
+            || word.starts_with("-fprint")
     })
+}
+
+fn find_follows(arguments: &[&str]) -> bool {
+    arguments.iter().any(|word| matches!(*word, "-L" | "-H" | "-follow" | "-files0-from"))
 }

@@ -2,20 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use super::rough::rough_commands;
 use crate::paths::normalize;
 use crate::policy::Policy;
 
-/// What the command might remove that nobody means to lose, as it is written there.
-pub(crate) fn critical_removal(command: &str, policy: &Policy) -> Option<String> {
-    rough_commands(command)
+/// What one of the commands might remove that nobody means to lose, as it is written there.
+pub(crate) fn critical_removal<'a>(
+    commands: impl IntoIterator<Item = &'a Vec<String>>,
+    cwd: &Path,
+    policy: &Policy,
+) -> Option<String> {
+    commands
         .into_iter()
         .filter(|words| words.first().is_some_and(|word| word == "rm" || word == "rmdir"))
-        .flat_map(|words| words.into_iter().skip(1))
-        .find(|word| !word.starts_with('-') && removes_critical(word, policy))
+        .flat_map(|words| words.iter().skip(1))
+        .find(|word| !word.starts_with('-') && removes_critical(word, cwd, policy))
+        .cloned()
 }
 
-fn removes_critical(word: &str, policy: &Policy) -> bool {
+fn removes_critical(word: &str, cwd: &Path, policy: &Policy) -> bool {
     // `~name` is somebody's home.
     if word.starts_with('~') && !word.contains('/') {
         return true;
@@ -24,7 +28,7 @@ fn removes_critical(word: &str, policy: &Policy) -> bool {
     let (place, last) = word.split_at(start);
     let takes_all = last.contains(['*', '?']) && last.chars().all(|c| matches!(c, '*' | '?' | '.'));
     let place = if takes_all { place } else { word };
-    match resolve(place, policy) {
+    match resolve(place, cwd, policy) {
         Some(path) => is_critical(&path, policy),
         // An empty variable turns `$NAME/` and `$NAME/*` into the root.
         None => place.ends_with('/'),
@@ -32,19 +36,17 @@ fn removes_critical(word: &str, policy: &Policy) -> bool {
 }
 
 /// The path that a word stands for, where its text tells. Nothing for a variable.
-fn resolve(word: &str, policy: &Policy) -> Option<PathBuf> {
-    for (name, place) in [
-        ("~", policy.home.as_deref()),
-        ("$HOME", policy.home.as_deref()),
-        ("$PWD", Some(policy.cwd.as_path())),
-    ] {
+fn resolve(word: &str, cwd: &Path, policy: &Policy) -> Option<PathBuf> {
+    for (name, place) in
+        [("~", policy.home.as_deref()), ("$HOME", policy.home.as_deref()), ("$PWD", Some(cwd))]
+    {
         if let Some(rest) = word.strip_prefix(name)
             && (rest.is_empty() || rest.starts_with('/'))
         {
             return Some(normalize(&place?.join(rest.trim_start_matches('/'))));
         }
     }
-    (!word.starts_with('$')).then(|| normalize(&policy.cwd.join(word)))
+    (!word.starts_with('$')).then(|| normalize(&cwd.join(word)))
 }
 
 /// Whether losing this path loses more than a part of the work: the root, a directory at the top, the

@@ -3,6 +3,7 @@
 //! It does not understand the shell. It tries several ways to read the text and keeps all of them:
 //! whoever asks "could this run `rm`?" must hear yes rather too often than once too rarely.
 
+use super::programs::{base_name, is_interpreter};
 use super::words::simple_command;
 
 /// Programs and keywords that run what follows them.
@@ -17,34 +18,21 @@ const RUNNERS: [&str; 57] = [
 
 /// Every word list that may be run as a command by this command line.
 pub(crate) fn rough_commands(command: &str) -> Vec<Vec<String>> {
-    let mut found = Vec::new();
-    for part in parts(command) {
-        let start = part.iter().position(|word| !is_assignment(word)).unwrap_or(part.len());
-        let part = part.get(start..).unwrap_or_default();
-        let Some(program) = part.first() else { continue };
-        if !RUNNERS.contains(&base_name(program)) {
-            found.push(part.to_vec());
-            continue;
+    parts(command).iter().flat_map(|part| views(part)).collect()
+}
+
+/// Every command that running these words may run.
+pub(crate) fn views(words: &[String]) -> Vec<Vec<String>> {
+    let start = words.iter().position(|word| !is_assignment(word)).unwrap_or(words.len());
+    let words = words.get(start..).unwrap_or_default();
+    let Some(program) = words.first() else { return Vec::new() };
+    let mut found = vec![words.to_vec()];
+    match base_name(program) {
+        "git" => found.extend(without_global_options(words)),
+        runner if RUNNERS.contains(&runner) || is_interpreter(runner) => {
+            found.extend(every_suffix(words));
         }
-        // What runs, and with which options before it, is the runner's business: try every place.
-        let flat: Vec<String> = part
-            .iter()
-            .flat_map(|word| {
-                word.split(|c: char| c.is_whitespace() || "\"'`(){};|&,<>".contains(c))
-            })
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect();
-        for start in 0..flat.len() {
-            let words = flat.get(start..).unwrap_or_default().to_vec();
-            // `-Scommand` of `env`, `-ccommand` of some shells.
-            if let Some((option, arguments)) = words.split_first()
-                && let Some(value) = attached_value(option)
-            {
-                found.push([&[value.to_owned()], arguments].concat());
-            }
-            found.push(words);
-        }
+        _ => {}
     }
     for words in &mut found {
         if let Some(program) = words.first_mut() {
@@ -52,6 +40,50 @@ pub(crate) fn rough_commands(command: &str) -> Vec<Vec<String>> {
         }
     }
     found
+}
+
+/// What runs, and with which options before it, is the runner's business: try every place.
+fn every_suffix(words: &[String]) -> Vec<Vec<String>> {
+    let flat: Vec<String> = words
+        .iter()
+        .flat_map(|word| word.split(|c: char| c.is_whitespace() || "\"'`(){};|&,<>".contains(c)))
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    let mut found = Vec::new();
+    for start in 0..flat.len() {
+        let words = flat.get(start..).unwrap_or_default().to_vec();
+        // `-Scommand` of `env`, `-ccommand` of some shells.
+        if let Some((option, arguments)) = words.split_first()
+            && let Some(value) = attached_value(option)
+        {
+            found.push([&[value.to_owned()], arguments].concat());
+        }
+        if words.first().is_some_and(|word| base_name(word) == "git") {
+            found.extend(without_global_options(&words));
+        }
+        found.push(words);
+    }
+    found
+}
+
+/// `git -C there -c name=value push` is `git push`.
+fn without_global_options(words: &[String]) -> Option<Vec<String>> {
+    let mut rest = words.get(1..)?;
+    while let Some((option, after)) = rest.split_first().filter(|(word, _)| word.starts_with('-')) {
+        let valued = matches!(
+            option.as_str(),
+            "-C" | "-c"
+                | "--git-dir"
+                | "--work-tree"
+                | "--namespace"
+                | "--config-env"
+                | "--exec-path"
+                | "--super-prefix"
+        );
+        rest = if valued { after.get(1..)? } else { after };
+    }
+    (rest.len() + 1 < words.len()).then(|| [&["git".to_owned()], rest].concat())
 }
 
 /// Every word that may be a path, with the value of `--option=value` apart.
@@ -122,10 +154,6 @@ fn is_assignment(word: &str) -> bool {
         !name.is_empty()
             && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '+'))
     })
-}
-
-fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(program)
 }
 
 #[cfg(test)]

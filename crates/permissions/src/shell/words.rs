@@ -1,7 +1,7 @@
 //! The strict reading: one simple command, or nothing.
 
 /// Longer commands are not looked at.
-const LONGEST: usize = 10_000;
+pub(super) const LONGEST: usize = 10_000;
 
 /// Words that begin a construct of the shell instead of naming a program.
 const KEYWORDS: [&str; 19] = [

@@ -1,11 +1,14 @@
-//! A command that is called simple means the same to a real shell: the same words, and nothing else.
+//! The real shell as a judge: a command that is called simple has the same words there, and a line that
+//! is allowed runs nothing else.
 
 use std::process::Command;
 
-use centurion_permissions::simple_command;
+use centurion_permissions::{Access, Call, Policy, Verdict, decide, simple_command};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+
+use crate::fixture;
 
 const ALPHABET: &str = "[a-z0-9 \t\n'\"\\\\$`;&|<>(){}*?~#!=%^@:,./_+\\[\\]é-]{1,14}";
 
@@ -40,5 +43,152 @@ fn bash_reads_the_words_that_we_read() {
         let arguments = words.get(1..).unwrap_or_default().join("><");
         let ours = format!("<{arguments}>");
         assert_eq!(*line, ours, "{command:?}");
+    }
+}
+
+/// What a shell gives a meaning to, and programs of which some may run.
+const PIECES: [&str; 58] = [
+    "good",
+    "good",
+    "good",
+    "good x",
+    "good -a",
+    "evil",
+    "evil x",
+    "good",
+    "cat in",
+    "echo",
+    "a",
+    " ",
+    " ",
+    " ",
+    " ",
+    " ",
+    "\t",
+    "\n",
+    ";",
+    " ; ",
+    "&",
+    " && ",
+    " || ",
+    " | ",
+    ">",
+    "> ok/x",
+    "<",
+    "< in",
+    "$",
+    "$(",
+    ")",
+    "`",
+    "(",
+    "{",
+    "}",
+    "{ ",
+    "; }",
+    "!",
+    "#",
+    "=",
+    "A=1",
+    "a=1",
+    "\\",
+    "'",
+    "\"",
+    ",",
+    "$x",
+    "${x:-",
+    "$'",
+    "\\x67",
+    "<<X\n",
+    "\nX\n",
+    "<<<",
+    "if ",
+    "; then ",
+    "; fi",
+    "for a in b; do ",
+    "; done",
+];
+
+/// Allowed lines run in a real shell: nothing but the allowed program runs, and nothing is written but
+/// where a rule lets it.
+#[test]
+fn an_allowed_line_runs_nothing_else() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().canonicalize().unwrap();
+    let (bin, work) = (root.join("bin"), root.join("work"));
+    for directory in [&bin, &work, &work.join("ok")] {
+        std::fs::create_dir(directory).unwrap();
+    }
+    std::fs::write(work.join("in"), "evil\n").unwrap();
+    // Every program but the one that is allowed leaves a trace.
+    for (name, body) in [("good", "exit 0"), ("evil", "echo evil >> \"$TRACE\""), ("cat", "exit 0")]
+    {
+        let path = bin.join(name);
+        std::fs::write(&path, format!("#!/bin/bash\n{body}\n")).unwrap();
+        let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+        std::fs::set_permissions(&path, permissions).unwrap();
+    }
+    let policy = Policy {
+        allow: fixture::rules("Bash(good *) Edit(ok/**)"),
+        cwd: work.clone(),
+        project_root: work.clone(),
+        directories: vec![work.clone()],
+        ..Policy::default()
+    };
+    let mut runner = TestRunner::deterministic();
+    let lines = prop::collection::vec(prop::sample::select(&PIECES[..]), 1..14)
+        .prop_map(|pieces| pieces.concat());
+    let mut allowed = std::collections::BTreeSet::new();
+    for _ in 0..30_000 {
+        let line = lines.new_tree(&mut runner).unwrap().current();
+        let access = Access::Shell(line.clone());
+        if decide(&policy, &Call::new("Bash", &access)).verdict == Verdict::Allow {
+            allowed.insert(line);
+        }
+    }
+    let composed = allowed.iter().filter(|line| simple_command(line).is_none()).count();
+    assert!(composed > 150, "only {composed} of {} are more than simple", allowed.len());
+
+    let trace = root.join("trace");
+    for line in &allowed {
+        let status = Command::new("/bin/bash")
+            .args(["--norc", "--noprofile", "-c", line])
+            .env_clear()
+            .env("PATH", &bin)
+            .env("TRACE", &trace)
+            .current_dir(&work)
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .status();
+        status.unwrap();
+        assert!(!trace.exists(), "{line:?} ran something else");
+        let written: Vec<_> =
+            std::fs::read_dir(&work).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(written.len(), 2, "{line:?} wrote {written:?}");
+    }
+}
+
+/// What a real shell refuses to read is not understood here either.
+#[test]
+fn what_bash_cannot_read_is_never_allowed() {
+    let mut runner = TestRunner::deterministic();
+    let lines = prop::collection::vec(prop::sample::select(&PIECES[..]), 1..10)
+        .prop_map(|pieces| pieces.concat());
+    let policy = Policy {
+        allow: fixture::rules("Bash(good *) Bash(evil *) Bash(echo *)"),
+        ..fixture::policy(centurion_permissions::Mode::Default)
+    };
+    let mut checked = 0;
+    while checked < 150 {
+        let line = lines.new_tree(&mut runner).unwrap().current();
+        let access = Access::Shell(line.clone());
+        let decision = decide(&policy, &Call::new("Bash", &access));
+        if decision.verdict != Verdict::Allow || simple_command(&line).is_some() {
+            continue;
+        }
+        checked += 1;
+        let output = Command::new("/bin/bash").args(["-n", "-c", &line]).output().unwrap();
+        assert!(output.status.success(), "{line:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use centurion_permissions::{Access, Call, Mode, Policy, Rule, RuleOrigin};
+use centurion_permissions::{Access, Call, Mode, Policy, Rule, RuleOrigin, RuleSet};
 
 pub(crate) fn policy(mode: Mode) -> Policy {
     Policy {
@@ -11,12 +11,13 @@ pub(crate) fn policy(mode: Mode) -> Policy {
         project_root: "/home/ada/project".into(),
         home: Some("/home/ada".into()),
         directories: vec!["/home/ada/project".into(), "/added".into()],
+        repository: Some("/home/ada/project".into()),
         ..Policy::default()
     }
 }
 
-pub(crate) fn rules(text: &str) -> Vec<Rule> {
-    Rule::parse_list(text, &RuleOrigin::Flag).expect("a good rule")
+pub(crate) fn rules(text: &str) -> RuleSet {
+    Rule::parse_list(text, &RuleOrigin::Flag).expect("a good rule").into()
 }
 
 pub(crate) fn read(path: &str) -> Access {
@@ -44,5 +45,5 @@ pub(crate) fn call(access: &Access) -> Call<'_> {
         Access::Shell(_) => "Bash",
         Access::Network(_) => "WebFetch",
     };
-    Call { tool, access }
+    Call::new(tool, access)
 }

@@ -66,7 +66,7 @@ fn a_readable_place_is_read_and_never_written_by_default() {
     }
     for tool in ["Read", "Glob", "Grep"] {
         let access = read(output);
-        let decision = decide(&with_readable(Mode::Default), &Call { tool, access: &access });
+        let decision = decide(&with_readable(Mode::Default), &Call::new(tool, &access));
         assert_eq!((decision.verdict, decision.reason), (Allow, Reason::ReadOpen), "{tool}");
     }
 }

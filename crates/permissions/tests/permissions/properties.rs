@@ -1,7 +1,7 @@
 //! What holds for all rules, modes and calls.
 
 use centurion_permissions::{
-    Access, Call, Mode, Policy, Rule, RuleOrigin, Verdict, decide, simple_command,
+    Access, Call, Mode, Policy, Role, Rule, RuleOrigin, RuleSet, Verdict, decide,
 };
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -33,7 +33,11 @@ const RULES: [&str; 22] = [
     "*",
 ];
 
-fn rules() -> impl Strategy<Value = Vec<Rule>> {
+fn rules() -> impl Strategy<Value = RuleSet> {
+    list().prop_map(RuleSet::from)
+}
+
+fn list() -> impl Strategy<Value = Vec<Rule>> {
     subsequence(&RULES[..], 0..5).prop_shuffle().prop_map(|texts| {
         texts
             .into_iter()
@@ -137,16 +141,16 @@ proptest! {
     fn a_deny_rule_that_matches_alone_beats_everything(
         policy in policy(), (tool, access) in tool_and_access(),
     ) {
-        let call = Call { tool, access: &access };
+        let call = Call::new(tool, &access);
         let alone = Policy {
-            allow: Vec::new(),
-            ask: Vec::new(),
+            allow: RuleSet::default(),
+            ask: RuleSet::default(),
             ..policy.clone()
         };
         let denies = policy.deny.iter().any(|rule| {
             let bypass = Policy {
                 mode: Mode::BypassPermissions,
-                deny: vec![rule.clone()],
+                deny: vec![rule.clone()].into(),
                 ..alone.clone()
             };
             decide(&bypass, &call).verdict == Verdict::Deny
@@ -160,10 +164,10 @@ proptest! {
     fn more_deny_or_ask_rules_never_give_more(
         policy in policy(), deny in rules(), ask in rules(), (tool, access) in tool_and_access(),
     ) {
-        let call = Call { tool, access: &access };
+        let call = Call::new(tool, &access);
         let mut stricter = policy.clone();
-        stricter.deny.extend(deny);
-        stricter.ask.extend(ask);
+        stricter.deny.extend(deny.iter().cloned());
+        stricter.ask.extend(ask.iter().cloned());
         let rank = |policy: &Policy| match decide(policy, &call).verdict {
             Verdict::Allow => 2,
             Verdict::Ask => 1,
@@ -176,26 +180,19 @@ proptest! {
     fn the_order_of_rules_of_one_kind_does_not_matter(
         (policy, allow, ask, deny) in policy().prop_flat_map(|policy| {
             let (allow, ask, deny) =
-                (policy.allow.clone(), policy.ask.clone(), policy.deny.clone());
+                (policy.allow.to_vec(), policy.ask.to_vec(), policy.deny.to_vec());
             (Just(policy), Just(allow).prop_shuffle(), Just(ask).prop_shuffle(), Just(deny).prop_shuffle())
         }),
         (tool, access) in tool_and_access(),
     ) {
-        let call = Call { tool, access: &access };
-        let shuffled = Policy { allow, ask, deny, ..policy.clone() };
+        let call = Call::new(tool, &access);
+        let shuffled = Policy {
+            allow: allow.into(),
+            ask: ask.into(),
+            deny: deny.into(),
+            ..policy.clone()
+        };
         prop_assert_eq!(decide(&shuffled, &call).verdict, decide(&policy, &call).verdict);
-    }
-
-    #[test]
-    fn a_command_that_is_not_simple_is_never_allowed_by_a_specifier(
-        command in hostile_command(), mode in select(&Mode::ALL[..]), allow in rules(),
-    ) {
-        prop_assume!(mode != Mode::BypassPermissions && simple_command(&command).is_none());
-        let allow = allow.into_iter().filter(|rule| rule.to_string().contains('(')).collect();
-        let policy = Policy { allow, ..fixture::policy(mode) };
-        let access = Access::Shell(command);
-        let decision = decide(&policy, &Call { tool: "Bash", access: &access });
-        prop_assert_ne!(decision.verdict, Verdict::Allow, "{}", decision.reason);
     }
 
     #[test]
@@ -204,7 +201,7 @@ proptest! {
         cwd in select(&["/", "/home/ada/project/src", "/added", "/etc"][..]),
     ) {
         prop_assume!(!matches!(access, Access::Shell(_)));
-        let call = Call { tool, access: &access };
+        let call = Call::new(tool, &access);
         let moved = Policy { cwd: cwd.into(), ..policy.clone() };
         prop_assert_eq!(decide(&moved, &call), decide(&policy, &call));
     }
@@ -213,7 +210,7 @@ proptest! {
     fn planning_never_writes_and_dont_ask_never_asks(
         policy in policy(), (tool, access) in tool_and_access(),
     ) {
-        let call = Call { tool, access: &access };
+        let call = Call::new(tool, &access);
         let planning = Policy { mode: Mode::Plan, ..policy.clone() };
         if matches!(access, Access::Write(_)) {
             prop_assert_ne!(decide(&planning, &call).verdict, Verdict::Allow);
@@ -230,5 +227,66 @@ proptest! {
                 prop_assert!(again.is_ok(), "{rule} was read once and not twice");
             }
         }
+    }
+
+    #[test]
+    fn no_descendant_does_what_the_ceiling_forbids(
+        root in policy(),
+        line in prop::collection::vec((rules(), rules(), select(&Mode::ALL[..])), 1..5),
+        (tool, access) in tool_and_access(),
+    ) {
+        let call = Call::new(tool, &access);
+        let ceiling = decide(&Policy { mode: Mode::BypassPermissions, ..root.clone() }, &call);
+        let mut agent = root.clone();
+        for (allow, deny, mode) in line {
+            agent = agent.child(Role { allow, deny }, mode);
+            let verdict = decide(&agent, &call).verdict;
+            if ceiling.verdict == Verdict::Deny {
+                prop_assert_eq!(verdict, Verdict::Deny, "{}", ceiling.reason);
+            }
+            if ceiling.verdict == Verdict::Ask {
+                prop_assert_ne!(verdict, Verdict::Allow, "{}", ceiling.reason);
+            }
+            if root.mode == Mode::Plan && matches!(access, Access::Write(_)) {
+                prop_assert_eq!(verdict, Verdict::Deny);
+            }
+            if root.mode != Mode::BypassPermissions {
+                prop_assert_ne!(agent.mode, Mode::BypassPermissions);
+            }
+        }
+    }
+
+    #[test]
+    fn a_role_never_leaks_to_parents_children_or_siblings(
+        root in policy(), (allow, deny) in (rules(), rules()), own in (rules(), rules()),
+        modes in (select(&Mode::ALL[..]), select(&Mode::ALL[..])),
+        (tool, access) in tool_and_access(),
+    ) {
+        let call = Call::new(tool, &access);
+        let before = decide(&root, &call);
+        let role = || Role { allow: own.0.clone(), deny: own.1.clone() };
+        let bound = root.child(Role { allow, deny }, modes.0);
+        let free = root.child(Role::default(), modes.0);
+        // Below an agent with a role, everything is as below one without.
+        let (below, beside) = (bound.child(role(), modes.1), free.child(role(), modes.1));
+        prop_assert_eq!(decide(&below, &call), decide(&beside, &call));
+        // And beside it, as if it were not there.
+        let sibling = root.child(role(), modes.1);
+        let alone = Policy { role: Role::default(), ..root.clone() }.child(role(), modes.1);
+        prop_assert_eq!(decide(&sibling, &call), decide(&alone, &call));
+        prop_assert_eq!(decide(&root, &call), before);
+    }
+
+    #[test]
+    fn an_index_finds_what_each_rule_alone_would(
+        list in list(), (tool, access) in tool_and_access(),
+    ) {
+        let call = Call::new(tool, &access);
+        let denied = |rules: Vec<Rule>| {
+            let policy = Policy { deny: rules.into(), ..fixture::policy(Mode::BypassPermissions) };
+            decide(&policy, &call).verdict == Verdict::Deny
+        };
+        let alone = list.iter().any(|rule| denied(vec![rule.clone()]));
+        prop_assert_eq!(denied(list), alone);
     }
 }

@@ -1,34 +1,57 @@
-//! The last step before the shell: binds it to the guard's life, then becomes it.
+//! The last step before the shell: binds it to the guard's life, confines it, then becomes it.
 //!
 //! A second line of defence. When the guard itself is killed, the kernel kills the shell; only the
-//! process that will be the shell can ask for that, and it must do so after the fork.
+//! process that will be the shell can ask for that, and it must do so after the fork. The same goes for
+//! the sandbox: the guard stays outside.
 
+use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
+use super::{Confinement, Task};
+
 /// What shells give when there is nothing to run.
 const NOT_FOUND: u8 = 127;
+/// What shells give when there is something to run that cannot be.
+const CANNOT_RUN: u8 = 126;
 
-/// The arguments of this step, in the order that [`run`] reads them.
-pub(super) fn args(guard: Pid, script: &OsStr, last_directory: &OsStr) -> [OsString; 4] {
-    [
-        super::LAUNCH.into(),
-        guard.as_raw_pid().to_string().into(),
-        script.to_owned(),
-        last_directory.to_owned(),
-    ]
+/// The arguments of this step.
+pub(super) fn args(guard: Pid, task: &Task) -> Vec<OsString> {
+    let mut args = vec![super::LAUNCH.into(), guard.as_raw_pid().to_string().into()];
+    let confinement = task.confinement.as_deref().unwrap_or(Path::new(""));
+    args.extend([&task.script, &task.last_directory, confinement].map(|path: &Path| path.into()));
+    args.extend(task.launcher.iter().cloned());
+    args
 }
 
+/// The files of the command that becomes a shell.
+struct Launch {
+    script: OsString,
+    last_directory: OsString,
+    /// Where its [`Confinement`] is; empty when it has none.
+    confinement: PathBuf,
+}
+
+impl Launch {
+    fn from_args(args: &mut impl Iterator<Item = OsString>) -> Option<Self> {
+        Some(Self {
+            script: args.next()?,
+            last_directory: args.next()?,
+            confinement: args.next()?.into(),
+        })
+    }
+}
+
+/// Waits for the guard, then goes on to be the shell.
 pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let guard = args.next().and_then(|pid| pid.to_str()?.parse().ok()).and_then(Pid::from_raw);
-    let (Some(script), Some(last_directory)) = (args.next(), args.next()) else {
-        return ExitCode::from(2);
-    };
+    let Some(launch) = Launch::from_args(&mut args) else { return ExitCode::from(2) };
     let bound = set_parent_process_death_signal(Some(Signal::KILL));
     // The guard closes the pipe when all is ready.
     let ready = io::stdin().lock().read(&mut [0]);
@@ -36,15 +59,60 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     if ready.is_err() || bound.is_err() || guard.is_none() || getppid() != guard {
         return ExitCode::from(2);
     }
+    if launch.confinement.as_os_str().is_empty() {
+        return become_shell(&launch, &[]);
+    }
+    let mut again: Vec<OsString> = args.collect();
+    again.extend([
+        super::LAUNCH_INSIDE.into(),
+        launch.script.clone(),
+        launch.last_directory.clone(),
+        launch.confinement.clone().into(),
+    ]);
+    let wrapped = Confinement::load(&launch.confinement)
+        .map_err(Box::<dyn Error>::from)
+        .and_then(|confinement| Ok(confinement.plan.wrapped(&confinement.place, &again)?));
+    match wrapped {
+        Ok(None) => become_confined_shell(&launch),
+        Ok(Some(mut wrapped)) => refuse(&wrapped.stdin(Stdio::null()).exec()),
+        Err(error) => refuse(error.as_ref()),
+    }
+}
+
+/// Goes on where a helper program has made the namespaces of the sandbox. It also sees to it that nothing
+/// outlives the guard.
+pub(super) fn run_inside(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    Launch::from_args(&mut args).map_or(ExitCode::from(2), |launch| become_confined_shell(&launch))
+}
+
+fn become_confined_shell(launch: &Launch) -> ExitCode {
+    let applied = Confinement::load(&launch.confinement)
+        .map_err(Box::<dyn Error>::from)
+        .and_then(|confinement| Ok(confinement.plan.apply(&confinement.place)?));
+    match applied {
+        Ok(variables) => become_shell(launch, &variables),
+        Err(error) => refuse(error.as_ref()),
+    }
+}
+
+/// Says why there is no sandbox; without it, nothing runs.
+fn refuse(error: &dyn Error) -> ExitCode {
+    // This goes where the command's output would have gone.
+    let _ = writeln!(io::stderr(), "the sandbox could not be set up, so nothing was run: {error}");
+    ExitCode::from(CANNOT_RUN)
+}
+
+fn become_shell(launch: &Launch, variables: &[(&str, String)]) -> ExitCode {
     let mut error = io::Error::from(io::ErrorKind::NotFound);
     for shell in [Shell::Bash, Shell::Posix] {
-        let text = shell.text(&script, &last_directory);
-        error = Command::new(shell.name()).arg("-c").arg(text).stdin(Stdio::null()).exec();
+        let text = shell.text(&launch.script, &launch.last_directory);
+        let mut command = Command::new(shell.name());
+        command.arg("-c").arg(text).stdin(Stdio::null());
+        error = command.envs(variables.iter().map(|(name, value)| (name, value))).exec();
         if error.kind() != io::ErrorKind::NotFound {
             break;
         }
     }
-    // This goes where the command's output would have gone.
     let _ = writeln!(io::stderr(), "neither bash nor sh could be started: {error}");
     ExitCode::from(NOT_FOUND)
 }

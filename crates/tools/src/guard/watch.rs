@@ -13,11 +13,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use centurion_sandbox::Hold;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, set_child_subreaper, setsid, wait};
 
-use super::{Exit, Report, TERMINATE, Task, launch, tree};
+use super::{Confinement, Exit, Report, TERMINATE, Task, launch, tree};
 use crate::disk::open_flags;
 
 /// How long a command has to end when asked politely.
@@ -56,6 +57,8 @@ struct Watch {
     max_output: u64,
     /// How the shell ended, until the parent has been told.
     untold: Option<Exit>,
+    /// What the command's sandbox needs until nothing of it is left.
+    hold: Hold,
 }
 
 impl Watch {
@@ -76,9 +79,16 @@ impl Watch {
         let Some((program, args)) = task.launcher.split_first() else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
+        let hold = match &task.confinement {
+            Some(path) => {
+                let Confinement { plan, place } = Confinement::load(path)?;
+                plan.hold(&place)?
+            }
+            None => Hold::default(),
+        };
         let mut shell = Command::new(program)
             .args(args)
-            .args(launch::args(getpid(), task.script.as_os_str(), task.last_directory.as_os_str()))
+            .args(launch::args(getpid(), task))
             .stdin(Stdio::piped())
             .stdout(output.try_clone()?)
             .stderr(output.try_clone()?)
@@ -96,7 +106,7 @@ impl Watch {
         let reaper = sender.clone();
         spawn(move || reap(shell, &reaper))?;
         spawn(move || listen(&sender))?;
-        Ok(Self { events, output, max_output: task.max_output, untold: None })
+        Ok(Self { events, output, max_output: task.max_output, untold: None, hold })
     }
 
     fn run(&mut self) {
@@ -161,6 +171,8 @@ impl Watch {
                 self.untold = Some(Exit::Overflow);
             }
         }
+        // Before the parent goes on: it may want what was held.
+        self.hold = Hold::default();
         self.tell_end(false);
     }
 

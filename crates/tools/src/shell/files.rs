@@ -11,10 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use centurion_protocol::TaskId;
+use centurion_sandbox::{Place, Plan};
 use rustix::fs::OFlags;
 
 use super::ShellError;
 use crate::disk;
+use crate::guard::Confinement;
 
 /// No path is longer on any system.
 const LONGEST_PATH: u64 = 64 * 1024;
@@ -24,6 +26,7 @@ pub(super) struct Files {
     output: PathBuf,
     script: PathBuf,
     last_directory: PathBuf,
+    confinement: PathBuf,
     keep_output: AtomicBool,
 }
 
@@ -48,6 +51,7 @@ impl Files {
             output,
             script: tasks.join(format!("{id}.command")),
             last_directory: tasks.join(format!("{id}.directory")),
+            confinement: tasks.join(format!("{id}.sandbox")),
             keep_output: AtomicBool::new(false),
         };
         // The shell would make it readable to others.
@@ -70,6 +74,27 @@ impl Files {
         &self.last_directory
     }
 
+    /// Writes down how the command is confined; where.
+    pub(super) fn confine(
+        &self,
+        plan: &Plan,
+        id: &TaskId,
+        cwd: &Path,
+    ) -> Result<&Path, ShellError> {
+        let place = Place {
+            id: id.to_string(),
+            cwd: cwd.to_owned(),
+            read: vec![self.script.clone(), self.confinement.clone()],
+            write: vec![self.output.clone(), self.last_directory.clone()],
+        };
+        let confinement = Confinement { plan: plan.clone(), place };
+        confinement
+            .to_bytes()
+            .and_then(|bytes| private_file(&self.confinement)?.write_all(&bytes))
+            .map_err(|source| ShellError::Files { path: self.confinement.clone(), source })?;
+        Ok(&self.confinement)
+    }
+
     /// Leaves the output where it is.
     pub(super) fn keep_output(&self) -> PathBuf {
         self.keep_output.store(true, Ordering::Relaxed);
@@ -90,7 +115,8 @@ impl Files {
 impl Drop for Files {
     fn drop(&mut self) {
         let output = (!self.keep_output.load(Ordering::Relaxed)).then_some(&self.output);
-        for path in [&self.script, &self.last_directory].into_iter().chain(output) {
+        let own = [&self.script, &self.last_directory, &self.confinement];
+        for path in own.into_iter().chain(output) {
             if let Err(error) = fs::remove_file(path)
                 && error.kind() != io::ErrorKind::NotFound
             {

@@ -1,7 +1,6 @@
 //! A command below its guard, seen from the parent.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::files::Files;
-use super::{ShellError, ShellExit, ShellsConfig};
+use super::{ShellError, ShellExit, ShellRequest, ShellsConfig};
 use crate::guard::{Exit, Report, TERMINATE, Task};
 
 /// A running guard. Dropping it closes the lifeline, and the guard kills everything below it.
@@ -37,9 +36,13 @@ impl Guarded {
     pub(super) fn start(
         config: &ShellsConfig,
         files: &Files,
-        cwd: &Path,
+        request: &ShellRequest<'_>,
         environment: BTreeMap<String, String>,
     ) -> Result<Self, ShellError> {
+        let confinement = match request.sandbox {
+            Some(plan) => Some(files.confine(plan, request.id, request.cwd)?.to_owned()),
+            None => None,
+        };
         let program = &config.guard.program;
         let mut launcher = vec![program.into()];
         launcher.extend(config.guard.args.iter().map(Into::into));
@@ -48,6 +51,7 @@ impl Guarded {
             max_output: config.max_output,
             script: files.script().to_owned(),
             last_directory: files.last_directory().to_owned(),
+            confinement,
             launcher,
         };
         let mut guard = Command::new(program)
@@ -55,7 +59,7 @@ impl Guarded {
             .args(task.into_args())
             .env_clear()
             .envs(environment)
-            .current_dir(cwd)
+            .current_dir(request.cwd)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

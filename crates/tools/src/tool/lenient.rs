@@ -73,7 +73,7 @@ mod tests {
         for tool in builtin() {
             let schema: Value = serde_json::from_str(tool.spec().input_schema.get()).unwrap();
             let mut input = json!({});
-            for (name, property) in schema["properties"].as_object().unwrap() {
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
                 let required = schema["required"].as_array().into_iter().flatten();
                 input[name] = match property["type"].as_str() {
                     Some("integer") => json!("2"),

@@ -227,3 +227,20 @@ async fn what_a_command_leaves_behind_lives_until_the_session_ends() {
     assert_eq!(session.processes(), Vec::<String>::new());
     assert!(session.bash_fails("true").await.contains("the session is ending"));
 }
+
+#[tokio::test]
+async fn a_planted_bare_repository_runs_nothing() {
+    let session = Session::new();
+    let plant = "git init -q --bare docs && cd docs && \
+                 git --git-dir=. config core.bare false && git --git-dir=. config core.worktree . && \
+                 git --git-dir=. config core.fsmonitor 'touch ../ran; false'";
+    session.bash(plant).await;
+    let refused = session.bash_fails("git status").await;
+    assert!(refused.contains("safe.bareRepository"), "{refused}");
+    assert!(!session.path("ran").exists());
+    // The trap is a real one: without the setting it springs.
+    session.bash("GIT_CONFIG_COUNT=0 git status; true").await;
+    assert!(session.path("ran").exists());
+    // A repository that is named is used as ever.
+    session.bash("cd .. && git init -q --bare real && git -C . --git-dir=real log --all").await;
+}

@@ -5,4 +5,5 @@
 mod background;
 mod bash;
 mod guard;
+mod sandbox;
 mod support;

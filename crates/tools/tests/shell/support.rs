@@ -82,6 +82,7 @@ impl Session {
             shells: Arc::new(Shells::new(config)),
             output_dir: root.join("output"),
             may_read: Arc::new(|_| true),
+            sandbox: None,
             env: Arc::new(Env::new(variables.map(|(name, value)| (name.into(), value.into())))),
             world: Arc::new(SystemWorld),
             host: Arc::clone(&witness) as Arc<dyn Host>,

@@ -1,0 +1,97 @@
+//! What people wrote on disk for this run: settings, as far as this folder is trusted to bring them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::Context;
+use centurion_config::paths::main_checkout;
+use centurion_config::settings::{FlagSettings, LevelChoice, Settings, SettingsSources, Tracking};
+use centurion_config::trust::{Trust, TrustKey, TrustSources, TrustState};
+use clap::Args;
+
+use crate::output::note;
+use crate::surroundings::{MANAGED, Surroundings};
+
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct SettingsArgs {
+    /// Settings for this run: a file, or JSON
+    #[arg(long, value_name = "FILE|JSON")]
+    pub(crate) settings: Option<String>,
+
+    /// Which settings are read: any of user, project and local, with commas
+    #[arg(long, value_name = "LEVELS", value_parser = LevelChoice::parse)]
+    pub(crate) setting_sources: Option<LevelChoice>,
+}
+
+/// The settings of a run and the trust that lets them count.
+pub(crate) struct Configuration {
+    pub(crate) settings: Settings,
+    pub(crate) trust: Trust,
+    pub(crate) folder: TrustKey,
+}
+
+impl Configuration {
+    pub(crate) fn load(surroundings: &Surroundings, args: &SettingsArgs) -> anyhow::Result<Self> {
+        let cwd = &surroundings.cwd;
+        let flag =
+            args.settings.as_deref().map(|text| FlagSettings::parse(text, cwd)).transpose()?;
+        let trust = open_trust(surroundings)?;
+        let folder = TrustKey::of(cwd);
+        let sources = SettingsSources {
+            managed_dir: Some(PathBuf::from(MANAGED)),
+            flag,
+            start_dir: cwd.clone(),
+            checkout: main_checkout(cwd),
+            home: surroundings.home.clone(),
+            config_dirs: surroundings.dirs.config_dirs().to_vec(),
+            levels: args.setting_sources.unwrap_or_default(),
+            tracking: Some(Arc::new(tracking)),
+        };
+        let settings = Settings::load(sources, trust.state(&folder).standing());
+        Ok(Self { settings, trust, folder })
+    }
+
+    pub(crate) fn trust_state(&self) -> TrustState {
+        self.trust.state(&self.folder)
+    }
+
+    /// Tells the user what is wrong with their files; none of it stops a run.
+    pub(crate) fn warn(&self) {
+        for problem in self.settings.problems() {
+            note(&format!("warning: {problem}"));
+        }
+    }
+}
+
+pub(crate) fn open_trust(surroundings: &Surroundings) -> anyhow::Result<Trust> {
+    let home = surroundings.home.as_ref();
+    Trust::open(TrustSources {
+        store: surroundings.dirs.trust_file(),
+        other: home.map(|home| home.join(".claude.json")),
+        home: home.cloned(),
+    })
+    .context("which folders are trusted cannot be read")
+}
+
+/// Asks git whether it keeps a file, and so whether the repository brought it.
+fn tracking(file: &Path) -> Tracking {
+    let Some(directory) = file.parent() else { return Tracking::Unknown };
+    let status = Command::new("git")
+        .args(["-c", "core.fsmonitor=false", "ls-files", "--error-unmatch", "--"])
+        .arg(file)
+        .current_dir(directory)
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .env_remove("GIT_INDEX_FILE")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    match status.map(|status| status.code()) {
+        Ok(Some(0)) => Tracking::Tracked,
+        Ok(Some(1)) => Tracking::Untracked,
+        _ => Tracking::Unknown,
+    }
+}

@@ -1,0 +1,89 @@
+//! `centurion permissions explain`: what would be decided about a call, and why.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use centurion_config::paths::repo_root;
+use centurion_permissions::{Access, Call, Links, Verdict, decide};
+use clap::{Parser, Subcommand};
+
+use crate::args::RunArgs;
+use crate::configuration::Configuration;
+use crate::output::Output;
+use crate::policy;
+use crate::surroundings::Surroundings;
+
+/// Shows what the permissions decide.
+#[derive(Debug, Parser)]
+#[command(name = "centurion permissions")]
+pub(crate) struct PermissionsArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Say what would be decided about a call such as `Bash(git push --force)` or `Edit(src/main.rs)`
+    Explain {
+        call: String,
+        #[command(flatten)]
+        run: Box<RunArgs>,
+    },
+}
+
+pub(crate) fn run(args: &PermissionsArgs) -> anyhow::Result<ExitCode> {
+    let Action::Explain { call, run } = &args.action;
+    let surroundings = Surroundings::observe()?;
+    let configuration = Configuration::load(&surroundings, &run.settings)?;
+    configuration.warn();
+    let repository = repo_root(&surroundings.cwd);
+    let policy =
+        policy::policy(run, &surroundings, &configuration.settings, repository, &run.add_dir)?;
+    let (tool, named, access) = parse(call, &surroundings)?;
+    let asked = Call { named: named.as_deref(), links: &Disk, ..Call::new(tool, &access) };
+    let decision = decide(&policy, &asked);
+    let verdict = match decision.verdict {
+        Verdict::Allow => "allowed",
+        Verdict::Ask => "asked about",
+        Verdict::Deny => "denied",
+    };
+    let mut text = format!("{call}: {verdict}\n  because {}\n", decision.reason);
+    text += &format!("  layer: {:?}, mode: {}\n", decision.layer, policy.mode);
+    if let Some(rule) = &decision.rule {
+        text += &format!("  rule: {} ({}, {})\n", rule.text, rule.origin.level(), rule.origin);
+    }
+    Output::default().write(text.as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads `Tool(what)` into what the call would touch.
+fn parse<'a>(
+    call: &'a str,
+    surroundings: &Surroundings,
+) -> anyhow::Result<(&'a str, Option<PathBuf>, Access)> {
+    let (tool, what) = call.strip_suffix(')').and_then(|call| call.split_once('(')).context(
+        "a call looks like Bash(git status), Edit(src/main.rs) or WebFetch(https://example.org)",
+    )?;
+    let path = || surroundings.cwd.join(what);
+    let access = match tool {
+        "Bash" => Access::Shell(what.to_owned()),
+        "Read" | "Glob" | "Grep" => Access::Read(centurion_tools::resolve(&path())),
+        "Write" | "Edit" | "NotebookEdit" => Access::Write(centurion_tools::resolve(&path())),
+        "WebFetch" => Access::Network(what.to_owned()),
+        "TodoWrite" | "AskUserQuestion" | "TaskOutput" | "TaskStop" => Access::Session,
+        _ => bail!("there is no tool named {tool}"),
+    };
+    let named = matches!(access, Access::Read(_) | Access::Write(_)).then(path);
+    Ok((tool, named, access))
+}
+
+/// Where the links on this machine lead.
+#[derive(Debug)]
+struct Disk;
+
+impl Links for Disk {
+    fn resolve(&self, path: &std::path::Path) -> PathBuf {
+        centurion_tools::resolve(path)
+    }
+}

@@ -1,0 +1,213 @@
+//! What this run may do: rules of flags and settings, mode and directories as one policy.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use centurion_config::settings::{DefaultMode, Level, Origin, RuleForm, RuleText, Settings};
+use centurion_engine::{Bypass, RuleSource, Rules};
+use centurion_permissions::{Mode, Policy, Rule, RuleKind, RuleLevel, RuleOrigin, RuleSet};
+use centurion_protocol::Env;
+
+use crate::args::RunArgs;
+use crate::output::note;
+use crate::surroundings::Surroundings;
+
+/// The policy of the main agent.
+pub(crate) fn policy(
+    args: &RunArgs,
+    surroundings: &Surroundings,
+    settings: &Settings,
+    repository: Option<PathBuf>,
+    added: &[PathBuf],
+) -> anyhow::Result<Policy> {
+    let mode = mode(args, settings)?;
+    if let (Mode::BypassPermissions, Bypass::Refused(reason)) =
+        (mode, bypass(mode, settings, &surroundings.env))
+    {
+        bail!("{reason}");
+    }
+    let flags = FlagRules::parse(args)?;
+    let Rules { allow, ask, deny, directories } = rules(settings, &flags, note_rule);
+    let cwd = surroundings.cwd.clone();
+    let home =
+        surroundings.home.as_ref().map(|home| home.canonicalize().unwrap_or_else(|_| home.clone()));
+    Ok(Policy {
+        mode,
+        allow,
+        ask,
+        deny,
+        project_root: cwd.clone(),
+        home,
+        directories: std::iter::once(cwd.clone())
+            .chain(added.iter().cloned())
+            .chain(directories)
+            .collect(),
+        repository,
+        cwd,
+        ..Policy::default()
+    })
+}
+
+/// The mode: the flag's, or else what the settings say.
+pub(crate) fn mode(args: &RunArgs, settings: &Settings) -> anyhow::Result<Mode> {
+    let chosen = args.mode().or_else(|| {
+        settings.permissions().default_mode.as_ref().map(|mode| match mode.value {
+            DefaultMode::Default => Mode::Default,
+            DefaultMode::AcceptEdits => Mode::AcceptEdits,
+            DefaultMode::Plan => Mode::Plan,
+            DefaultMode::Auto => Mode::Auto,
+            DefaultMode::DontAsk => Mode::DontAsk,
+            DefaultMode::BypassPermissions => Mode::BypassPermissions,
+        })
+    });
+    let mode = chosen.unwrap_or_default();
+    if let (Mode::Auto, Some(origin)) = (mode, &settings.permissions().auto_disabled) {
+        bail!("auto mode is switched off by {origin}");
+    }
+    Ok(mode)
+}
+
+/// Whether permissions may be skipped in a run that starts in this mode.
+pub(crate) fn bypass(mode: Mode, settings: &Settings, env: &Env) -> Bypass {
+    if settings.permissions().bypass_disabled.is_some() {
+        return Bypass::Refused("the settings do not let permissions be skipped");
+    }
+    if rustix::process::geteuid().is_root() && !env.is_on("IS_SANDBOX") {
+        return Bypass::Refused(
+            "permissions cannot be skipped as root: every command would run with full rights\n\
+             help: run as another user, or set IS_SANDBOX=1 inside a container that may be lost",
+        );
+    }
+    match mode {
+        Mode::BypassPermissions => Bypass::Enabled,
+        _ => Bypass::Refused("this run was not started with leave to skip permissions"),
+    }
+}
+
+/// The rules of the command line.
+#[derive(Clone)]
+struct FlagRules {
+    allow: Vec<Rule>,
+    deny: Vec<Rule>,
+}
+
+impl FlagRules {
+    fn parse(args: &RunArgs) -> anyhow::Result<Self> {
+        let parse = |texts: &[String], kind: RuleKind, flag: &str| -> anyhow::Result<Vec<Rule>> {
+            let mut all = Vec::new();
+            for text in texts {
+                let rules = Rule::parse_list(text, &RuleOrigin::Flag)
+                    .with_context(|| format!("{flag} `{text}`"))?;
+                rules.iter().for_each(|rule| note_rule(flag, kind, rule));
+                all.extend(rules);
+            }
+            Ok(all)
+        };
+        let permissions = &args.permissions;
+        Ok(Self {
+            allow: parse(&permissions.allowed_tools, RuleKind::Allow, "--allowedTools")?,
+            deny: parse(&permissions.disallowed_tools, RuleKind::Deny, "--disallowedTools")?,
+        })
+    }
+}
+
+/// A rule that can never match is said, since its author expects something of it.
+fn note_rule(place: &str, kind: RuleKind, rule: &Rule) {
+    if let Some(warning) = rule.warning(kind) {
+        note(&format!("warning: {place}: {warning}"));
+    }
+}
+
+/// The rules of settings and flags together.
+fn rules(settings: &Settings, flags: &FlagRules, warn: impl Fn(&str, RuleKind, &Rule)) -> Rules {
+    let permissions = settings.permissions();
+    let read = |texts: &[RuleText], kind: RuleKind| -> Vec<Rule> {
+        texts.iter().filter_map(|text| read_rule(text, kind, &warn)).collect()
+    };
+    // Managed settings may say that nobody else lets anything through.
+    let flags_allow = permissions.managed_rules_only.is_none();
+    let allow = read(&permissions.allow, RuleKind::Allow)
+        .into_iter()
+        .chain(flags.allow.iter().filter(|_| flags_allow).cloned());
+    let deny =
+        read(&permissions.deny, RuleKind::Deny).into_iter().chain(flags.deny.iter().cloned());
+    let directories = permissions.additional_directories.iter();
+    Rules {
+        allow: allow.collect(),
+        ask: RuleSet::from(read(&permissions.ask, RuleKind::Ask)),
+        deny: deny.collect(),
+        directories: directories
+            .filter_map(|directory| directory.value.canonicalize().ok())
+            .collect(),
+    }
+}
+
+fn read_rule(
+    text: &RuleText,
+    kind: RuleKind,
+    warn: &impl Fn(&str, RuleKind, &Rule),
+) -> Option<Rule> {
+    let origin = rule_origin(&text.origin);
+    let rule = match &text.form {
+        RuleForm::Text(text) => Rule::parse(text, origin),
+        RuleForm::Object(value) => Rule::from_value(value, origin),
+    };
+    match rule {
+        Ok(rule) => {
+            warn(&text.origin.to_string(), kind, &rule);
+            Some(rule)
+        }
+        Err(error) => {
+            note(&format!("warning: {}: {error}", text.origin));
+            None
+        }
+    }
+}
+
+fn rule_origin(origin: &Origin) -> RuleOrigin {
+    RuleOrigin::Settings {
+        level: match origin.level {
+            Level::Managed => RuleLevel::Managed,
+            Level::Flag => RuleLevel::Flag,
+            Level::Local => RuleLevel::Local,
+            Level::Project => RuleLevel::Project,
+            Level::User => RuleLevel::User,
+        },
+        file: origin.file.to_path_buf(),
+        line: u32::try_from(origin.line).ok(),
+        root: origin.root.to_path_buf(),
+    }
+}
+
+/// Settings that are read again when a file changes while the session runs.
+pub(crate) struct LiveRules {
+    settings: Settings,
+    flags: FlagRules,
+    /// Directories that the command line gave.
+    fixed: Vec<PathBuf>,
+}
+
+impl LiveRules {
+    pub(crate) fn new(
+        settings: Settings,
+        args: &RunArgs,
+        fixed: Vec<PathBuf>,
+    ) -> anyhow::Result<Self> {
+        Ok(Self { settings, flags: FlagRules::parse(args)?, fixed })
+    }
+}
+
+impl RuleSource for LiveRules {
+    fn changed(&mut self) -> Option<Rules> {
+        if !self.settings.is_stale() {
+            return None;
+        }
+        self.settings.reload();
+        for problem in self.settings.problems() {
+            note(&format!("warning: {problem}"));
+        }
+        let mut rules = rules(&self.settings, &self.flags, note_rule);
+        rules.directories.splice(0..0, self.fixed.iter().cloned());
+        Some(rules)
+    }
+}

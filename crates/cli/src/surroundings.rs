@@ -1,0 +1,49 @@
+//! What the program found when it started. The one place that looks at the environment.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use centurion_config::paths::Dirs;
+use centurion_protocol::{Env, SystemWorld, World};
+
+/// Where managed instructions and settings live.
+pub(crate) const MANAGED: &str = "/etc/claude-code";
+
+/// What the program found when it started.
+pub(crate) struct Surroundings {
+    pub(crate) env: Arc<Env>,
+    pub(crate) home: Option<PathBuf>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) dirs: Dirs,
+    /// For what must not stay: made when something is put there.
+    pub(crate) scratch: PathBuf,
+}
+
+impl Drop for Surroundings {
+    fn drop(&mut self) {
+        // Most runs never made it.
+        let _ = std::fs::remove_dir_all(&self.scratch);
+    }
+}
+
+impl Surroundings {
+    pub(crate) fn observe() -> anyhow::Result<Self> {
+        let env = Env::new(std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        }));
+        let home = std::env::home_dir();
+        let cwd = std::env::current_dir()
+            .and_then(|cwd| cwd.canonicalize())
+            .context("the working directory cannot be found")?;
+        let dirs = Dirs::new(&env, home.as_deref())?;
+        let scratch = std::env::temp_dir().join(format!("centurion-{}", SystemWorld.uuid()));
+        Ok(Self { env: Arc::new(env), home, cwd, dirs, scratch })
+    }
+
+    /// Whether what goes to standard error may have colours.
+    pub(crate) fn paints(&self) -> bool {
+        std::io::stderr().is_terminal() && self.env.get("NO_COLOR").is_none()
+    }
+}

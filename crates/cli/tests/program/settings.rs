@@ -1,0 +1,244 @@
+//! Settings, trust and what they let an agent do.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use centurion_testkit::Reply;
+use serde_json::{Value, json};
+
+use crate::program::{Program, call};
+
+fn writes() -> [Reply; 2] {
+    [call("toolu_1", "Write", json!({"file_path": "x.txt", "content": "y"})), Reply::text("done")]
+}
+
+fn wrote(program: &Program) -> bool {
+    program.scratch.project().join("x.txt").exists()
+}
+
+fn allow(rules: &[&str]) -> String {
+    json!({"permissions": {"allow": rules}}).to_string()
+}
+
+#[test]
+fn the_users_settings_let_calls_through_and_a_deny_anywhere_is_final() {
+    let program = Program::answering(writes());
+    program.scratch.write_home(".claude/settings.json", allow(&["Edit"]));
+    program.run(&["-p", "write"]);
+    assert!(wrote(&program));
+    let denied = Program::answering(writes());
+    denied.scratch.write_home(".centurion/settings.json", allow(&["Edit"]));
+    denied
+        .scratch
+        .write(".claude/settings.json", json!({"permissions": {"deny": ["Edit"]}}).to_string());
+    denied.run(&["-p", "write", "--allowedTools", "Edit", "--permission-mode", "acceptEdits"]);
+    assert!(!wrote(&denied), "a deny of an untrusted repository counts too");
+}
+
+#[test]
+fn what_a_repository_allows_counts_only_when_the_folder_is_trusted() {
+    let program = Program::answering(writes().into_iter().chain(writes()).chain(writes()));
+    program.scratch.write(".claude/settings.json", allow(&["Edit"]));
+    program.run(&["-p", "write"]);
+    assert!(!wrote(&program));
+    assert!(program.run(&["trust"]).stdout.contains("not trusted"));
+    assert_eq!(program.run(&["trust", "grant"]).code, Some(0));
+    assert!(program.run(&["trust", "list"]).stdout.contains("project"));
+    program.run(&["-p", "write"]);
+    assert!(wrote(&program));
+    std::fs::remove_file(program.scratch.project().join("x.txt")).unwrap();
+    program.run(&["trust", "revoke"]);
+    program.run(&["-p", "write"]);
+    assert!(!wrote(&program));
+}
+
+#[test]
+fn a_broken_file_is_named_with_its_line_and_the_others_count() {
+    let program = Program::answering(writes());
+    program.scratch.write_home(".claude/settings.json", allow(&["Edit"]));
+    program.scratch.write(".claude/settings.json", "{\n  \"permissions\": {,}\n}");
+    let ended = program.run(&["-p", "write"]);
+    assert!(wrote(&program));
+    assert!(ended.stderr.contains("settings.json:2"), "{}", ended.stderr);
+    let doctor = program.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(1));
+    assert!(doctor.stdout.contains("settings.json:2"), "{}", doctor.stdout);
+}
+
+#[test]
+fn doctor_lists_what_is_not_in_force() {
+    let program = Program::alone();
+    let settings = json!({"statusLine": {"type": "command", "command": "x"}, "permisions": {}, "model": "haiku"});
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let doctor = program.run(&["doctor"]);
+    assert!(doctor.stdout.contains("statusLine"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("permisions") && doctor.stdout.contains("`permissions`"));
+    assert!(
+        !doctor.stdout.contains("  model ("),
+        "what is in force is not listed: {}",
+        doctor.stdout
+    );
+    assert!(doctor.stdout.contains("not trusted"));
+}
+
+#[test]
+fn settings_choose_model_mode_and_environment() {
+    let program = Program::answering([
+        call("toolu_1", "Bash", json!({"command": "echo value=$FROM_SETTINGS"})),
+        Reply::text("done"),
+    ]);
+    let settings = json!({
+        "model": "haiku", "env": {"FROM_SETTINGS": "yes"},
+        "permissions": {"defaultMode": "acceptEdits", "allow": ["Bash(echo *)"]},
+    });
+    let flag = settings.to_string();
+    let ended = program.run(&[
+        "-p",
+        "go",
+        "--settings",
+        &flag,
+        "--output-format",
+        "stream-json",
+        "--verbose",
+    ]);
+    let init = &ended.events()[0];
+    assert_eq!(
+        (&init["model"], &init["permissionMode"]),
+        (&json!("claude-haiku-5-5"), &json!("acceptEdits"))
+    );
+    assert!(program.server().last().json()["messages"].to_string().contains("value=yes"));
+}
+
+#[test]
+fn settings_that_change_while_a_run_goes_on_are_taken_up() {
+    let program = Program::answering([
+        call(
+            "toolu_1",
+            "Bash",
+            json!({"command": "mkdir -p \"$HOME/.claude\" && cp rules.json \"$HOME/.claude/settings.json\""}),
+        ),
+        call("toolu_2", "Write", json!({"file_path": "x.txt", "content": "y"})),
+        Reply::text("done"),
+    ]);
+    program.scratch.write("rules.json", allow(&["Edit"]));
+    program.run(&["-p", "go", "--allowedTools", "Bash"]);
+    assert!(wrote(&program));
+}
+
+#[test]
+fn explain_names_the_verdict_the_rule_and_its_place() {
+    let program = Program::alone();
+    let settings = "{\n  \"permissions\": {\n    \"deny\": [\"Bash(git push *)\"],\n    \"allow\": [\"Bash(git *)\"]\n  }\n}";
+    program.scratch.write_home(".claude/settings.json", settings);
+    let denied = program.run(&["permissions", "explain", "Bash(git push --force)"]);
+    assert_eq!(denied.code, Some(0), "{}", denied.stderr);
+    for part in ["denied", "Bash(git push *)", "settings.json:3", "user"] {
+        assert!(denied.stdout.contains(part), "{part}: {}", denied.stdout);
+    }
+    let hidden = program.run(&["permissions", "explain", "Bash(git status; git push)"]);
+    assert!(hidden.stdout.contains("denied"), "{}", hidden.stdout);
+    let allowed = program.run(&["permissions", "explain", "Bash(git fetch)"]);
+    assert!(allowed.stdout.contains("allowed"), "{}", allowed.stdout);
+    let asked = program.run(&["permissions", "explain", "Bash(git fetch && curl x)"]);
+    assert!(asked.stdout.contains("asked about"), "{}", asked.stdout);
+    assert_eq!(program.run(&["permissions", "explain", "nonsense"]).code, Some(1));
+}
+
+#[test]
+fn transcripts_keep_keys_only_when_the_user_says_so() {
+    let key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
+    let program = Program::answering([Reply::text("seen")]);
+    program
+        .scratch
+        .write_home(".claude/settings.json", json!({"redactTranscripts": false}).to_string());
+    program.run(&["-p", key]);
+    let transcript = std::fs::read_to_string(&program.transcripts()[0]).unwrap();
+    assert!(transcript.contains(key));
+}
+
+#[test]
+fn a_link_does_not_lead_a_command_out_of_the_project() {
+    let program = Program::answering([
+        call("toolu_1", "Bash", json!({"command": "cat link/secret"})),
+        call("toolu_2", "Bash", json!({"command": "rm link/secret"})),
+        call("toolu_3", "Bash", json!({"command": "cp a.txt link/planted"})),
+        Reply::text("done"),
+    ]);
+    let outside = program.scratch.root().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("secret"), "hidden").unwrap();
+    std::os::unix::fs::symlink(&outside, program.scratch.project().join("link")).unwrap();
+    program.scratch.write("a.txt", "a");
+    program.run(&["-p", "go", "--permission-mode", "acceptEdits"]);
+    assert!(outside.join("secret").exists() && !outside.join("planted").exists());
+    assert!(!program.server().last().json()["messages"].to_string().contains("hidden"));
+}
+
+#[test]
+fn a_planted_repository_runs_nothing() {
+    let program = Program::answering([
+        call("toolu_1", "Write", json!({"file_path": "HEAD", "content": "ref: refs/heads/main"})),
+        call(
+            "toolu_2",
+            "Write",
+            json!({"file_path": "config", "content":
+            "[core]\nrepositoryformatversion = 0\nbare = false\nworktree = .\nfsmonitor = \"touch PWNED #\"\n"}),
+        ),
+        call("toolu_3", "Bash", json!({"command": "mkdir -p objects refs/heads"})),
+        call("toolu_4", "Bash", json!({"command": "git status"})),
+        Reply::text("done"),
+    ]);
+    program.run(&["-p", "go", "--permission-mode", "acceptEdits"]);
+    assert!(!program.scratch.project().join("PWNED").exists());
+}
+
+#[test]
+fn always_allow_is_written_where_it_belongs() {
+    use std::io::{BufRead, BufReader, Write};
+    let program = Program::answering([
+        call("toolu_1", "Bash", json!({"command": "touch made.txt"})),
+        call("toolu_2", "Bash", json!({"command": "touch made.txt"})),
+        Reply::text("done"),
+    ]);
+    Command::new("git")
+        .args(["init", "-q"])
+        .current_dir(program.scratch.project())
+        .status()
+        .unwrap();
+    let arguments = [
+        "--output-format",
+        "stream-json",
+        "--input-format",
+        "stream-json",
+        "--verbose",
+        "--permission-prompt-tool",
+        "stdio",
+    ];
+    let mut child = program.command(arguments).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{}", json!({"type": "user", "message": {"role": "user", "content": "go"}}))
+        .unwrap();
+    let mut asks = 0;
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        if event["type"] == "control_request" {
+            asks += 1;
+            let suggestions = event["request"]["permission_suggestions"].clone();
+            assert_eq!(suggestions[0]["type"], "addRules", "{suggestions}");
+            let answer = json!({"behavior": "allow", "updatedInput": event["request"]["input"], "updatedPermissions": suggestions});
+            let response = json!({"subtype": "success", "request_id": event["request_id"], "response": answer});
+            writeln!(stdin, "{}", json!({"type": "control_response", "response": response}))
+                .unwrap();
+        }
+        if event["type"] == "result" {
+            break;
+        }
+    }
+    drop(stdin);
+    child.wait().unwrap();
+    assert_eq!(asks, 1, "the second call needs no question");
+    let file = program.scratch.project().join(".claude/settings.local.json");
+    let kept: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(kept["permissions"]["allow"][0].as_str().unwrap().starts_with("Bash(touch"), "{kept}");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}

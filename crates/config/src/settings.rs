@@ -1,0 +1,264 @@
+//! Settings: what people wrote in their files, in order, checked, merged, and with its origin.
+//!
+//! A stronger level wins over a weaker one: managed, flag, local, project, user. Nothing here fails: a
+//! file that cannot be read is reported and the others count, a value that cannot be used is reported
+//! and the rest of its file counts. What a repository brings is off until its folder is trusted.
+
+mod document;
+mod edit;
+mod keys;
+mod layer;
+mod level;
+mod merge;
+mod permissions;
+mod report;
+mod sandbox;
+mod sources;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use centurion_protocol::{Effort, Env};
+use serde_json::Value;
+
+pub use self::edit::{
+    Change, EditError, RuleList, SettingsFile, add_directory, add_rule, set_default_mode,
+};
+use self::layer::Layer;
+pub use self::level::{Level, LevelChoice, Origin, Sourced, UnknownSource};
+use self::merge::Merged;
+pub use self::merge::{Off, Standing};
+pub use self::permissions::{DefaultMode, Permissions, RuleForm, RuleText};
+pub use self::report::{KeyReport, KeyState};
+pub use self::sandbox::{Sandbox, SandboxFiles, SandboxNetwork};
+use self::sources::Candidate;
+pub use self::sources::{FlagError, FlagSettings, SettingsSources, Tracking, TrackingCheck};
+use crate::Problem;
+use crate::files::{self, LARGEST_SETTINGS, Stamp};
+
+/// How long a session is kept where nobody said.
+const KEPT_DAYS: u32 = 30;
+
+/// All settings of a run.
+#[derive(Debug)]
+pub struct Settings {
+    sources: SettingsSources,
+    standing: Standing,
+    /// The strongest first.
+    layers: Vec<Layer>,
+    /// Every place that was looked at, and what was there.
+    looked_at: Vec<(PathBuf, Option<Stamp>)>,
+    /// What is wrong besides the files.
+    problems: Vec<Problem>,
+    merged: Merged,
+    permissions: Permissions,
+    sandbox: Sandbox,
+}
+
+impl Settings {
+    /// Reads all files, for a folder that has been given this much.
+    pub fn load(sources: SettingsSources, standing: Standing) -> Self {
+        let mut settings = Self {
+            sources,
+            standing,
+            layers: Vec::new(),
+            looked_at: Vec::new(),
+            problems: Vec::new(),
+            merged: Merged::default(),
+            permissions: Permissions::default(),
+            sandbox: Sandbox::default(),
+        };
+        settings.reload();
+        settings
+    }
+
+    /// Whether a file has changed, come or gone since it was read. Costs one look at each place.
+    pub fn is_stale(&self) -> bool {
+        self.looked_at.iter().any(|(path, stamp)| Stamp::of(path) != *stamp)
+    }
+
+    /// Reads all files again. A file that cannot be read now, perhaps because somebody is still
+    /// writing it, counts as it was when it last could: a deny must not go away by accident.
+    pub fn reload(&mut self) {
+        let before = std::mem::take(&mut self.layers);
+        self.looked_at.clear();
+        if let Some(directory) = self.sources.drop_in_dir() {
+            let stamp = Stamp::of(&directory);
+            self.looked_at.push((directory, stamp));
+        }
+        self.problems.clear();
+        for candidate in self.sources.candidates(&mut self.problems) {
+            let same = |it: &&Layer| it.level == candidate.level && *it.file == *candidate.path;
+            let was = before.iter().find(same);
+            if let Some(layer) = self.read(candidate, was) {
+                self.layers.push(layer);
+            }
+        }
+        self.merge();
+    }
+
+    fn read(&mut self, candidate: Candidate, was: Option<&Layer>) -> Option<Layer> {
+        let Candidate { level, path, text, root } = candidate;
+        let text = if let Some(text) = text {
+            Ok(Some(text))
+        } else {
+            let (stamp, text) = files::read(&path, LARGEST_SETTINGS);
+            self.looked_at.push((path.clone(), stamp));
+            text
+        };
+        let document = match text {
+            Ok(None) => return None,
+            Ok(Some(text)) => document::parse(&text),
+            Err(error) => Err(error),
+        };
+        let mut layer = Layer::new(level, path, root);
+        match (document, was) {
+            (Ok(document), _) => layer.fill(document),
+            (Err(error), None) => layer.problem(error.line(), error.to_string()),
+            (Err(error), Some(was)) => {
+                layer = Layer { problems: Vec::new(), ..was.clone() };
+                let message = format!("{error}; what it said before still counts");
+                layer.problem(error.line(), message);
+            }
+        }
+        Some(layer)
+    }
+
+    /// Switches what the repository brought on or off.
+    pub fn apply_trust(&mut self, standing: Standing) {
+        self.standing = standing;
+        self.merge();
+    }
+
+    pub fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    fn merge(&mut self) {
+        let is_repository: Vec<bool> =
+            self.layers.iter().map(|layer| self.is_repository(layer)).collect();
+        self.merged = Merged::new(&self.layers, &is_repository, self.standing);
+        self.permissions = Permissions::new(&self.merged, &self.sources);
+        self.sandbox = Sandbox::new(&self.merged);
+    }
+
+    /// Whether a file is what the repository brought. Local settings are the user's own if git does
+    /// not keep them and no link leads to them; git is asked only where the answer matters.
+    fn is_repository(&self, layer: &Layer) -> bool {
+        match layer.level {
+            Level::Project => true,
+            Level::Local if merge::is_gated(layer, self.standing) => {
+                let ask = |check: &TrackingCheck| check(&layer.file);
+                is_linked(&layer.file)
+                    || self.sources.tracking.as_ref().map_or(Tracking::Unknown, ask)
+                        != Tracking::Untracked
+            }
+            _ => false,
+        }
+    }
+
+    /// Where the settings were looked for.
+    pub fn sources(&self) -> &SettingsSources {
+        &self.sources
+    }
+
+    /// What is wrong with the files.
+    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.problems.iter().chain(self.layers.iter().flat_map(|layer| &layer.problems))
+    }
+
+    /// The files that were found, the strongest first.
+    pub fn files(&self) -> impl Iterator<Item = (Level, &Path)> {
+        self.layers.iter().map(|layer| (layer.level, &*layer.file))
+    }
+
+    pub fn permissions(&self) -> &Permissions {
+        &self.permissions
+    }
+
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    pub fn model(&self) -> Option<Sourced<String>> {
+        self.merged.text("model")
+    }
+
+    /// The models to go over to, in order.
+    pub fn fallback_models(&self) -> Vec<Sourced<String>> {
+        self.merged.texts("fallbackModel")
+    }
+
+    /// The models that may be chosen; `None` if nobody limits them.
+    pub fn available_models(&self) -> Option<Vec<Sourced<String>>> {
+        let key = "availableModels";
+        self.merged.first(key).map(|_| self.merged.texts(key))
+    }
+
+    pub fn effort(&self) -> Option<Sourced<Effort>> {
+        let Sourced { value, origin } = self.merged.text("effortLevel")?;
+        Some(Sourced { value: value.parse().ok()?, origin })
+    }
+
+    pub fn always_thinking(&self) -> Option<bool> {
+        self.merged.bool("alwaysThinkingEnabled")
+    }
+
+    /// Environment variables to set; an empty text unsets one.
+    pub fn env(&self) -> BTreeMap<&str, Sourced<&str>> {
+        self.merged
+            .all("env")
+            .filter_map(|judged| {
+                let (name, value) = (judged.entry.name.as_deref()?, judged.entry.value.as_str()?);
+                Some((name, Sourced { value, origin: judged.origin.clone() }))
+            })
+            .collect()
+    }
+
+    /// The process's environment with the settings' variables laid over it.
+    pub fn overlay(&self, env: &Env) -> Env {
+        let mut variables: BTreeMap<&str, &str> = env.iter().collect();
+        for (name, value) in self.env() {
+            variables.insert(name, value.value);
+        }
+        let set = variables.into_iter().filter(|(_, value)| !value.is_empty());
+        Env::new(set.map(|(name, value)| (name.to_owned(), value.to_owned())))
+    }
+
+    /// For how many days sessions are kept.
+    pub fn cleanup_period_days(&self) -> u32 {
+        let days = self.merged.first("cleanupPeriodDays");
+        let days = days.and_then(|judged| judged.entry.value.as_u64());
+        days.and_then(|days| u32::try_from(days).ok()).unwrap_or(KEPT_DAYS)
+    }
+
+    /// Globs over the absolute paths of memory files that are not wanted.
+    pub fn memory_excludes(&self) -> Vec<String> {
+        self.merged.texts("claudeMdExcludes").into_iter().map(|glob| glob.value).collect()
+    }
+
+    pub fn include_git_instructions(&self) -> bool {
+        self.merged.bool("includeGitInstructions").unwrap_or(true)
+    }
+
+    pub fn auto_memory(&self) -> bool {
+        self.merged.bool("autoMemoryEnabled").unwrap_or(true)
+    }
+
+    /// Whether keys and the like are removed from what is kept of a session.
+    pub fn redact_transcripts(&self) -> bool {
+        self.merged.bool("redactTranscripts").unwrap_or(true)
+    }
+
+    /// What all levels together say about a known key such as `subagents`, as it was written.
+    pub fn value(&self, key: &str) -> Option<Value> {
+        self.merged.value(key)
+    }
+}
+
+/// Whether a link leads to a file in a project, itself or by its directory.
+fn is_linked(file: &Path) -> bool {
+    file.is_symlink() || file.parent().is_some_and(Path::is_symlink)
+}

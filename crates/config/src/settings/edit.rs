@@ -1,0 +1,434 @@
+//! Writing into a settings file: one value is added, and all else stays as it was written.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::ser::{PrettyFormatter, Serializer};
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use super::document::{self, Json, Node};
+use super::keys::MODES;
+use crate::files::{self, FileError, LARGEST_SETTINGS};
+
+/// One step of indentation in a file that has none yet.
+const UNIT: &str = "  ";
+
+/// A file that may be written to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsFile {
+    path: PathBuf,
+    links: Links,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Links {
+    Followed,
+    Refused,
+}
+
+impl SettingsFile {
+    /// A file of the user's own: people keep these elsewhere and link to them.
+    pub fn of_user(path: PathBuf) -> Self {
+        Self { path, links: Links::Followed }
+    }
+
+    /// A file in a project. A link there may have come with the repository and lead anywhere.
+    pub fn in_project(path: PathBuf) -> Self {
+        Self { path, links: Links::Refused }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file itself, behind links that may be followed.
+    fn target(&self) -> Result<PathBuf, EditError> {
+        match self.links {
+            Links::Refused if super::is_linked(&self.path) => {
+                Err(EditError::Link { file: self.path.clone() })
+            }
+            Links::Followed if self.path.is_symlink() => {
+                self.path.canonicalize().map_err(|error| self.failed(FileError::Unreadable(error)))
+            }
+            Links::Refused | Links::Followed => Ok(self.path.clone()),
+        }
+    }
+
+    fn failed(&self, error: FileError) -> EditError {
+        let place = match error.line() {
+            Some(line) => format!("{}:{line}", self.path.display()),
+            None => self.path.display().to_string(),
+        };
+        EditError::File { place, error }
+    }
+}
+
+/// Which list of rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleList {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl RuleList {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// What an edit did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Written,
+    /// The file says so already.
+    AlreadyThere,
+}
+
+#[derive(Debug, Error)]
+pub enum EditError {
+    #[error("{place}: {error}; nothing was written")]
+    File { place: String, error: FileError },
+    #[error(
+        "{} is reached through a link, which may have come with the repository; nothing was written",
+        file.display()
+    )]
+    Link { file: PathBuf },
+    #[error("{}:{line}: `{key}` is no {expected}; nothing was written", file.display())]
+    Shape { file: PathBuf, line: usize, key: &'static str, expected: &'static str },
+    #[error("there is nothing to write: the text is empty")]
+    Empty,
+    #[error("`{mode}` is no permission mode; help: use one of {}", MODES.join(", "))]
+    Mode { mode: String },
+}
+
+/// Adds a rule to one of the lists of a file, which is made if it is not there.
+pub fn add_rule(file: &SettingsFile, list: RuleList, rule: &str) -> Result<Change, EditError> {
+    add_item(file, list.name(), rule.trim())
+}
+
+/// Adds a directory to those that an agent may work in.
+pub fn add_directory(file: &SettingsFile, directory: &str) -> Result<Change, EditError> {
+    add_item(file, "additionalDirectories", directory)
+}
+
+/// Sets the mode that sessions start in.
+pub fn set_default_mode(file: &SettingsFile, mode: &str) -> Result<Change, EditError> {
+    if !MODES.contains(&mode) {
+        return Err(EditError::Mode { mode: mode.to_owned() });
+    }
+    change(file, |draft| {
+        let permissions = draft.permissions(file)?;
+        let current = permissions.and_then(|node| node.get("defaultMode"));
+        match (permissions, current) {
+            (_, Some(node)) if node.to_value() == mode => Ok(None),
+            (_, Some(node)) => Ok(Some(draft.replaced(node, &json!(mode)))),
+            (Some(node), None) => Ok(Some(draft.with_member(node, "defaultMode", &json!(mode)))),
+            (None, None) => {
+                let value = json!({ "defaultMode": mode });
+                Ok(Some(draft.with_member(&draft.root, "permissions", &value)))
+            }
+        }
+    })
+}
+
+fn add_item(file: &SettingsFile, list: &'static str, item: &str) -> Result<Change, EditError> {
+    if item.is_empty() {
+        return Err(EditError::Empty);
+    }
+    change(file, |draft| {
+        let Some(permissions) = draft.permissions(file)? else {
+            let value = json!({ list: [item] });
+            return Ok(Some(draft.with_member(&draft.root, "permissions", &value)));
+        };
+        let Some(node) = permissions.get(list) else {
+            return Ok(Some(draft.with_member(permissions, list, &json!([item]))));
+        };
+        let Json::List(items) = &node.json else {
+            let (file, line) = (file.path.clone(), node.line);
+            return Err(EditError::Shape { file, line, key: list, expected: "list" });
+        };
+        if items.iter().any(|present| matches!(&present.json, Json::Text(text) if text == item)) {
+            return Ok(None);
+        }
+        Ok(Some(draft.with_item(node, items, &json!(item))))
+    })
+}
+
+/// Reads a file, lets `edit` make a new text of it, and puts that in its place. Others who write it
+/// the same way wait meanwhile.
+fn change(
+    file: &SettingsFile,
+    edit: impl Fn(&Draft) -> Result<Option<String>, EditError>,
+) -> Result<Change, EditError> {
+    let target = file.target()?;
+    let directory = target.parent().unwrap_or(Path::new("/"));
+    let _guard = files::lock_directory(directory).map_err(|error| file.failed(error))?;
+    let (_, text) = files::read(&target, LARGEST_SETTINGS);
+    let text = text.map_err(|error| file.failed(error))?.unwrap_or_default();
+    let draft = Draft::new(text).map_err(|error| file.failed(error))?;
+    if !matches!(draft.root.json, Json::Object(_)) {
+        let (file, line) = (file.path.clone(), draft.root.line);
+        return Err(EditError::Shape { file, line, key: "the file", expected: "object" });
+    }
+    let Some(text) = edit(&draft)? else { return Ok(Change::AlreadyThere) };
+    files::replace(&target, &text).map_err(|error| file.failed(error))?;
+    Ok(Change::Written)
+}
+
+/// A text that is about to be changed.
+struct Draft {
+    text: String,
+    root: Node,
+    /// One step of indentation; `None` if all is on one line.
+    unit: Option<String>,
+}
+
+impl Draft {
+    fn new(text: String) -> Result<Self, FileError> {
+        let text = if text.trim_start_matches('\u{feff}').trim().is_empty() {
+            "{}\n".to_owned()
+        } else {
+            text
+        };
+        let root = document::parse(&text)?;
+        let is_empty = matches!(&root.json, Json::Object(members) if members.is_empty());
+        let gap = gap_after(&text, root.span.start);
+        let unit = match gap.rsplit_once('\n') {
+            Some((_, indent)) if !is_empty => Some(indent.to_owned()),
+            None if !is_empty => None,
+            _ => Some(UNIT.to_owned()),
+        };
+        Ok(Self { text, root, unit })
+    }
+
+    fn permissions(&self, file: &SettingsFile) -> Result<Option<&Node>, EditError> {
+        let Some(node) = self.root.get("permissions") else { return Ok(None) };
+        if matches!(node.json, Json::Object(_)) {
+            return Ok(Some(node));
+        }
+        let (file, line) = (file.path.clone(), node.line);
+        Err(EditError::Shape { file, line, key: "permissions", expected: "object" })
+    }
+
+    /// The text with another value in the place of one.
+    fn replaced(&self, node: &Node, value: &Value) -> String {
+        self.spliced(node.span.start, node.span.end, &self.render(value, ""))
+    }
+
+    /// The text with one more member at the end of an object.
+    fn with_member(&self, object: &Node, name: &str, value: &Value) -> String {
+        let last = match &object.json {
+            Json::Object(members) => members.iter().map(|member| member.node.span.end).max(),
+            _ => None,
+        };
+        self.with_part(object, last, |indent| {
+            format!("{}: {}", json!(name), self.render(value, indent))
+        })
+    }
+
+    /// The text with one more item at the end of a list.
+    fn with_item(&self, list: &Node, items: &[Node], value: &Value) -> String {
+        let end = items.last().map(|item| item.span.end);
+        self.with_part(list, end, |indent| self.render(value, indent))
+    }
+
+    /// Puts a part after the last one of a container, in the way the others are laid out; `part` is
+    /// told its indentation.
+    fn with_part(
+        &self,
+        container: &Node,
+        last: Option<usize>,
+        part: impl Fn(&str) -> String,
+    ) -> String {
+        let gap = gap_after(&self.text, container.span.start);
+        if let Some(last) = last {
+            let indent = gap.rsplit_once('\n').map(|(_, indent)| indent);
+            let gap = if indent.is_some() { gap } else { " " };
+            let part = part(indent.unwrap_or_default());
+            return self.spliced(last, last, &format!(",{gap}{part}"));
+        }
+        let (start, end) = (container.span.start + 1, container.span.end.saturating_sub(1));
+        let Some(unit) = &self.unit else { return self.spliced(start, end, &part("")) };
+        let outer = self.indent_of_line(container.span.start);
+        let inner = format!("{outer}{unit}");
+        let line_end = self.line_end();
+        let text = format!("{line_end}{inner}{}{line_end}{outer}", part(&inner));
+        self.spliced(start, end, &text)
+    }
+
+    /// A value laid out like the rest of the file, for a line that is indented this far.
+    fn render(&self, value: &Value, indent: &str) -> String {
+        let Some(unit) = &self.unit else { return value.to_string() };
+        let mut bytes = Vec::new();
+        let formatter = PrettyFormatter::with_indent(unit.as_bytes());
+        let mut serializer = Serializer::with_formatter(&mut bytes, formatter);
+        let pretty =
+            value.serialize(&mut serializer).ok().and_then(|()| String::from_utf8(bytes).ok());
+        // Texts have no line ends of their own in JSON.
+        pretty.map_or_else(
+            || value.to_string(),
+            |pretty| pretty.replace('\n', &format!("{}{indent}", self.line_end())),
+        )
+    }
+
+    fn spliced(&self, start: usize, end: usize, new: &str) -> String {
+        let before = self.text.get(..start).unwrap_or_default();
+        let after = self.text.get(end..).unwrap_or_default();
+        format!("{before}{new}{after}")
+    }
+
+    fn line_end(&self) -> &'static str {
+        if self.text.contains("\r\n") { "\r\n" } else { "\n" }
+    }
+
+    fn indent_of_line(&self, offset: usize) -> &str {
+        let before = self.text.get(..offset).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let rest = line.trim_start_matches([' ', '\t']);
+        line.strip_suffix(rest).unwrap_or_default()
+    }
+}
+
+/// The white space after the bracket at an offset.
+fn gap_after(text: &str, offset: usize) -> &str {
+    let inside = text.get(offset + 1..).unwrap_or_default();
+    let rest = inside.trim_start();
+    inside.strip_suffix(rest).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    /// The text after a rule was added to a file with this text.
+    fn added(text: &str) -> String {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("settings.json");
+        fs::write(&path, text).unwrap();
+        let file = SettingsFile::of_user(path.clone());
+        assert_eq!(add_rule(&file, RuleList::Allow, "New").unwrap(), Change::Written);
+        let after = fs::read_to_string(&path).unwrap();
+        assert_eq!(add_rule(&file, RuleList::Allow, " New ").unwrap(), Change::AlreadyThere);
+        assert_eq!(fs::read_to_string(&path).unwrap(), after);
+        after
+    }
+
+    #[test]
+    fn a_rule_is_laid_out_like_its_neighbours() {
+        let fresh = "{\n  \"permissions\": {\n    \"allow\": [\n      \"New\"\n    ]\n  }\n}\n";
+        for (before, after) in [
+            ("", fresh),
+            (" \n", fresh),
+            ("{}\n", fresh),
+            ("{\n}\n", fresh),
+            (
+                "{\n\t\"permissions\": {\n\t\t\"allow\": [\n\t\t\t\"Old\"\n\t\t]\n\t},\n\t\"x\": 1\n}",
+                "{\n\t\"permissions\": {\n\t\t\"allow\": [\n\t\t\t\"Old\",\n\t\t\t\"New\"\n\t\t]\n\t},\n\t\"x\": 1\n}",
+            ),
+            (
+                "{\r\n    \"permissions\": { \"deny\": [] , \"allow\": [] }\r\n}",
+                "{\r\n    \"permissions\": { \"deny\": [] , \"allow\": [\r\n        \"New\"\r\n    ] }\r\n}",
+            ),
+            (
+                "{\n  \"permissions\": {\"allow\": [\"A\", \"B\"]}\n}",
+                "{\n  \"permissions\": {\"allow\": [\"A\", \"B\", \"New\"]}\n}",
+            ),
+            (
+                "{\n  \"model\": \"m\",\n  \"permissions\": {\n    \"deny\": [\"X\"]\n  }\n}\n",
+                "{\n  \"model\": \"m\",\n  \"permissions\": {\n    \"deny\": [\"X\"],\n    \"allow\": [\n      \"New\"\n    ]\n  }\n}\n",
+            ),
+            ("{\"a\":1}", "{\"a\":1, \"permissions\": {\"allow\":[\"New\"]}}"),
+            (
+                "\u{feff}{\n  \"a\": \"ä}\"\n}",
+                "\u{feff}{\n  \"a\": \"ä}\",\n  \"permissions\": {\n    \"allow\": [\n      \"New\"\n    ]\n  }\n}",
+            ),
+        ] {
+            assert_eq!(added(before), after, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn modes_and_directories_are_written_too() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("deep/.claude/settings.local.json");
+        let file = SettingsFile::in_project(path.clone());
+        assert_eq!(set_default_mode(&file, "plan").unwrap(), Change::Written);
+        assert_eq!(set_default_mode(&file, "plan").unwrap(), Change::AlreadyThere);
+        set_default_mode(&file, "acceptEdits").unwrap();
+        add_directory(&file, "../lib \"x\"").unwrap();
+        add_rule(&file, RuleList::Deny, "Bash(rm *)").unwrap();
+        add_rule(&file, RuleList::Ask, "Write").unwrap();
+        let value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let permissions = json!({
+            "defaultMode": "acceptEdits", "additionalDirectories": ["../lib \"x\""],
+            "deny": ["Bash(rm *)"], "ask": ["Write"],
+        });
+        assert_eq!(value, json!({ "permissions": permissions }));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(set_default_mode(&file, "yolo").unwrap_err().to_string().contains("`yolo` is no"));
+        assert!(matches!(add_rule(&file, RuleList::Ask, " "), Err(EditError::Empty)));
+    }
+
+    #[test]
+    fn a_file_that_is_not_understood_is_left_alone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("settings.json");
+        let file = SettingsFile::of_user(path.clone());
+        for (text, message) in [
+            ("{\n  \"a\": 1,\n}", "settings.json:3: is not valid JSON: trailing comma (column 1)"),
+            ("[]", "settings.json:1: `the file` is no object"),
+            ("{\n\"permissions\": 1}", "settings.json:2: `permissions` is no object"),
+            ("{\"permissions\": {\"allow\": \"x\"}}", "settings.json:1: `allow` is no list"),
+        ] {
+            fs::write(&path, text).unwrap();
+            let error = add_rule(&file, RuleList::Allow, "New").unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_repositorys_link_is_not_written_through_but_the_users_is() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("dotfiles")).unwrap();
+        fs::write(root.join("dotfiles/s.json"), "{}").unwrap();
+        symlink(root.join("dotfiles/s.json"), root.join("settings.json")).unwrap();
+        symlink(root.join("dotfiles"), root.join(".claude")).unwrap();
+        for name in ["settings.json", ".claude/s.json", ".claude/new.json"] {
+            let error = add_rule(&SettingsFile::in_project(root.join(name)), RuleList::Allow, "X");
+            assert!(matches!(error, Err(EditError::Link { .. })), "{name}");
+        }
+        assert_eq!(fs::read_to_string(root.join("dotfiles/s.json")).unwrap(), "{}");
+        add_rule(&SettingsFile::of_user(root.join("settings.json")), RuleList::Allow, "X").unwrap();
+        assert!(root.join("settings.json").is_symlink());
+        assert!(fs::read_to_string(root.join("dotfiles/s.json")).unwrap().contains("\"X\""));
+    }
+
+    #[test]
+    fn writers_at_the_same_time_lose_nothing() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("settings.json");
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let file = SettingsFile::of_user(path.clone());
+                scope.spawn(move || {
+                    for rule in 0..8 {
+                        add_rule(&file, RuleList::Allow, &format!("R{writer}_{rule}")).unwrap();
+                    }
+                });
+            }
+        });
+        let value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(value["permissions"]["allow"].as_array().unwrap().len(), 32);
+    }
+}

@@ -1,0 +1,344 @@
+//! The keys of a settings file: what each may hold, who may set it, and whether it does anything yet.
+//!
+//! A key is written with dots, `sandbox.network.allowedDomains`. This table is the only place that
+//! knows the keys; what they mean together is in `merge`.
+
+use serde_json::Value;
+
+/// What a key holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Bool,
+    Text,
+    Choice(&'static [&'static str]),
+    /// A whole number within bounds.
+    Integer(u64, u64),
+    /// A number from zero to one.
+    Fraction,
+    Texts(Join),
+    /// Permission rules: texts, or objects with a `tool`.
+    Rules,
+    /// One of them.
+    Rule,
+    TextMap,
+    /// Environment variables.
+    Variables,
+    /// The value of one.
+    Variable,
+    BoolMap,
+    /// Names and what they stand for, each taken whole from one file.
+    Map,
+    /// An object whose parts may come from several files.
+    Object,
+    List,
+    Any,
+}
+
+/// What lists of several levels are together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Join {
+    /// All of them, one after the other.
+    Concatenate,
+    /// The strongest level's alone.
+    Strongest,
+    /// As managed settings say; all of them where those say nothing.
+    ManagedAlone,
+}
+
+/// Which levels may set a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Anywhere,
+    Managed,
+    /// Everywhere but in files of a project.
+    Personal,
+}
+
+/// What a repository must be given before a key in its files counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gate {
+    Open,
+    /// Trust in this folder or in one above it.
+    Parent,
+    /// Trust in this very folder.
+    Folder,
+}
+
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) path: &'static str,
+    pub(super) kind: Kind,
+    /// Whether this program does anything with it.
+    pub(super) works: bool,
+    pub(super) place: Place,
+    gate: Gate,
+    /// Which values need the gate.
+    widens: fn(&Value) -> bool,
+}
+
+impl Key {
+    /// What a repository needs to set the key to this value.
+    pub(super) fn gate(&self, value: &Value) -> Gate {
+        if (self.widens)(value) { self.gate } else { Gate::Open }
+    }
+
+    const fn works(self) -> Self {
+        Self { works: true, ..self }
+    }
+
+    const fn managed(self) -> Self {
+        Self { place: Place::Managed, ..self }
+    }
+
+    const fn personal(self) -> Self {
+        Self { place: Place::Personal, ..self }
+    }
+
+    const fn parent(self) -> Self {
+        Self { gate: Gate::Parent, ..self }
+    }
+
+    const fn folder(self) -> Self {
+        Self { gate: Gate::Folder, ..self }
+    }
+
+    const fn if_it(self, widens: fn(&Value) -> bool) -> Self {
+        Self { widens, ..self }
+    }
+}
+
+const fn key(path: &'static str, kind: Kind) -> Key {
+    Key { path, kind, works: false, place: Place::Anywhere, gate: Gate::Open, widens: |_| true }
+}
+
+const TEXTS: Kind = Kind::Texts(Join::Concatenate);
+const DISABLE: Kind = Kind::Choice(&["disable"]);
+
+pub(super) const MODES: &[&str] =
+    &["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"];
+pub(super) const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh"];
+
+fn is_wide_mode(value: &Value) -> bool {
+    matches!(value.as_str(), Some("acceptEdits" | "bypassPermissions"))
+}
+
+/// `provider:model` sends the conversation elsewhere, or lets a file speak for the model.
+fn names_a_provider(value: &Value) -> bool {
+    let names = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    names.iter().filter_map(Value::as_str).any(|name| name.contains(':'))
+}
+
+fn is_on(value: &Value) -> bool {
+    value == &Value::Bool(true)
+}
+
+fn is_off(value: &Value) -> bool {
+    value == &Value::Bool(false)
+}
+
+/// Every key that is known.
+pub(super) static KEYS: &[Key] = &[
+    key("$schema", Kind::Text).works(),
+    // What may run.
+    key("permissions.allow", Kind::Rules).works().folder(),
+    key("permissions.ask", Kind::Rules).works(),
+    key("permissions.deny", Kind::Rules).works(),
+    key("permissions.defaultMode", Kind::Choice(MODES)).works().folder().if_it(is_wide_mode),
+    key("permissions.additionalDirectories", TEXTS).works().folder(),
+    key("permissions.disableBypassPermissionsMode", DISABLE).works(),
+    key("permissions.disableAutoMode", DISABLE).works(),
+    key("disableAutoMode", DISABLE).works(),
+    key("allowManagedPermissionRulesOnly", Kind::Bool).works().managed(),
+    key("autoMode", Kind::Object).personal(),
+    key("useAutoModeDuringPlan", Kind::Bool),
+    // The sandbox. A repository may make it tighter without being trusted.
+    key("sandbox.enabled", Kind::Bool).works().folder().if_it(is_off),
+    key("sandbox.failIfUnavailable", Kind::Bool).works().folder().if_it(is_off),
+    key("sandbox.autoAllowBashIfSandboxed", Kind::Bool).works().folder().if_it(is_on),
+    key("sandbox.excludedCommands", TEXTS).works().folder(),
+    key("sandbox.allowUnsandboxedCommands", Kind::Bool).works().folder().if_it(is_on),
+    key("sandbox.filesystem.allowWrite", TEXTS).works().folder(),
+    key("sandbox.filesystem.denyWrite", TEXTS).works(),
+    key("sandbox.filesystem.denyRead", TEXTS).works(),
+    key("sandbox.filesystem.allowRead", TEXTS).works().folder(),
+    key("sandbox.filesystem.disabled", Kind::Bool).works().folder().if_it(is_on),
+    key("sandbox.network.allowedDomains", TEXTS).works().folder(),
+    key("sandbox.network.deniedDomains", TEXTS).works(),
+    key("sandbox.network.strictAllowlist", Kind::Bool).works().folder().if_it(is_off),
+    key("sandbox.network.allowUnixSockets", TEXTS).works().folder(),
+    key("sandbox.network.allowAllUnixSockets", Kind::Bool).works().folder().if_it(is_on),
+    key("sandbox.network.allowLocalBinding", Kind::Bool).works().folder().if_it(is_on),
+    key("sandbox.network.httpProxyPort", Kind::Integer(1, 65_535)).works().folder(),
+    key("sandbox.network.socksProxyPort", Kind::Integer(1, 65_535)).works().folder(),
+    key("sandbox.credentials", Kind::Object).works().folder(),
+    // Models.
+    key("model", Kind::Text).works().folder().if_it(names_a_provider),
+    key("fallbackModel", Kind::Texts(Join::Strongest)).works().folder().if_it(names_a_provider),
+    key("availableModels", Kind::Texts(Join::ManagedAlone)).works(),
+    key("enforceAvailableModels", Kind::Bool),
+    key("modelOverrides", Kind::TextMap),
+    key("effortLevel", Kind::Choice(EFFORTS)).works(),
+    key("ultracode", Kind::Any),
+    key("alwaysThinkingEnabled", Kind::Bool).works(),
+    key("fastMode", Kind::Bool),
+    key("advisorModel", Kind::Text),
+    // Agents.
+    key("agent", Kind::Text).parent(),
+    key("agents", Kind::Map).folder(),
+    key("subagents", Kind::Object).works().folder(),
+    key("teammateMode", Kind::Choice(&["in-process", "auto", "tmux", "iterm2"])),
+    key("worktree.baseRef", Kind::Choice(&["fresh", "head"])),
+    key("worktree.symlinkDirectories", TEXTS),
+    key("worktree.sparsePaths", TEXTS),
+    key("worktree.bgIsolation", Kind::Choice(&["worktree", "none"])),
+    key("crossSessionInbound", Kind::Choice(&["accept", "hold", "refuse"])),
+    key("isolatePeerMachines", Kind::Bool),
+    key("disableAgentView", Kind::Bool),
+    key("processWrapper", Kind::Any).parent(),
+    // Hooks.
+    key("hooks", Kind::Object).parent(),
+    key("disableAllHooks", Kind::Bool).parent().if_it(is_on),
+    key("allowManagedHooksOnly", Kind::Bool).managed(),
+    key("allowedHttpHookUrls", TEXTS).parent(),
+    key("httpHookAllowedEnvVars", TEXTS).parent(),
+    // Plugins.
+    key("enabledPlugins", Kind::BoolMap).folder(),
+    key("extraKnownMarketplaces", Kind::Map).folder(),
+    key("additionalMarketplaces", Kind::Map).folder(),
+    key("strictKnownMarketplaces", Kind::List).managed(),
+    key("allowedMarketplaces", Kind::List).managed(),
+    key("blockedMarketplaces", Kind::List).managed(),
+    key("pluginConfigs", Kind::Object).personal(),
+    key("strictPluginOnlyCustomization", Kind::Any).managed(),
+    key("disableSideloadFlags", Kind::Any).managed(),
+    // MCP servers.
+    key("enableAllProjectMcpServers", Kind::Bool).folder().if_it(is_on),
+    key("enabledMcpjsonServers", TEXTS).folder(),
+    key("disabledMcpjsonServers", TEXTS),
+    key("allowedMcpServers", Kind::List).folder(),
+    key("deniedMcpServers", Kind::List),
+    key("allowManagedMcpServersOnly", Kind::Bool).managed(),
+    key("disableClaudeAiConnectors", Kind::Bool),
+    // Memory and sessions.
+    key("env", Kind::Variables).works().parent(),
+    key("cleanupPeriodDays", Kind::Integer(1, 36_500)).works().folder(),
+    key("redactTranscripts", Kind::Bool).works().folder().if_it(is_off),
+    key("claudeMdExcludes", TEXTS).works(),
+    key("claudeMd", Kind::Text).managed(),
+    key("includeGitInstructions", Kind::Bool).works(),
+    key("autoMemoryEnabled", Kind::Bool),
+    key("autoMemoryDirectory", Kind::Text).folder(),
+    key("autoCompactEnabled", Kind::Bool),
+    key("autoCompactWindow", Kind::Integer(100_000, 1_000_000)),
+    key("fileCheckpointingEnabled", Kind::Bool),
+    key("plansDirectory", Kind::Text).folder(),
+    // Skills.
+    key("skillListingBudgetFraction", Kind::Fraction),
+    key("skillListingMaxDescChars", Kind::Integer(1, 1_000_000)),
+    key("skillOverrides", Kind::Object),
+    key("disableBundledSkills", Kind::Bool),
+    key("disableSkillShellExecution", Kind::Bool),
+    key("syncClaudeAiSkills", Kind::Bool),
+    // What a person sees.
+    key("statusLine", Kind::Object).parent(),
+    key("subagentStatusLine", Kind::Object).parent(),
+    key("fileSuggestion", Kind::Object).parent(),
+    key("outputStyle", Kind::Text),
+    key("language", Kind::Text),
+    key("companyAnnouncements", TEXTS),
+    key("askUserQuestionTimeout", Kind::Any),
+    key("dialogExpiry", Kind::Any),
+    key("remoteControlAtStartup", Kind::Bool),
+    // The rest.
+    key("apiKeyHelper", Kind::Text).parent(),
+    key("attribution", Kind::Object),
+];
+
+pub(super) fn find(path: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.path == path)
+}
+
+/// Whether keys are known below this one.
+pub(super) fn is_group(path: &str) -> bool {
+    KEYS.iter().any(|key| key.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// The known key that was probably meant by an unknown one.
+pub(super) fn nearest(unknown: &str) -> Option<&'static str> {
+    let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_lowercase();
+    let name = last(unknown);
+    let same_name = KEYS.iter().find(|key| last(key.path) == name);
+    let closest = || {
+        let distances = KEYS.iter().map(|key| (distance(unknown, key.path), key));
+        let (distance, key) = distances.min_by_key(|(distance, _)| *distance)?;
+        (distance <= 1 + unknown.chars().count() / 5).then_some(key)
+    };
+    // Keys stand in objects, whose names are no keys themselves.
+    let object = || {
+        let names = KEYS.iter().filter_map(|key| key.path.split_once('.')).map(|(name, _)| name);
+        names
+            .map(|name| (distance(unknown, name), name))
+            .min()
+            .filter(|(distance, _)| *distance <= 2)
+    };
+    let key = same_name.map(|key| key.path).or_else(|| object().map(|(_, name)| name));
+    key.or_else(|| closest().map(|key| key.path))
+}
+
+/// How many letters must be added, dropped or changed to make one word of the other.
+fn distance(one: &str, other: &str) -> usize {
+    // Longer than any key: the table would only take time.
+    if one.len() > 100 {
+        return usize::MAX;
+    }
+    let other: Vec<char> = other.to_lowercase().chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (index, letter) in one.to_lowercase().chars().enumerate() {
+        let mut diagonal = index;
+        let mut left = index + 1;
+        for (cell, expected) in row.iter_mut().skip(1).zip(&other) {
+            let changed = diagonal + usize::from(letter != *expected);
+            diagonal = *cell;
+            left = changed.min(diagonal + 1).min(left + 1);
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = index + 1;
+        }
+    }
+    row.last().copied().unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_either_a_value_or_a_group() {
+        for (index, key) in KEYS.iter().enumerate() {
+            assert!(!is_group(key.path), "{}", key.path);
+            assert!(
+                KEYS.iter().skip(index + 1).all(|other| other.path != key.path),
+                "{}",
+                key.path
+            );
+        }
+        assert!(is_group("sandbox") && is_group("sandbox.network") && !is_group("sand"));
+    }
+
+    #[test]
+    fn a_slip_finds_the_key_that_was_meant() {
+        for (unknown, meant) in [
+            ("allow", Some("permissions.allow")),
+            ("permissions.Deny", Some("permissions.deny")),
+            ("modle", Some("model")),
+            ("cleanupPeriodDay", Some("cleanupPeriodDays")),
+            ("sandbox.allowedDomains", Some("sandbox.network.allowedDomains")),
+            ("somethingElse", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(unknown), meant, "{unknown}");
+        }
+        assert_eq!((distance("", "abc"), distance("kitten", "sitting")), (3, 3));
+    }
+}

@@ -1,0 +1,279 @@
+//! One file of settings, checked key by key: what is good counts, what is bad is reported.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::document::{Json, Member, Node};
+use super::keys::{self, Join, Key, Kind};
+use super::level::{Level, Origin};
+use crate::Problem;
+
+/// How many problems of one file are told.
+const MOST_PROBLEMS: usize = 50;
+
+/// How many letters of what a file says are shown.
+const LONGEST_SHOWN: usize = 120;
+
+/// What one file says.
+#[derive(Clone, Debug)]
+pub(super) struct Layer {
+    pub(super) level: Level,
+    pub(super) file: Arc<Path>,
+    pub(super) root: Arc<Path>,
+    pub(super) entries: Vec<Entry>,
+    /// Keys that mean nothing to this program, with their lines.
+    pub(super) unknown: Vec<(String, usize)>,
+    pub(super) problems: Vec<Problem>,
+}
+
+/// One value: of a key, of an item of its list, or of a name in its map.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) key: &'static Key,
+    /// For a map such as `env`.
+    pub(super) name: Option<String>,
+    pub(super) line: usize,
+    pub(super) value: Value,
+}
+
+impl Entry {
+    /// The key as a person writes it.
+    pub(super) fn path(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{}.{}", self.key.path, printable(name)),
+            None => self.key.path.to_owned(),
+        }
+    }
+}
+
+impl Layer {
+    pub(super) fn new(level: Level, file: PathBuf, root: PathBuf) -> Self {
+        let (file, root) = (Arc::from(file), Arc::from(root));
+        Self { level, file, root, entries: Vec::new(), unknown: Vec::new(), problems: Vec::new() }
+    }
+
+    /// Takes over what a document says.
+    pub(super) fn fill(&mut self, document: Node) {
+        let found = document.kind();
+        match document.json {
+            Json::Object(members) => self.object("", members),
+            _ => self.problem(document.line, format!("must be an object, and is {found}")),
+        }
+    }
+
+    /// Notes what is wrong, up to a number that a person would still read.
+    pub(super) fn problem(&mut self, line: impl Into<Option<usize>>, message: String) {
+        let message = match self.problems.len().cmp(&MOST_PROBLEMS) {
+            Ordering::Less => message,
+            Ordering::Equal => "there is more that is wrong with it".to_owned(),
+            Ordering::Greater => return,
+        };
+        self.problems.push(Problem { path: self.file.to_path_buf(), line: line.into(), message });
+    }
+
+    pub(super) fn origin(&self, line: usize) -> Origin {
+        let (file, root) = (Arc::clone(&self.file), Arc::clone(&self.root));
+        Origin { level: self.level, file, line, root }
+    }
+
+    fn object(&mut self, prefix: &str, members: Vec<Member>) {
+        for Member { name, node } in self.last_of_each(prefix, members) {
+            let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+            // A dot in a name must not pass for a path of names.
+            let known = !name.contains('.');
+            if let Some(key) = keys::find(&path).filter(|_| known) {
+                self.value(key, node);
+            } else if known && keys::is_group(&path) {
+                let found = node.kind();
+                match node.json {
+                    Json::Object(members) => self.object(&path, members),
+                    _ => self.refuse(&path, node.line, found, "an object"),
+                }
+            } else {
+                self.unknown.push((printable(&path), node.line));
+            }
+        }
+    }
+
+    /// The members that count; one that is written again is reported.
+    fn last_of_each(&mut self, prefix: &str, members: Vec<Member>) -> Vec<Member> {
+        let mut seen = HashSet::new();
+        let mut last = Vec::with_capacity(members.len());
+        for member in members.into_iter().rev() {
+            if seen.insert(member.name.clone()) {
+                last.push(member);
+            } else {
+                let inside = if prefix.is_empty() { "" } else { " in " };
+                self.problem(
+                    member.node.line,
+                    format!(
+                        "`{}`{inside}{prefix} is written again further down, which counts instead",
+                        printable(&member.name)
+                    ),
+                );
+            }
+        }
+        last.reverse();
+        last
+    }
+
+    fn value(&mut self, key: &'static Key, node: Node) {
+        let found = node.kind();
+        let line = node.line;
+        match (key.kind, node.json) {
+            (Kind::Texts(Join::Concatenate) | Kind::Rules, Json::List(items)) => {
+                for (index, item) in items.iter().enumerate() {
+                    if let Some(value) = self.item(key, index, item) {
+                        self.keep(key, None, item.line, value);
+                    }
+                }
+            }
+            // A list that is taken whole counts even when it is empty.
+            (Kind::Texts(_), Json::List(items)) => {
+                let items = items.iter().enumerate();
+                let good: Vec<Value> =
+                    items.filter_map(|(index, item)| self.item(key, index, item)).collect();
+                self.keep(key, None, line, Value::Array(good));
+            }
+            (Kind::Texts(Join::Strongest), Json::Text(text)) => {
+                self.keep(key, None, line, Value::from(vec![text]));
+            }
+            (
+                Kind::Variables | Kind::TextMap | Kind::BoolMap | Kind::Map,
+                Json::Object(members),
+            ) => {
+                for Member { name, node } in self.last_of_each(key.path, members) {
+                    let path = format!("{}.{}", key.path, printable(&name));
+                    if key.kind == Kind::Variables && !is_variable_name(&name) {
+                        let expected = "under a name without `=`";
+                        self.refuse(&path, node.line, "not", expected);
+                    } else if let Some(value) = self.check(|| path, &node, item_kind(key.kind)) {
+                        self.keep(key, Some(name), node.line, value);
+                    }
+                }
+            }
+            (
+                Kind::Texts(_)
+                | Kind::Rules
+                | Kind::Variables
+                | Kind::TextMap
+                | Kind::BoolMap
+                | Kind::Map,
+                _,
+            ) => {
+                self.refuse(key.path, line, found, &expectation(key.kind));
+            }
+            (kind, json) => {
+                if let Some(value) =
+                    self.check(|| key.path.to_owned(), &Node { json, ..node }, kind)
+                {
+                    self.keep(key, None, line, value);
+                }
+            }
+        }
+    }
+
+    fn item(&mut self, key: &Key, index: usize, item: &Node) -> Option<Value> {
+        self.check(|| format!("{}[{index}]", key.path), item, item_kind(key.kind))
+    }
+
+    /// The value if it is of the kind; what is allowed is reported if it is not.
+    fn check(&mut self, path: impl FnOnce() -> String, node: &Node, kind: Kind) -> Option<Value> {
+        let value = node.to_value();
+        if fits(kind, &value) {
+            return Some(value);
+        }
+        let found = match (&value, kind) {
+            (Value::String(text), Kind::Choice(_)) => {
+                format!("`{}`", printable(text))
+            }
+            (Value::String(text), Kind::Rule) if text.trim().is_empty() => "empty".to_owned(),
+            (Value::Number(number), Kind::Integer(..) | Kind::Fraction) => number.to_string(),
+            // What else was written may be a secret in the wrong place.
+            _ => node.kind().to_owned(),
+        };
+        self.refuse(&path(), node.line, &found, &expectation(kind));
+        None
+    }
+
+    fn keep(&mut self, key: &'static Key, name: Option<String>, line: usize, value: Value) {
+        self.entries.push(Entry { key, name, line, value });
+    }
+
+    fn refuse(&mut self, path: &str, line: usize, found: &str, expected: &str) {
+        self.problem(line, format!("`{path}` must be {expected}, and is {found}; it is left out"));
+    }
+}
+
+/// Something that a file says, fit for a terminal: without control characters, and not endless.
+fn printable(text: &str) -> String {
+    let shown = text.chars().map(|it| if it.is_control() { '\u{fffd}' } else { it });
+    shown.take(LONGEST_SHOWN).collect()
+}
+
+fn is_variable_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
+}
+
+/// The kind of one item of a list or map.
+fn item_kind(kind: Kind) -> Kind {
+    match kind {
+        Kind::Texts(_) | Kind::TextMap => Kind::Text,
+        Kind::BoolMap => Kind::Bool,
+        Kind::Variables => Kind::Variable,
+        Kind::Map => Kind::Any,
+        Kind::Rules => Kind::Rule,
+        other => other,
+    }
+}
+
+fn fits(kind: Kind, value: &Value) -> bool {
+    match kind {
+        Kind::Bool => value.is_boolean(),
+        Kind::Text => value.is_string(),
+        // No process can be given the other one.
+        Kind::Variable => value.as_str().is_some_and(|text| !text.contains('\0')),
+        Kind::Choice(words) => value.as_str().is_some_and(|text| words.contains(&text)),
+        Kind::Integer(least, most) => value.as_u64().is_some_and(|it| (least..=most).contains(&it)),
+        Kind::Fraction => value.as_f64().is_some_and(|it| (0.0..=1.0).contains(&it)),
+        Kind::Rule => match value {
+            Value::String(text) => !text.trim().is_empty(),
+            Value::Object(rule) => {
+                rule.get("tool").is_some_and(Value::is_string)
+                    && rule.get("args").is_none_or(Value::is_string)
+            }
+            _ => false,
+        },
+        Kind::Texts(_) | Kind::Rules | Kind::List => value.is_array(),
+        Kind::Variables | Kind::TextMap | Kind::BoolMap | Kind::Map | Kind::Object => {
+            value.is_object()
+        }
+        Kind::Any => true,
+    }
+}
+
+/// What a kind allows, to follow "must be".
+fn expectation(kind: Kind) -> String {
+    match kind {
+        Kind::Bool => "true or false".to_owned(),
+        Kind::Text | Kind::Variable => "text in quotes".to_owned(),
+        Kind::Choice([word]) => format!("`{word}`"),
+        Kind::Choice(words) => format!("one of {}", words.join(", ")),
+        Kind::Integer(least, most) => format!("a whole number from {least} to {most}"),
+        Kind::Fraction => "a number from 0 to 1".to_owned(),
+        Kind::Texts(_) => "a list of texts".to_owned(),
+        Kind::Rules => "a list of rules such as \"Bash(ls *)\"".to_owned(),
+        Kind::Rule => {
+            "a rule such as \"Bash(ls *)\" or {\"tool\": \"Bash\", \"args\": \"ls *\"}".to_owned()
+        }
+        Kind::TextMap | Kind::Variables => "an object of names and texts".to_owned(),
+        Kind::BoolMap => "an object of names with true or false".to_owned(),
+        Kind::Map | Kind::Object => "an object".to_owned(),
+        Kind::List => "a list".to_owned(),
+        Kind::Any => "something".to_owned(),
+    }
+}

@@ -1,0 +1,211 @@
+//! From layers to what counts: each value of each file is judged once, and the reason is kept.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use super::keys::{Gate, Join, Kind, Place};
+use super::layer::{Entry, Layer};
+use super::level::{Level, Origin, Sourced};
+
+/// What a repository has been given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// Nothing: what it brings is off.
+    #[default]
+    Untrusted,
+    /// A folder above it is trusted, or nobody can be asked: hooks, helpers and variables count.
+    Partly,
+    /// The folder itself is trusted.
+    Full,
+}
+
+/// Why a value does not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Off {
+    /// The file is the repository's and the folder is not trusted.
+    Untrusted,
+    /// Only managed settings may say so.
+    OnlyManaged,
+    /// A file of a project may not say so.
+    NotInProject,
+    /// Managed settings let no other allow rules count.
+    ManagedRulesOnly,
+    /// A stronger file says otherwise.
+    Overridden(Origin),
+}
+
+/// One value and what became of it.
+#[derive(Debug)]
+pub(super) struct Judged {
+    pub(super) entry: Entry,
+    pub(super) origin: Origin,
+    pub(super) off: Option<Off>,
+}
+
+/// All values, the strongest first.
+#[derive(Debug, Default)]
+pub(super) struct Merged {
+    pub(super) values: Vec<Judged>,
+}
+
+impl Merged {
+    /// `is_repository` says for each layer whether it is what the repository brought.
+    pub(super) fn new(layers: &[Layer], is_repository: &[bool], standing: Standing) -> Self {
+        let managed_rules_only =
+            layers.iter().filter(|it| it.level == Level::Managed).find_map(|layer| {
+                single(layer, "allowManagedPermissionRulesOnly").and_then(Value::as_bool)
+            });
+        let mut values = Vec::new();
+        for (layer, is_repository) in layers.iter().zip(is_repository) {
+            for entry in &layer.entries {
+                let off = refusal(layer.level, entry).or_else(|| {
+                    let needed =
+                        if *is_repository { entry.key.gate(&entry.value) } else { Gate::Open };
+                    (!suffices(standing, needed)).then_some(Off::Untrusted)
+                });
+                let off = off.or_else(|| {
+                    let is_foreign_allow =
+                        entry.key.path == "permissions.allow" && layer.level != Level::Managed;
+                    (is_foreign_allow && managed_rules_only == Some(true))
+                        .then_some(Off::ManagedRulesOnly)
+                });
+                values.push(Judged { entry: entry.clone(), origin: layer.origin(entry.line), off });
+            }
+        }
+        let mut merged = Self { values };
+        merged.override_weaker();
+        merged
+    }
+
+    /// Switches off what a stronger level has decided already.
+    fn override_weaker(&mut self) {
+        let mut strongest: HashMap<(&'static str, Option<String>), Origin> = HashMap::new();
+        for judged in &mut self.values {
+            if judged.off.is_some() || !is_decided_once(judged.entry.key.kind) {
+                continue;
+            }
+            let slot = (judged.entry.key.path, judged.entry.name.clone());
+            match strongest.get(&slot) {
+                None => {
+                    strongest.insert(slot, judged.origin.clone());
+                }
+                Some(winner) if !shares_with(judged.entry.key.kind, &judged.origin, winner) => {
+                    judged.off = Some(Off::Overridden(winner.clone()));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// The values of a key that count, the strongest first.
+    pub(super) fn all<'m>(&'m self, path: &'m str) -> impl Iterator<Item = &'m Judged> {
+        self.values.iter().filter(move |it| it.off.is_none() && it.entry.key.path == path)
+    }
+
+    pub(super) fn first<'m>(&'m self, path: &str) -> Option<&'m Judged> {
+        self.values.iter().find(|it| it.off.is_none() && it.entry.key.path == path)
+    }
+
+    pub(super) fn bool(&self, path: &str) -> Option<bool> {
+        self.first(path)?.entry.value.as_bool()
+    }
+
+    pub(super) fn text(&self, path: &str) -> Option<Sourced<String>> {
+        let judged = self.first(path)?;
+        let value = judged.entry.value.as_str()?.to_owned();
+        Some(Sourced { value, origin: judged.origin.clone() })
+    }
+
+    /// The texts of a list, each once.
+    pub(super) fn texts(&self, path: &str) -> Vec<Sourced<String>> {
+        let mut seen = HashSet::new();
+        let mut texts = Vec::new();
+        for judged in self.all(path) {
+            let value = &judged.entry.value;
+            let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            for text in items.iter().filter_map(Value::as_str) {
+                if seen.insert(text) {
+                    texts.push(Sourced { value: text.to_owned(), origin: judged.origin.clone() });
+                }
+            }
+        }
+        texts
+    }
+
+    /// All that files say about a key, as one JSON value.
+    pub(super) fn value(&self, path: &str) -> Option<Value> {
+        let mut values = self.all(path).map(|judged| match &judged.entry.name {
+            Some(name) => {
+                Value::Object(Map::from_iter([(name.clone(), judged.entry.value.clone())]))
+            }
+            None if is_list(judged.entry.key.kind) => Value::from(vec![judged.entry.value.clone()]),
+            None => judged.entry.value.clone(),
+        });
+        let mut merged = values.next()?;
+        values.for_each(|weaker| lay_under(&mut merged, weaker));
+        Some(merged)
+    }
+}
+
+/// Whether anything in a file would be off if a repository brought it.
+pub(super) fn is_gated(layer: &Layer, standing: Standing) -> bool {
+    layer.entries.iter().any(|entry| !suffices(standing, entry.key.gate(&entry.value)))
+}
+
+fn single<'l>(layer: &'l Layer, path: &str) -> Option<&'l Value> {
+    layer.entries.iter().find(|entry| entry.key.path == path).map(|entry| &entry.value)
+}
+
+/// Why a level may not say this at all.
+fn refusal(level: Level, entry: &Entry) -> Option<Off> {
+    let in_project = matches!(level, Level::Local | Level::Project);
+    let is_auto = entry.key.path == "permissions.defaultMode" && entry.value == "auto";
+    match entry.key.place {
+        Place::Managed if level != Level::Managed => Some(Off::OnlyManaged),
+        Place::Personal if in_project => Some(Off::NotInProject),
+        _ if is_auto && in_project => Some(Off::NotInProject),
+        _ => None,
+    }
+}
+
+fn suffices(standing: Standing, gate: Gate) -> bool {
+    match gate {
+        Gate::Open => true,
+        Gate::Parent => standing >= Standing::Partly,
+        Gate::Folder => standing == Standing::Full,
+    }
+}
+
+fn is_list(kind: Kind) -> bool {
+    matches!(kind, Kind::Texts(Join::Concatenate) | Kind::Rules)
+}
+
+/// Whether one of several values is taken, and not all of them together.
+fn is_decided_once(kind: Kind) -> bool {
+    !(is_list(kind) || matches!(kind, Kind::Object | Kind::List))
+}
+
+/// Whether a value stands beside the strongest one.
+fn shares_with(kind: Kind, origin: &Origin, winner: &Origin) -> bool {
+    kind == Kind::Texts(Join::ManagedAlone)
+        && (winner.level != Level::Managed || origin.level == Level::Managed)
+}
+
+/// Fills in what a stronger value leaves open: objects merge, lists follow, anything else stays.
+fn lay_under(strong: &mut Value, weak: Value) {
+    match (strong, weak) {
+        (Value::Object(strong), Value::Object(weak)) => {
+            for (name, value) in weak {
+                match strong.get_mut(&name) {
+                    Some(present) => lay_under(present, value),
+                    None => {
+                        strong.insert(name, value);
+                    }
+                }
+            }
+        }
+        (Value::Array(strong), Value::Array(mut weak)) => strong.append(&mut weak),
+        _ => {}
+    }
+}

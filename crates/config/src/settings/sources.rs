@@ -1,0 +1,243 @@
+//! Which files are looked at, in which order.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::document;
+use super::edit::SettingsFile;
+use super::level::{Level, LevelChoice};
+use crate::Problem;
+use crate::files::{self, FileError, LARGEST_SETTINGS, is_absence};
+
+/// The directories of definitions in a project; the later one wins.
+const PROJECT_DIRS: [&str; 2] = [".claude", ".centurion"];
+
+/// The name that stands for a file where `--settings` held the JSON itself.
+pub(super) const FLAG: &str = "--settings";
+
+/// Whether git keeps a file, and so whoever cloned the repository got it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tracking {
+    Tracked,
+    Untracked,
+    /// There is no git to ask, or it gave no answer.
+    Unknown,
+}
+
+/// Asks git about a file.
+pub type TrackingCheck = Arc<dyn Fn(&Path) -> Tracking + Send + Sync>;
+
+/// Where settings are looked for. All paths are absolute.
+#[derive(Clone, Default)]
+pub struct SettingsSources {
+    /// What the administrator of the machine manages.
+    pub managed_dir: Option<PathBuf>,
+    pub flag: Option<FlagSettings>,
+    /// Where the program was started.
+    pub start_dir: PathBuf,
+    /// The checkout around it, as [`main_checkout`](crate::paths::main_checkout) finds it.
+    pub checkout: Option<PathBuf>,
+    pub home: Option<PathBuf>,
+    /// The user's directories, such as `~/.claude`; the later one wins.
+    pub config_dirs: Vec<PathBuf>,
+    pub levels: LevelChoice,
+    /// Asked only about local settings of folders that are not trusted; without it every answer is
+    /// [`Tracking::Unknown`].
+    pub tracking: Option<TrackingCheck>,
+}
+
+impl fmt::Debug for SettingsSources {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("SettingsSources")
+            .field("start_dir", &self.start_dir)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What `--settings` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FlagSettings {
+    File(PathBuf),
+    Json(String),
+}
+
+#[derive(Debug, Error)]
+pub enum FlagError {
+    #[error("--settings: there is no file `{}`", .0.display())]
+    NoFile(PathBuf),
+    #[error("--settings: {place}{} {error}", line_of(.error))]
+    Unusable { place: String, error: FileError },
+}
+
+fn line_of(error: &FileError) -> String {
+    error.line().map(|line| format!(" line {line}")).unwrap_or_default()
+}
+
+impl FlagSettings {
+    /// Takes the argument of `--settings`: JSON if it begins with a brace, or else a file. What cannot
+    /// be read is refused, for it was asked for by name.
+    pub fn parse(argument: &str, cwd: &Path) -> Result<Self, FlagError> {
+        let unusable = |place: &str, error| FlagError::Unusable { place: place.to_owned(), error };
+        if argument.trim_start().starts_with('{') {
+            if argument.len() as u64 > LARGEST_SETTINGS {
+                let error = FileError::TooLarge { limit: LARGEST_SETTINGS };
+                return Err(unusable("the JSON", error));
+            }
+            document::parse(argument).map_err(|error| unusable("the JSON", error))?;
+            return Ok(Self::Json(argument.to_owned()));
+        }
+        let path = cwd.join(argument);
+        let name = path.display().to_string();
+        let (_, text) = files::read(&path, LARGEST_SETTINGS);
+        match text.and_then(|text| text.as_deref().map(document::parse).transpose()) {
+            Ok(Some(_)) => Ok(Self::File(path)),
+            Ok(None) => Err(FlagError::NoFile(path)),
+            Err(error) => Err(unusable(&name, error)),
+        }
+    }
+}
+
+/// One place to look at.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub(super) level: Level,
+    pub(super) path: PathBuf,
+    /// The JSON itself, where no file holds it.
+    pub(super) text: Option<String>,
+    /// What `/path` in a rule is relative to.
+    pub(super) root: PathBuf,
+}
+
+impl SettingsSources {
+    /// All places, the strongest first. `problems` gets what cannot be looked into.
+    pub(super) fn candidates(&self, problems: &mut Vec<Problem>) -> Vec<Candidate> {
+        let mut places = Vec::new();
+        self.managed(&mut places, problems);
+        self.flag(&mut places);
+        let start = &self.start_dir;
+        let mut add = |level, path: PathBuf, root: &Path| {
+            if self.levels.wants(level) {
+                places.push(Candidate { level, path, text: None, root: root.to_owned() });
+            }
+        };
+        for directory in self.local_dirs() {
+            for name in PROJECT_DIRS.iter().rev() {
+                add(Level::Local, directory.join(name).join("settings.local.json"), start);
+            }
+        }
+        // In the home directory these are the user's own, or were moved elsewhere and are not wanted.
+        if self.home.as_ref() != Some(start) {
+            for name in PROJECT_DIRS.iter().rev() {
+                add(Level::Project, start.join(name).join("settings.json"), start);
+            }
+        }
+        for directory in self.config_dirs.iter().rev() {
+            add(Level::User, directory.join("settings.json"), directory);
+        }
+        places
+    }
+
+    /// The directory whose files are added to the managed ones.
+    pub(super) fn drop_in_dir(&self) -> Option<PathBuf> {
+        self.managed_dir.as_ref().map(|directory| directory.join("managed-settings.d"))
+    }
+
+    fn managed(&self, places: &mut Vec<Candidate>, problems: &mut Vec<Problem>) {
+        let Some(directory) = &self.managed_dir else { return };
+        let mut paths = vec![directory.join("managed-settings.json")];
+        if let Some(directory) = self.drop_in_dir() {
+            match drop_ins(&directory) {
+                Ok(mut added) => paths.append(&mut added),
+                Err(error) if is_absence(&error) => {}
+                Err(error) => {
+                    let message = format!("cannot be read: {error}");
+                    problems.push(Problem { path: directory, line: None, message });
+                }
+            }
+        }
+        // A later file is laid over the earlier ones.
+        places.extend(paths.into_iter().rev().map(|path| Candidate {
+            level: Level::Managed,
+            path,
+            text: None,
+            root: directory.clone(),
+        }));
+    }
+
+    fn flag(&self, places: &mut Vec<Candidate>) {
+        let (path, text) = match &self.flag {
+            None => return,
+            Some(FlagSettings::File(path)) => (path.clone(), None),
+            Some(FlagSettings::Json(text)) => (PathBuf::from(FLAG), Some(text.clone())),
+        };
+        let beside = path.parent().filter(|_| text.is_none());
+        let root = beside.unwrap_or(&self.start_dir).to_owned();
+        places.push(Candidate { level: Level::Flag, path, text, root });
+    }
+
+    /// Where local settings are kept, the stronger directory first: the checkout, so that all of its
+    /// worktrees and subdirectories share them, and where the program was started.
+    fn local_dirs(&self) -> Vec<&Path> {
+        let start = self.start_dir.as_path();
+        let mut directories: Vec<&Path> = self.local_root().into_iter().collect();
+        if directories.first() != Some(&start) {
+            directories.push(start);
+        }
+        directories
+    }
+
+    /// The file that an answer for this level is written to; `None` where nobody's answer belongs.
+    pub fn file_for(&self, level: Level) -> Option<SettingsFile> {
+        let [shared, _] = PROJECT_DIRS;
+        match level {
+            Level::Managed | Level::Flag => None,
+            Level::Local => {
+                let directory = self.local_root().unwrap_or(&self.start_dir).join(shared);
+                Some(SettingsFile::in_project(directory.join("settings.local.json")))
+            }
+            Level::Project if self.home.as_ref() == Some(&self.start_dir) => None,
+            Level::Project => {
+                let directory = self.start_dir.join(shared);
+                Some(SettingsFile::in_project(directory.join("settings.json")))
+            }
+            Level::User => {
+                // Ours, so that another program's files stay as they are.
+                let directory = self.config_dirs.last()?;
+                Some(SettingsFile::of_user(directory.join("settings.json")))
+            }
+        }
+    }
+
+    fn local_root(&self) -> Option<&Path> {
+        let checkout = self.checkout.as_deref()?;
+        let home = self.home.as_deref();
+        (home != Some(checkout) && (checkout == self.start_dir || is_owned_like(checkout, home?)))
+            .then_some(checkout)
+    }
+}
+
+/// Whether two directories have one owner. Another user's checkout says nothing for this user.
+fn is_owned_like(directory: &Path, home: &Path) -> bool {
+    let owner = |path: &Path| fs::metadata(path).map(|metadata| metadata.uid()).ok();
+    owner(directory).is_some_and(|uid| owner(home) == Some(uid))
+}
+
+/// The files of a directory in the order of their names.
+fn drop_ins(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
+    let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+    paths.retain(|path| is_drop_in(path));
+    paths.sort();
+    Ok(paths)
+}
+
+fn is_drop_in(path: &Path) -> bool {
+    let is_hidden = path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
+    !is_hidden && path.extension().is_some_and(|extension| extension == "json")
+}

@@ -1,0 +1,95 @@
+//! Names of agents and skills in rules.
+
+use serde_json::{Map, Value};
+
+/// The types of agents in `Agent(type)` or `Agent(type, type)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AgentNames(Vec<String>);
+
+impl AgentNames {
+    pub(crate) fn parse(text: &str) -> Self {
+        Self(text.split(',').map(clean).filter(|name| !name.is_empty()).collect())
+    }
+
+    /// Whether a call starts an agent of one of these types. One that names none starts the general one.
+    pub(crate) fn fit(&self, input: &Map<String, Value>) -> bool {
+        let asked = input.get("subagent_type").and_then(Value::as_str);
+        self.0.contains(&clean(asked.unwrap_or("general-purpose")))
+    }
+}
+
+/// Case and separators do not count in the names of agents.
+fn clean(name: &str) -> String {
+    let parts = name.trim().split([' ', '_', '-']).filter(|part| !part.is_empty());
+    parts.map(str::to_lowercase).collect::<Vec<_>>().join("-")
+}
+
+/// A skill in `Skill(name)`, or with any arguments in `Skill(name *)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SkillPattern {
+    name: String,
+    any_arguments: bool,
+}
+
+impl SkillPattern {
+    pub(crate) fn parse(text: &str) -> Self {
+        let name = text.strip_suffix(" *").or_else(|| text.strip_suffix(":*"));
+        Self {
+            name: name.unwrap_or(text).trim().trim_start_matches('/').to_owned(),
+            any_arguments: name.is_some(),
+        }
+    }
+
+    /// Whether a call is one of this skill. Without ` *`, a rule that gives means the skill without
+    /// arguments; one that takes means the skill.
+    pub(crate) fn fits(&self, input: &Map<String, Value>, gives: bool) -> bool {
+        let field = |name: &str| input.get(name).and_then(Value::as_str).map(str::trim);
+        let Some(asked) = field("skill").or_else(|| field("command")) else { return false };
+        let (asked, inline) = asked.split_once(' ').unwrap_or((asked, ""));
+        let bare = inline.is_empty() && field("args").is_none_or(str::is_empty);
+        asked.trim_start_matches('/') == self.name && (bare || self.any_arguments || !gives)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(json: &str) -> Map<String, Value> {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn agents_are_named_without_regard_to_case_and_separators() {
+        for (rule, json, expected) in [
+            ("Explore", r#"{"subagent_type":"explore"}"#, true),
+            ("code-reviewer", r#"{"subagent_type":"Code Reviewer"}"#, true),
+            ("a, b", r#"{"subagent_type":"b"}"#, true),
+            ("fork", r#"{"subagent_type":"fork"}"#, true),
+            ("fork", r#"{"subagent_type":"forker"}"#, false),
+            ("general-purpose", "{}", true),
+            ("fork", "{}", false),
+            ("plugin:scan", r#"{"subagent_type":"plugin:scan"}"#, true),
+        ] {
+            assert_eq!(AgentNames::parse(rule).fit(&input(json)), expected, "{rule} on {json}");
+        }
+    }
+
+    #[test]
+    fn a_skill_with_arguments_needs_a_star_to_be_allowed() {
+        for (rule, json, gives, takes) in [
+            ("review", r#"{"skill":"review"}"#, true, true),
+            ("review", r#"{"skill":"/review"}"#, true, true),
+            ("review", r#"{"skill":"review","args":"x"}"#, false, true),
+            ("review", r#"{"command":"review x"}"#, false, true),
+            ("review *", r#"{"skill":"review","args":"x"}"#, true, true),
+            ("review *", r#"{"skill":"review"}"#, true, true),
+            ("review *", r#"{"skill":"reviewer"}"#, false, false),
+            ("review", r#"{"other":1}"#, false, false),
+        ] {
+            let pattern = SkillPattern::parse(rule);
+            assert_eq!(pattern.fits(&input(json), true), gives, "allow {rule} on {json}");
+            assert_eq!(pattern.fits(&input(json), false), takes, "deny {rule} on {json}");
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Which rules speak about a call.
+//!
+//! Allow rules must be sure, ask and deny rules must not be escaped: the same rule therefore matches
+//! more when it takes than when it gives.
+
+use std::cell::OnceCell;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::access::Access;
+use crate::domain_pattern::Host;
+use crate::mode::Mode;
+use crate::policy::{Call, Layer, Policy};
+use crate::rule::{Rule, RuleKind, Specifier};
+use crate::rule_set::RuleSet;
+use crate::scene::Scene;
+use crate::shell::{Analysis, Part, is_sink};
+use crate::shell_verdict::is_read_only;
+use crate::tool_name::canonical;
+
+/// A call and what is found out about it on the way.
+pub(crate) struct Query<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) call: &'a Call<'a>,
+    pub(crate) scene: Scene<'a>,
+    /// The command line, if the call is one.
+    pub(crate) analysis: Option<Analysis<'a>>,
+    input: OnceCell<Option<Map<String, Value>>>,
+    host: OnceCell<Option<Host>>,
+    read_only: OnceCell<bool>,
+}
+
+/// A rule that matches, and the layer it belongs to.
+#[derive(Clone, Copy)]
+pub(crate) struct Hit<'a> {
+    pub(crate) rule: &'a Rule,
+    pub(crate) layer: Layer,
+}
+
+impl<'a> Query<'a> {
+    pub(crate) fn new(policy: &'a Policy, call: &'a Call<'a>) -> Self {
+        let analysis = match call.access {
+            Access::Shell(command) => Some(Analysis::new(command, policy)),
+            _ => None,
+        };
+        Self {
+            policy,
+            call,
+            scene: Scene { policy, links: call.links },
+            analysis,
+            input: OnceCell::new(),
+            host: OnceCell::new(),
+            read_only: OnceCell::new(),
+        }
+    }
+
+    /// Whether the call is a command line that only reads.
+    pub(crate) fn is_read_only_command(&self) -> bool {
+        *self.read_only.get_or_init(|| {
+            self.analysis.as_ref().is_some_and(|analysis| is_read_only(analysis, self.scene))
+        })
+    }
+
+    /// The ask or deny rule that takes this call.
+    pub(crate) fn taken_by(&self, kind: RuleKind) -> Option<Hit<'a>> {
+        let policy = self.policy;
+        policy
+            .rules(kind)
+            .into_iter()
+            .find_map(|(rules, layer)| Some(Hit { rule: self.takes(kind, rules)?, layer }))
+    }
+
+    /// The allow rule that gives this call as a whole.
+    pub(crate) fn given_by(&self) -> Option<Hit<'a>> {
+        self.giving(|rules| {
+            let fits = |rule: &Rule| self.counts(rule) && self.holds(RuleKind::Allow, rule);
+            let tool = self.call.tool;
+            rules
+                .for_tool(RuleKind::Allow, tool, fits)
+                .or_else(|| self.edit_rule(RuleKind::Allow, rules))
+                .or_else(|| match &self.analysis {
+                    Some(analysis) if self.has_commands() => {
+                        rules.for_exact_command(analysis.text()).filter(|rule| self.counts(rule))
+                    }
+                    _ => self.paths_given_by(rules),
+                })
+        })
+    }
+
+    /// The allow rule that gives one command of a command line.
+    pub(crate) fn part_given_by(&self, part: &Part<'_>) -> Option<Hit<'a>> {
+        if !self.has_commands() {
+            return None;
+        }
+        self.giving(|rules| {
+            part.readings().find_map(|(text, word_for_word)| {
+                rules.for_command(text, |rule| {
+                    let exact = |rule: &Rule| {
+                        matches!(&rule.specifier, Specifier::Command(pattern) if pattern.is_exact())
+                    };
+                    self.counts(rule) && (!word_for_word || exact(rule))
+                })
+            })
+        })
+    }
+
+    /// The allow rule that lets the shell open a file, as it is named and where it leads.
+    pub(crate) fn file_given_by(&self, path: &Path, writes: bool) -> Option<Hit<'a>> {
+        self.giving(|rules| {
+            let name = |rule: &Rule| match rule.tool.name() {
+                Some("Edit") => true,
+                Some("Read") => !writes,
+                _ => false,
+            };
+            let every = |rule: &Rule| matches!(rule.specifier, Specifier::Every);
+            let tool = if writes { "Edit" } else { "Read" };
+            let named = rules.for_tool(RuleKind::Allow, tool, every);
+            named.or_else(|| {
+                let [first, second] = self.scene.spots(path);
+                rules.for_path(RuleKind::Allow, &first, self.policy, name)?;
+                rules.for_path(RuleKind::Allow, &second, self.policy, name)
+            })
+        })
+    }
+
+    fn giving(&self, find: impl Fn(&'a RuleSet) -> Option<&'a Rule>) -> Option<Hit<'a>> {
+        if self.policy.mode == Mode::Bubble {
+            return None;
+        }
+        let policy = self.policy;
+        policy
+            .rules(RuleKind::Allow)
+            .into_iter()
+            .find_map(|(rules, layer)| Some(Hit { rule: find(rules)?, layer }))
+    }
+
+    /// Whether an allow rule is honoured in this mode.
+    fn counts(&self, rule: &Rule) -> bool {
+        self.policy.mode != Mode::Auto || !rule.is_broad()
+    }
+
+    /// Whether rules about commands speak about this tool.
+    fn has_commands(&self) -> bool {
+        self.analysis.is_some() && matches!(canonical(self.call.tool), "Bash" | "Monitor")
+    }
+
+    fn takes(&self, kind: RuleKind, rules: &'a RuleSet) -> Option<&'a Rule> {
+        rules
+            .for_tool(kind, self.call.tool, |rule| self.holds(kind, rule))
+            .or_else(|| self.edit_rule(kind, rules))
+            .or_else(|| match &self.analysis {
+                Some(analysis) => self
+                    .command_taken_by(rules, analysis)
+                    .or_else(|| self.mentioned_path_taken_by(kind, rules, analysis)),
+                None => self.path_taken_by(kind, rules),
+            })
+    }
+
+    /// Whether a rule of this call's tool that is neither about commands nor about paths means it.
+    fn holds(&self, kind: RuleKind, rule: &Rule) -> bool {
+        let input = || self.input().map_or(&EMPTY as &Map<_, _>, |input| input);
+        match (&rule.specifier, self.call.access) {
+            (Specifier::Every, _) => true,
+            (Specifier::Domain(pattern), Access::Network(url)) => {
+                let host = self.host.get_or_init(|| Host::of(url)).as_ref();
+                host.is_some_and(|host| pattern.matches(host))
+            }
+            (Specifier::Parameter(parameter), _) => {
+                kind != RuleKind::Allow && parameter.fits(input())
+            }
+            (Specifier::Agent(names), _) => names.fit(input()),
+            (Specifier::Skill(pattern), _) => pattern.fits(input(), kind == RuleKind::Allow),
+            _ => false,
+        }
+    }
+
+    fn input(&self) -> Option<&Map<String, Value>> {
+        self.input.get_or_init(|| serde_json::from_str(self.call.input?.get()).ok()).as_ref()
+    }
+
+    /// `Edit` alone speaks for every tool that writes files, and for what the shell writes by itself.
+    fn edit_rule(&self, kind: RuleKind, rules: &'a RuleSet) -> Option<&'a Rule> {
+        let writes = match (self.call.access, &self.analysis) {
+            (Access::Write(_), _) => true,
+            (_, Some(analysis)) if kind != RuleKind::Allow => {
+                let commands = analysis.script().commands.iter();
+                let mut redirections = commands.flat_map(|command| &command.redirections);
+                redirections.any(|redirection| {
+                    let target = redirection.target.value.as_deref();
+                    redirection.writes && !target.is_some_and(is_sink)
+                })
+            }
+            _ => false,
+        };
+        let every = |rule: &Rule| {
+            matches!(rule.specifier, Specifier::Every) && rule.tool.name() == Some("Edit")
+        };
+        if writes { rules.for_tool(kind, "Edit", every) } else { None }
+    }
+
+    fn command_taken_by(&self, rules: &'a RuleSet, analysis: &Analysis<'_>) -> Option<&'a Rule> {
+        if !self.has_commands() || !rules.has_commands() {
+            return None;
+        }
+        analysis.view_texts().iter().find_map(|text| rules.for_command(text, |_| true))
+    }
+
+    fn mentioned_path_taken_by(
+        &self,
+        kind: RuleKind,
+        rules: &'a RuleSet,
+        analysis: &Analysis<'_>,
+    ) -> Option<&'a Rule> {
+        if !rules.has_paths() {
+            return None;
+        }
+        let concerned = |rule: &Rule| match rule.tool.name() {
+            Some("Read") => true,
+            Some("Edit") => !self.is_read_only_command(),
+            _ => false,
+        };
+        analysis.mentioned_paths().iter().find_map(|path| {
+            let [named, leads] = self.scene.spots(path);
+            let look = |spot: &Path| rules.for_path(kind, spot, self.policy, concerned);
+            look(&named).or_else(|| if leads == named { None } else { look(&leads) })
+        })
+    }
+
+    /// The paths of a call that reads or writes one file: where it leads, and how it was named.
+    fn paths(&self) -> impl Iterator<Item = &'a Path> {
+        let resolved = match self.call.access {
+            Access::Read(path) | Access::Write(path) => Some(path.as_path()),
+            Access::Session | Access::Shell(_) | Access::Network(_) => None,
+        };
+        let named = self.call.named.filter(|_| resolved.is_some());
+        resolved.into_iter().chain(named)
+    }
+
+    fn path_taken_by(&self, kind: RuleKind, rules: &'a RuleSet) -> Option<&'a Rule> {
+        let covers = |rule: &Rule| self.covers(kind, rule);
+        self.paths().find_map(|path| rules.for_path(kind, path, self.policy, covers))
+    }
+
+    fn paths_given_by(&self, rules: &'a RuleSet) -> Option<&'a Rule> {
+        let covers = |rule: &Rule| self.covers(RuleKind::Allow, rule);
+        let mut given = None;
+        for path in self.paths() {
+            let rule = rules.for_path(RuleKind::Allow, path, self.policy, covers)?;
+            given.get_or_insert(rule);
+        }
+        given
+    }
+
+    /// Whether a path rule of one tool speaks about this call. `Edit` speaks for everything that
+    /// writes, `Read` for everything that reads; who may edit may read, who may not read may not edit.
+    fn covers(&self, kind: RuleKind, rule: &Rule) -> bool {
+        let gives = kind == RuleKind::Allow;
+        let tool = canonical(self.call.tool);
+        match (rule.tool.name(), self.call.access) {
+            (Some("Edit"), Access::Write(_)) | (Some("Read"), Access::Read(_)) => true,
+            (Some("Edit"), Access::Read(_)) => gives,
+            (Some("Read"), Access::Write(_)) => !gives && tool != "NotebookEdit",
+            (Some(name), _) => name == tool,
+            (None, _) => false,
+        }
+    }
+}
+
+static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);

@@ -1,0 +1,182 @@
+//! Rules of one kind, put in order once so that a decision looks only at those that may speak.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::path::Path;
+
+use crate::path_pattern::PathIndex;
+use crate::policy::Policy;
+use crate::rule::{Rule, RuleKind, Specifier};
+use crate::tool_name::{ToolPattern, canonical, server_of};
+
+/// The allow, the ask or the deny rules of a policy.
+///
+/// Made from a list of rules with `into()`; it reads like one. The order counts only for which of
+/// several matching rules is named as the reason: the first.
+#[derive(Clone, Debug, Default)]
+pub struct RuleSet {
+    rules: Vec<Rule>,
+    index: Index,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Index {
+    /// Rules for one tool that are neither about commands nor about paths.
+    by_tool: HashMap<String, Vec<usize>>,
+    /// Rules for several tools of one MCP server.
+    by_server: HashMap<String, Vec<usize>>,
+    /// Rules for several other tools.
+    wide: Vec<usize>,
+    /// Rules about commands, by their program.
+    by_program: HashMap<String, Vec<usize>>,
+    /// Rules about commands of any program.
+    any_program: Vec<usize>,
+    /// Rules about commands that mean one text.
+    by_text: HashMap<String, usize>,
+    paths: PathIndex,
+    guards_reading: bool,
+}
+
+impl Index {
+    fn new(rules: &[Rule]) -> Self {
+        let mut index = Self::default();
+        for (position, rule) in rules.iter().enumerate() {
+            match (&rule.specifier, &rule.tool) {
+                (Specifier::Path(_), tool) => index.guards_reading |= tool.name() == Some("Read"),
+                (Specifier::Command(pattern), _) => {
+                    match pattern.program() {
+                        Some(program) => {
+                            index.by_program.entry(program.to_owned()).or_default().push(position);
+                        }
+                        None => index.any_program.push(position),
+                    }
+                    if let Some(text) = pattern.exact() {
+                        index.by_text.entry(text.to_owned()).or_insert(position);
+                    }
+                }
+                (_, ToolPattern::Name(name)) => {
+                    index.by_tool.entry(name.clone()).or_default().push(position);
+                }
+                (_, tool) => match tool.server() {
+                    Some(server) => {
+                        index.by_server.entry(server.to_owned()).or_default().push(position);
+                    }
+                    None => index.wide.push(position),
+                },
+            }
+        }
+        index.paths = PathIndex::new(rules.iter().enumerate().filter_map(|(position, rule)| {
+            match &rule.specifier {
+                Specifier::Path(pattern) => Some((position, pattern)),
+                _ => None,
+            }
+        }));
+        index
+    }
+}
+
+impl RuleSet {
+    pub fn push(&mut self, rule: Rule) {
+        self.extend([rule]);
+    }
+
+    /// The first of these positions whose rule fulfils the condition.
+    fn first(
+        &self,
+        positions: impl IntoIterator<Item = usize>,
+        condition: impl Fn(&Rule) -> bool,
+    ) -> Option<&Rule> {
+        let fits = |position: &usize| self.rules.get(*position).is_some_and(&condition);
+        let position = positions.into_iter().filter(fits).min()?;
+        self.rules.get(position)
+    }
+
+    /// The first rule for this tool, neither about commands nor about paths, that fulfils the condition.
+    pub(crate) fn for_tool(
+        &self,
+        kind: RuleKind,
+        tool: &str,
+        condition: impl Fn(&Rule) -> bool,
+    ) -> Option<&Rule> {
+        let named = self.index.by_tool.get(canonical(tool)).into_iter().flatten();
+        let server = server_of(tool).and_then(|server| self.index.by_server.get(server));
+        let wide = server.into_iter().flatten().chain(&self.index.wide);
+        self.first(named.chain(wide).copied(), |rule| {
+            rule.tool.matches(kind, tool) && condition(rule)
+        })
+    }
+
+    /// The first rule about commands that fulfils the condition, out of those that may fit a text.
+    pub(crate) fn for_command(
+        &self,
+        text: &str,
+        condition: impl Fn(&Rule) -> bool,
+    ) -> Option<&Rule> {
+        let program = text.split(' ').next().unwrap_or_default();
+        let named = self.index.by_program.get(program).into_iter().flatten();
+        let positions = named.chain(&self.index.any_program).copied();
+        self.first(positions, |rule| {
+            matches!(&rule.specifier, Specifier::Command(pattern) if pattern.fits(text))
+                && condition(rule)
+        })
+    }
+
+    /// The rule about commands that means exactly this text.
+    pub(crate) fn for_exact_command(&self, text: &str) -> Option<&Rule> {
+        self.rules.get(*self.index.by_text.get(text)?)
+    }
+
+    /// The first rule about paths that means this one and fulfils the condition.
+    pub(crate) fn for_path(
+        &self,
+        kind: RuleKind,
+        path: &Path,
+        policy: &Policy,
+        condition: impl Fn(&Rule) -> bool,
+    ) -> Option<&Rule> {
+        if self.index.paths.is_empty() {
+            return None;
+        }
+        self.first(self.index.paths.owners(kind, path, policy), condition)
+    }
+
+    pub(crate) fn has_paths(&self) -> bool {
+        !self.index.paths.is_empty()
+    }
+
+    pub(crate) fn has_commands(&self) -> bool {
+        !self.index.by_program.is_empty() || !self.index.any_program.is_empty()
+    }
+
+    /// Whether some rule is about files that are read.
+    pub(crate) fn guards_reading(&self) -> bool {
+        self.index.guards_reading
+    }
+}
+
+impl From<Vec<Rule>> for RuleSet {
+    fn from(rules: Vec<Rule>) -> Self {
+        Self { index: Index::new(&rules), rules }
+    }
+}
+
+impl FromIterator<Rule> for RuleSet {
+    fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
+        rules.into_iter().collect::<Vec<_>>().into()
+    }
+}
+
+impl Extend<Rule> for RuleSet {
+    fn extend<I: IntoIterator<Item = Rule>>(&mut self, rules: I) {
+        self.rules.extend(rules);
+        self.index = Index::new(&self.rules);
+    }
+}
+
+impl Deref for RuleSet {
+    type Target = [Rule];
+
+    fn deref(&self) -> &[Rule] {
+        &self.rules
+    }
+}

@@ -1,0 +1,103 @@
+//! From text to a [`Script`]: the strict reading of plain commands, a shell grammar for the rest, and
+//! a second grammar that must not find more.
+
+use std::panic::catch_unwind;
+use std::path::Path;
+
+use brush_parser::{Parser, ParserOptions, ast};
+
+use super::places::Places;
+use super::script::{Command, Script, Unclear, Word};
+use super::second_reading;
+use super::walker::Walker;
+use super::words::{LONGEST, simple_command};
+
+/// Openings of groups and substitutions, at most: a grammar may need twice the time for each.
+const MOST_OPENINGS: usize = 60;
+
+/// What the command line runs, as far as two grammars can tell.
+pub(crate) fn parse(text: &str, cwd: &Path, home: Option<&Path>) -> Script {
+    let options = options();
+    let mut walker = Walker::new(home, &options);
+    let places = Places::at(cwd);
+    if let Some(words) = simple_command(text) {
+        let words = words
+            .iter()
+            .zip(written(text, &words))
+            .map(|(value, written)| Word { written, value: Some(value.clone()) });
+        walker.finish(Command { words: words.collect(), places, ..Command::default() });
+        return walker.script;
+    }
+    if let Some(why) = refused(text) {
+        return Script { unclear: Some(why), ..Script::default() };
+    }
+    let program = match parse_program(text, &options) {
+        Ok(program) => program,
+        Err(why) => return Script { unclear: Some(why), ..Script::default() },
+    };
+    walker.program(&program, places);
+    let Walker { mut script, programs, .. } = walker;
+    if !second_reading::agrees(text, &programs) {
+        script.unclear.get_or_insert(Unclear::TwoReadings);
+    }
+    script
+}
+
+/// One program of the grammar.
+pub(crate) fn parse_program(text: &str, options: &ParserOptions) -> Result<ast::Program, Unclear> {
+    if let Some(why) = refused(text) {
+        return Err(why);
+    }
+    // The grammar is somebody else's: should it ever panic, the command counts as not understood.
+    catch_unwind(|| Parser::new(text.as_bytes(), options).parse_program())
+        .map_err(|_| Unclear::Syntax)?
+        .map_err(|_| Unclear::Syntax)
+}
+
+fn options() -> ParserOptions {
+    ParserOptions {
+        // Off in a shell that runs one command, and `~` is resolved here.
+        enable_extended_globbing: false,
+        tilde_expansion_at_word_start: false,
+        ..ParserOptions::default()
+    }
+}
+
+fn refused(text: &str) -> Option<Unclear> {
+    if text.len() > LONGEST {
+        return Some(Unclear::TooLong);
+    }
+    let odd = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t') || (c.is_whitespace() && !c.is_ascii())
+    };
+    if text.contains(odd) {
+        return Some(Unclear::OddCharacter);
+    }
+    let openings = text.chars().filter(|c| matches!(c, '(' | '{' | '`')).count();
+    let keywords = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let blocks = keywords.filter(|word| matches!(*word, "if" | "while" | "until" | "for" | "case"));
+    (openings + blocks.count() > MOST_OPENINGS).then_some(Unclear::TooDeep)
+}
+
+/// The words of a simple command as they are written: only blanks outside quotes part them.
+fn written(text: &str, words: &[String]) -> Vec<String> {
+    let mut parts = Vec::with_capacity(words.len());
+    let mut part = String::new();
+    let mut quote = None;
+    for character in text.trim_matches([' ', '\t', '\n']).chars() {
+        match (quote, character) {
+            (None, ' ' | '\t') => {
+                if !part.is_empty() {
+                    parts.push(std::mem::take(&mut part));
+                }
+                continue;
+            }
+            (None, '\'' | '"') => quote = Some(character),
+            (Some(open), close) if open == close => quote = None,
+            _ => {}
+        }
+        part.push(character);
+    }
+    parts.push(part);
+    parts
+}

@@ -1,0 +1,149 @@
+//! What a person who is asked may answer so as not to be asked again.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use url::Url;
+
+use crate::access::Access;
+use crate::decide::{Verdict, decide};
+use crate::mode::Mode;
+use crate::paths::is_inside;
+use crate::policy::{Call, Policy};
+use crate::query::Query;
+use crate::reason::Reason;
+use crate::shell_verdict::grants;
+
+/// More commands than this in one line are not worth a rule each.
+const MOST_RULES: usize = 5;
+
+/// A change to the permissions, in the shape of the public protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum Suggestion {
+    AddRules {
+        rules: Vec<SuggestedRule>,
+        /// Always `allow`: nobody is asked whether to be asked more.
+        behavior: &'static str,
+        destination: Destination,
+    },
+    AddDirectories {
+        directories: Vec<PathBuf>,
+        destination: Destination,
+    },
+    SetMode {
+        mode: Mode,
+        destination: Destination,
+    },
+}
+
+/// A rule to add.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SuggestedRule {
+    pub tool_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule_content: Option<String>,
+}
+
+/// Where a change is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Destination {
+    /// The project's settings of this person.
+    LocalSettings,
+    /// Nowhere: it ends with the session.
+    Session,
+}
+
+/// The changes after which a call that is asked about now would run. Empty where no answer may last:
+/// an ask rule, a protected path, a removal that is asked about each time.
+pub fn suggest(policy: &Policy, call: &Call<'_>) -> Vec<Suggestion> {
+    let decision = decide(policy, call);
+    let lasting = match &decision.reason {
+        Reason::Rule { .. } | Reason::ProtectedPath(_) | Reason::CriticalRemoval(_) => false,
+        _ => decision.verdict == Verdict::Ask && policy.mode != Mode::Bubble,
+    };
+    if !lasting {
+        return Vec::new();
+    }
+    match call.access {
+        Access::Shell(_) => for_command(policy, call),
+        Access::Network(url) if call.tool == "WebFetch" => {
+            let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
+            host.map(|host| rules(vec![rule("WebFetch", Some(format!("domain:{host}")))]))
+                .into_iter()
+                .collect()
+        }
+        Access::Network(_) => vec![rules(vec![rule(call.tool, None)])],
+        Access::Read(path) => vec![directory(path.clone())],
+        Access::Write(path) => {
+            let accept =
+                Suggestion::SetMode { mode: Mode::AcceptEdits, destination: Destination::Session };
+            let outside = !is_inside(path, &policy.directories);
+            outside.then(|| directory(path.clone())).into_iter().chain([accept]).collect()
+        }
+        Access::Session => Vec::new(),
+    }
+}
+
+fn for_command(policy: &Policy, call: &Call<'_>) -> Vec<Suggestion> {
+    let query = Query::new(policy, call);
+    let Some(analysis) = &query.analysis else { return Vec::new() };
+    let whole = || vec![rules(vec![rule("Bash", Some(escape(analysis.text())))])];
+    if analysis.unclear().is_some() {
+        return whole();
+    }
+    let mut missing: Vec<String> = Vec::new();
+    let mut others = Vec::new();
+    for part in analysis.parts() {
+        match grants(&query, &part) {
+            Ok(_) => {}
+            Err(Reason::Command(text)) if !text.is_empty() => {
+                let text = escape(&text);
+                if !missing.contains(&text) {
+                    missing.push(text);
+                }
+                // What the command opens is asked about after the command itself; and where its words
+                // do not tell what it does, only the whole line does.
+                if !part.command.redirections.is_empty() || part.is_steered {
+                    return whole();
+                }
+            }
+            Err(Reason::ReadOutside(path)) => others.push(directory(path)),
+            Err(_) => return whole(),
+        }
+    }
+    if missing.len() > MOST_RULES {
+        return Vec::new();
+    }
+    let commands = missing.into_iter().map(|text| rule("Bash", Some(text))).collect::<Vec<_>>();
+    let added = (!commands.is_empty()).then(|| rules(commands));
+    added.into_iter().chain(others).collect()
+}
+
+fn rules(rules: Vec<SuggestedRule>) -> Suggestion {
+    Suggestion::AddRules { rules, behavior: "allow", destination: Destination::LocalSettings }
+}
+
+fn rule(tool: &str, content: Option<String>) -> SuggestedRule {
+    SuggestedRule { tool_name: tool.to_owned(), rule_content: content }
+}
+
+/// The directory that holds a path, to work in for this session.
+fn directory(path: PathBuf) -> Suggestion {
+    let directory = path.parent().map(PathBuf::from).unwrap_or(path);
+    Suggestion::AddDirectories { directories: vec![directory], destination: Destination::Session }
+}
+
+/// A text in which nothing is a pattern.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '*' | '(' | ')' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    escaped
+}

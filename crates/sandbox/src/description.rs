@@ -1,0 +1,49 @@
+//! What a command may do, as plain data.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// What a command and everything that it starts may do.
+///
+/// All paths are absolute. Everything may be read but for `deny_read`; nothing may be written but `write`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Sandbox {
+    /// Directories and files that may be changed. One that does not exist stays out of reach.
+    pub write: Vec<PathBuf>,
+    /// What stays as it is, even below a path of `write`. One that does not exist cannot be created; when
+    /// it is to be a directory, it ends with a slash.
+    pub deny_write: Vec<PathBuf>,
+    /// What cannot be read.
+    pub deny_read: Vec<PathBuf>,
+    /// What can be read although it is below a path of `deny_read`. Paths of `write` can in any case.
+    pub allow_read: Vec<PathBuf>,
+    pub network: Network,
+    pub unix_sockets: UnixSockets,
+}
+
+/// What of the network can be reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Network {
+    /// All of it.
+    Open,
+    /// Nothing, not even what listens on this machine.
+    #[default]
+    Off,
+    /// Only what the command itself and its processes listen on.
+    Loopback,
+    /// The same, and a proxy that decides by host: the listener of it is handed to whoever has bound
+    /// this Unix socket.
+    Proxied { socket: PathBuf },
+}
+
+/// Whether Unix sockets can be used: whoever listens on one acts outside of the sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum UnixSockets {
+    #[default]
+    Denied,
+    Allowed,
+}

@@ -1,0 +1,30 @@
+//! Confines a command: what it may write, what it may not read, what it can reach.
+//!
+//! A [`Sandbox`] says what is wanted, [`Support`] what the machine can do, and a [`Plan`] how the one is
+//! done with the other and what of it is not guaranteed. The plan is applied in the process that becomes
+//! the command, and [held](Hold) by whoever watches over it. Nothing here knows of settings, agents or tools.
+
+mod apply;
+mod bubblewrap;
+mod capabilities;
+mod description;
+mod devices;
+mod filter;
+mod hold;
+mod mounts;
+mod namespaces;
+mod placeholders;
+mod plan;
+mod proxy;
+mod resolve;
+mod rules;
+mod support;
+mod system;
+mod view;
+
+pub use apply::{ApplyError, Place};
+pub use description::{Network, Sandbox, UnixSockets};
+pub use hold::Hold;
+pub use plan::{Gap, Method, Plan, Unavailable};
+pub use proxy::{Domains, Proxy};
+pub use support::{Bubblewrap, Namespaces, Support};

@@ -1,0 +1,268 @@
+//! Holds the places of files that a command must not create.
+//!
+//! What does not exist cannot be made read-only. So for as long as commands run, something stands there
+//! that is of no use to anybody: a socket without permissions, which git and other programs pass over. It
+//! is taken away when the last command is gone. Commands that run at once share it.
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::fs::{CWD, FileType, FlockOperation, Mode, flock, mknodat};
+use rustix::io::Errno;
+
+use crate::Sandbox;
+use crate::resolve::{Resolved, resolve};
+
+/// The mode of directories that stand only for what is missing within. Nobody gives one to a directory of
+/// his own, and it hinders nobody.
+const OURS: u32 = 0o1755;
+
+/// The held places of one command. Dropping it gives them back.
+#[derive(Debug, Default)]
+pub(crate) struct Placeholders(Vec<Held>);
+
+#[derive(Debug)]
+struct Held {
+    /// The directory that may be written, locked by everyone who holds places below it.
+    root: File,
+    places: Vec<PathBuf>,
+}
+
+impl Placeholders {
+    /// Holds every place that is denied, missing, and below what may be written.
+    pub(crate) fn create(sandbox: &Sandbox) -> io::Result<Self> {
+        let mut held = Self::default();
+        if sandbox.deny_write.is_empty() {
+            return Ok(held);
+        }
+        for root in &sandbox.write {
+            let Ok(root) = root.canonicalize() else { continue };
+            if root.is_dir() {
+                held.0.extend(Held::below(&root, &sandbox.deny_write)?);
+            }
+        }
+        Ok(held)
+    }
+}
+
+impl Held {
+    fn below(root: &Path, denied: &[PathBuf]) -> io::Result<Option<Self>> {
+        let wanting = |resolved: &Resolved| !resolved.exists() || is_placeholder(&resolved.path);
+        let find = || {
+            let found =
+                denied.iter().filter_map(|path| resolve(path).ok().map(|found| (path, found)));
+            found.filter(|(_, found)| found.path.starts_with(root) && wanting(found))
+        };
+        if find().next().is_none() {
+            return Ok(None);
+        }
+        let mut held = Self { root: lock(root)?, places: Vec::new() };
+        // Looked at again, now that nobody takes any away.
+        for (path, found) in find() {
+            match stand_in(&found, is_for_directory(path)) {
+                Ok(place) => held.places.push(place),
+                // Where this user cannot create anything, the command cannot either.
+                Err(error) if is_closed(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(held))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Whoever else holds places here is the one to clear up.
+        if flock(&self.root, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return;
+        }
+        self.places.iter().for_each(|place| take_away(place));
+        // A directory may have stood for several of them.
+        self.places.iter().for_each(|place| take_away_directories(place));
+    }
+}
+
+fn is_for_directory(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+/// Fills a place that is missing; where.
+fn stand_in(found: &Resolved, as_directory: bool) -> io::Result<PathBuf> {
+    let mut place = found.path.clone();
+    let Some((last, directories)) = found.missing.split_last() else { return Ok(place) };
+    for name in directories {
+        place.push(name);
+        create_directory(&place)?;
+    }
+    place.push(last);
+    if as_directory {
+        create_directory(&place)?;
+    } else {
+        match mknodat(CWD, &place, FileType::Socket, Mode::empty(), 0) {
+            // Somebody else needs it at the same time.
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(place)
+}
+
+fn create_directory(place: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o755).create(place) {
+        Ok(()) => fs::set_permissions(place, Permissions::from_mode(OURS)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
+}
+
+fn is_placeholder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| {
+        let mode = metadata.permissions().mode() & 0o7777;
+        (metadata.file_type().is_socket() && mode == 0) || (metadata.is_dir() && mode == OURS)
+    })
+}
+
+fn take_away(place: &Path) {
+    if !is_placeholder(place) {
+        return;
+    }
+    let removed = if place.is_dir() { fs::remove_dir(place) } else { fs::remove_file(place) };
+    if let Err(error) = removed {
+        tracing::debug!(path = %place.display(), %error, "cannot take a placeholder away");
+    }
+}
+
+/// Takes the directories away that stood only for what was in them.
+fn take_away_directories(place: &Path) {
+    for directory in place.ancestors().skip(1).take_while(|directory| is_placeholder(directory)) {
+        if fs::remove_dir(directory).is_err() {
+            // Somebody has put something into it meanwhile: now it is an ordinary directory.
+            let _ = fs::set_permissions(directory, Permissions::from_mode(0o755));
+        }
+    }
+}
+
+/// Locks a directory together with others. Only somebody who clears up holds it alone, and not for long.
+fn lock(directory: &Path) -> io::Result<File> {
+    const TRIES: usize = 400;
+    let file = File::open(directory)?;
+    for _ in 0..TRIES {
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Err(Errno::WOULDBLOCK) => sleep(Duration::from_millis(5)),
+            result => return result.map(|()| file).map_err(Into::into),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::ResourceBusy, "another program has locked the directory"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn sandbox(root: &Path, denied: &[&str]) -> Sandbox {
+        Sandbox {
+            write: vec![root.to_owned()],
+            deny_write: denied.iter().map(|name| root.join(name)).collect(),
+            ..Sandbox::default()
+        }
+    }
+
+    #[test]
+    fn the_last_to_leave_clears_up() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path();
+        fs::write(root.join("there"), "kept").unwrap();
+        let sandbox = sandbox(root, &["file", "deep/er/file", "dir/", "there"]);
+        let first = Placeholders::create(&sandbox).unwrap();
+        assert_eq!(names(root), ["deep", "dir", "file", "there"]);
+        assert!(is_placeholder(&root.join("deep/er/file")));
+        let second = Placeholders::create(&sandbox).unwrap();
+        drop(first);
+        assert_eq!(names(root), ["deep", "dir", "file", "there"]);
+        drop(second);
+        assert_eq!(names(root), ["there"]);
+        assert_eq!(fs::read_to_string(root.join("there")).unwrap(), "kept");
+    }
+
+    #[test]
+    fn what_somebody_else_has_put_there_stays() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path();
+        let held = Placeholders::create(&sandbox(root, &["file", "deep/file"])).unwrap();
+        fs::remove_file(root.join("file")).unwrap();
+        fs::write(root.join("file"), "new").unwrap();
+        fs::write(root.join("deep/other"), "new").unwrap();
+        drop(held);
+        assert_eq!(names(root), ["deep", "file"]);
+        assert_eq!(names(&root.join("deep")), ["other"]);
+        let mode = fs::metadata(root.join("deep")).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode, 0o755);
+    }
+
+    #[test]
+    fn places_that_nobody_can_write_to_anyway_are_left_alone() {
+        let scratch = tempfile::tempdir().unwrap();
+        fs::create_dir(scratch.path().join("w")).unwrap();
+        let sandbox = Sandbox {
+            write: vec![scratch.path().join("w")],
+            deny_write: vec![scratch.path().join("outside")],
+            ..Sandbox::default()
+        };
+        let held = Placeholders::create(&sandbox).unwrap();
+        assert!(held.0.is_empty());
+        assert_eq!(names(scratch.path()), ["w"]);
+    }
+
+    #[test]
+    fn many_that_start_and_end_at_once_do_not_get_in_each_others_way() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path();
+        let sandbox = sandbox(root, &["deep/one", "deep/two", "file"]);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        let held = Placeholders::create(&sandbox).unwrap();
+                        for name in ["deep/one", "deep/two", "file"] {
+                            assert!(is_placeholder(&root.join(name)), "{name}");
+                        }
+                        drop(held);
+                    }
+                });
+            }
+        });
+        assert_eq!(names(root), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_a_dead_guard_left_is_taken_over() {
+        let scratch = tempfile::tempdir().unwrap();
+        let sandbox = sandbox(scratch.path(), &["deep/file"]);
+        let mut dead = Placeholders::create(&sandbox).unwrap();
+        for held in &mut dead.0 {
+            held.places.clear();
+        }
+        drop(dead);
+        assert_eq!(names(scratch.path()), ["deep"]);
+        drop(Placeholders::create(&sandbox).unwrap());
+        assert_eq!(names(scratch.path()), Vec::<String>::new());
+    }
+}

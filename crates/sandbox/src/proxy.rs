@@ -1,0 +1,128 @@
+//! The way out for commands that may reach some hosts: a proxy that decides by name.
+//!
+//! The command's network is empty but for a listener, which was made in there and handed out here: a
+//! socket stays in the network where it was made, whoever holds it. So nothing runs inside for us, and
+//! there is no other way out.
+
+mod connection;
+mod domains;
+pub(crate) mod greeting;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+pub use domains::Domains;
+use greeting::Greeting;
+
+/// Serves the commands of one policy. Dropping it ends every connection.
+#[derive(Debug)]
+pub struct Proxy {
+    socket: PathBuf,
+    _serving: JoinSet<()>,
+}
+
+impl Proxy {
+    /// Waits for commands on a socket at this path, which must not exist yet and which only this user
+    /// should be able to reach. Needs a runtime.
+    pub fn start(socket: PathBuf, domains: Domains) -> io::Result<Self> {
+        let listener = UnixListener::bind(&socket)?;
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, Arc::new(domains)));
+        Ok(Self { socket, _serving: serving })
+    }
+
+    /// For [`crate::Network::Proxied`].
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.socket) {
+            tracing::debug!(%error, "cannot remove the socket of a proxy");
+        }
+    }
+}
+
+/// The commands that are served, each until its hold is gone.
+type Commands = Arc<Mutex<HashMap<String, CancellationToken>>>;
+
+async fn serve(listener: UnixListener, domains: Arc<Domains>) {
+    let commands = Commands::default();
+    let mut tasks = JoinSet::new();
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "the proxy of a sandbox cannot be reached for a moment");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        while tasks.try_join_next().is_some() {}
+        // One after the other, as they came: the hold of a command comes before its listener.
+        match timeout(greeting::PATIENCE, greeting::receive(&stream)).await {
+            Ok(Ok(Greeting::Hold { id })) => {
+                let ended = CancellationToken::new();
+                lock(&commands).insert(id.clone(), ended.clone());
+                tasks.spawn(watch(stream, id, ended, Arc::clone(&commands)));
+            }
+            Ok(Ok(Greeting::Listener { id, listener })) => {
+                let Some(ended) = lock(&commands).get(&id).cloned() else { continue };
+                let domains = Arc::clone(&domains);
+                tasks.spawn(async move {
+                    tokio::select! {
+                        () = accept(listener, domains) => {}
+                        () = ended.cancelled() => {}
+                    }
+                });
+            }
+            Ok(Err(error)) => tracing::debug!(%error, "a sandbox was not understood"),
+            Err(_) => tracing::debug!("a sandbox said nothing"),
+        }
+    }
+}
+
+/// Waits for the end of a command.
+async fn watch(mut hold: UnixStream, id: String, ended: CancellationToken, commands: Commands) {
+    // Nothing more is ever said on it.
+    let _ = hold.read(&mut [0]).await;
+    lock(&commands).remove(&id);
+    ended.cancel();
+}
+
+/// Serves one command. Its connections end with this future.
+async fn accept(listener: TcpListener, domains: Arc<Domains>) {
+    let mut connections = JoinSet::new();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let domains = Arc::clone(&domains);
+                connections.spawn(async move {
+                    if let Err(error) = connection::serve(stream, &domains).await {
+                        tracing::debug!(%error, "a connection through the proxy broke off");
+                    }
+                });
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a connection to the proxy was lost");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,32 @@
+//! Landlock: a second lock on writing, and the only one that keeps signals inside.
+
+use std::path::Path;
+
+use landlock::{
+    ABI, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _,
+    RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+};
+
+use crate::UnixSockets;
+
+/// Confines this process and all that come after it: writing to these places, and no signals and no
+/// abstract sockets across the border. Whether the kernel does anything of it.
+pub(crate) fn restrict<'a>(
+    writable: impl Iterator<Item = &'a Path>,
+    unix_sockets: UnixSockets,
+) -> Result<bool, RulesetError> {
+    // What older kernels lack is left out.
+    let writing = AccessFs::from_write(ABI::V5);
+    let scope = match unix_sockets {
+        UnixSockets::Denied => Scope::Signal | Scope::AbstractUnixSocket,
+        UnixSockets::Allowed => Scope::Signal.into(),
+    };
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(writing)?
+        .scope(scope)?
+        .create()?
+        .add_rules(path_beneath_rules(writable, writing))?
+        .restrict_self()?;
+    Ok(status.ruleset != RulesetStatus::NotEnforced)
+}

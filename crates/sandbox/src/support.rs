@@ -1,0 +1,134 @@
+//! What this machine can do to confine a command.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::mount::{MountFlags, mount};
+use serde::{Deserialize, Serialize};
+
+use crate::{Network, filter, namespaces, system};
+
+/// What was found when it was tried, not what the kernel's version promises.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Support {
+    /// The version of Landlock.
+    pub landlock: Option<u32>,
+    /// Whether system calls can be filtered.
+    pub seccomp: bool,
+    pub namespaces: Namespaces,
+    pub bubblewrap: Bubblewrap,
+}
+
+/// Whether this user gets namespaces for mounts and network of his own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Namespaces {
+    Available,
+    /// For this reason.
+    Missing(String),
+}
+
+/// The helper program that can be used where namespaces cannot be had without privilege.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Bubblewrap {
+    Works(PathBuf),
+    Broken { path: PathBuf, reason: String },
+    Missing,
+}
+
+impl Support {
+    /// Tries everything out. Starts two short-lived processes.
+    pub fn detect() -> Self {
+        Self {
+            landlock: system::landlock_version().ok(),
+            seccomp: system::has_filters() && filter::architecture().is_ok(),
+            namespaces: try_namespaces(),
+            bubblewrap: try_bubblewrap(),
+        }
+    }
+}
+
+/// For people: a line for each means of confinement.
+impl fmt::Display for Support {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespaces {
+            Namespaces::Available => writeln!(formatter, "namespaces: available")?,
+            Namespaces::Missing(reason) => writeln!(formatter, "namespaces: {reason}")?,
+        }
+        match self.landlock {
+            Some(version @ 6..) => writeln!(formatter, "landlock: version {version}")?,
+            Some(version) => {
+                writeln!(
+                    formatter,
+                    "landlock: version {version}, which does not hold back signals"
+                )?;
+            }
+            None => writeln!(formatter, "landlock: the kernel does not have it")?,
+        }
+        let seccomp = if self.seccomp { "available" } else { "the kernel does not have it" };
+        writeln!(formatter, "seccomp: {seccomp}")?;
+        match &self.bubblewrap {
+            Bubblewrap::Works(path) => write!(formatter, "bubblewrap: {}", path.display()),
+            Bubblewrap::Broken { path, reason } => {
+                write!(formatter, "bubblewrap: {} does not work: {reason}", path.display())
+            }
+            Bubblewrap::Missing => formatter.write_str("bubblewrap: not installed"),
+        }
+    }
+}
+
+fn try_namespaces() -> Namespaces {
+    /// What failed, by the number that the child ends with.
+    const STEPS: [&str; 3] = [
+        "this user may not have namespaces",
+        "mounts cannot be made read-only (Linux 5.12 can)",
+        "a file system in memory cannot be mounted",
+    ];
+    let tried = system::in_child(|| {
+        let in_memory =
+            || mount(c"tmpfs", c"/dev", c"tmpfs", MountFlags::NOSUID, Some(c"mode=755,size=4k"));
+        let steps =
+            [namespaces::enter(&Network::Off), namespaces::make_all_read_only(), in_memory()];
+        let failed = steps.iter().position(Result::is_err).unwrap_or(steps.len());
+        u8::try_from(failed).unwrap_or(u8::MAX)
+    });
+    match tried {
+        Ok(Some(step)) => match STEPS.get(usize::from(step)) {
+            None => Namespaces::Available,
+            Some(reason) => Namespaces::Missing((*reason).to_owned()),
+        },
+        Ok(None) => Namespaces::Missing("the attempt was killed".to_owned()),
+        Err(error) => Namespaces::Missing(format!("no process could be started: {error}")),
+    }
+}
+
+/// The places of the system's own programs. A user's search path may lead to anything.
+const PROGRAMS: [&str; 4] =
+    ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
+
+fn try_bubblewrap() -> Bubblewrap {
+    let Some(path) = PROGRAMS.iter().map(PathBuf::from).find(|path| path.is_file()) else {
+        return Bubblewrap::Missing;
+    };
+    match run_bubblewrap(&path) {
+        Ok(()) => Bubblewrap::Works(path),
+        Err(reason) => Bubblewrap::Broken { path, reason },
+    }
+}
+
+fn run_bubblewrap(path: &Path) -> Result<(), String> {
+    let attempt = Command::new(path)
+        .args(crate::bubblewrap::BASE)
+        .args(["--unshare-net", "--", "/proc/self/exe", "--version"])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
+    if attempt.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&attempt.stderr);
+    Err(said.lines().next().unwrap_or("it says nothing").to_owned())
+}

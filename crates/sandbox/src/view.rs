@@ -1,0 +1,206 @@
+//! The file system as a command sees it: where it differs from the machine's, and how.
+//!
+//! The base is that everything can be read and nothing written. What nests deeper wins.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::apply::Place;
+use crate::resolve::{Resolved, resolve};
+use crate::{ApplyError, Sandbox};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// May be changed.
+    Writable,
+    /// Stays as it is within something that may be changed.
+    ReadOnly,
+    /// Cannot be read.
+    Hidden,
+    /// Can be read within something that is hidden.
+    Shown,
+    /// A directory or link on the way to something that is kept, within something that may be changed: it
+    /// keeps its name and place, or another could be put there with the same name.
+    Anchored,
+}
+
+/// The places that differ, those above before those below.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct View(BTreeMap<PathBuf, Mode>);
+
+impl View {
+    /// What is asked for, as far as it exists. All paths of the view are free of links, but for links
+    /// that are anchored themselves.
+    pub(crate) fn of(sandbox: &Sandbox, place: &Place) -> Result<Self, ApplyError> {
+        let deny_write = existing(&sandbox.deny_write)?;
+        let mut wanted = BTreeMap::new();
+        for Resolved { path, .. } in existing(&sandbox.write)? {
+            // Who says that a directory is not to be changed means what is below it, too.
+            if !deny_write.iter().any(|denied| path.starts_with(&denied.path)) {
+                wanted.insert(path, Mode::Writable);
+            }
+        }
+        wanted.extend(deny_write.iter().map(|denied| (denied.path.clone(), Mode::ReadOnly)));
+        let deny_read = existing(&sandbox.deny_read)?;
+        wanted.extend(deny_read.into_iter().map(|denied| (denied.path, Mode::Hidden)));
+        for shown in existing(sandbox.allow_read.iter().chain(&place.read))? {
+            wanted.entry(shown.path).or_insert(Mode::Shown);
+        }
+        let own = existing(&place.write)?;
+        wanted.extend(own.into_iter().map(|own| (own.path, Mode::Writable)));
+
+        let mut view = Self::default();
+        for (path, mode) in wanted {
+            if is_needed(mode, view.mode_of(&path)) {
+                view.0.insert(path, mode);
+            }
+        }
+        view.anchor(deny_write.into_iter().flat_map(|denied| denied.links));
+        if view.0.get(Path::new("/")) == Some(&Mode::Hidden) {
+            return Err(ApplyError::NothingLeft);
+        }
+        Ok(view)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Path, Mode)> {
+        self.0.iter().map(|(path, mode)| (path.as_path(), *mode))
+    }
+
+    /// Whether everything may be changed that nothing else is said about.
+    pub(crate) fn is_open(&self) -> bool {
+        self.mode_of(Path::new("/")) == Some(Mode::Writable)
+    }
+
+    /// Whether anything within `path` differs from it.
+    pub(crate) fn has_within(&self, path: &Path) -> bool {
+        let below = self.0.keys().filter(|place| place.starts_with(path));
+        below.count() > 1
+    }
+
+    /// What holds for a path: of the nearest place above it, or its own.
+    fn mode_of(&self, path: &Path) -> Option<Mode> {
+        path.ancestors().find_map(|place| self.0.get(place)).copied()
+    }
+
+    /// Keeps in place what leads to places that must stay: directories, and these links.
+    fn anchor(&mut self, links: impl Iterator<Item = PathBuf>) {
+        let kept = self.iter().filter(|(_, mode)| matches!(mode, Mode::ReadOnly | Mode::Hidden));
+        let kept: Vec<PathBuf> = kept.map(|(path, _)| path.to_owned()).collect();
+        let links: Vec<PathBuf> = links.collect();
+        let ways = kept.iter().flat_map(|path| path.ancestors().skip(1));
+        let ways = ways.chain(links.iter().flat_map(|link| link.ancestors()));
+        let movable: Vec<PathBuf> = ways
+            .filter(|place| !self.0.contains_key(*place))
+            .filter(|place| self.mode_of(place) == Some(Mode::Writable))
+            .map(Path::to_owned)
+            .collect();
+        self.0.extend(movable.into_iter().map(|place| (place, Mode::Anchored)));
+    }
+}
+
+/// Whether a place differs from what holds around it.
+fn is_needed(mode: Mode, around: Option<Mode>) -> bool {
+    match (mode, around) {
+        (Mode::Writable, Some(Mode::Writable)) | (Mode::Hidden, Some(Mode::Hidden)) => false,
+        (Mode::Writable | Mode::Hidden | Mode::Anchored, _) => true,
+        (Mode::ReadOnly, around) => around == Some(Mode::Writable),
+        (Mode::Shown, around) => around == Some(Mode::Hidden),
+    }
+}
+
+/// Those of the paths that lead somewhere.
+fn existing<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<Vec<Resolved>, ApplyError> {
+    let mut found = Vec::new();
+    for path in paths {
+        match resolve(path) {
+            Ok(resolved) if resolved.exists() => found.push(resolved),
+            Ok(_) => {}
+            // What this user cannot reach, the command cannot either.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(source) => return Err(ApplyError::Path { path: path.clone(), source }),
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    struct Scratch {
+        root: PathBuf,
+        _held: tempfile::TempDir,
+    }
+
+    impl Scratch {
+        fn new(directories: &[&str]) -> Self {
+            let held = tempfile::tempdir().unwrap();
+            let root = held.path().canonicalize().unwrap();
+            for directory in directories {
+                fs::create_dir_all(root.join(directory)).unwrap();
+            }
+            Self { root, _held: held }
+        }
+
+        fn paths(&self, names: &[&str]) -> Vec<PathBuf> {
+            names.iter().map(|name| self.root.join(name)).collect()
+        }
+
+        fn view(&self, sandbox: &Sandbox) -> Vec<(String, Mode)> {
+            let view = View::of(sandbox, &Place::default()).unwrap();
+            let name = |path: &Path| path.strip_prefix(&self.root).unwrap().display().to_string();
+            view.iter().map(|(path, mode)| (name(path), mode)).collect()
+        }
+    }
+
+    #[test]
+    fn what_leads_to_a_kept_file_keeps_its_place() {
+        let scratch = Scratch::new(&["p/a/b/kept", "p/elsewhere"]);
+        symlink("../elsewhere", scratch.root.join("p/a/link")).unwrap();
+        let sandbox = Sandbox {
+            write: scratch.paths(&["p", "p/elsewhere", "not/there"]),
+            deny_write: scratch.paths(&["p/a/b/kept", "p/a/link", "p/new"]),
+            ..Sandbox::default()
+        };
+        let expected = [
+            ("p", Mode::Writable),
+            ("p/a", Mode::Anchored),
+            ("p/a/b", Mode::Anchored),
+            ("p/a/b/kept", Mode::ReadOnly),
+            ("p/a/link", Mode::Anchored),
+            ("p/elsewhere", Mode::ReadOnly),
+        ];
+        assert_eq!(scratch.view(&sandbox), expected.map(|(path, mode)| (path.to_owned(), mode)));
+    }
+
+    #[test]
+    fn the_deeper_place_wins_but_for_what_must_not_be_written() {
+        let scratch = Scratch::new(&["home/project/secret", "home/docs", "home/kept/inside"]);
+        let sandbox = Sandbox {
+            write: scratch.paths(&["home/project", "home/kept/inside"]),
+            deny_write: scratch.paths(&["home/kept"]),
+            deny_read: scratch.paths(&["home", "home/project/secret"]),
+            allow_read: scratch.paths(&["home/docs", "home/project"]),
+            ..Sandbox::default()
+        };
+        let expected = [
+            ("home", Mode::Hidden),
+            ("home/docs", Mode::Shown),
+            ("home/project", Mode::Writable),
+            ("home/project/secret", Mode::Hidden),
+        ];
+        assert_eq!(scratch.view(&sandbox), expected.map(|(path, mode)| (path.to_owned(), mode)));
+    }
+
+    #[test]
+    fn hiding_everything_is_refused() {
+        let sandbox = Sandbox { deny_read: vec!["/".into()], ..Sandbox::default() };
+        assert!(matches!(View::of(&sandbox, &Place::default()), Err(ApplyError::NothingLeft)));
+        let open = Sandbox { write: vec!["/".into()], ..Sandbox::default() };
+        assert!(View::of(&open, &Place::default()).unwrap().is_open());
+    }
+}

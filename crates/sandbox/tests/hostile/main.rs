@@ -1,0 +1,19 @@
+//! Hostile commands in a sandbox, as real processes: what they try must not come to pass.
+//!
+//! Every test runs with each method that the machine has, as the user who runs the tests, and, when that
+//! is root, as an ordinary user too. What a method does not guarantee it must have named as a gap.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::print_stdout,
+    reason = "what was tested, and what it cost, is for people to read"
+)]
+
+mod cell;
+mod cost;
+mod denied;
+mod network;
+mod ordinary;
+mod processes;
+mod proxied;
+mod writing;

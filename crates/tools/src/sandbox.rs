@@ -1,0 +1,151 @@
+//! Which commands of an agent are confined, and what the model is told about it.
+
+use std::path::Path;
+
+use centurion_sandbox::{Gap, Method, Network, Plan, Sandbox, Support, Unavailable};
+
+/// What a person has decided about confinement.
+#[derive(Clone, Debug, Default)]
+pub struct SandboxSettings {
+    /// Nothing runs when the sandbox cannot be had, or not all of it.
+    pub fail_if_unavailable: bool,
+    /// The model may ask for a command to run outside.
+    pub allow_unsandboxed_commands: bool,
+    /// Commands that run outside: their first words, as in `docker` or `docker compose`.
+    pub excluded_commands: Vec<String>,
+}
+
+/// How the commands of one agent are confined on this machine.
+#[derive(Clone, Debug)]
+pub struct SandboxPolicy {
+    plan: Result<Plan, Unavailable>,
+    settings: SandboxSettings,
+}
+
+/// What becomes of one command.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Confined<'a> {
+    By(&'a Plan),
+    /// Not at all; the note says why, where that was not wanted.
+    Not {
+        note: Option<String>,
+    },
+}
+
+impl SandboxPolicy {
+    pub fn new(sandbox: Sandbox, support: &Support, settings: SandboxSettings) -> Self {
+        Self { plan: Plan::new(sandbox, support), settings }
+    }
+
+    /// By what means commands are confined.
+    pub fn method(&self) -> Option<&Method> {
+        self.plan.as_ref().ok().map(|plan| &plan.method)
+    }
+
+    /// What of the sandbox this machine cannot guarantee.
+    pub fn gaps(&self) -> &[Gap] {
+        self.plan.as_ref().map_or(&[], |plan| &plan.gaps)
+    }
+
+    /// Why there is no sandbox at all, if there is none.
+    pub fn unavailable(&self) -> Option<&Unavailable> {
+        self.plan.as_ref().err()
+    }
+
+    /// Whether the model may ask for a command to run outside.
+    pub fn allows_unsandboxed(&self) -> bool {
+        self.settings.allow_unsandboxed_commands
+    }
+
+    /// Whether a command will be confined: for whoever decides if it may run.
+    pub fn confines(&self, command: &str, disabled: bool) -> bool {
+        matches!(self.decide(command, disabled), Ok(Confined::By(_)))
+    }
+
+    /// What becomes of a command; the error tells the model why it cannot run.
+    pub(crate) fn decide(&self, command: &str, disabled: bool) -> Result<Confined<'_>, String> {
+        if disabled && !self.settings.allow_unsandboxed_commands {
+            return Err("the sandbox cannot be switched off here: leave out \
+                        dangerouslyDisableSandbox"
+                .to_owned());
+        }
+        if disabled || self.is_excluded(command) {
+            return Ok(Confined::Not { note: None });
+        }
+        match &self.plan {
+            Ok(plan) if plan.gaps.is_empty() || !self.settings.fail_if_unavailable => {
+                Ok(Confined::By(plan))
+            }
+            Ok(plan) => {
+                let gaps: Vec<_> = plan.gaps.iter().map(Gap::to_string).collect();
+                Err(format!(
+                    "commands may run only in a complete sandbox, which this machine does not have: \
+                     {}. Tell the user; do not try again",
+                    gaps.join("; ")
+                ))
+            }
+            Err(reason) if self.settings.fail_if_unavailable => Err(format!(
+                "commands may run only in a sandbox, which cannot be had: {reason}. Tell the user; do \
+                 not try again"
+            )),
+            Err(reason) => Ok(Confined::Not {
+                note: Some(format!("This ran without a sandbox, which cannot be had: {reason}.")),
+            }),
+        }
+    }
+
+    /// Whether a command is one of those that run outside. Only a single command can be: of several, one
+    /// could use another's freedom.
+    fn is_excluded(&self, command: &str) -> bool {
+        const JOINS: &[char] = &[';', '&', '|', '<', '>', '(', ')', '$', '`', '\n', '\r'];
+        let command = command.trim();
+        if command.contains(JOINS) {
+            return false;
+        }
+        self.settings.excluded_commands.iter().any(|excluded| {
+            let excluded = excluded.trim().trim_end_matches('*').trim_end_matches([':', ' ']);
+            let mut words = command.split_whitespace();
+            !excluded.is_empty()
+                && excluded.split_whitespace().all(|word| words.next() == Some(word))
+        })
+    }
+
+    /// A line for a command that failed in the way that commands fail in a sandbox.
+    pub(crate) fn hint(&self, plan: &Plan, output: &str) -> Option<String> {
+        /// What programs say when the sandbox holds them back.
+        const SIGNS: [&str; 9] = [
+            "read-only file system",
+            "permission denied",
+            "operation not permitted",
+            "network is unreachable",
+            "could not resolve",
+            "couldn't connect",
+            "name resolution",
+            "from proxy",
+            "tunnel failed",
+        ];
+        let said = output.to_lowercase();
+        if !SIGNS.iter().any(|sign| said.contains(sign)) {
+            return None;
+        }
+        let places: Vec<_> = plan.sandbox.write.iter().map(|path| shown(path)).collect();
+        let network = match plan.sandbox.network {
+            Network::Open => "",
+            Network::Off | Network::Loopback => " and have no network",
+            Network::Proxied { .. } => " and reach only some hosts",
+        };
+        let way_out = if self.settings.allow_unsandboxed_commands {
+            " If that is why and the task needs it, set dangerouslyDisableSandbox."
+        } else {
+            ""
+        };
+        Some(format!(
+            "The sandbox may be the reason: commands write only to {}{network}.{way_out}",
+            places.join(", ")
+        ))
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
