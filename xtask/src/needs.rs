@@ -13,8 +13,13 @@ struct Program {
     why: &'static str,
 }
 
-const PROGRAMS: [Program; 4] = [
+const PROGRAMS: [Program; 5] = [
     Program { name: "bash", package: "bash", why: "runs the commands of the Bash tool" },
+    Program {
+        name: "bwrap",
+        package: "bubblewrap",
+        why: "confines commands where the kernel alone cannot",
+    },
     Program { name: "git", package: "git", why: "holds the repositories that tests work in" },
     Program { name: "cc", package: "gcc", why: "builds the native parts of dependencies" },
     Program { name: "c++", package: "g++", why: "builds the fuzzing engine" },

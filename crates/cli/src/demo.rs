@@ -126,6 +126,8 @@ async fn options(
         restores_model: false,
         rule_source: None,
         rule_store: None,
+        sandbox: None,
+        allows_sandboxed: false,
         bypass: Bypass::Refused("the demo needs no leave for everything"),
         settings: RequestSettings {
             model: model.name().to_owned(),

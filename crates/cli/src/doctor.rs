@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use centurion_sandbox::Support;
 use clap::Parser;
 
 use crate::configuration::{Configuration, SettingsArgs};
@@ -21,30 +22,34 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::observe()?;
     let configuration = Configuration::load(&surroundings, &args.settings)?;
     let settings = &configuration.settings;
-    let mut text = format!(
-        "centurion {}\n\nSettings files, the strongest first:\n",
-        env!("CARGO_PKG_VERSION")
-    );
     let files: Vec<String> =
-        settings.files().map(|(level, path)| format!("  {level}: {}\n", path.display())).collect();
-    text += &or_none(&files);
-    let problems: Vec<String> =
-        settings.problems().map(|problem| format!("  {problem}\n")).collect();
-    text += &format!("\nProblems in them:\n{}", or_none(&problems));
+        settings.files().map(|(level, path)| format!("{level}: {}", path.display())).collect();
+    let problems: Vec<String> = settings.problems().map(ToString::to_string).collect();
     let idle: Vec<String> = settings
         .keys()
         .iter()
         .filter(|key| !key.in_force())
-        .map(|key| format!("  {} ({}:{}) {}\n", key.key, key.file.display(), key.line, key.why()))
+        .map(|key| format!("{} ({}:{}) {}", key.key, key.file.display(), key.line, key.why()))
         .collect();
-    text += &format!("\nNot in force:\n{}", or_none(&idle));
-    let state = configuration.trust_state();
     let folder = configuration.folder.path().display();
-    text += &format!("\nThis folder:\n  {folder}: {}\n", trust::describe(&state));
-    Output::default().write(text.as_bytes());
+    let trust = format!("{folder}: {}", trust::describe(&configuration.trust_state()));
+    let support = Support::detect().to_string();
+    let output = Output::default();
+    output.write(format!("centurion {}\n", env!("CARGO_PKG_VERSION")).as_bytes());
+    for (title, lines) in [
+        ("Settings files, the strongest first", &files),
+        ("Problems in them", &problems),
+        ("Not in force", &idle),
+        ("This folder", &vec![trust]),
+        ("Sandbox on this machine", &support.lines().map(str::to_owned).collect()),
+    ] {
+        output.write(section(title, lines).as_bytes());
+    }
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn or_none(lines: &[String]) -> String {
-    if lines.is_empty() { "  (none)\n".to_owned() } else { lines.concat() }
+fn section(title: &str, lines: &[String]) -> String {
+    let none = ["(none)".to_owned()];
+    let lines = if lines.is_empty() { &none } else { lines };
+    format!("\n{title}:\n  {}\n", lines.join("\n  "))
 }

@@ -48,11 +48,13 @@ pub(crate) fn run(args: &PermissionsArgs) -> anyhow::Result<ExitCode> {
         Verdict::Ask => "asked about",
         Verdict::Deny => "denied",
     };
-    let mut text = format!("{call}: {verdict}\n  because {}\n", decision.reason);
-    text += &format!("  layer: {:?}, mode: {}\n", decision.layer, policy.mode);
-    if let Some(rule) = &decision.rule {
-        text += &format!("  rule: {} ({}, {})\n", rule.text, rule.origin.level(), rule.origin);
-    }
+    let rule = decision.rule.as_ref().map_or_else(String::new, |rule| {
+        format!("  rule: {} ({}, {})\n", rule.text, rule.origin.level(), rule.origin)
+    });
+    let text = format!(
+        "{call}: {verdict}\n  because {}\n  layer: {:?}, mode: {}\n{rule}",
+        decision.reason, decision.layer, policy.mode
+    );
     Output::default().write(text.as_bytes());
     Ok(ExitCode::SUCCESS)
 }

@@ -32,7 +32,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let configuration = Configuration::load(&surroundings, &args.settings)?;
     configuration.warn();
     let view = view(&args, &output, &surroundings);
-    let options =
+    let (options, proxy) =
         setup::options(&args, &surroundings, configuration, Arc::clone(&world), view, answerer)
             .await?;
     let mut session = Session::open(options).await?;
@@ -57,7 +57,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     }
     let code = drive(&mut session, streams_input.then_some(&input), &output).await?;
     // Ends the views, which may have something left to print.
-    drop((session, handle, input));
+    drop((session, handle, input, proxy));
     Ok(if output.has_failed() { ExitCode::FAILURE } else { code })
 }
 

@@ -13,6 +13,7 @@ mod input;
 mod output;
 mod policy;
 mod remember;
+mod sandbox;
 mod sessions;
 mod setup;
 mod signals;

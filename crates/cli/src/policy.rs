@@ -98,7 +98,9 @@ impl FlagRules {
             for text in texts {
                 let rules = Rule::parse_list(text, &RuleOrigin::Flag)
                     .with_context(|| format!("{flag} `{text}`"))?;
-                rules.iter().for_each(|rule| note_rule(flag, kind, rule));
+                for rule in &rules {
+                    note_rule(flag, kind, rule);
+                }
                 all.extend(rules);
             }
             Ok(all)

@@ -13,6 +13,7 @@ use centurion_engine::{
 };
 use centurion_model::Model;
 use centurion_protocol::{Env, SessionId, Thinking, World};
+use centurion_sandbox::Proxy;
 use centurion_tools::builtin;
 use centurion_tools::guard::GuardProgram;
 use jiff::tz::TimeZone;
@@ -22,6 +23,7 @@ use crate::configuration::Configuration;
 use crate::output::note;
 use crate::policy::{self, LiveRules};
 use crate::remember::RuleFiles;
+use crate::sandbox::{self, Confinement};
 use crate::sessions;
 use crate::surroundings::{MANAGED, Surroundings};
 
@@ -34,7 +36,7 @@ pub(crate) fn start_logging(filter: Option<&str>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Everything a session is made from.
+/// Everything a session is made from, and what must live as long as it.
 pub(crate) async fn options(
     args: &RunArgs,
     surroundings: &Surroundings,
@@ -42,7 +44,7 @@ pub(crate) async fn options(
     world: Arc<dyn World>,
     view: Arc<dyn View>,
     answerer: Option<Arc<dyn Answerer>>,
-) -> anyhow::Result<Options> {
+) -> anyhow::Result<(Options, Option<Proxy>)> {
     let Configuration { settings, .. } = configuration;
     let env = Arc::new(settings.overlay(&surroundings.env));
     let cwd = surroundings.cwd.clone();
@@ -67,9 +69,14 @@ pub(crate) async fn options(
     let memory = memory(surroundings, &env, &settings, repository.as_deref());
     let fixed: Vec<PathBuf> =
         std::iter::once(cwd.clone()).chain(additional_directories.iter().cloned()).collect();
+    let confinement = sandbox::confinement(&settings, surroundings, &fixed)?;
+    let (sandbox, auto_allow, proxy) = match confinement {
+        Some(Confinement { policy, proxy, is_trusted }) => (Some(policy), is_trusted, proxy),
+        None => (None, false, None),
+    };
     let rule_store = RuleFiles::new(&settings);
     let live = LiveRules::new(settings, args, fixed)?;
-    Ok(Options {
+    let options = Options {
         start,
         storage,
         repository,
@@ -93,8 +100,11 @@ pub(crate) async fn options(
         guard: guard()?,
         entrypoint: env.get("CLAUDE_CODE_ENTRYPOINT").unwrap_or("cli").to_owned(),
         env,
+        sandbox,
+        allows_sandboxed: auto_allow,
         cwd,
-    })
+    };
+    Ok((options, proxy))
 }
 
 /// Commands run below this very program.

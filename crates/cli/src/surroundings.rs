@@ -42,6 +42,12 @@ impl Surroundings {
         Ok(Self { env: Arc::new(env), home, cwd, dirs, scratch })
     }
 
+    /// Makes the scratch directory, which only this user can enter.
+    pub(crate) fn make_scratch(&self) -> std::io::Result<()> {
+        use std::os::unix::fs::DirBuilderExt;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.scratch)
+    }
+
     /// Whether what goes to standard error may have colours.
     pub(crate) fn paints(&self) -> bool {
         std::io::stderr().is_terminal() && self.env.get("NO_COLOR").is_none()

@@ -8,7 +8,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use centurion_permissions::{Access, Call, Decision, Links, Verdict};
+use centurion_permissions::{Access, Call, Decision, Links, Reason, Verdict};
 use centurion_protocol::{ToolResult, ToolResultContent, ToolUse, ToolUseId};
 use centurion_tools::{PreparedCall, ToolContext, ToolError, ToolOutput, Workspace, resolve};
 use futures_util::FutureExt;
@@ -34,6 +34,8 @@ pub(crate) struct Dispatch {
     pub workspace: Arc<Workspace>,
     pub permissions: Arc<Permissions>,
     pub broker: Arc<Broker>,
+    /// Whether a command that the sandbox confines needs no question.
+    pub allows_sandboxed: bool,
 }
 
 /// How a call ended.
@@ -147,6 +149,9 @@ impl Dispatch {
         match decision.verdict {
             Verdict::Allow => return Ok((prepared, access)),
             Verdict::Deny => return Err(Box::new(Dispatched::denied(&call.id, reason, false))),
+            Verdict::Ask if self.is_confined(call, &access, &decision) => {
+                return Ok((prepared, access));
+            }
             Verdict::Ask => {}
         }
         let named = self.named(call);
@@ -182,6 +187,30 @@ impl Dispatch {
             return Err(Box::new(Dispatched::denied(&call.id, reason, false)));
         }
         Ok((prepared, access))
+    }
+
+    /// Whether a command that nothing else allows may run because it is confined. Rules that ask, critical
+    /// removals and protected places still ask.
+    fn is_confined(&self, call: &ToolUse, access: &Access, decision: &Decision) -> bool {
+        #[derive(Deserialize)]
+        struct Input {
+            #[serde(default, rename = "dangerouslyDisableSandbox")]
+            is_disabled: bool,
+        }
+        let is_open = matches!(
+            decision.reason,
+            Reason::Command(_)
+                | Reason::Unclear { .. }
+                | Reason::Write(_)
+                | Reason::ReadOutside(_)
+                | Reason::Network(_)
+        );
+        let (Access::Shell(command), Some(sandbox)) = (access, &self.workspace.sandbox) else {
+            return false;
+        };
+        let is_disabled =
+            serde_json::from_str::<Input>(call.input.get()).is_ok_and(|input| input.is_disabled);
+        self.allows_sandboxed && is_open && sandbox.confines(command, is_disabled)
     }
 
     /// Takes up what the answer is to mean for later calls.

@@ -92,8 +92,15 @@ pub(crate) struct PathIndex {
 struct Group {
     base: Base,
     matcher: Matcher,
-    /// For each glob: whose it is, and whether it holds for ask and deny only.
-    owners: Vec<(usize, bool)>,
+    /// Whose each glob is.
+    owners: Vec<Owner>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Owner {
+    rule: usize,
+    /// Whether the glob holds for ask and deny rules only.
+    takes_only: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -128,26 +135,23 @@ impl Matcher {
 
 impl PathIndex {
     pub(crate) fn new<'a>(patterns: impl IntoIterator<Item = (usize, &'a PathPattern)>) -> Self {
-        let mut groups: Vec<(Base, Vec<Glob>, Vec<(usize, bool)>)> = Vec::new();
-        for (owner, pattern) in patterns {
-            let known = groups.iter().position(|(base, ..)| *base == pattern.base);
-            let index = known.unwrap_or_else(|| {
-                groups.push((pattern.base.clone(), Vec::new(), Vec::new()));
-                groups.len() - 1
-            });
-            let Some((_, globs, owners)) = groups.get_mut(index) else { continue };
+        let mut bases: Vec<(Base, Vec<(Glob, Owner)>)> = Vec::new();
+        for (rule, pattern) in patterns {
             let narrow = pattern.globs.iter().map(|glob| (glob, false));
             let wide = pattern.wider.iter().map(|glob| (glob, true));
-            for (glob, takes_only) in narrow.chain(wide) {
-                globs.push(glob.clone());
-                owners.push((owner, takes_only));
+            let owned = narrow
+                .chain(wide)
+                .map(|(glob, takes_only)| (glob.clone(), Owner { rule, takes_only }));
+            match bases.iter_mut().find(|(base, _)| *base == pattern.base) {
+                Some((_, globs)) => globs.extend(owned),
+                None => bases.push((pattern.base.clone(), owned.collect())),
             }
         }
-        let groups = groups
-            .into_iter()
-            .map(|(base, globs, owners)| Group { base, matcher: Matcher::new(&globs), owners })
-            .collect();
-        Self { groups }
+        let group = |(base, owned): (Base, Vec<(Glob, Owner)>)| {
+            let (globs, owners): (Vec<_>, Vec<_>) = owned.into_iter().unzip();
+            Group { base, matcher: Matcher::new(&globs), owners }
+        };
+        Self { groups: bases.into_iter().map(group).collect() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -163,8 +167,8 @@ impl PathIndex {
             let Ok(relative) = path.strip_prefix(&base) else { continue };
             let hits = group.matcher.matches(relative);
             let owners = hits.into_iter().filter_map(|hit| group.owners.get(hit));
-            let owners = owners.filter(|(_, takes_only)| kind != RuleKind::Allow || !takes_only);
-            found.extend(owners.map(|(owner, _)| *owner));
+            let owners = owners.filter(|owner| kind != RuleKind::Allow || !owner.takes_only);
+            found.extend(owners.map(|owner| owner.rule));
         }
         found
     }

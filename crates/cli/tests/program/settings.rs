@@ -242,3 +242,55 @@ fn always_allow_is_written_where_it_belongs() {
     assert!(kept["permissions"]["allow"][0].as_str().unwrap().starts_with("Bash(touch"), "{kept}");
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
+
+#[test]
+fn a_sandboxed_command_needs_no_question_and_stays_inside() {
+    let program = Program::answering([
+        call(
+            "toolu_1",
+            "Bash",
+            json!({"command": "echo in > inside.txt; echo out > $OUTSIDE/planted; cat $OUTSIDE/secret; echo end"}),
+        ),
+        call(
+            "toolu_2",
+            "Bash",
+            json!({"command": "echo x > inside2.txt", "dangerouslyDisableSandbox": true}),
+        ),
+        Reply::text("done"),
+    ]);
+    // Beside the project, and not below the temporary directory, where commands may write.
+    let outside = program.scratch.home().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("secret"), "hidden").unwrap();
+    let settings = json!({
+        "env": {"OUTSIDE": outside, "TMPDIR": program.scratch.project()},
+        "sandbox": {"enabled": true, "failIfUnavailable": false, "filesystem": {"denyRead": [outside]}},
+    });
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let mut command = program.command(["-p", "go"]);
+    command.env("TMPDIR", program.scratch.project());
+    let ended = crate::program::ended(command.output().unwrap());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let requests = program.server().requests();
+    let first = requests[1].json()["messages"].to_string();
+    if ended.stderr.contains("without a sandbox") {
+        assert!(first.contains("nobody is there to ask"), "what is not confined is asked about");
+        return;
+    }
+    assert_eq!(program.scratch.read("inside.txt"), "in\n");
+    assert!(!outside.join("planted").exists());
+    if !ended.stderr.contains("gaps") {
+        assert!(!first.contains("hidden"), "{first}");
+    }
+    assert!(
+        !program.scratch.project().join("inside2.txt").exists(),
+        "outside the sandbox somebody is asked"
+    );
+}
+
+#[test]
+fn doctor_says_what_the_machine_can_do() {
+    let doctor = Program::alone().run(&["doctor"]);
+    assert!(doctor.stdout.contains("Sandbox on this machine:\n  "), "{}", doctor.stdout);
+    assert_eq!(doctor.code, Some(0));
+}

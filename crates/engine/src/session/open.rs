@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use centurion_config::memory::{Memory, MemoryTracker};
 use centurion_protocol::sdk::Init;
-use centurion_tools::{ReadState, Shells, ShellsConfig, Workspace, builtin, resolve};
+use centurion_tools::{ReadState, Shells, ShellsConfig, Workspace, builtin_under, resolve};
 use thiserror::Error;
 
 use super::{Options, Session, Shared, Start};
@@ -79,7 +79,7 @@ impl Session {
             cwd: Mutex::new(options.cwd.clone()),
             read_state: seen(&loaded.seen_files),
             may_read: Arc::new(move |path| !readers.denies_reading(path)),
-            sandbox: None,
+            sandbox: options.sandbox.clone(),
             todos: Mutex::default(),
             shells: Arc::clone(&shells),
             output_dir: options.storage.output_dir,
@@ -87,7 +87,12 @@ impl Session {
             world: options.world,
             host: Arc::new(host),
         });
-        let mut toolbox = Toolbox::new(builtin(), &options.tools, &permissions, has_answerer)?;
+        let mut toolbox = Toolbox::new(
+            builtin_under(options.sandbox.as_deref()),
+            &options.tools,
+            &permissions,
+            has_answerer,
+        )?;
         if let Some(structured) = &options.structured {
             toolbox = toolbox.with(Arc::new(structured.clone()));
         }
@@ -106,6 +111,7 @@ impl Session {
                 workspace,
                 permissions,
                 broker: Arc::clone(&shared.broker),
+                allows_sandboxed: options.allows_sandboxed,
             },
             budget: shared.budget.child(None),
             shared: Arc::clone(&shared),

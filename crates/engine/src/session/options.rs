@@ -7,6 +7,7 @@ use centurion_config::memory::Memory;
 use centurion_model::Model;
 use centurion_permissions::Policy;
 use centurion_protocol::{Env, SessionId, World};
+use centurion_tools::SandboxPolicy;
 use centurion_tools::guard::GuardProgram;
 use jiff::tz::TimeZone;
 
@@ -77,6 +78,10 @@ pub struct Options {
     /// Where answers that hold for longer than the session are kept.
     pub rule_store: Option<Arc<dyn RuleStore>>,
     pub bypass: Bypass,
+    /// How shell commands are confined.
+    pub sandbox: Option<Arc<SandboxPolicy>>,
+    /// Whether a command that is confined needs no question.
+    pub allows_sandboxed: bool,
     pub max_budget: Option<f64>,
     pub structured: Option<StructuredOutput>,
     pub answerer: Option<Arc<dyn Answerer>>,

@@ -155,6 +155,8 @@ impl Bench {
             bypass: Bypass::Enabled,
             rule_source: None,
             rule_store: None,
+            sandbox: None,
+            allows_sandboxed: false,
             model,
             settings: RequestSettings {
                 model: self.model.to_owned(),

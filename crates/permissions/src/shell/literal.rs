@@ -11,6 +11,15 @@ use brush_parser::word::{self, Parameter, ParameterExpr, WordPiece, WordPieceWit
 use super::ansi_c;
 use super::script::{Unclear, Word};
 
+/// `$(` in one word, at most.
+const MOST_SUBSTITUTIONS: usize = 8;
+
+/// `${` in one word, at most.
+const MOST_EXPANSIONS: usize = 30;
+
+/// Parentheses in a word with arithmetic, at most.
+const MOST_PARENTHESES: usize = 12;
+
 /// What stands in a word: its value, and the command lines that run while it is expanded.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
@@ -26,6 +35,10 @@ impl Reading {
         options: &ParserOptions,
     ) -> (Word, Self) {
         let mut reading = Self { value: Some(String::new()), ..Self::default() };
+        if is_too_deep(written) {
+            reading.fail(Unclear::TooDeep);
+            return (Word::unknown(written), reading);
+        }
         match word::parse(written, options) {
             Ok(pieces) => reading.pieces(&pieces, Quoting::None, options),
             Err(_) => reading.fail(Unclear::Syntax),
@@ -39,6 +52,10 @@ impl Reading {
     /// The expansions of a here-document whose end is not quoted.
     pub(crate) fn here_document(text: &str, options: &ParserOptions) -> Self {
         let mut reading = Self::default();
+        if is_too_deep(text) {
+            reading.fail(Unclear::TooDeep);
+            return reading;
+        }
         match word::parse_heredoc(text, options) {
             Ok(pieces) => reading.pieces(&pieces, Quoting::Double, options),
             Err(_) => reading.fail(Unclear::Syntax),
@@ -150,6 +167,16 @@ impl Reading {
 enum Quoting {
     None,
     Double,
+}
+
+/// Whether a word has more substitutions than the grammar can fail on quickly: where one is not closed,
+/// it has tried every one of them in several ways.
+fn is_too_deep(text: &str) -> bool {
+    let count = |opening: &str| text.matches(opening).count();
+    let arithmetic = text.contains("$((") || text.contains("$[");
+    count("$(") > MOST_SUBSTITUTIONS
+        || count("${") > MOST_EXPANSIONS
+        || (arithmetic && count("(") > MOST_PARENTHESES)
 }
 
 /// Whether arithmetic has only numbers in it: a name may hold text that is run.

@@ -4,7 +4,7 @@
 use std::panic::catch_unwind;
 use std::path::Path;
 
-use brush_parser::{Parser, ParserOptions, ast};
+use brush_parser::{ParserOptions, Token, ast, parse_tokens, uncached_tokenize_str};
 
 use super::places::Places;
 use super::script::{Command, Script, Unclear, Word};
@@ -12,8 +12,18 @@ use super::second_reading;
 use super::walker::Walker;
 use super::words::{LONGEST, simple_command};
 
-/// Openings of groups and substitutions, at most: a grammar may need twice the time for each.
-const MOST_OPENINGS: usize = 60;
+/// Parentheses that open a group, at most, with each `case` counted twice. Where the grammar fails
+/// behind them, it has tried every one of them in two ways.
+const MOST_GROUPS: usize = 12;
+
+/// Words that may begin a block, at most: the grammar calls itself for each.
+const MOST_BLOCKS: usize = 60;
+
+/// Openings of substitutions, at most, for the same reason.
+const MOST_SUBSTITUTIONS: usize = 60;
+
+/// A longer number before `<` or `>` is no file descriptor.
+const LONGEST_DESCRIPTOR: usize = 4;
 
 /// What the command line runs, as far as two grammars can tell.
 pub(crate) fn parse(text: &str, cwd: &Path, home: Option<&Path>) -> Script {
@@ -49,9 +59,44 @@ pub(crate) fn parse_program(text: &str, options: &ParserOptions) -> Result<ast::
         return Err(why);
     }
     // The grammar is somebody else's: should it ever panic, the command counts as not understood.
-    catch_unwind(|| Parser::new(text.as_bytes(), options).parse_program())
-        .map_err(|_| Unclear::Syntax)?
-        .map_err(|_| Unclear::Syntax)
+    let parsed = catch_unwind(|| {
+        let tokens = uncached_tokenize_str(text, &options.tokenizer_options())
+            .map_err(|_| Unclear::Syntax)?;
+        if let Some(why) = refused_tokens(&tokens) {
+            return Err(why);
+        }
+        parse_tokens(&tokens, options).map_err(|_| Unclear::Syntax)
+    });
+    parsed.unwrap_or(Err(Unclear::Syntax))
+}
+
+/// Why the grammar should not even try.
+fn refused_tokens(tokens: &[Token]) -> Option<Unclear> {
+    let (mut groups, mut blocks) = (0, 0);
+    let mut after_number = false;
+    for token in tokens {
+        let mut is_number = false;
+        match token {
+            Token::Operator(operator, _) => {
+                if after_number && operator.starts_with(['<', '>']) {
+                    return Some(Unclear::Syntax);
+                }
+                groups += operator.matches('(').count();
+            }
+            Token::Word(word, _) => {
+                is_number =
+                    word.len() > LONGEST_DESCRIPTOR && word.chars().all(|c| c.is_ascii_digit());
+                match word.as_str() {
+                    "case" => groups += 2,
+                    "{" | "if" | "elif" | "while" | "until" | "for" | "coproc" | "function"
+                    | "!" | "time" | "[[" => blocks += 1,
+                    _ => {}
+                }
+            }
+        }
+        after_number = is_number;
+    }
+    (groups > MOST_GROUPS || blocks > MOST_BLOCKS).then_some(Unclear::TooDeep)
 }
 
 fn options() -> ParserOptions {
@@ -73,10 +118,8 @@ fn refused(text: &str) -> Option<Unclear> {
     if text.contains(odd) {
         return Some(Unclear::OddCharacter);
     }
-    let openings = text.chars().filter(|c| matches!(c, '(' | '{' | '`')).count();
-    let keywords = text.split(|c: char| !c.is_ascii_alphanumeric());
-    let blocks = keywords.filter(|word| matches!(*word, "if" | "while" | "until" | "for" | "case"));
-    (openings + blocks.count() > MOST_OPENINGS).then_some(Unclear::TooDeep)
+    let openings = ["$(", "${", "<(", ">(", "`"].map(|opening| text.matches(opening).count());
+    (openings.iter().sum::<usize>() > MOST_SUBSTITUTIONS).then_some(Unclear::TooDeep)
 }
 
 /// The words of a simple command as they are written: only blanks outside quotes part them.

@@ -11,7 +11,7 @@ use super::git;
 use super::names;
 use super::script::Command;
 use super::sed;
-use super::wrappers::{moves_shell, unwrapped};
+use super::wrappers::{Move, moves_shell, unwrapped};
 use crate::scene::Scene;
 
 /// Programs that print what they are told or know, and open no file.
@@ -51,10 +51,10 @@ pub(crate) fn is_free(command: &Command, scene: Scene<'_>) -> bool {
         return false;
     }
     if *program == "cd" {
-        let target = moves_shell(command, scene.policy.home.as_deref()).flatten();
-        return target.is_some_and(|target| {
-            places.iter().all(|place| scene.is_inside(&place.join(&target)))
-        });
+        let Move::To(target) = moves_shell(command, scene.policy.home.as_deref()) else {
+            return false;
+        };
+        return places.iter().all(|place| scene.is_inside(&place.join(&target)));
     }
     is_harmless(program, arguments)
         && (*program != "git" || git::is_ours(places, scene))

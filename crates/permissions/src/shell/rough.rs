@@ -16,6 +16,10 @@ const RUNNERS: [&str; 57] = [
     "until", "watch", "while", "xargs", "zsh",
 ];
 
+/// Words of a command inside a runner's that are looked at: with all of them, a long line would need
+/// time and room by its square.
+const LONGEST_VIEW: usize = 40;
+
 /// Every word list that may be run as a command by this command line.
 pub(crate) fn rough_commands(command: &str) -> Vec<Vec<String>> {
     parts(command).iter().flat_map(|part| views(part)).collect()
@@ -52,7 +56,7 @@ fn every_suffix(words: &[String]) -> Vec<Vec<String>> {
         .collect();
     let mut found = Vec::new();
     for start in 0..flat.len() {
-        let words = flat.get(start..).unwrap_or_default().to_vec();
+        let words: Vec<String> = flat.iter().skip(start).take(LONGEST_VIEW).cloned().collect();
         // `-Scommand` of `env`, `-ccommand` of some shells.
         if let Some((option, arguments)) = words.split_first()
             && let Some(value) = attached_value(option)

@@ -24,8 +24,7 @@ fn split<'a>(arguments: &[&'a str]) -> Option<Sed<'a>> {
     while let Some(word) = words.next() {
         match word {
             "-n" | "-E" | "-r" | "-u" | "--quiet" | "--silent" | "--regexp-extended" => {}
-            "-i" | "--in-place" => sed.in_place = true,
-            "-ni" | "-Ei" | "-ri" => sed.in_place = true,
+            "-i" | "--in-place" | "-ni" | "-Ei" | "-ri" => sed.in_place = true,
             "-e" | "--expression" | "-ne" | "-Ee" | "-re" => sed.scripts.push(words.next()?),
             option if option.starts_with('-') => return None,
             operand => sed.files.push(operand),

@@ -11,7 +11,7 @@ use super::names;
 use super::parse::parse_program;
 use super::places::{Ending, Places};
 use super::script::{Assignment, Command, Redirection, Script, Unclear, Word};
-use super::wrappers::moves_shell;
+use super::wrappers::{Move, moves_shell};
 
 /// Command lines inside command lines, at most.
 const DEEPEST: usize = 12;
@@ -291,9 +291,9 @@ impl<'a> Walker<'a> {
     fn ending(&self, command: &Command) -> Ending {
         let here = command.places.clone();
         match moves_shell(command, self.home) {
-            None => Ending::same(here),
-            Some(None) => Ending { success: Places::unknown(), failure: here },
-            Some(Some(directory)) => Ending { success: here.enter(&directory), failure: here },
+            Move::None => Ending::same(here),
+            Move::Somewhere => Ending { success: Places::unknown(), failure: here },
+            Move::To(directory) => Ending { success: here.enter(&directory), failure: here },
         }
     }
 
@@ -308,14 +308,11 @@ impl<'a> Walker<'a> {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
                 self.redirect(redirect, command);
             }
-            ast::CommandPrefixOrSuffixItem::Word(word) => {
-                let word = self.word(word, &places);
-                command.words.push(word);
-            }
             ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) if is_prefix => {
                 self.assignment(assignment, word, command);
             }
-            ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+            ast::CommandPrefixOrSuffixItem::Word(word)
+            | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
                 let word = self.word(word, &places);
                 command.words.push(word);
             }
@@ -333,17 +330,17 @@ impl<'a> Walker<'a> {
         command: &mut Command,
     ) {
         let places = command.places.clone();
-        let value = match (&assignment.name, &assignment.value) {
+        let scalar = match (&assignment.name, &assignment.value) {
             (ast::AssignmentName::VariableName(_), ast::AssignmentValue::Scalar(value)) => {
-                self.word(value, &places).value
+                Some(value)
             }
-            _ => {
-                // Indexes are arithmetic.
-                self.unclear(Unclear::Arithmetic);
-                self.word(word, &places);
-                None
-            }
+            _ => None,
         };
+        // Indexes are arithmetic, and arithmetic can run commands.
+        if scalar.is_none() {
+            self.unclear(Unclear::Arithmetic);
+        }
+        let value = self.word(scalar.unwrap_or(word), &places).value.filter(|_| scalar.is_some());
         let name = match &assignment.name {
             ast::AssignmentName::VariableName(name)
             | ast::AssignmentName::ArrayElementName(name, _) => name.clone(),
@@ -370,7 +367,7 @@ impl<'a> Walker<'a> {
                 command.fed = true;
                 if document.requires_expansion {
                     let reading = Reading::here_document(&document.doc.value, self.options);
-                    self.take_in(reading, &places);
+                    self.take_in(&reading, &places);
                 }
             }
             ast::IoRedirect::HereString(_, word) => {
@@ -425,11 +422,11 @@ impl<'a> Walker<'a> {
 
     fn word(&mut self, word: &ast::Word, places: &Places) -> Word {
         let (word, reading) = Reading::word(&word.value, self.home, self.options);
-        self.take_in(reading, places);
+        self.take_in(&reading, places);
         word
     }
 
-    fn take_in(&mut self, reading: Reading, places: &Places) {
+    fn take_in(&mut self, reading: &Reading, places: &Places) {
         if let Some(why) = reading.unclear {
             self.unclear(why);
         }

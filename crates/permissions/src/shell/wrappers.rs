@@ -131,22 +131,34 @@ pub(crate) fn takes_arguments(command: &Command) -> bool {
     command.words.iter().any(|word| word.value.as_deref() == Some("xargs"))
 }
 
-/// Where `cd` goes: nothing if the command is none, an inner nothing if its text does not tell.
-pub(crate) fn moves_shell(command: &Command, home: Option<&Path>) -> Option<Option<String>> {
+/// Whether and where a command takes the shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Move {
+    None,
+    To(String),
+    /// Its text does not tell where.
+    Somewhere,
+}
+
+/// Where the command takes the shell that runs it.
+pub(crate) fn moves_shell(command: &Command, home: Option<&Path>) -> Move {
     let words = unwrapped(&command.words);
-    let (program, arguments) = words.split_first()?;
+    let Some((program, arguments)) = words.split_first() else { return Move::None };
     match program.value.as_deref() {
         Some("cd") => {}
-        Some("pushd" | "popd") => return Some(None),
-        _ => return None,
+        Some("pushd" | "popd") => return Move::Somewhere,
+        _ => return Move::None,
     }
     let arguments: Option<Vec<&str>> = arguments.iter().map(|word| word.value.as_deref()).collect();
     let target = match arguments.as_deref() {
-        Some([]) => home.and_then(Path::to_str).map(str::to_owned),
-        Some([target] | ["--", target]) if !target.is_empty() && !target.starts_with('-') => {
-            Some((*target).to_owned())
+        Some([]) => home.and_then(Path::to_str),
+        Some([target] | ["--", target]) => {
+            Some(*target).filter(|target| !target.is_empty() && !target.starts_with('-'))
         }
         _ => None,
     };
-    Some(target.filter(|_| command.assignments.is_empty()))
+    match target {
+        Some(target) if command.assignments.is_empty() => Move::To(target.to_owned()),
+        _ => Move::Somewhere,
+    }
 }

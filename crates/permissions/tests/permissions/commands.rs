@@ -55,3 +55,53 @@ fn every_command_of_the_table_gets_its_verdict() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(seen.len() >= 300, "only {} commands", seen.len());
 }
+
+/// A grammar that tries everything in two ways must not be given much to try: each of these would take
+/// hours, or the whole stack.
+#[test]
+fn hostile_lines_are_judged_at_once() {
+    let mut policy = policy(Mode::Default);
+    policy.allow = fixture::rules("Bash(echo *) Bash(cat *)");
+    policy.deny = fixture::rules("Bash(curl *) Read(.env)");
+    let deep = |piece: &str| piece.repeat(40);
+    let closed = |open: &str, inner: &str, close: &str| {
+        format!("{}{inner}{}", open.repeat(40), close.repeat(40))
+    };
+    for command in [
+        deep("("),
+        deep("(("),
+        deep("( "),
+        deep("(a;"),
+        deep("a | ("),
+        deep("case a in a) "),
+        deep("case a in (a) "),
+        deep("f() { "),
+        deep("f() ( "),
+        deep("echo $("),
+        deep("cat <("),
+        format!("cat <<X\n{}\nX", deep("$(")),
+        format!("cat <<X\n{}\nX", deep("${x:-$(")),
+        format!("echo $(({}1))", deep("(")),
+        closed("(", "select x in a; do ls; done", ")"),
+        closed("echo \"$(", "select x in a; do ls; done", ")\""),
+        closed("${x:-", "a", "}"),
+        "{ ".repeat(4_000),
+        "if ".repeat(3_000),
+        "! ".repeat(4_000),
+        "time ".repeat(1_900),
+        "coproc ".repeat(1_300),
+        "while a; do ".repeat(800),
+        "a | ".repeat(2_400),
+        "a;".repeat(4_900),
+        "bash -c ".repeat(1_200),
+        format!("sudo {}", "x ".repeat(40_000)),
+        "echo 99999999999999999999> x".to_owned(),
+        "echo ${99999999999999999999} ~99999999999999999999999".to_owned(),
+        "echo {1..99999999999999999999999999}".to_owned(),
+    ] {
+        let start: String = command.chars().take(40).collect();
+        let verdict = decide(&policy, &call(&shell(&command))).verdict;
+        let harmless = start.starts_with("echo ${9") || start.starts_with("echo {1");
+        assert!(verdict == Verdict::Ask || harmless, "{start}: {verdict:?}");
+    }
+}

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::fixture::{self, call, network, policy, read, shell, write};
 
 fn suggested(policy: &Policy, access: &Access) -> Value {
-    serde_json::to_value(suggest(policy, &call(access))).unwrap()
+    serde_json::to_value(suggest(policy, &call(access))).expect("plain data")
 }
 
 fn bash_rules(contents: &[&str]) -> Value {
