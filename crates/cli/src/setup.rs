@@ -65,6 +65,7 @@ pub(crate) async fn options(
     let (start, storage) = storage(args, surroundings, &settings, &*world)?;
     let chosen = model_choice(args, &env, &settings);
     let model = Model::open(chosen.as_deref(), &env, Arc::clone(&world)).await?;
+    check_available(&settings, &model)?;
     let requests = request_settings(args, &env, &settings, &model)?;
     let memory = memory(surroundings, &env, &settings, repository.as_deref());
     let fixed: Vec<PathBuf> =
@@ -74,12 +75,14 @@ pub(crate) async fn options(
         Some(Confinement { policy, proxy, is_trusted }) => (Some(policy), is_trusted, proxy),
         None => (None, false, None),
     };
+    let includes_git = settings.include_git_instructions();
     let rule_store = RuleFiles::new(&settings);
     let live = LiveRules::new(settings, args, fixed)?;
     let options = Options {
         start,
         storage,
-        repository,
+        // A user may not want the state of the repository in the prompt.
+        repository: repository.filter(|_| includes_git),
         additional_directories,
         world,
         time_zone: TimeZone::system(),
@@ -151,6 +154,20 @@ fn prompt_options(args: &RunArgs) -> anyhow::Result<PromptOptions> {
         replace: replace.or_else(|| model.system_prompt.clone()),
         append: append.or_else(|| model.append_system_prompt.clone()),
     })
+}
+
+/// Refuses a model that the settings do not list.
+fn check_available(settings: &Settings, model: &Model) -> anyhow::Result<()> {
+    let Some(listed) = settings.available_models() else { return Ok(()) };
+    let is_listed = listed.iter().any(|listed| model.resolve(&listed.value) == model.name());
+    let names: Vec<&str> = listed.iter().map(|listed| listed.value.as_str()).collect();
+    anyhow::ensure!(
+        is_listed,
+        "the settings do not let {} be used\nhelp: --model takes {}",
+        model.name(),
+        names.join(", ")
+    );
+    Ok(())
 }
 
 /// The model that somebody asked for: the flag, the environment, the settings, in this order.

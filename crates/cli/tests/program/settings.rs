@@ -294,3 +294,20 @@ fn doctor_says_what_the_machine_can_do() {
     assert!(doctor.stdout.contains("Sandbox on this machine:\n  "), "{}", doctor.stdout);
     assert_eq!(doctor.code, Some(0));
 }
+
+#[test]
+fn only_listed_models_can_be_used_and_git_can_be_left_out_of_the_prompt() {
+    let program = Program::answering([Reply::text("ok")]);
+    Command::new("git")
+        .args(["init", "-q"])
+        .current_dir(program.scratch.project())
+        .status()
+        .unwrap();
+    let settings = json!({"availableModels": ["haiku"], "includeGitInstructions": false});
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let refused = program.run(&["-p", "hi", "--model", "opus"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("haiku"), "{}", refused.stderr);
+    assert_eq!(program.run(&["-p", "hi", "--model", "haiku"]).code, Some(0));
+    assert!(!program.server().last().json()["system"].to_string().contains("on branch"));
+}

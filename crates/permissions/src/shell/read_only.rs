@@ -21,9 +21,9 @@ const TALKERS: [&str; 19] = [
 ];
 
 /// Programs that only read, whatever their arguments.
-const READERS: [&str; 22] = [
+const READERS: [&str; 20] = [
     "cat", "cmp", "column", "comm", "cut", "df", "expand", "fold", "head", "join", "nl", "od",
-    "paste", "readlink", "realpath", "rev", "stat", "strings", "tac", "tail", "unexpand", "wc",
+    "paste", "readlink", "realpath", "rev", "stat", "tac", "tail", "unexpand",
 ];
 
 /// Whether the command needs no permission: read-only, run in a working directory, reading only what
@@ -69,7 +69,11 @@ fn is_harmless(program: &str, arguments: &[&str]) -> bool {
     match program {
         "date" => date(arguments),
         "diff" => refuses(arguments, &["--paginate", "--recursive"], &["l", "r"]),
-        "du" => refuses(arguments, &["--dereference", "--dereference-args"], &["L", "D", "H"]),
+        "du" => refuses(
+            arguments,
+            &["--dereference", "--dereference-args", "--files0-from"],
+            &["L", "D", "H"],
+        ),
         "file" => refuses(
             arguments,
             &["--compile", "--files-from", "--magic-file", "--uncompress", "--uncompress-noreport"],
@@ -91,11 +95,13 @@ fn is_harmless(program: &str, arguments: &[&str]) -> bool {
         "sed" => sed::reads(arguments),
         "sort" => refuses(
             arguments,
-            &["--output", "--compress-program", "--temporary-directory"],
+            &["--output", "--compress-program", "--temporary-directory", "--files0-from"],
             &["o", "T"],
         ),
         "test" | "[" => !arguments.iter().any(|word| matches!(*word, "-v" | "-R")),
         "tree" => refuses(arguments, &["--output", "--fromfile"], &["o", "R", "l"]),
+        // Files named in a file may be anywhere.
+        "wc" => refuses(arguments, &["--files0-from"], &[]),
         // The second operand is a file to write.
         "uniq" => arguments.iter().filter(|word| !word.starts_with('-')).count() <= 1,
         reader => READERS.contains(&reader),
