@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use centurion_config::paths::repo_root;
-use centurion_permissions::{Access, Call, Links, Verdict, decide};
+use centurion_permissions::{Access, Call, Verdict, decide};
+use centurion_tools::{DiskLinks, resolve};
 use clap::{Parser, Subcommand};
 
 use crate::args::RunArgs;
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &PermissionsArgs) -> anyhow::Result<ExitCode> {
     let policy =
         policy::policy(run, &surroundings, &configuration.settings, repository, &run.add_dir)?;
     let (tool, named, access) = parse(call, &surroundings)?;
-    let asked = Call { named: named.as_deref(), links: &Disk, ..Call::new(tool, &access) };
+    let asked = Call { named: named.as_deref(), links: &DiskLinks, ..Call::new(tool, &access) };
     let decision = decide(&policy, &asked);
     let verdict = match decision.verdict {
         Verdict::Allow => "allowed",
@@ -70,22 +71,12 @@ fn parse<'a>(
     let path = || surroundings.cwd.join(what);
     let access = match tool {
         "Bash" => Access::Shell(what.to_owned()),
-        "Read" | "Glob" | "Grep" => Access::Read(centurion_tools::resolve(&path())),
-        "Write" | "Edit" | "NotebookEdit" => Access::Write(centurion_tools::resolve(&path())),
+        "Read" | "Glob" | "Grep" => Access::Read(resolve(&path())),
+        "Write" | "Edit" | "NotebookEdit" => Access::Write(resolve(&path())),
         "WebFetch" => Access::Network(what.to_owned()),
         "TodoWrite" | "AskUserQuestion" | "TaskOutput" | "TaskStop" => Access::Session,
         _ => bail!("there is no tool named {tool}"),
     };
     let named = matches!(access, Access::Read(_) | Access::Write(_)).then(path);
     Ok((tool, named, access))
-}
-
-/// Where the links on this machine lead.
-#[derive(Debug)]
-struct Disk;
-
-impl Links for Disk {
-    fn resolve(&self, path: &std::path::Path) -> PathBuf {
-        centurion_tools::resolve(path)
-    }
 }

@@ -8,9 +8,9 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use centurion_permissions::{Access, Call, Decision, Links, Reason, Verdict};
+use centurion_permissions::{Access, Call, Decision, Reason, Verdict};
 use centurion_protocol::{ToolResult, ToolResultContent, ToolUse, ToolUseId};
-use centurion_tools::{PreparedCall, ToolContext, ToolError, ToolOutput, Workspace, resolve};
+use centurion_tools::{DiskLinks, PreparedCall, ToolContext, ToolError, ToolOutput, Workspace};
 use futures_util::FutureExt;
 use serde::Deserialize;
 use serde_json::Value;
@@ -264,17 +264,7 @@ impl Dispatch {
 
 /// A call as the rules see it.
 fn as_call<'a>(call: &'a ToolUse, access: &'a Access, named: Option<&'a Path>) -> Call<'a> {
-    Call { tool: &call.name, access, named, input: Some(&call.input), links: &Disk }
-}
-
-/// Where the links on this machine lead.
-#[derive(Debug)]
-struct Disk;
-
-impl Links for Disk {
-    fn resolve(&self, path: &Path) -> PathBuf {
-        resolve(path)
-    }
+    Call { tool: &call.name, access, named, input: Some(&call.input), links: &DiskLinks }
 }
 
 /// Waits until a cancelled call has had time to end by itself.

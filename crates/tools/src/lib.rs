@@ -44,7 +44,7 @@ pub use edit::Edit;
 pub use glob::Glob;
 pub use grep::Grep;
 pub use notebook_edit::NotebookEdit;
-pub use paths::resolve;
+pub use paths::{DiskLinks, resolve};
 pub use read::Read;
 pub use read_state::{Knowledge, ReadState, View};
 pub use sandbox::{SandboxPolicy, SandboxSettings};

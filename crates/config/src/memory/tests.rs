@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::Scope::{Local, Managed, Project, User};
 use super::*;
 
-/// A scratch machine: a home, and a repository in `home/work/repo`.
+/// A scratch machine: a home, and a repository in `home/code/repo`.
 struct Machine {
     root: TempDir,
 }
@@ -15,7 +15,7 @@ struct Machine {
 impl Machine {
     fn new() -> Self {
         let machine = Self { root: tempfile::tempdir().unwrap() };
-        fs::create_dir_all(machine.path("home/work/repo/.git")).unwrap();
+        fs::create_dir_all(machine.path("home/code/repo/.git")).unwrap();
         machine
     }
 
@@ -32,7 +32,7 @@ impl Machine {
     }
 
     fn repo(&self, relative: &str, text: impl AsRef<[u8]>) -> &Self {
-        self.write(&format!("home/work/repo/{relative}"), text)
+        self.write(&format!("home/code/repo/{relative}"), text)
     }
 
     fn link(&self, from: &str, to: &str) -> &Self {
@@ -43,7 +43,7 @@ impl Machine {
     }
 
     fn sources(&self) -> MemorySources {
-        let repo = self.path("home/work/repo");
+        let repo = self.path("home/code/repo");
         MemorySources {
             cwd: repo.clone(),
             repo_root: Some(repo),
@@ -84,13 +84,13 @@ fn files_come_from_general_to_particular() {
         "home/.claude/CLAUDE.md",
         "home/.centurion/CLAUDE.md",
         "home/.claude/rules/tone.md",
-        "home/work/CLAUDE.md",
-        "home/work/repo/CLAUDE.md",
-        "home/work/repo/.claude/CLAUDE.md",
-        "home/work/repo/.centurion/AGENTS.md",
-        "home/work/repo/.claude/rules/a.md",
-        "home/work/repo/.centurion/rules/b.md",
-        "home/work/repo/CLAUDE.local.md",
+        "home/code/CLAUDE.md",
+        "home/code/repo/CLAUDE.md",
+        "home/code/repo/.claude/CLAUDE.md",
+        "home/code/repo/.centurion/AGENTS.md",
+        "home/code/repo/.claude/rules/a.md",
+        "home/code/repo/.centurion/rules/b.md",
+        "home/code/repo/CLAUDE.local.md",
     ] {
         machine.write(path, format!("text of {path}"));
     }
@@ -102,13 +102,13 @@ fn files_come_from_general_to_particular() {
             "home/.claude/CLAUDE.md",
             "home/.centurion/CLAUDE.md",
             "home/.claude/rules/tone.md",
-            "home/work/CLAUDE.md",
-            "home/work/repo/CLAUDE.md",
-            "home/work/repo/.claude/CLAUDE.md",
-            "home/work/repo/.centurion/AGENTS.md",
-            "home/work/repo/.claude/rules/a.md",
-            "home/work/repo/.centurion/rules/b.md",
-            "home/work/repo/CLAUDE.local.md",
+            "home/code/CLAUDE.md",
+            "home/code/repo/CLAUDE.md",
+            "home/code/repo/.claude/CLAUDE.md",
+            "home/code/repo/.centurion/AGENTS.md",
+            "home/code/repo/.claude/rules/a.md",
+            "home/code/repo/.centurion/rules/b.md",
+            "home/code/repo/CLAUDE.local.md",
         ]
     );
     let scopes: Vec<Scope> = memory.files.iter().map(|file| file.scope).collect();
@@ -122,7 +122,7 @@ fn files_come_from_general_to_particular() {
 #[test]
 fn agents_md_is_read_after_the_directorys_own_files() {
     let machine = Machine::new();
-    machine.write("home/work/AGENTS.md", "outer").repo("AGENTS.md", "inner");
+    machine.write("home/code/AGENTS.md", "outer").repo("AGENTS.md", "inner");
     machine.repo("CLAUDE.md", "root").repo(".claude/CLAUDE.md", "own");
     machine.repo(".centurion/CLAUDE.md", "ours").repo(".centurion/AGENTS.md", "ours too");
     machine.write("home/.claude/AGENTS.md", "user").write("home/.claude/CLAUDE.md", "user's own");
@@ -131,12 +131,12 @@ fn agents_md_is_read_after_the_directorys_own_files() {
         [
             "home/.claude/CLAUDE.md",
             "home/.claude/AGENTS.md",
-            "home/work/AGENTS.md",
-            "home/work/repo/CLAUDE.md",
-            "home/work/repo/.claude/CLAUDE.md",
-            "home/work/repo/AGENTS.md",
-            "home/work/repo/.centurion/CLAUDE.md",
-            "home/work/repo/.centurion/AGENTS.md",
+            "home/code/AGENTS.md",
+            "home/code/repo/CLAUDE.md",
+            "home/code/repo/.claude/CLAUDE.md",
+            "home/code/repo/AGENTS.md",
+            "home/code/repo/.centurion/CLAUDE.md",
+            "home/code/repo/.centurion/AGENTS.md",
         ]
     );
 }
@@ -150,26 +150,26 @@ fn agents_md_says_nothing_twice() {
         assert_eq!(memory.problems, []);
         machine.names(&memory.files)
     };
-    let claude = ["home/work/repo/CLAUDE.md"];
+    let claude = ["home/code/repo/CLAUDE.md"];
     let link = |machine: &Machine| {
         machine.repo("CLAUDE.md", "text");
-        machine.link("home/work/repo/AGENTS.md", "home/work/repo/CLAUDE.md");
+        machine.link("home/code/repo/AGENTS.md", "home/code/repo/CLAUDE.md");
     };
     assert_eq!(loaded(&link), claude);
     let copy = |machine: &Machine| {
         machine.repo("CLAUDE.md", "text @more.md\n").repo("AGENTS.md", "\ntext @more.md");
         machine.repo("more.md", "more");
     };
-    assert_eq!(loaded(&copy), ["home/work/repo/CLAUDE.md", "home/work/repo/more.md"]);
+    assert_eq!(loaded(&copy), ["home/code/repo/CLAUDE.md", "home/code/repo/more.md"]);
     let import = |machine: &Machine| {
         machine.repo("CLAUDE.md", "first\n@AGENTS.md").repo("AGENTS.md", "text");
     };
-    assert_eq!(loaded(&import), ["home/work/repo/CLAUDE.md", "home/work/repo/AGENTS.md"]);
+    assert_eq!(loaded(&import), ["home/code/repo/CLAUDE.md", "home/code/repo/AGENTS.md"]);
     // A copy elsewhere is another directory's business.
     let elsewhere = |machine: &Machine| {
-        machine.write("home/work/CLAUDE.md", "text").repo("AGENTS.md", "text");
+        machine.write("home/code/CLAUDE.md", "text").repo("AGENTS.md", "text");
     };
-    assert_eq!(loaded(&elsewhere), ["home/work/CLAUDE.md", "home/work/repo/AGENTS.md"]);
+    assert_eq!(loaded(&elsewhere), ["home/code/CLAUDE.md", "home/code/repo/AGENTS.md"]);
 }
 
 #[test]
@@ -177,11 +177,11 @@ fn a_file_is_loaded_once_whatever_leads_to_it() {
     let machine = Machine::new();
     machine.repo("CLAUDE.md", "@AGENTS.md @docs/a.md").repo("AGENTS.md", "agents");
     machine.repo("docs/a.md", "back to @../CLAUDE.md and @a.md");
-    machine.link("home/work/repo/CLAUDE.local.md", "home/work/repo/AGENTS.md");
-    machine.link("home/work/CLAUDE.md", "home/work/repo/AGENTS.md");
+    machine.link("home/code/repo/CLAUDE.local.md", "home/code/repo/AGENTS.md");
+    machine.link("home/code/CLAUDE.md", "home/code/repo/AGENTS.md");
     assert_eq!(
         machine.loaded(),
-        ["home/work/CLAUDE.md", "home/work/repo/CLAUDE.md", "home/work/repo/docs/a.md"]
+        ["home/code/CLAUDE.md", "home/code/repo/CLAUDE.md", "home/code/repo/docs/a.md"]
     );
     assert_eq!(machine.load().problems, []);
 }
@@ -199,7 +199,7 @@ fn the_users_directory_is_no_project_even_when_it_was_moved() {
 #[test]
 fn imports_follow_their_file_and_are_relative_to_it() {
     let machine = Machine::new();
-    let absolute = machine.path("home/work/repo/abs.txt");
+    let absolute = machine.path("home/code/repo/abs.txt");
     machine.repo("CLAUDE.md", format!("see @docs/a.md, @{} and @nested.md.", absolute.display()));
     machine.repo("docs/a.md", "@b.md#part").repo("docs/b.md", "b").repo("abs.txt", "absolute");
     machine.repo("nested.md", "`@docs/code.md` is code").repo("docs/code.md", "never");
@@ -210,14 +210,14 @@ fn imports_follow_their_file_and_are_relative_to_it() {
         [
             "home/.claude/CLAUDE.md",
             "home/mine.md",
-            "home/work/repo/CLAUDE.md",
-            "home/work/repo/docs/a.md",
-            "home/work/repo/docs/b.md",
-            "home/work/repo/abs.txt",
-            "home/work/repo/nested.md",
+            "home/code/repo/CLAUDE.md",
+            "home/code/repo/docs/a.md",
+            "home/code/repo/docs/b.md",
+            "home/code/repo/abs.txt",
+            "home/code/repo/nested.md",
         ]
     );
-    let importer = machine.path("home/work/repo/docs/a.md");
+    let importer = machine.path("home/code/repo/docs/a.md");
     assert_eq!(memory.files[4].origin, Origin::ImportedBy(importer));
     assert_eq!((memory.files[1].scope, memory.files[4].scope), (User, Project));
     assert_eq!(memory.problems, []);
@@ -258,10 +258,10 @@ fn a_missing_import_stays_as_text_and_is_noted() {
 fn a_project_imports_nothing_from_outside_unless_allowed() {
     let machine = Machine::new();
     machine.write("home/secret.md", "secret").write("home/other/x.md", "x");
-    machine.link("home/work/repo/innocent.md", "home/secret.md");
+    machine.link("home/code/repo/innocent.md", "home/secret.md");
     machine.repo("CLAUDE.md", "@innocent.md @../../other/x.md @~/secret.md");
     let memory = machine.load();
-    assert_eq!(machine.names(&memory.files), ["home/work/repo/CLAUDE.md"]);
+    assert_eq!(machine.names(&memory.files), ["home/code/repo/CLAUDE.md"]);
     assert_eq!(memory.problems.len(), 3);
     assert!(memory.problems.iter().all(|it| it.message.contains("outside the project")));
     let sources = MemorySources { allow_external_imports: true, ..machine.sources() };
@@ -271,17 +271,17 @@ fn a_project_imports_nothing_from_outside_unless_allowed() {
 #[test]
 fn a_file_above_the_project_imports_what_is_beside_it() {
     let machine = Machine::new();
-    machine.write("home/work/CLAUDE.md", "@shared.md @../private.md");
-    machine.write("home/work/shared.md", "shared").write("home/private.md", "private");
-    assert_eq!(machine.loaded(), ["home/work/CLAUDE.md", "home/work/shared.md"]);
+    machine.write("home/code/CLAUDE.md", "@shared.md @../private.md");
+    machine.write("home/code/shared.md", "shared").write("home/private.md", "private");
+    assert_eq!(machine.loaded(), ["home/code/CLAUDE.md", "home/code/shared.md"]);
 }
 
 #[test]
 fn a_link_in_a_project_cannot_show_a_file_of_another_kind() {
     let machine = Machine::new();
     machine.write("home/.ssh/id", "key").write("home/dotfiles/style.md", "style");
-    machine.link("home/work/repo/CLAUDE.md", "home/.ssh/id");
-    machine.link("home/work/repo/.claude/rules/style.md", "home/dotfiles/style.md");
+    machine.link("home/code/repo/CLAUDE.md", "home/.ssh/id");
+    machine.link("home/code/repo/.claude/rules/style.md", "home/dotfiles/style.md");
     let memory = machine.load();
     assert_eq!(contents(&memory.files), ["style"]);
     assert!(memory.problems[0].message.contains("no Markdown"), "{:?}", memory.problems);
@@ -311,14 +311,14 @@ fn comments_are_hidden() {
 #[test]
 fn excludes_keep_files_out_but_not_managed_ones() {
     let machine = Machine::new();
-    machine.write("managed/CLAUDE.md", "m").write("home/work/CLAUDE.md", "w");
+    machine.write("managed/CLAUDE.md", "m").write("home/code/CLAUDE.md", "w");
     machine.repo("CLAUDE.md", "r").repo("AGENTS.md", "a").repo(".claude/rules/x/r.md", "rule");
     let excludes =
         vec!["**/repo/CLAUDE.md".into(), "**/rules/**".into(), "**/managed/**".into(), "[".into()];
     let memory = Memory::load(MemorySources { excludes, ..machine.sources() });
     assert_eq!(
         machine.names(&memory.files),
-        ["managed/CLAUDE.md", "home/work/CLAUDE.md", "home/work/repo/AGENTS.md"]
+        ["managed/CLAUDE.md", "home/code/CLAUDE.md", "home/code/repo/AGENTS.md"]
     );
     assert!(memory.problems[0].message.contains("`[` is no glob"), "{:?}", memory.problems);
 }
@@ -330,8 +330,8 @@ fn rules_are_found_in_a_stable_order_and_links_do_not_loop() {
         machine.repo(&format!(".claude/rules/{name}"), name);
     }
     machine.write("home/shared/s.md", "s");
-    machine.link("home/work/repo/.claude/rules/loop", "home/work/repo/.claude/rules");
-    machine.link("home/work/repo/.claude/rules/shared", "home/shared");
+    machine.link("home/code/repo/.claude/rules/loop", "home/code/repo/.claude/rules");
+    machine.link("home/code/repo/.claude/rules/shared", "home/shared");
     assert_eq!(contents(&machine.load().files), ["a/y.md", "a/z.md", "b.md", "s"]);
 }
 
@@ -352,7 +352,7 @@ fn a_rule_with_paths_waits_for_a_file_and_comes_once() {
     assert_eq!(read("src/main.rs"), []);
     assert_eq!(contents(&read("lib/../src/a/b.tsx")), ["typed @../../docs/ts.md", "more"]);
     assert_eq!(read("src/other.ts"), []);
-    let absolute = machine.path("home/work/repo/docs/deep/x.md");
+    let absolute = machine.path("home/code/repo/docs/deep/x.md");
     assert_eq!(contents(&read(absolute.to_str().unwrap())), ["prose"]);
     // Another conversation starts anew.
     let mut other = MemoryTracker::new(memory);
@@ -381,7 +381,7 @@ fn instructions_of_a_subdirectory_come_when_a_file_there_is_read() {
 fn a_file_elsewhere_in_the_repository_brings_its_directorys_instructions() {
     let machine = Machine::new();
     machine.repo("one/x", "").repo("two/CLAUDE.md", "two").repo("CLAUDE.md", "root");
-    let cwd = machine.path("home/work/repo/one");
+    let cwd = machine.path("home/code/repo/one");
     let memory = Memory::load(MemorySources { cwd, ..machine.sources() });
     assert_eq!(contents(&memory.files), ["root"]);
     let mut tracker = MemoryTracker::new(Arc::new(memory));
@@ -405,9 +405,9 @@ fn added_directories_bring_their_instructions() {
 fn a_worktree_does_not_repeat_the_checkout_around_it() {
     let machine = Machine::new();
     machine.repo("CLAUDE.md", "main").repo("CLAUDE.local.md", "private");
-    machine.write("home/work/CLAUDE.md", "outer");
+    machine.write("home/code/CLAUDE.md", "outer");
     machine.repo(".claude/worktrees/agent-1/CLAUDE.md", "copy");
-    let worktree = machine.path("home/work/repo/.claude/worktrees/agent-1");
+    let worktree = machine.path("home/code/repo/.claude/worktrees/agent-1");
     let sources =
         MemorySources { cwd: worktree.clone(), repo_root: Some(worktree), ..machine.sources() };
     assert_eq!(contents(&Memory::load(sources).files), ["outer", "private", "copy"]);
@@ -438,11 +438,11 @@ fn the_text_names_each_file_and_what_it_is() {
     assert!(text.ends_with(
         "counts.\n\n\
          # home/.claude/CLAUDE.md (the user's own instructions for all projects)\n\nbe kind\n\n\
-         # home/work/repo/CLAUDE.md (instructions of this project)\n\nuse tabs @more.md\n\n\
-         # home/work/repo/more.md (instructions of this project, imported by home/work/repo/CLAUDE.md)\n\n\
+         # home/code/repo/CLAUDE.md (instructions of this project)\n\nuse tabs @more.md\n\n\
+         # home/code/repo/more.md (instructions of this project, imported by home/code/repo/CLAUDE.md)\n\n\
          and semicolons\n\n\
-         # home/work/repo/.claude/rules/r.md (a rule among instructions of this project)\n\na rule\n\n\
-         # home/work/repo/CLAUDE.local.md (the user's own instructions for this project)\n\n\
+         # home/code/repo/.claude/rules/r.md (a rule among instructions of this project)\n\na rule\n\n\
+         # home/code/repo/CLAUDE.local.md (the user's own instructions for this project)\n\n\
          my port is 3000"
     ), "{text}");
 }
