@@ -37,17 +37,6 @@ pub(crate) struct RunArgs {
     #[arg(short, long)]
     pub(crate) print: bool,
 
-    #[command(flatten)]
-    pub(crate) format: FormatArgs,
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
-    #[command(flatten)]
-    pub(crate) permissions: PermissionArgs,
-    #[command(flatten)]
-    pub(crate) session: SessionArgs,
-    #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
-
     /// Additional directories that the tools may work in
     #[arg(long, value_name = "DIR", num_args = 1..)]
     pub(crate) add_dir: Vec<PathBuf>,
@@ -60,6 +49,17 @@ pub(crate) struct RunArgs {
     /// Log what happens to standard error, optionally only some targets: `--debug=centurion_model`
     #[arg(short, long, value_name = "FILTER", num_args = 0..=1, require_equals = true, default_missing_value = "debug")]
     pub(crate) debug: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) permissions: PermissionArgs,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
 }
 
 #[derive(Debug, Args)]
