@@ -17,6 +17,9 @@ use thiserror::Error;
 
 use crate::redact::redact;
 
+/// How much of a transcript is copied at once.
+const COPY_PIECE: usize = 256 * 1024;
+
 /// What went wrong with a transcript file.
 #[derive(Debug, Error)]
 pub enum JournalError {
@@ -232,17 +235,22 @@ impl TranscriptFile {
         id: SessionId,
     ) -> Result<Self, JournalError> {
         let (old, new) = (session_field(from), session_field(id));
-        let mut copy = Vec::with_capacity(text.len());
-        let mut rest = 0;
-        for at in memchr::memmem::find_iter(text, &old) {
-            copy.extend_from_slice(&text[rest..at]);
-            copy.extend_from_slice(&new);
-            rest = at + old.len();
-        }
-        copy.extend_from_slice(&text[rest..]);
         let mut file = Self::open(path)?;
-        file.append(&copy)?;
-        file.is_torn = copy.last().is_some_and(|last| *last != b'\n');
+        file.is_torn = text.last().is_some_and(|last| *last != b'\n');
+        // Piece by piece: a second copy of a long transcript in memory would cost more than the writing.
+        let mut piece = Vec::with_capacity(COPY_PIECE + COPY_PIECE / 4);
+        let mut rest = 0;
+        for at in memchr::memmem::find_iter(text, &old).chain([text.len()]) {
+            piece.extend_from_slice(&text[rest..at]);
+            if at < text.len() {
+                piece.extend_from_slice(&new);
+            }
+            rest = at + old.len();
+            if piece.len() >= COPY_PIECE || at == text.len() {
+                file.file.write_all(&piece).map_err(|source| file.write_error(source))?;
+                piece.clear();
+            }
+        }
         Ok(file)
     }
 
@@ -405,6 +413,25 @@ mod tests {
         let lines = lines(&path);
         assert_eq!(lines.len(), 2);
         assert_eq!(lines[1]["parentUuid"], first.to_string());
+    }
+
+    #[test]
+    fn a_long_transcript_is_copied_whole_under_the_new_id() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, id) = (SeededWorld::new(5).session_id(), SeededWorld::new(6).session_id());
+        let line = |session: SessionId| {
+            format!("{{\"sessionId\":\"{session}\",\"x\":\"{}\"}}\n", "y".repeat(700))
+        };
+        for (count, tail) in [(0, ""), (1, ""), (2_000, ""), (2_000, "{\"torn")] {
+            let path = dir.path().join(format!("{count}{}", tail.len()));
+            let text = line(from).repeat(count) + tail;
+            let mut file = TranscriptFile::copy(&path, text.as_bytes(), from, id).unwrap();
+            assert!(
+                file.read().unwrap() == (line(id).repeat(count) + tail).into_bytes(),
+                "{count}{tail}"
+            );
+            assert_eq!(file.is_torn, !tail.is_empty());
+        }
     }
 
     #[test]
