@@ -27,6 +27,7 @@ pub(crate) fn policy(
         bail!("{reason}");
     }
     let flags = FlagRules::parse(args)?;
+    flags.warn();
     let Rules { allow, ask, deny, directories } = rules(settings, &flags, note_rule);
     let cwd = surroundings.cwd.clone();
     let home =
@@ -93,23 +94,27 @@ struct FlagRules {
 
 impl FlagRules {
     fn parse(args: &RunArgs) -> anyhow::Result<Self> {
-        let parse = |texts: &[String], kind: RuleKind, flag: &str| -> anyhow::Result<Vec<Rule>> {
-            let mut all = Vec::new();
-            for text in texts {
-                let rules = Rule::parse_list(text, &RuleOrigin::Flag)
-                    .with_context(|| format!("{flag} `{text}`"))?;
-                for rule in &rules {
-                    note_rule(flag, kind, rule);
-                }
-                all.extend(rules);
-            }
-            Ok(all)
+        let parse = |texts: &[String], flag: &str| -> anyhow::Result<Vec<Rule>> {
+            let lists = texts.iter().map(|text| {
+                Rule::parse_list(text, &RuleOrigin::Flag)
+                    .with_context(|| format!("{flag} `{text}`"))
+            });
+            Ok(lists.collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect())
         };
         let permissions = &args.permissions;
         Ok(Self {
-            allow: parse(&permissions.allowed_tools, RuleKind::Allow, "--allowedTools")?,
-            deny: parse(&permissions.disallowed_tools, RuleKind::Deny, "--disallowedTools")?,
+            allow: parse(&permissions.allowed_tools, "--allowedTools")?,
+            deny: parse(&permissions.disallowed_tools, "--disallowedTools")?,
         })
+    }
+
+    fn warn(&self) {
+        for rule in &self.allow {
+            note_rule("--allowedTools", RuleKind::Allow, rule);
+        }
+        for rule in &self.deny {
+            note_rule("--disallowedTools", RuleKind::Deny, rule);
+        }
     }
 }
 

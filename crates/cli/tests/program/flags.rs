@@ -1,6 +1,9 @@
 //! Flags and values that are wrong: what, why, help.
 
-use crate::program::Program;
+use centurion_testkit::Reply;
+use serde_json::json;
+
+use crate::program::{Program, call};
 
 #[test]
 fn unknown_flags_and_bad_values_are_refused_with_help() {
@@ -76,4 +79,43 @@ fn help_and_version_go_to_standard_output() {
     for word in ["--output-format", "--allowedTools", "--resume", "centurion demo"] {
         assert!(help.stdout.contains(word), "{word}");
     }
+}
+
+#[test]
+fn an_added_directory_can_be_read_and_others_cannot() {
+    let program = Program::answering([]);
+    let added = program.scratch.root().join("added");
+    std::fs::create_dir(&added).unwrap();
+    std::fs::write(added.join("a.txt"), "from beside\n").unwrap();
+    let read = json!({"file_path": added.join("a.txt")});
+    for (extra, is_seen) in [(&[][..], false), (&["--add-dir", added.to_str().unwrap()][..], true)]
+    {
+        let answers =
+            Program::answering([call("toolu_1", "Read", read.clone()), Reply::text("done")]);
+        let ended = answers.run(&[&["-p", "read"], extra].concat());
+        assert_eq!(ended.code, Some(0));
+        let last = answers.server().last().json()["messages"].to_string();
+        assert_eq!(last.contains("from beside"), is_seen, "{last}");
+    }
+}
+
+#[test]
+fn limits_effort_and_logging_do_what_they_say() {
+    let looping = || call("toolu_1", "Glob", json!({"pattern": "*"}));
+    let program = Program::answering([looping(), Reply::text("never")]);
+    let ended = program.run(&["-p", "go", "--max-turns", "1", "--effort", "high", "--debug"]);
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(program.server().requests().len(), 1);
+    assert_eq!(program.server().last().json()["output_config"]["effort"], "high");
+    assert!(ended.stderr.contains("DEBUG"), "{}", ended.stderr);
+    let broke = Program::answering([Reply::text("never")]);
+    assert_eq!(broke.run(&["-p", "go", "--max-budget-usd", "0"]).code, Some(1));
+    assert!(broke.server().requests().is_empty());
+}
+
+#[test]
+fn a_rule_that_can_never_match_is_said_once() {
+    let program = Program::answering([Reply::text("ok")]);
+    let ended = program.run(&["-p", "hi", "--allowedTools", "WebSearch(x)"]);
+    assert_eq!(ended.stderr.matches("warning: --allowedTools").count(), 1, "{}", ended.stderr);
 }
