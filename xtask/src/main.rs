@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "a program for people at a terminal")]
 
+mod components;
 mod dist;
 mod fuzz;
 mod needs;
@@ -14,6 +15,7 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test                              install what the tests need, then run all of them
+  needs                             install what the tests need
   lint                              formatting and clippy, warnings are errors
   fuzz [--seconds N] [TARGET]       build the fuzz targets and run each (default 60 s)
   dist                              build what is shipped and check its size
@@ -24,6 +26,7 @@ fn main() -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["test"] => test::test(),
+        ["needs"] => needs::install(),
         ["lint"] => test::lint(),
         ["fuzz", options @ ..] => fuzz::fuzz(&fuzz::Options::parse(options)?),
         ["dist"] => dist::dist().map(|_| ()),

@@ -4,38 +4,72 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::components;
 use crate::run::{cargo, run, works};
 
 /// A program that tests start, and the package that brings it.
 struct Program {
     name: &'static str,
+    /// What it is called with to see that it is there.
+    trial: &'static [&'static str],
     package: &'static str,
     why: &'static str,
 }
 
-const PROGRAMS: [Program; 5] = [
-    Program { name: "bash", package: "bash", why: "runs the commands of the Bash tool" },
+const VERSION: &[&str] = &["--version"];
+
+const PROGRAMS: [Program; 7] = [
+    Program {
+        name: "bash",
+        trial: VERSION,
+        package: "bash",
+        why: "runs the commands of the Bash tool",
+    },
     Program {
         name: "bwrap",
+        trial: VERSION,
         package: "bubblewrap",
         why: "confines commands where the kernel alone cannot",
     },
-    Program { name: "git", package: "git", why: "holds the repositories that tests work in" },
-    Program { name: "cc", package: "gcc", why: "builds the native parts of dependencies" },
-    Program { name: "c++", package: "g++", why: "builds the fuzzing engine" },
+    Program {
+        name: "git",
+        trial: VERSION,
+        package: "git",
+        why: "holds the repositories that tests work in",
+    },
+    Program {
+        name: "cc",
+        trial: VERSION,
+        package: "gcc",
+        why: "builds the native parts of dependencies",
+    },
+    Program { name: "c++", trial: VERSION, package: "g++", why: "builds the fuzzing engine" },
+    Program {
+        name: "python3",
+        // Some systems split what makes environments off the language.
+        trial: &["-c", "import ensurepip, venv"],
+        package: "python3-venv",
+        why: "runs servers and hosts that are written in Python",
+    },
+    Program {
+        name: "npm",
+        trial: VERSION,
+        package: "npm",
+        why: "brings the conformance suite and a server of the protocol",
+    },
 ];
 
 /// Installs whatever is missing, or says what to install.
 pub(crate) fn install() -> Result<()> {
     let missing: Vec<&Program> =
-        PROGRAMS.iter().filter(|program| !works(program.name, "--version")).collect();
+        PROGRAMS.iter().filter(|program| !works(program.name, program.trial)).collect();
     if !missing.is_empty() {
         install_packages(&missing)?;
     }
     if !works_as_subcommand("nextest") {
         run(&mut cargo(&["install", "cargo-nextest", "--locked"]))?;
     }
-    Ok(())
+    components::install()
 }
 
 fn works_as_subcommand(name: &str) -> bool {
@@ -48,7 +82,7 @@ fn install_packages(missing: &[&Program]) -> Result<()> {
     }
     let packages: Vec<&str> = missing.iter().map(|program| program.package).collect();
     let names = packages.join(" ");
-    if !works("apt-get", "--version") {
+    if !works("apt-get", VERSION) {
         bail!("the tests need {names}: install them with the package manager of this system");
     }
     let mut install: Vec<&str> = vec!["apt-get", "install", "--yes", "--no-install-recommends"];

@@ -36,8 +36,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 }
 
 /// Whether a program runs at all.
-pub(crate) fn works(program: &str, argument: &str) -> bool {
-    Command::new(program).arg(argument).output().is_ok_and(|output| output.status.success())
+pub(crate) fn works(program: &str, arguments: &[&str]) -> bool {
+    Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
 }
 
 fn line_of(command: &Command) -> String {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_seen() {
-        assert!(works("cargo", "--version"));
-        assert!(!works("no-such-program", "--version"));
+        assert!(works("cargo", &["--version"]));
+        assert!(!works("no-such-program", &["--version"]));
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::components;
 use crate::fuzz;
 use crate::needs;
 use crate::run::{cargo, root, run};
@@ -15,7 +16,8 @@ const FUZZ_SECONDS: u32 = 10;
 /// Runs every test there is.
 pub(crate) fn test() -> Result<()> {
     needs::install()?;
-    run(&mut cargo(&["nextest", "run", "--workspace"]))?;
+    let mut tests = cargo(&["nextest", "run", "--workspace"]);
+    run(tests.env(components::VARIABLE, components::directory()))?;
     if has_doc_tests(&root().join("crates"))? {
         run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
     }

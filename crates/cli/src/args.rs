@@ -8,9 +8,10 @@ use centurion_protocol::{Effort, SessionId};
 use clap::{Args, Parser, ValueEnum};
 
 use crate::configuration::SettingsArgs;
+use crate::mcp::McpArgs;
 
 /// A multi-agent coding runtime.
-#[derive(Debug, Parser)]
+#[derive(Clone, Debug, Parser)]
 #[command(
     name = "centurion",
     version,
@@ -20,6 +21,7 @@ use crate::configuration::SettingsArgs;
         centurion demo             Show a real agent at work: no key, no network\n  \
         centurion sessions         List the sessions of this directory; `sessions show ID` prints one\n  \
         centurion permissions      `permissions explain 'Bash(git push)'` says what would be decided, and why\n  \
+        centurion mcp              List, add and remove MCP servers, or be one: `mcp serve`\n  \
         centurion trust            Show, grant or revoke trust in this folder\n  \
         centurion doctor           Show settings, their problems, and what this machine can do\n\n\
         Without a key, a model server on this machine is used where there is one.\n\
@@ -60,10 +62,13 @@ pub(crate) struct RunArgs {
     pub(crate) session: SessionArgs,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) mcp: McpArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Input and output")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct FormatArgs {
     /// How the result is printed
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -77,6 +82,10 @@ pub(crate) struct FormatArgs {
     #[arg(long)]
     pub(crate) include_partial_messages: bool,
 
+    /// With stream-json: also print when hooks start and what they say
+    #[arg(long)]
+    pub(crate) include_hook_events: bool,
+
     /// With stream-json input: print accepted user messages back
     #[arg(long)]
     pub(crate) replay_user_messages: bool,
@@ -86,7 +95,7 @@ pub(crate) struct FormatArgs {
     pub(crate) verbose: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
     /// The model to use
@@ -124,9 +133,13 @@ pub(crate) struct ModelArgs {
     /// The most money that this invocation may spend, in dollars; 0 spends none
     #[arg(long, value_name = "USD", value_parser = money)]
     pub(crate) max_budget_usd: Option<f64>,
+
+    /// Whether there is something to do even if no model can be reached.
+    #[arg(skip)]
+    pub(crate) is_optional: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Tools and permissions")]
 pub(crate) struct PermissionArgs {
     /// Tools that run without asking, such as `Edit` or `Bash(git log *)`
@@ -149,12 +162,12 @@ pub(crate) struct PermissionArgs {
     #[arg(long, conflicts_with = "permission_mode")]
     pub(crate) dangerously_skip_permissions: bool,
 
-    /// Who is asked: `stdio` sends questions to the host over standard output
-    #[arg(long, value_name = "TOOL")]
+    /// Who is asked: a tool of an MCP server (`mcp__server__tool`), or `stdio` for the host
+    #[arg(long, value_name = "TOOL", value_parser = PromptTool::parse)]
     pub(crate) permission_prompt_tool: Option<PromptTool>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Session")]
 pub(crate) struct SessionArgs {
     /// Go on with the newest session of this directory
@@ -192,9 +205,24 @@ pub(crate) enum InputFormat {
     StreamJson,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PromptTool {
+    /// The host, over standard output and input.
     Stdio,
+    /// This tool of a server.
+    Tool(String),
+}
+
+impl PromptTool {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "stdio" => Ok(Self::Stdio),
+            tool if tool.starts_with("mcp__") => Ok(Self::Tool(tool.to_owned())),
+            other => {
+                Err(format!("`{other}` is neither `stdio` nor a tool such as mcp__server__tool"))
+            }
+        }
+    }
 }
 
 fn model_name(text: &str) -> Result<String, String> {
@@ -234,6 +262,10 @@ impl RunArgs {
                 "--include-partial-messages needs --output-format stream-json",
             ),
             (
+                format.include_hook_events && !streams,
+                "--include-hook-events needs --output-format stream-json",
+            ),
+            (
                 format.replay_user_messages && format.input_format != InputFormat::StreamJson,
                 "--replay-user-messages needs --input-format stream-json",
             ),
@@ -242,7 +274,7 @@ impl RunArgs {
                 "with --input-format stream-json the prompt comes on standard input, not as an argument",
             ),
             (
-                self.permissions.permission_prompt_tool.is_some()
+                self.permissions.permission_prompt_tool == Some(PromptTool::Stdio)
                     && format.input_format != InputFormat::StreamJson,
                 "--permission-prompt-tool stdio needs --input-format stream-json, where answers come from",
             ),

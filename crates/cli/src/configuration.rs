@@ -13,7 +13,7 @@ use clap::Args;
 use crate::output::note;
 use crate::surroundings::{MANAGED, Surroundings};
 
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Settings")]
 pub(crate) struct SettingsArgs {
     /// Settings for this run: a file, or JSON

@@ -3,39 +3,71 @@
 //! With `--permission-prompt-tool stdio` the host is who answers questions: each is a `can_use_tool`
 //! request that ends with the host's response, or is withdrawn when its call ends first.
 
+mod servers;
+
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use centurion_engine::{
-    Answerer, Ask, Destination, Handle, Remember, Remembered, Reply, ReplyFuture,
+    Answerer, Ask, ElicitFuture, Handle, HookHost, Remember, Reply, ReplyFuture,
 };
-use centurion_permissions::{Mode, RuleKind};
-use centurion_protocol::{Thinking, World};
+use centurion_hooks::{DelegateFuture, HookSet};
+use centurion_mcp::{
+    Elicitation, ElicitationAnswer, ElicitationKind, HostFuture, Pool, SdkChannel,
+};
+use centurion_model::Model;
+use centurion_permissions::Mode;
+use centurion_protocol::{Thinking, ToolUseId, World};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::output::Output;
+use crate::models::ModelLimits;
+use crate::output::{Output, note};
 
 pub(crate) struct Control {
     output: Arc<Output>,
     world: Arc<dyn World>,
     /// Our own requests that wait for the host's response; `None` once the host has gone.
     waiting: Mutex<Option<HashMap<String, oneshot::Sender<Value>>>>,
+    /// Which models the host may choose, once the session's own is known.
+    models: OnceLock<(ModelLimits, Model)>,
+    /// Where servers are connected that the host adds while the session runs.
+    pool: OnceLock<Arc<Pool>>,
 }
 
 impl Control {
     pub(crate) fn new(output: Arc<Output>, world: Arc<dyn World>) -> Self {
-        Self { output, world, waiting: Mutex::new(Some(HashMap::new())) }
+        let waiting = Mutex::new(Some(HashMap::new()));
+        Self { output, world, waiting, models: OnceLock::new(), pool: OnceLock::new() }
+    }
+
+    /// Lets the host choose only models that the settings allow.
+    pub(crate) fn limit_models(&self, limits: ModelLimits, model: Model) {
+        // One session has one control channel, and says this once.
+        let _ = self.models.set((limits, model));
+    }
+
+    /// Servers that the host adds are connected here.
+    pub(crate) fn use_pool(&self, pool: Arc<Pool>) {
+        // As above.
+        let _ = self.pool.set(pool);
+    }
+
+    fn refusal_of_model(&self, name: &str) -> Option<String> {
+        let (limits, model) = self.models.get()?;
+        limits.check(name, model).err()
     }
 
     /// Answers a request of the host.
-    pub(crate) fn request(&self, handle: &Handle, id: &str, request: &Value) {
+    pub(crate) async fn request(&self, handle: &Handle, id: &str, request: &Value) {
         let text = |key: &str| request.get(key).and_then(Value::as_str).unwrap_or_default();
         let answer = match text("subtype") {
-            "initialize" => Ok(initialization(handle)),
+            "initialize" => {
+                self.take_up(handle, request);
+                Ok(initialization(handle))
+            }
             "set_max_thinking_tokens" => {
                 let tokens = request.get("max_thinking_tokens").and_then(Value::as_u64);
                 handle.set_thinking(match tokens.map(u32::try_from) {
@@ -45,7 +77,13 @@ impl Control {
                 });
                 Ok(json!({}))
             }
-            "mcp_status" => Ok(json!({"mcpServers": []})),
+            "mcp_status" => Ok(json!({"mcpServers": servers::status(handle)})),
+            "mcp_reconnect" => servers::reconnect(handle, text("serverName")).await,
+            "mcp_toggle" => {
+                let is_on = request.get("enabled").and_then(Value::as_bool).unwrap_or(true);
+                servers::switch(handle, text("serverName"), is_on)
+            }
+            "mcp_set_servers" => servers::set(handle, self.pool.get(), request.get("servers")),
             "interrupt" => Ok(json!({"still_queued": handle.interrupt()})),
             "set_permission_mode" => text("mode")
                 .parse::<Mode>()
@@ -58,7 +96,11 @@ impl Control {
             "set_model" => {
                 let name =
                     request.get("model").and_then(Value::as_str).filter(|name| !name.is_empty());
-                Ok(json!({"model": handle.set_model(name)}))
+                let refused = name.and_then(|name| self.refusal_of_model(name));
+                match refused {
+                    Some(error) => Err((error, "invalid_request")),
+                    None => Ok(json!({"model": handle.set_model(name)})),
+                }
             }
             other => {
                 Err((format!("the request `{other}` is not supported"), "unsupported_request"))
@@ -103,6 +145,11 @@ impl Control {
     }
 }
 
+fn commands(handle: &Handle) -> Vec<Value> {
+    let command = |name: String| json!({"name": name, "description": "", "argumentHint": ""});
+    handle.commands().into_iter().map(command).collect()
+}
+
 fn initialization(handle: &Handle) -> Value {
     let models: Vec<Value> = ["default", "opus", "sonnet", "haiku", "fable"]
         .map(|name| {
@@ -110,7 +157,7 @@ fn initialization(handle: &Handle) -> Value {
         })
         .into();
     json!({
-        "commands": [],
+        "commands": commands(handle),
         "agents": [],
         "output_style": "default",
         "available_output_styles": ["default"],
@@ -122,34 +169,129 @@ fn initialization(handle: &Handle) -> Value {
     })
 }
 
+impl Control {
+    /// Puts a request to the host and waits for its response. Dropping the future withdraws it.
+    pub(crate) async fn ask_host(&self, request: Value) -> Result<Value, String> {
+        let id = self.world.uuid().to_string();
+        let gone = || "the host went away and cannot be asked".to_owned();
+        let receiver = self.expect(&id).ok_or_else(gone)?;
+        let mut question = OpenQuestion { control: self, id: &id, is_answered: false };
+        let line = json!({"type": "control_request", "request_id": id, "request": request});
+        self.output.json_line(&line);
+        let response = receiver.await;
+        question.is_answered = true;
+        let response = response.map_err(|_| "the host went away without an answer".to_owned())?;
+        if response.get("subtype").and_then(Value::as_str) != Some("success") {
+            let error = response.get("error").and_then(Value::as_str).unwrap_or("no reason given");
+            return Err(format!("the host failed to answer: {error}"));
+        }
+        Ok(response.get("response").cloned().unwrap_or_default())
+    }
+}
+
+impl Control {
+    /// Takes up what the host brings: functions that are hooks, and servers that live in it.
+    fn take_up(&self, handle: &Handle, request: &Value) {
+        if let Some(hooks) = request.get("hooks").filter(|hooks| hooks.is_object()) {
+            let set = HookSet::from_host(hooks);
+            for problem in set.problems() {
+                note(&format!("warning: initialize: {problem}"));
+            }
+            handle.add_hooks(set);
+        }
+        let names = request.get("sdkMcpServers").and_then(Value::as_array);
+        for name in names.into_iter().flatten().filter_map(Value::as_str) {
+            servers::add_host_server(handle, self.pool.get(), name);
+        }
+    }
+}
+
+impl HookHost for Control {
+    fn call<'a>(
+        &'a self,
+        id: &'a str,
+        input: &'a Value,
+        call: Option<&'a ToolUseId>,
+    ) -> DelegateFuture<'a, Value> {
+        Box::pin(async move {
+            let request = json!({
+                "subtype": "hook_callback", "callback_id": id, "input": input, "tool_use_id": call,
+            });
+            self.ask_host(request).await
+        })
+    }
+}
+
+impl SdkChannel for Control {
+    fn exchange<'a>(
+        &'a self,
+        server: &'a str,
+        message: Value,
+    ) -> HostFuture<'a, Result<Option<Value>, String>> {
+        Box::pin(async move {
+            let request =
+                json!({"subtype": "mcp_message", "server_name": server, "message": message});
+            let answer = self.ask_host(request).await?;
+            Ok(answer.get("mcp_response").cloned().filter(|response| response.get("id").is_some()))
+        })
+    }
+}
+
 impl Answerer for Control {
     fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
         Box::pin(async move {
-            let id = self.world.uuid().to_string();
-            let Some(receiver) = self.expect(&id) else {
-                return denied("the host went away and cannot be asked");
-            };
-            let mut question = OpenQuestion { control: self, id: &id, is_answered: false };
-            self.output.json_line(&json!({
-                "type": "control_request",
-                "request_id": id,
-                "request": {
-                    "subtype": "can_use_tool",
-                    "tool_name": ask.tool,
-                    "display_name": ask.tool,
-                    "input": ask.input,
-                    "tool_use_id": ask.call,
-                    "decision_reason": ask.reason,
-                    "permission_suggestions": ask.suggestions,
-                },
-            }));
-            let response = receiver.await;
-            question.is_answered = true;
-            match response {
-                Ok(response) => reply(&response),
-                Err(_) => denied("the host went away without an answer"),
+            let request = json!({
+                "subtype": "can_use_tool",
+                "tool_name": ask.tool,
+                "display_name": ask.tool,
+                "input": ask.input,
+                "tool_use_id": ask.call,
+                "decision_reason": ask.reason,
+                "permission_suggestions": ask.suggestions,
+            });
+            match self.ask_host(request).await {
+                Ok(answer) => reply(&answer),
+                Err(reason) => denied(&reason),
             }
         })
+    }
+
+    fn elicit(&self, question: Elicitation) -> ElicitFuture<'_> {
+        Box::pin(async move {
+            match self.ask_host(elicitation(&question)).await {
+                Ok(answer) => elicited(&answer),
+                Err(_) => ElicitationAnswer::Cancel,
+            }
+        })
+    }
+}
+
+/// What a host is asked in a server's name.
+fn elicitation(question: &Elicitation) -> Value {
+    let (mode, url, id, schema) = match &question.kind {
+        ElicitationKind::Form { schema } => ("form", None, None, Some(schema)),
+        ElicitationKind::Url { url, id } => ("url", Some(url), Some(id), None),
+    };
+    json!({
+        "subtype": "elicitation",
+        "mcp_server_name": question.server,
+        "message": question.message,
+        "mode": mode,
+        "url": url,
+        "elicitation_id": id,
+        "requested_schema": schema,
+    })
+}
+
+/// Only a clear yes is one.
+fn elicited(answer: &Value) -> ElicitationAnswer {
+    match answer.get("action").and_then(Value::as_str) {
+        Some("accept") => {
+            let content = answer.get("content").and_then(Value::as_object).cloned();
+            ElicitationAnswer::Accept(content.unwrap_or_default())
+        }
+        Some("decline") => ElicitationAnswer::Decline,
+        _ => ElicitationAnswer::Cancel,
     }
 }
 
@@ -176,86 +318,27 @@ struct PermissionResponse {
     behavior: String,
     updated_input: Option<Box<RawValue>>,
     #[serde(default)]
-    updated_permissions: Vec<PermissionUpdate>,
+    updated_permissions: Vec<Value>,
     message: Option<String>,
     #[serde(default)]
     interrupt: bool,
 }
 
-/// A change to the permissions as hosts send it.
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase")]
-enum PermissionUpdate {
-    #[serde(rename_all = "camelCase")]
-    AddRules { rules: Vec<RuleUpdate>, behavior: Behavior, destination: Destination },
-    #[serde(rename_all = "camelCase")]
-    AddDirectories { directories: Vec<PathBuf>, destination: Destination },
-    #[serde(rename_all = "camelCase")]
-    SetMode { mode: Mode, destination: Destination },
-    /// A kind this program does not know; it changes nothing.
-    #[serde(other)]
-    Other,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RuleUpdate {
-    tool_name: String,
-    rule_content: Option<String>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Behavior {
-    Allow,
-    Ask,
-    Deny,
-}
-
-impl PermissionUpdate {
-    fn into_remember(self) -> Option<Remember> {
-        let (what, destination) = match self {
-            Self::AddRules { rules, behavior, destination } => {
-                let kind = match behavior {
-                    Behavior::Allow => RuleKind::Allow,
-                    Behavior::Ask => RuleKind::Ask,
-                    Behavior::Deny => RuleKind::Deny,
-                };
-                let text = |rule: RuleUpdate| match rule.rule_content {
-                    Some(content) => format!("{}({content})", rule.tool_name),
-                    None => rule.tool_name,
-                };
-                (
-                    Remembered::Rules { kind, texts: rules.into_iter().map(text).collect() },
-                    destination,
-                )
-            }
-            Self::AddDirectories { directories, destination } => {
-                (Remembered::Directories(directories), destination)
-            }
-            Self::SetMode { mode, destination } => (Remembered::Mode(mode), destination),
-            Self::Other => return None,
-        };
-        Some(Remember { what, destination })
-    }
-}
-
-fn reply(response: &Value) -> Reply {
-    if response.get("subtype").and_then(Value::as_str) != Some("success") {
-        let error = response.get("error").and_then(Value::as_str).unwrap_or("no reason given");
-        return denied(&format!("the host failed to answer: {error}"));
-    }
-    let body = response.get("response").cloned().unwrap_or_default();
+/// Reads an answer to `can_use_tool`, from a host or from a tool that stands in for one.
+pub(crate) fn reply(body: &Value) -> Reply {
     // By way of text, because a `Value` cannot be read into raw JSON.
-    let parsed = to_raw_value(&body)
+    let parsed = to_raw_value(body)
         .ok()
         .and_then(|raw| serde_json::from_str::<PermissionResponse>(raw.get()).ok());
     match parsed {
         Some(PermissionResponse { behavior, updated_input, updated_permissions, .. })
             if behavior == "allow" =>
         {
-            let remember =
-                updated_permissions.into_iter().filter_map(PermissionUpdate::into_remember);
+            // A kind of change that this program does not know changes nothing.
+            let remember = updated_permissions
+                .into_iter()
+                .filter_map(|update| serde_json::from_value(update).ok())
+                .filter_map(Remember::from_update);
             Reply::Allowed { input: updated_input, remember: remember.collect() }
         }
         Some(PermissionResponse { message, interrupt, .. }) => {
@@ -266,7 +349,7 @@ fn reply(response: &Value) -> Reply {
     }
 }
 
-fn denied(reason: &str) -> Reply {
+pub(crate) fn denied(reason: &str) -> Reply {
     Reply::Denied { reason: reason.to_owned(), interrupt: false }
 }
 
@@ -276,14 +359,13 @@ mod tests {
 
     #[test]
     fn only_a_clear_yes_is_a_yes() {
-        let yes = json!({"subtype": "success", "response": {"behavior": "allow", "updatedInput": {"a": 1}}});
+        let yes = json!({"behavior": "allow", "updatedInput": {"a": 1}});
         assert!(matches!(reply(&yes), Reply::Allowed { input: Some(_), .. }));
         for no in [
-            json!({"subtype": "success", "response": {"behavior": "deny", "message": "no"}}),
-            json!({"subtype": "success", "response": {"behavior": "perhaps"}}),
-            json!({"subtype": "success"}),
-            json!({"subtype": "error", "error": "x"}),
+            json!({"behavior": "deny", "message": "no"}),
+            json!({"behavior": "perhaps"}),
             json!({}),
+            json!(null),
         ] {
             assert!(matches!(reply(&no), Reply::Denied { .. }), "{no}");
         }

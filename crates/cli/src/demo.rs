@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use centurion_engine::{
-    Bypass, Options, PromptOptions, Redaction, RequestSettings, Session, Start, Storage, ToolChoice,
+    Bypass, Extensions, Options, PromptOptions, Redaction, RequestSettings, Session, Start,
+    Storage, ToolChoice,
 };
 use centurion_model::Model;
 use centurion_permissions::{Mode, Policy, Rule, RuleOrigin};
@@ -154,5 +155,6 @@ async fn options(
         view: Arc::new(view),
         guard: setup::guard()?,
         entrypoint: "demo".to_owned(),
+        extensions: Extensions::default(),
     })
 }

@@ -6,6 +6,8 @@ use centurion_sandbox::Support;
 use clap::Parser;
 
 use crate::configuration::{Configuration, SettingsArgs};
+use crate::extensions;
+use crate::mcp::{self, McpArgs};
 use crate::output::Output;
 use crate::surroundings::Surroundings;
 use crate::trust;
@@ -16,6 +18,8 @@ use crate::trust;
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     settings: SettingsArgs,
+    #[command(flatten)]
+    mcp: McpArgs,
 }
 
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
@@ -33,6 +37,9 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
         .collect();
     let folder = configuration.folder.path().display();
     let trust = format!("{folder}: {}", trust::describe(&configuration.trust_state()));
+    let (servers, server_problems) =
+        mcp::summary(&mcp::configuration(&surroundings, &configuration, &args.mcp)?);
+    let (hooks, hook_problems) = extensions::hook_summary(settings);
     let support = Support::detect().to_string();
     let output = Output::default();
     output.write(format!("centurion {}\n", env!("CARGO_PKG_VERSION")).as_bytes());
@@ -40,12 +47,20 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
         ("Settings files, the strongest first", &files),
         ("Problems in them", &problems),
         ("Not in force", &idle),
+        ("MCP servers", &servers),
+        ("Problems with them", &server_problems),
+        ("Hooks", &hooks),
+        ("Problems with hooks", &hook_problems),
         ("This folder", &vec![trust]),
         ("Sandbox on this machine", &support.lines().map(str::to_owned).collect()),
     ] {
         output.write(section(title, lines).as_bytes());
     }
-    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if problems.is_empty() && server_problems.is_empty() && hook_problems.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn section(title: &str, lines: &[String]) -> String {

@@ -70,8 +70,8 @@ fn parse<'a>(
     )?;
     let path = || surroundings.cwd.join(what);
     let access = match tool {
-        "Bash" => Access::Shell(what.to_owned()),
-        "Read" | "Glob" | "Grep" => Access::Read(resolve(&path())),
+        "Bash" | "PowerShell" => Access::Shell(what.to_owned()),
+        "Read" | "Glob" | "Grep" | "Cd" => Access::Read(resolve(&path())),
         "Write" | "Edit" | "NotebookEdit" => Access::Write(resolve(&path())),
         "WebFetch" => Access::Network(what.to_owned()),
         "TodoWrite" | "AskUserQuestion" | "TaskOutput" | "TaskStop" => Access::Session,

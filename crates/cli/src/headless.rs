@@ -4,16 +4,19 @@ use std::io::IsTerminal;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use anyhow::bail;
-use centurion_engine::{Answerer, Session, View};
+use centurion_engine::{Session, View};
 use centurion_protocol::{Block, Outcome, SystemWorld, World};
 
 use crate::args::{InputFormat, OutputFormat, RunArgs};
 use crate::configuration::Configuration;
 use crate::control::Control;
 use crate::input::Input;
+use crate::models::ModelLimits;
 use crate::output::{JsonView, LiveView, Nowhere, Output, StreamView, TextView, note};
+use crate::retention::Sweep;
 use crate::setup;
 use crate::signals::Signals;
 use crate::stdin;
@@ -27,14 +30,16 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::observe()?;
     let output = Arc::new(Output::default());
     let control = Arc::new(Control::new(Arc::clone(&output), Arc::clone(&world)));
-    let answerer =
-        args.permissions.permission_prompt_tool.map(|_| Arc::clone(&control) as Arc<dyn Answerer>);
     let configuration = Configuration::load(&surroundings, &args.settings)?;
     configuration.warn();
+    let limits = ModelLimits::new(&configuration.settings);
+    let sweep = Sweep::new(&configuration.settings, &surroundings.dirs, SystemTime::now());
     let view = view(&args, &output, &surroundings);
-    let (options, proxy) =
-        setup::options(&args, &surroundings, configuration, Arc::clone(&world), view, answerer)
+    let (options, lasting) =
+        setup::options(&args, &surroundings, configuration, Arc::clone(&world), view, &control)
             .await?;
+    control.use_pool(Arc::clone(&lasting.pool));
+    control.limit_models(limits, options.model.clone());
     let mut session = Session::open(options).await?;
     if session.broken_lines() > 0 {
         let count = session.broken_lines();
@@ -55,9 +60,14 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         handle.submit(world.record_id(), vec![Block::Text(prompt)]);
         handle.close();
     }
+    if let Some(sweep) = sweep {
+        // Beside the run, which does not wait for it: what is not reached today is reached another day.
+        tokio::task::spawn_blocking(move || sweep.run());
+    }
     let code = drive(&mut session, streams_input.then_some(&input), &output).await?;
     // Ends the views, which may have something left to print.
-    drop((session, handle, input, proxy));
+    drop((session, handle, input));
+    lasting.pool.shutdown().await;
     Ok(if output.has_failed() { ExitCode::FAILURE } else { code })
 }
 
@@ -100,8 +110,8 @@ async fn drive(
     };
     Ok(match (forced, outcome) {
         (Some(code), _) => ExitCode::from(code),
-        (None, Some(outcome)) if outcome != Outcome::Completed => ExitCode::FAILURE,
-        (None, _) => ExitCode::SUCCESS,
+        (None, Some(Outcome::Completed | Outcome::Deferred) | None) => ExitCode::SUCCESS,
+        (None, Some(_)) => ExitCode::FAILURE,
     })
 }
 

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use centurion_engine::{Handle, Priority};
 use centurion_protocol::sdk::{Event, EventBody, User, UserMessage};
 use centurion_protocol::{Block, RecordId, SessionId, World};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
@@ -22,8 +25,8 @@ struct InputLine {
     /// How soon: `now` also stops the run that is under way.
     priority: Option<Priority>,
     request_id: Option<String>,
-    request: Option<serde_json::Value>,
-    response: Option<serde_json::Value>,
+    request: Option<Value>,
+    response: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -47,17 +50,23 @@ impl Input {
     pub(crate) async fn pump(&self) {
         let mut lines = BufReader::new(tokio::io::stdin()).split(b'\n');
         let mut number = 0;
+        // Some requests take time, and need the lines that come after them.
+        let mut answering = FuturesUnordered::new();
         loop {
+            let line = tokio::select! {
+                line = lines.next_segment() => line,
+                Some(()) = answering.next() => continue,
+            };
             number += 1;
-            match lines.next_segment().await {
+            match line {
                 Ok(Some(line)) if line.trim_ascii().is_empty() => {}
-                Ok(Some(line)) => {
-                    if let Err(problem) = self.take(&line) {
-                        note(&format!(
-                            "error: line {number} of the input was not understood: {problem}"
-                        ));
-                    }
-                }
+                Ok(Some(line)) => match self.take(&line) {
+                    Ok(None) => {}
+                    Ok(Some((id, request))) => answering.push(self.answer(id, request)),
+                    Err(problem) => note(&format!(
+                        "error: line {number} of the input was not understood: {problem}"
+                    )),
+                },
                 Ok(None) => break,
                 Err(error) => {
                     note(&format!("error: standard input cannot be read: {error}"));
@@ -68,7 +77,12 @@ impl Input {
         self.handle.close();
     }
 
-    fn take(&self, line: &[u8]) -> Result<(), String> {
+    async fn answer(&self, id: String, request: Value) {
+        self.control.request(&self.handle, &id, &request).await;
+    }
+
+    /// Acts on a line; a request that it is, is for the caller to have answered.
+    fn take(&self, line: &[u8]) -> Result<Option<(String, Value)>, String> {
         let line: InputLine = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         let kind = line.kind.clone();
         match (kind.as_str(), line) {
@@ -83,17 +97,16 @@ impl Input {
                 if priority == Priority::Now {
                     self.handle.interrupt();
                 }
-                Ok(())
+                Ok(None)
             }
             ("control_request", InputLine { request_id: Some(id), request: Some(request), .. }) => {
-                self.control.request(&self.handle, &id, &request);
-                Ok(())
+                Ok(Some((id, request)))
             }
             ("control_response", InputLine { response: Some(response), .. }) => {
                 self.control.response(response);
-                Ok(())
+                Ok(None)
             }
-            ("keep_alive" | "control_cancel_request", _) => Ok(()),
+            ("keep_alive" | "control_cancel_request", _) => Ok(None),
             ("user", _) => Err("a user line needs a message with content".to_owned()),
             (kind, _) => Err(format!(
                 "`{kind}` is no line of this kind; user, control_request and control_response are"

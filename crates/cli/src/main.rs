@@ -2,17 +2,24 @@
 //!
 //! The only crate that reads the environment, the home directory and the terminal, or exits.
 
+mod absent_model;
 mod args;
 mod configuration;
 mod control;
 mod demo;
 mod doctor;
 mod explain;
+mod extensions;
 mod headless;
 mod input;
+mod key_helper;
+mod mcp;
+mod models;
 mod output;
 mod policy;
+mod prompt_tool;
 mod remember;
+mod retention;
 mod sandbox;
 mod sessions;
 mod setup;
@@ -55,6 +62,7 @@ fn run() -> anyhow::Result<ExitCode> {
     match arguments().next().as_deref().and_then(OsStr::to_str) {
         Some("demo") => block_on(demo::run(demo::DemoArgs::parse_from(arguments()))),
         Some("doctor") => doctor::run(&doctor::DoctorArgs::parse_from(arguments())),
+        Some("mcp") => block_on(mcp::run(mcp::McpCommandArgs::parse_from(arguments()))),
         Some("permissions") => explain::run(&explain::PermissionsArgs::parse_from(arguments())),
         Some("trust") => trust::run(&trust::TrustArgs::parse_from(arguments())),
         Some("sessions") => sessions::run(&sessions::SessionsArgs::parse_from(arguments())),

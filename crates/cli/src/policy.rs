@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use centurion_config::settings::{DefaultMode, Level, Origin, RuleForm, RuleText, Settings};
-use centurion_engine::{Bypass, RuleSource, Rules};
+use centurion_engine::{Bypass, Change, RuleSource, Rules};
+use centurion_hooks::HookRules;
 use centurion_permissions::{Mode, Policy, Rule, RuleKind, RuleLevel, RuleOrigin, RuleSet};
 use centurion_protocol::Env;
 
 use crate::args::RunArgs;
+use crate::extensions;
 use crate::output::note;
 use crate::surroundings::Surroundings;
 
@@ -118,9 +120,9 @@ impl FlagRules {
     }
 }
 
-/// A rule that can never match is said, since its author expects something of it.
+/// A rule that does not do what it seems to say is told, since its author expects something of it.
 fn note_rule(place: &str, kind: RuleKind, rule: &Rule) {
-    if let Some(warning) = rule.warning(kind) {
+    if let Some(warning) = rule.unknown_tool(kind).or_else(|| rule.warning(kind)) {
         note(&format!("warning: {place}: {warning}"));
     }
 }
@@ -205,8 +207,9 @@ impl LiveRules {
 }
 
 impl RuleSource for LiveRules {
-    fn changed(&mut self) -> Option<Rules> {
-        if !self.settings.is_stale() {
+    fn changed(&mut self) -> Option<Change> {
+        let files: Vec<_> = self.settings.stale_files().map(named_change).collect();
+        if files.is_empty() {
             return None;
         }
         self.settings.reload();
@@ -215,6 +218,19 @@ impl RuleSource for LiveRules {
         }
         let mut rules = rules(&self.settings, &self.flags, note_rule);
         rules.directories.splice(0..0, self.fixed.iter().cloned());
-        Some(rules)
+        let hooks = extensions::settings_hooks(&self.settings);
+        let hook_rules = HookRules::new(&self.settings.hook_limits());
+        Some(Change { rules, files, hooks, hook_rules })
     }
+}
+
+/// A settings file that changed, and what hooks call its level.
+fn named_change((level, path): (Level, PathBuf)) -> (&'static str, PathBuf) {
+    let name = match level {
+        Level::Managed => "policy_settings",
+        Level::User => "user_settings",
+        Level::Project => "project_settings",
+        Level::Local | Level::Flag => "local_settings",
+    };
+    (name, path)
 }

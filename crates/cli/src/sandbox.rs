@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use centurion_config::settings::{Settings, Sourced};
-use centurion_sandbox::{Domains, Network, Proxy, Sandbox, Support, UnixSockets};
+use centurion_sandbox::{Domains, Network, Proxy, Routes, Sandbox, Support, UnixSockets};
 use centurion_tools::{SandboxPolicy, SandboxSettings};
 
 use crate::output::note;
@@ -24,7 +24,7 @@ const KEPT: [&str; 6] = [
 /// A sandbox that is ready, with what must live as long as it.
 pub(crate) struct Confinement {
     pub(crate) policy: Arc<SandboxPolicy>,
-    /// Lets sandboxed commands reach the domains that are allowed.
+    /// Lets sandboxed commands reach the domains and sockets that are allowed.
     pub(crate) proxy: Option<Proxy>,
     /// Sandboxed commands need no question.
     pub(crate) is_trusted: bool,
@@ -40,8 +40,10 @@ pub(crate) fn confinement(
     if !wanted.enabled {
         return Ok(None);
     }
-    let proxy = proxy(settings, surroundings)?;
-    let sandbox = description(settings, surroundings, directories, proxy.as_ref());
+    let routes = routes(settings, surroundings.home.as_deref());
+    let proxy = proxy(&routes, surroundings)?;
+    let outside = proxy.as_ref().map(|proxy| (&routes, proxy));
+    let sandbox = description(settings, surroundings, directories, outside);
     let policy = SandboxPolicy::new(
         sandbox,
         &Support::detect(),
@@ -72,7 +74,7 @@ fn description(
     settings: &Settings,
     surroundings: &Surroundings,
     directories: &[PathBuf],
-    proxy: Option<&Proxy>,
+    outside: Option<(&Routes, &Proxy)>,
 ) -> Sandbox {
     let (files, network) = (&settings.sandbox().filesystem, &settings.sandbox().network);
     let places = |list: &[Sourced<String>]| -> Vec<PathBuf> {
@@ -94,16 +96,35 @@ fn description(
             .collect(),
         deny_read: places(&files.deny_read),
         allow_read: places(&files.allow_read),
-        network: match proxy {
-            Some(proxy) => Network::Proxied { socket: proxy.socket().to_owned() },
-            None if network.allow_local_binding => Network::Loopback,
-            None => Network::Off,
+        network: match outside {
+            Some((routes, proxy)) if !routes.ways().is_empty() => {
+                Network::Proxied { socket: proxy.socket().to_owned(), ways: routes.ways() }
+            }
+            _ if network.allow_local_binding => Network::Loopback,
+            _ => Network::Off,
         },
-        unix_sockets: if network.allow_all_unix_sockets {
-            UnixSockets::Allowed
-        } else {
-            UnixSockets::Denied
+        unix_sockets: match outside {
+            _ if network.allow_all_unix_sockets => UnixSockets::Allowed,
+            Some((routes, proxy)) if !routes.unix_sockets.is_empty() => {
+                UnixSockets::Listed { socket: proxy.socket().to_owned() }
+            }
+            _ => UnixSockets::Denied,
         },
+    }
+}
+
+/// What commands can reach outside.
+fn routes(settings: &Settings, home: Option<&Path>) -> Routes {
+    let network = &settings.sandbox().network;
+    let sockets = network.allow_unix_sockets.iter().filter(|_| !network.allow_all_unix_sockets);
+    Routes {
+        domains: Domains {
+            allowed: texts(&network.allowed_domains),
+            denied: texts(&network.denied_domains),
+        },
+        http: network.http_proxy_port,
+        socks: network.socks_proxy_port,
+        unix_sockets: sockets.map(|socket| place(socket, home)).collect(),
     }
 }
 
@@ -118,19 +139,14 @@ fn place(text: &Sourced<String>, home: Option<&Path>) -> PathBuf {
     }
 }
 
-fn proxy(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Option<Proxy>> {
-    let network = &settings.sandbox().network;
-    if network.allowed_domains.is_empty() {
+fn proxy(routes: &Routes, surroundings: &Surroundings) -> anyhow::Result<Option<Proxy>> {
+    if routes.ways().is_empty() && routes.unix_sockets.is_empty() {
         return Ok(None);
     }
     surroundings
         .make_scratch()
         .context("cannot make a private directory for the sandbox's proxy")?;
-    let domains = Domains {
-        allowed: texts(&network.allowed_domains),
-        denied: texts(&network.denied_domains),
-    };
-    Proxy::start(surroundings.scratch.join("proxy"), domains)
+    Proxy::start(surroundings.scratch.join("proxy"), routes.clone())
         .map(Some)
         .context("the sandbox's proxy could not be started")
 }

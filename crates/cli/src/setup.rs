@@ -4,24 +4,32 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use centurion_config::memory::{Memory, MemorySources};
+use centurion_config::memory::{Memory, MemoryFile, MemorySources, Origin, Scope};
 use centurion_config::paths::repo_root;
 use centurion_config::settings::Settings;
 use centurion_engine::{
-    Answerer, Options, PromptOptions, Redaction, RequestSettings, Start, Storage, StructuredOutput,
-    ToolChoice, View,
+    Answerer, Extensions, Options, PromptOptions, Redaction, RequestSettings, Start, Storage,
+    StructuredOutput, ToolChoice, View,
 };
-use centurion_model::Model;
+use centurion_mcp::Pool;
+use centurion_model::{Access, KeyHelper, Model};
 use centurion_protocol::{Env, SessionId, Thinking, World};
 use centurion_sandbox::Proxy;
 use centurion_tools::builtin;
 use centurion_tools::guard::GuardProgram;
 use jiff::tz::TimeZone;
 
-use crate::args::RunArgs;
+use crate::absent_model::absent_model;
+use crate::args::{PromptTool, RunArgs};
 use crate::configuration::Configuration;
+use crate::control::Control;
+use crate::extensions::{self, Around};
+use crate::key_helper::HelperCommand;
+use crate::mcp;
+use crate::models::ModelLimits;
 use crate::output::note;
 use crate::policy::{self, LiveRules};
+use crate::prompt_tool::ToolAnswerer;
 use crate::remember::RuleFiles;
 use crate::sandbox::{self, Confinement};
 use crate::sessions;
@@ -43,10 +51,11 @@ pub(crate) async fn options(
     configuration: Configuration,
     world: Arc<dyn World>,
     view: Arc<dyn View>,
-    answerer: Option<Arc<dyn Answerer>>,
-) -> anyhow::Result<(Options, Option<Proxy>)> {
+    control: &Arc<Control>,
+) -> anyhow::Result<(Options, Lasting)> {
+    let env = Arc::new(configuration.settings.overlay(&surroundings.env));
+    let servers = mcp::configuration(surroundings, &configuration, &args.mcp)?;
     let Configuration { settings, .. } = configuration;
-    let env = Arc::new(settings.overlay(&surroundings.env));
     let cwd = surroundings.cwd.clone();
     let repository = repo_root(&cwd);
     let additional_directories = additional_directories(&args.add_dir)?;
@@ -64,9 +73,15 @@ pub(crate) async fn options(
     let prompt = prompt_options(args)?;
     let (start, storage) = storage(args, surroundings, &settings, &*world)?;
     let chosen = model_choice(args, &env, &settings);
-    let model = Model::open(chosen.as_deref(), &env, Arc::clone(&world)).await?;
-    check_available(&settings, &model)?;
-    let requests = request_settings(args, &env, &settings, &model)?;
+    let limits = ModelLimits::new(&settings);
+    let model = match open_model(chosen.as_deref(), &limits, &env, &cwd, &settings, &world).await {
+        Err(reason) if args.model.is_optional => {
+            note(&format!("warning: no agent can run: {reason:#}"));
+            absent_model(reason.to_string(), Arc::clone(&world))
+        }
+        model => model?,
+    };
+    let requests = request_settings(args, &env, &settings, &limits, &model)?;
     let memory = memory(surroundings, &env, &settings, repository.as_deref());
     let fixed: Vec<PathBuf> =
         std::iter::once(cwd.clone()).chain(additional_directories.iter().cloned()).collect();
@@ -75,6 +90,14 @@ pub(crate) async fn options(
         Some(Confinement { policy, proxy, is_trusted }) => (Some(policy), is_trusted, proxy),
         None => (None, false, None),
     };
+    let (extensions, pool) = extensions::extensions(
+        args,
+        surroundings,
+        &settings,
+        &servers,
+        &Around { env: &env, roots: &fixed, output_dir: &storage.output_dir, control },
+    )?;
+    let answerer = answerer(args, control, &extensions)?;
     let includes_git = settings.include_git_instructions();
     let rule_store = RuleFiles::new(&settings);
     let live = LiveRules::new(settings, args, fixed)?;
@@ -87,7 +110,10 @@ pub(crate) async fn options(
         world,
         time_zone: TimeZone::system(),
         model,
-        restores_model: chosen.is_none() && env.get("ANTHROPIC_MODEL").is_none(),
+        // What a session once used may not be listed any more.
+        restores_model: chosen.is_none()
+            && env.get("ANTHROPIC_MODEL").is_none()
+            && limits.is_none(),
         settings: requests,
         prompt,
         memory,
@@ -106,8 +132,28 @@ pub(crate) async fn options(
         sandbox,
         allows_sandboxed: auto_allow,
         cwd,
+        extensions,
     };
-    Ok((options, proxy))
+    Ok((options, Lasting { pool, _proxy: proxy }))
+}
+
+/// What must live as long as the session.
+pub(crate) struct Lasting {
+    pub(crate) pool: Arc<Pool>,
+    _proxy: Option<Proxy>,
+}
+
+/// Who answers questions: the host, a tool of a server, or nobody.
+fn answerer(
+    args: &RunArgs,
+    control: &Arc<Control>,
+    extensions: &Extensions,
+) -> anyhow::Result<Option<Arc<dyn Answerer>>> {
+    Ok(match &args.permissions.permission_prompt_tool {
+        None => None,
+        Some(PromptTool::Stdio) => Some(Arc::clone(control) as Arc<dyn Answerer>),
+        Some(PromptTool::Tool(name)) => Some(Arc::new(ToolAnswerer::find(name, extensions)?)),
+    })
 }
 
 /// Commands run below this very program.
@@ -156,18 +202,30 @@ fn prompt_options(args: &RunArgs) -> anyhow::Result<PromptOptions> {
     })
 }
 
-/// Refuses a model that the settings do not list.
-fn check_available(settings: &Settings, model: &Model) -> anyhow::Result<()> {
-    let Some(listed) = settings.available_models() else { return Ok(()) };
-    let is_listed = listed.iter().any(|listed| model.resolve(&listed.value) == model.name());
-    let names: Vec<&str> = listed.iter().map(|listed| listed.value.as_str()).collect();
-    anyhow::ensure!(
-        is_listed,
-        "the settings do not let {} be used\nhelp: --model takes {}",
-        model.name(),
-        names.join(", ")
-    );
-    Ok(())
+/// The model that was asked for, if the settings list it, or the one for those who ask for none.
+async fn open_model(
+    chosen: Option<&str>,
+    limits: &ModelLimits,
+    env: &Arc<Env>,
+    cwd: &Path,
+    settings: &Settings,
+    world: &Arc<dyn World>,
+) -> anyhow::Result<Model> {
+    let helper = settings.api_key_helper().map(|command| {
+        Arc::new(HelperCommand::new(command.value, Arc::clone(env), cwd.to_owned()))
+    });
+    let open = |name| {
+        let key_helper = helper.clone().map(|helper| helper as Arc<dyn KeyHelper>);
+        let access = Access { names: settings.model_overrides().into_iter().collect(), key_helper };
+        Model::open_with(name, env, access, Arc::clone(world))
+    };
+    let model = open(chosen).await?;
+    if chosen.is_some() {
+        limits.check(model.name(), &model).map_err(anyhow::Error::msg)?;
+    } else if let Some(listed) = limits.instead_of_default(&model) {
+        return Ok(open(Some(listed)).await?);
+    }
+    Ok(model)
 }
 
 /// The model that somebody asked for: the flag, the environment, the settings, in this order.
@@ -181,6 +239,7 @@ fn request_settings(
     args: &RunArgs,
     env: &Env,
     settings: &Settings,
+    limits: &ModelLimits,
     model: &Model,
 ) -> anyhow::Result<RequestSettings> {
     let effort = match env.get("CLAUDE_CODE_EFFORT_LEVEL") {
@@ -197,7 +256,11 @@ fn request_settings(
     };
     Ok(RequestSettings {
         model: model.name().to_owned(),
-        fallback_models: fallbacks.iter().map(|name| model.resolve(name)).collect(),
+        fallback_models: limits
+            .keep(fallbacks, model)
+            .iter()
+            .map(|name| model.resolve(name))
+            .collect(),
         effort,
         thinking: match settings.always_thinking() {
             Some(false) => Thinking::Disabled,
@@ -289,7 +352,7 @@ fn memory(
     if env.is_on("CLAUDE_CODE_DISABLE_CLAUDE_MDS") {
         return None;
     }
-    let memory = Memory::load(MemorySources {
+    let mut memory = Memory::load(MemorySources {
         cwd: surroundings.cwd.clone(),
         repo_root: repository.map(Path::to_owned),
         home: surroundings.home.clone(),
@@ -301,5 +364,49 @@ fn memory(
     for problem in &memory.problems {
         note(&format!("warning: {problem}"));
     }
+    // As if the administrator had written it into a file.
+    if let Some(text) = settings.managed_memory() {
+        memory.files.insert(
+            0,
+            MemoryFile {
+                path: text.origin.file.to_path_buf(),
+                scope: Scope::Managed,
+                origin: Origin::Named,
+                content: text.value,
+            },
+        );
+    }
     Some(memory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use centurion_config::paths::Dirs;
+    use centurion_config::settings::{SettingsSources, Standing};
+
+    #[test]
+    fn the_administrators_text_comes_before_all_files() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().canonicalize().unwrap();
+        let managed = root.join("managed-settings.json");
+        std::fs::write(&managed, "{\"claudeMd\": \"Ask twice.\"}").unwrap();
+        std::fs::write(root.join("CLAUDE.md"), "Ask once.").unwrap();
+        let sources = SettingsSources { managed_dir: Some(root.clone()), ..Default::default() };
+        let settings = Settings::load(sources, Standing::Untrusted);
+        let env = Arc::new(Env::default());
+        let surroundings = Surroundings {
+            env: Arc::clone(&env),
+            home: None,
+            cwd: root.clone(),
+            dirs: Dirs::new(&env, Some(&root)).unwrap(),
+            scratch: root.join("scratch"),
+        };
+        let memory = memory(&surroundings, &env, &settings, None).unwrap();
+        let said: Vec<&str> = memory.files.iter().map(|file| file.content.trim()).collect();
+        assert_eq!(said, ["Ask twice.", "Ask once."]);
+        assert_eq!(memory.files[0].path, managed);
+        let text = memory.render().unwrap();
+        assert!(text.contains("instructions of this machine's administrator"), "{text}");
+    }
 }

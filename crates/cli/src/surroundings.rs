@@ -38,8 +38,18 @@ impl Surroundings {
             .and_then(|cwd| cwd.canonicalize())
             .context("the working directory cannot be found")?;
         let dirs = Dirs::new(&env, home.as_deref())?;
-        let scratch = std::env::temp_dir().join(format!("centurion-{}", SystemWorld.uuid()));
-        Ok(Self { env: Arc::new(env), home, cwd, dirs, scratch })
+        Ok(Self { env: Arc::new(env), home, cwd, dirs, scratch: scratch() })
+    }
+
+    /// The same for something that works elsewhere, with a scratch directory of its own.
+    pub(crate) fn elsewhere(&self, cwd: PathBuf) -> Self {
+        Self {
+            env: Arc::clone(&self.env),
+            home: self.home.clone(),
+            cwd,
+            dirs: self.dirs.clone(),
+            scratch: scratch(),
+        }
     }
 
     /// Makes the scratch directory, which only this user can enter.
@@ -52,4 +62,9 @@ impl Surroundings {
     pub(crate) fn paints(&self) -> bool {
         std::io::stderr().is_terminal() && self.env.get("NO_COLOR").is_none()
     }
+}
+
+/// A directory that nobody else has.
+fn scratch() -> PathBuf {
+    std::env::temp_dir().join(format!("centurion-{}", SystemWorld.uuid()))
 }

@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "program/components.rs"]
+mod components;
+#[path = "program/conformance.rs"]
+mod conformance;
 #[path = "program/crash.rs"]
 mod crash;
 #[path = "program/demo.rs"]
@@ -10,14 +14,32 @@ mod demo;
 mod faults;
 #[path = "program/flags.rs"]
 mod flags;
+#[path = "program/hooks.rs"]
+mod hooks;
 #[path = "program/host.rs"]
 mod host;
+#[path = "program/mcp.rs"]
+mod mcp;
+#[path = "program/network.rs"]
+mod network;
 #[path = "program/output.rs"]
 mod output;
 #[path = "program/processes.rs"]
 mod processes;
 #[path = "program/program.rs"]
 mod program;
+#[path = "program/prompt_tool.rs"]
+mod prompt_tool;
+#[path = "program/python_host.rs"]
+mod python_host;
+#[path = "program/real_servers.rs"]
+mod real_servers;
+#[path = "program/retention.rs"]
+mod retention;
+#[path = "program/serve.rs"]
+mod serve;
+#[path = "program/servers.rs"]
+mod servers;
 #[path = "program/sessions.rs"]
 mod sessions;
 #[path = "program/settings.rs"]

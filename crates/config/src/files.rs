@@ -10,8 +10,24 @@ use thiserror::Error;
 /// A file of settings that is larger than this is something else.
 pub(crate) const LARGEST_SETTINGS: u64 = 2 * 1024 * 1024;
 
-/// Only the owner reads what is made here.
-const PRIVATE: u32 = 0o600;
+/// Who may read a file that is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Its owner alone.
+    Owner,
+    /// Whoever the user lets read files in general.
+    Usual,
+}
+
+impl Readers {
+    /// The mode to make a file with, of which the process takes away what its user does not want.
+    fn mode(self) -> u32 {
+        match self {
+            Self::Owner => 0o600,
+            Self::Usual => 0o666,
+        }
+    }
+}
 
 /// How many names are tried for the file that will take another's place.
 const ATTEMPTS: u32 = 64;
@@ -59,6 +75,17 @@ impl Stamp {
     pub(crate) fn of(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().as_ref().map(Self::from)
     }
+
+    /// What the file is, under whatever names it can be reached.
+    pub(crate) fn identity(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+
+    /// The second of its last change. Clocks of file systems are coarse: what changes again right
+    /// after it may keep its stamp.
+    pub(crate) fn changed_at(&self) -> i64 {
+        self.changed.0.max(self.modified.0)
+    }
 }
 
 impl From<&Metadata> for Stamp {
@@ -87,22 +114,28 @@ pub(crate) fn read(path: &Path, limit: u64) -> (Option<Stamp>, Result<Option<Str
 }
 
 fn read_found(path: &Path, metadata: &Metadata, limit: u64) -> Result<String, FileError> {
+    String::from_utf8(bytes_of(path, metadata, limit)?).map_err(|error| {
+        let good = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
+        FileError::NotText { line: 1 + good.filter(|byte| **byte == b'\n').count() }
+    })
+}
+
+/// Reads the bytes of a file that has just been looked at.
+pub(crate) fn bytes_of(path: &Path, metadata: &Metadata, limit: u64) -> Result<Vec<u8>, FileError> {
     if !metadata.is_file() {
         return Err(FileError::NotRegular);
     }
     if metadata.len() > limit {
         return Err(FileError::TooLarge { limit });
     }
-    let mut bytes = Vec::new();
+    // Room for one more byte than there should be: the end is seen without another piece.
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
     let file = File::open(path).map_err(FileError::Unreadable)?;
     file.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::Unreadable)?;
     if bytes.len() as u64 > limit {
         return Err(FileError::TooLarge { limit });
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let good = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
-        FileError::NotText { line: 1 + good.filter(|byte| **byte == b'\n').count() }
-    })
+    Ok(bytes)
 }
 
 pub(crate) fn is_absence(error: &io::Error) -> bool {
@@ -121,18 +154,26 @@ pub(crate) fn lock_directory(directory: &Path) -> Result<File, FileError> {
 /// Puts a text in the place of a file: a reader sees the old one or the new one. The mode of an
 /// existing file stays, a new one is the owner's alone.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), FileError> {
-    replace_with(path, text).map_err(FileError::Unwritable)
+    replace_for(path, text, Readers::Owner)
 }
 
-fn replace_with(path: &Path, text: &str) -> io::Result<()> {
-    let mode = match fs::metadata(path) {
-        Ok(metadata) => metadata.permissions().mode() & 0o7777,
-        Err(_) => PRIVATE,
+/// The same, with a say in who may read a new file.
+pub(crate) fn replace_for(path: &Path, text: &str, readers: Readers) -> Result<(), FileError> {
+    replace_with(path, text, readers).map_err(FileError::Unwritable)
+}
+
+fn replace_with(path: &Path, text: &str, readers: Readers) -> io::Result<()> {
+    let kept = fs::metadata(path).ok().map(|metadata| metadata.permissions().mode() & 0o7777);
+    // What takes the place of a file must not be readable by more people for a moment.
+    let readers = if kept.is_some() { Readers::Owner } else { readers };
+    let (file, temporary) = create_beside(path, readers)?;
+    let keep_mode = || match kept {
+        Some(mode) => file.set_permissions(fs::Permissions::from_mode(mode)),
+        None => Ok(()),
     };
-    let (mut file, temporary) = create_beside(path)?;
-    let written = file
+    let written = (&file)
         .write_all(text.as_bytes())
-        .and_then(|()| file.set_permissions(fs::Permissions::from_mode(mode)))
+        .and_then(|()| keep_mode())
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
@@ -143,11 +184,12 @@ fn replace_with(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// A new file in the directory of another, under a name that nothing has.
-fn create_beside(path: &Path) -> io::Result<(File, std::path::PathBuf)> {
+fn create_beside(path: &Path, readers: Readers) -> io::Result<(File, std::path::PathBuf)> {
     let name = path.file_name().ok_or(ErrorKind::InvalidInput)?.to_string_lossy();
     for attempt in 0..ATTEMPTS {
         let temporary = path.with_file_name(format!(".{name}.{}.{attempt}", std::process::id()));
-        match OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&temporary) {
+        match OpenOptions::new().write(true).create_new(true).mode(readers.mode()).open(&temporary)
+        {
             Ok(file) => return Ok((file, temporary)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
@@ -188,5 +230,17 @@ mod tests {
         assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode()), ("two", 0o644));
         assert_ne!(Stamp::of(&path), before);
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_new_file_may_have_the_usual_readers() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mode = |name: &str| fs::metadata(scratch.path().join(name)).unwrap().mode() & 0o777;
+        fs::write(scratch.path().join("usual"), "").unwrap();
+        replace_for(&scratch.path().join("new"), "x", Readers::Usual).unwrap();
+        assert_eq!(mode("new"), mode("usual"));
+        fs::set_permissions(scratch.path().join("new"), fs::Permissions::from_mode(0o640)).unwrap();
+        replace_for(&scratch.path().join("new"), "y", Readers::Usual).unwrap();
+        assert_eq!(mode("new"), 0o640);
     }
 }

@@ -5,15 +5,21 @@
 //! folder. Reads no environment and no home directory: the binary hands in
 //! an [`Env`](centurion_protocol::Env) and the paths.
 
+pub mod agents;
+mod fields;
 mod files;
 pub mod frontmatter;
+pub mod mcp;
 pub mod memory;
 pub mod paths;
+mod scan;
 pub mod settings;
+pub mod skills;
 pub mod trust;
 
 use std::path::PathBuf;
 
+pub use fields::Located;
 pub use files::FileError;
 
 /// Something that a person should know about a file of theirs. Nothing stops because of it.

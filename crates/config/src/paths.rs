@@ -19,7 +19,12 @@ const LONGEST_SLUG: usize = 200;
 pub struct Dirs {
     config: Vec<PathBuf>,
     state: PathBuf,
+    state_files: Vec<PathBuf>,
 }
+
+/// The file beside the user's definitions that keeps what programs note for themselves: servers, choices
+/// about projects.
+const STATE_FILE: &str = ".claude.json";
 
 /// Why the user's directories cannot be told.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -41,17 +46,30 @@ impl Dirs {
         for variable in ["CENTURION_CONFIG_DIR", "CLAUDE_CONFIG_DIR"] {
             let Some(place) = env.get(variable) else { continue };
             let place = absolute(variable, Path::new(place))?.to_owned();
-            return Ok(Self { config: vec![place.clone()], state: place });
+            let state_files = vec![place.join(STATE_FILE)];
+            return Ok(Self { config: vec![place.clone()], state: place, state_files });
         }
         let home = home.filter(|home| !home.as_os_str().is_empty()).ok_or(DirsError::NoHome)?;
         let home = absolute("HOME", home)?;
         let state = home.join(".centurion");
-        Ok(Self { config: vec![home.join(".claude"), state.clone()], state })
+        let state_files = vec![home.join(STATE_FILE), state.join(STATE_FILE)];
+        Ok(Self { config: vec![home.join(".claude"), state.clone()], state, state_files })
     }
 
     /// Where the user's definitions are read from; the later directory wins.
     pub fn config_dirs(&self) -> &[PathBuf] {
         &self.config
+    }
+
+    /// The files that hold the user's servers and choices about projects. The later one wins and is
+    /// ours; another before it is read and never written.
+    pub fn state_files(&self) -> &[PathBuf] {
+        &self.state_files
+    }
+
+    /// The file with what MCP servers gave when the user logged in to them.
+    pub fn mcp_credentials(&self) -> PathBuf {
+        self.state.join("mcp-credentials.json")
     }
 
     /// The file that says which folders are trusted.
@@ -148,6 +166,13 @@ mod tests {
             [PathBuf::from("/home/ann/.claude"), PathBuf::from("/home/ann/.centurion")]
         );
         assert_eq!(dirs.projects_dir(), Path::new("/home/ann/.centurion/projects"));
+        assert_eq!(
+            dirs.state_files(),
+            [
+                PathBuf::from("/home/ann/.claude.json"),
+                PathBuf::from("/home/ann/.centurion/.claude.json")
+            ]
+        );
     }
 
     #[test]
@@ -158,6 +183,7 @@ mod tests {
             (dirs.config_dirs(), dirs.projects_dir()),
             (&[PathBuf::from("/x")][..], PathBuf::from("/x/projects"))
         );
+        assert_eq!(dirs.state_files(), [PathBuf::from("/x/.claude.json")]);
         let env = Env::from([("CLAUDE_CONFIG_DIR", "/c"), ("CENTURION_CONFIG_DIR", "")]);
         assert_eq!(Dirs::new(&env, None).unwrap().projects_dir(), Path::new("/c/projects"));
         assert_eq!(Dirs::new(&Env::default(), None), Err(DirsError::NoHome));
@@ -184,6 +210,7 @@ mod tests {
     fn a_session_has_its_places() {
         let dirs = Dirs::new(&Env::default(), Some(Path::new(HOME))).unwrap();
         let session: SessionId = "6f1c5d52-7d0c-4d1b-9d5a-2a3a4f1d2f10".parse().unwrap();
+        assert_eq!(dirs.mcp_credentials(), Path::new("/home/ann/.centurion/mcp-credentials.json"));
         let project = "/home/ann/.centurion/projects/-srv-my-app";
         let cwd = Path::new("/srv/my_app");
         assert_eq!(

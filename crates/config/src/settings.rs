@@ -4,11 +4,15 @@
 //! file that cannot be read is reported and the others count, a value that cannot be used is reported
 //! and the rest of its file counts. What a repository brings is off until its folder is trusted.
 
-mod document;
-mod edit;
+mod agents;
+pub(crate) mod document;
+pub(crate) mod draft;
+pub(crate) mod edit;
+mod hooks;
 mod keys;
 mod layer;
 mod level;
+mod mcp;
 mod merge;
 mod permissions;
 mod report;
@@ -23,11 +27,16 @@ use std::path::{Path, PathBuf};
 use centurion_protocol::{Effort, Env};
 use serde_json::Value;
 
+pub use self::agents::DeclaredAgent;
 pub use self::edit::{
     Change, EditError, RuleList, SettingsFile, add_directory, add_rule, set_default_mode,
 };
+pub use self::hooks::{DeclaredHooks, HookLimits, Lines};
+pub(crate) use self::keys::closest;
 use self::layer::Layer;
+pub(crate) use self::layer::printable;
 pub use self::level::{Level, LevelChoice, Origin, Sourced, UnknownSource};
+pub use self::mcp::McpSettings;
 use self::merge::Merged;
 pub use self::merge::{Off, Standing};
 pub use self::permissions::{DefaultMode, Permissions, RuleForm, RuleText};
@@ -49,7 +58,7 @@ pub struct Settings {
     /// The strongest first.
     layers: Vec<Layer>,
     /// Every place that was looked at, and what was there.
-    looked_at: Vec<(PathBuf, Option<Stamp>)>,
+    looked_at: Vec<(Level, PathBuf, Option<Stamp>)>,
     /// What is wrong besides the files.
     problems: Vec<Problem>,
     merged: Merged,
@@ -76,7 +85,13 @@ impl Settings {
 
     /// Whether a file has changed, come or gone since it was read. Costs one look at each place.
     pub fn is_stale(&self) -> bool {
-        self.looked_at.iter().any(|(path, stamp)| Stamp::of(path) != *stamp)
+        self.stale_files().next().is_some()
+    }
+
+    /// The files that have changed, come or gone since they were read.
+    pub fn stale_files(&self) -> impl Iterator<Item = (Level, PathBuf)> {
+        let stale = self.looked_at.iter().filter(|(_, path, stamp)| Stamp::of(path) != *stamp);
+        stale.map(|(level, path, _)| (*level, path.clone()))
     }
 
     /// Reads all files again. A file that cannot be read now, perhaps because somebody is still
@@ -86,7 +101,7 @@ impl Settings {
         self.looked_at.clear();
         if let Some(directory) = self.sources.drop_in_dir() {
             let stamp = Stamp::of(&directory);
-            self.looked_at.push((directory, stamp));
+            self.looked_at.push((Level::Managed, directory, stamp));
         }
         self.problems.clear();
         for candidate in self.sources.candidates(&mut self.problems) {
@@ -105,7 +120,7 @@ impl Settings {
             Ok(Some(text))
         } else {
             let (stamp, text) = files::read(&path, LARGEST_SETTINGS);
-            self.looked_at.push((path.clone(), stamp));
+            self.looked_at.push((level, path.clone(), stamp));
             text
         };
         let document = match text {
@@ -116,9 +131,12 @@ impl Settings {
         let mut layer = Layer::new(level, path, root);
         match (document, was) {
             (Ok(document), _) => layer.fill(document),
-            (Err(error), None) => layer.problem(error.line(), error.to_string()),
+            (Err(error), None) => {
+                layer.is_unread = true;
+                layer.problem(error.line(), error.to_string());
+            }
             (Err(error), Some(was)) => {
-                layer = Layer { problems: Vec::new(), ..was.clone() };
+                layer = Layer { problems: Vec::new(), is_unread: true, ..was.clone() };
                 let message = format!("{error}; what it said before still counts");
                 layer.problem(error.line(), message);
             }
@@ -182,6 +200,11 @@ impl Settings {
         &self.sandbox
     }
 
+    /// Which MCP servers the settings let run.
+    pub fn mcp(&self) -> McpSettings {
+        McpSettings::new(&self.merged)
+    }
+
     pub fn model(&self) -> Option<Sourced<String>> {
         self.merged.text("model")
     }
@@ -195,6 +218,25 @@ impl Settings {
     pub fn available_models(&self) -> Option<Vec<Sourced<String>>> {
         let key = "availableModels";
         self.merged.first(key).map(|_| self.merged.texts(key))
+    }
+
+    /// Whether the model that is used when nobody asks for one must be listed, too.
+    pub fn enforces_available_models(&self) -> bool {
+        self.merged.bool("enforceAvailableModels").unwrap_or(false)
+    }
+
+    /// What models are called by whoever serves them, by the names that people use.
+    pub fn model_overrides(&self) -> BTreeMap<String, String> {
+        let named = self.merged.all("modelOverrides").filter_map(|judged| {
+            let (name, value) = (judged.entry.name.as_deref()?, judged.entry.value.as_str()?);
+            Some((name.trim().to_owned(), value.trim().to_owned()))
+        });
+        named.filter(|(name, value)| !name.is_empty() && !value.is_empty()).collect()
+    }
+
+    /// A command that prints the key of the Messages API.
+    pub fn api_key_helper(&self) -> Option<Sourced<String>> {
+        self.merged.text("apiKeyHelper").filter(|command| !command.value.trim().is_empty())
     }
 
     pub fn effort(&self) -> Option<Sourced<Effort>> {
@@ -227,11 +269,26 @@ impl Settings {
         Env::new(set.map(|(name, value)| (name.to_owned(), value.to_owned())))
     }
 
-    /// For how many days sessions are kept.
-    pub fn cleanup_period_days(&self) -> u32 {
-        let days = self.merged.first("cleanupPeriodDays");
-        let days = days.and_then(|judged| judged.entry.value.as_u64());
-        days.and_then(|days| u32::try_from(days).ok()).unwrap_or(KEPT_DAYS)
+    /// For how many days sessions are kept; `None` where a file that might say so cannot be read or
+    /// says something else. What is deleted by mistake does not come back.
+    pub fn cleanup_period_days(&self) -> Option<u32> {
+        const KEY: &str = "cleanupPeriodDays";
+        if !self.problems.is_empty() || self.layers.iter().any(|layer| layer.is_unclear(KEY)) {
+            return None;
+        }
+        let days = self.merged.first(KEY).and_then(|judged| judged.entry.value.as_u64());
+        Some(days.and_then(|days| u32::try_from(days).ok()).unwrap_or(KEPT_DAYS))
+    }
+
+    /// Who forbids flags that bring servers and the like of their own.
+    pub fn sideload_disabled(&self) -> Option<Origin> {
+        let judged = self.merged.first("disableSideloadFlags")?;
+        (judged.entry.value == Value::Bool(true)).then(|| judged.origin.clone())
+    }
+
+    /// What managed settings say to the model, as an instruction file would.
+    pub fn managed_memory(&self) -> Option<Sourced<String>> {
+        self.merged.text("claudeMd").filter(|text| !text.value.trim().is_empty())
     }
 
     /// Globs over the absolute paths of memory files that are not wanted.

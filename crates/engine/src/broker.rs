@@ -8,6 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use centurion_mcp::{Elicitation, ElicitationAnswer};
 use centurion_protocol::ToolUseId;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -46,7 +47,12 @@ pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
 pub trait Answerer: Send + Sync {
     /// Puts the question. Dropping the future withdraws it.
     fn answer(&self, ask: Ask) -> ReplyFuture<'_>;
+
+    /// Puts a server's question. Dropping the future withdraws it.
+    fn elicit(&self, question: Elicitation) -> ElicitFuture<'_>;
 }
+
+pub type ElicitFuture<'a> = Pin<Box<dyn Future<Output = ElicitationAnswer> + Send + 'a>>;
 
 #[derive(Default)]
 pub(crate) struct Broker {
@@ -57,6 +63,19 @@ impl Broker {
     /// From now on questions go to `answerer`.
     pub(crate) fn attach(&self, answerer: Arc<dyn Answerer>) {
         *self.answerer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answerer);
+    }
+
+    pub(crate) fn has_answerer(&self) -> bool {
+        self.answerer.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Puts a server's question; with nobody there, nobody answers.
+    pub(crate) async fn elicit(&self, question: Elicitation) -> ElicitationAnswer {
+        let answerer = self.answerer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match answerer {
+            Some(answerer) => answerer.elicit(question).await,
+            None => ElicitationAnswer::Cancel,
+        }
     }
 
     /// Puts a question and waits for its one reply.
@@ -100,6 +119,10 @@ mod tests {
                 drop(open);
                 Reply::Cancelled
             })
+        }
+
+        fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
+            Box::pin(std::future::pending())
         }
     }
 

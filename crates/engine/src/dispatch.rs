@@ -1,7 +1,9 @@
 //! The one dispatch: every tool call of every agent passes here.
 //!
-//! input check → permission → approval → run → bounded result. The journal gets the result from the
-//! driver. No kind of agent has another way to a tool.
+//! input check → hooks before → permission → approval → run → hooks after → bounded result. The journal gets
+//! the result from the driver. No kind of agent has another way to a tool.
+
+mod hooked;
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
@@ -14,11 +16,17 @@ use centurion_tools::{DiskLinks, PreparedCall, ToolContext, ToolError, ToolOutpu
 use futures_util::FutureExt;
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::hooked::Leave;
+pub(crate) use self::hooked::{Aside, Company, text_of};
 use crate::broker::{Ask, Broker, Reply};
+use crate::hooks::AgentHooks;
 use crate::permissions::{Permissions, Remember};
 use crate::redact::redact;
+use crate::servers::Servers;
 use crate::toolbox::Toolbox;
 
 /// The most text of one result that enters a conversation; tools keep to smaller bounds of their own.
@@ -34,6 +42,8 @@ pub(crate) struct Dispatch {
     pub workspace: Arc<Workspace>,
     pub permissions: Arc<Permissions>,
     pub broker: Arc<Broker>,
+    pub hooks: Arc<AgentHooks>,
+    pub servers: Arc<Servers>,
     /// Whether a command that the sandbox confines needs no question.
     pub allows_sandboxed: bool,
 }
@@ -49,13 +59,28 @@ pub(crate) struct Dispatched {
     pub denied: Option<String>,
     /// Whether whoever denied it wants the whole run to stop.
     pub interrupt: bool,
+    /// Whether the call was stopped while it ran.
+    is_cut_short: bool,
+    /// Whether a hook put the call off: it has no result yet.
+    pub is_deferred: bool,
+    /// What hooks say beside the result.
+    pub aside: Aside,
 }
 
 impl Dispatched {
     fn error(id: &ToolUseId, message: String) -> Self {
         let data = Value::String(format!("Error: {message}"));
         let result = ToolResult::error(id.clone(), message);
-        Self { result, data, read: None, denied: None, interrupt: false }
+        Self {
+            result,
+            data,
+            read: None,
+            denied: None,
+            interrupt: false,
+            is_cut_short: false,
+            is_deferred: false,
+            aside: Aside::default(),
+        }
     }
 
     fn denied(id: &ToolUseId, reason: String, interrupt: bool) -> Self {
@@ -73,12 +98,12 @@ impl Dispatched {
 
     /// A call that was never begun, because the run was stopped before its turn.
     pub(crate) fn not_begun(id: &ToolUseId) -> Self {
-        Self::error(id, "The user interrupted before this call began. It had no effect.".to_owned())
+        Self::error(id, "The run was stopped before this call began. It had no effect.".to_owned())
     }
 
     /// A call that was stopped while it ran.
     pub(crate) fn cut_short(id: &ToolUseId) -> Self {
-        Self::error(id, CUT_SHORT.to_owned())
+        Self { is_cut_short: true, ..Self::error(id, CUT_SHORT.to_owned()) }
     }
 }
 
@@ -87,6 +112,7 @@ impl Dispatch {
     pub(crate) fn prepare(&self, call: &ToolUse) -> Result<Box<dyn PreparedCall>, Box<Dispatched>> {
         self.toolbox
             .get(&call.name)
+            .map_err(|reason| self.servers.absence(&call.name).unwrap_or(reason))
             .and_then(|tool| tool.prepare(&call.input).map_err(|error| error.to_string()))
             .map_err(|reason| {
                 let message = format!("<tool_use_error>Error: {reason}</tool_use_error>");
@@ -99,118 +125,174 @@ impl Dispatch {
         &self,
         call: &ToolUse,
         prepared: Box<dyn PreparedCall>,
+        company: Company,
         cancel: &CancellationToken,
     ) -> Dispatched {
-        let mut context = ToolContext {
+        let context = ToolContext {
             workspace: Arc::clone(&self.workspace),
             call: call.id.clone(),
             cancel: cancel.child_token(),
             decided: None,
         };
-        let (prepared, access) = match self.permit(call, prepared, &context).await {
-            Ok(permitted) => permitted,
-            Err(refused) => return *refused,
+        let mut aside = Aside { company, ..Aside::default() };
+        let ready =
+            Ready { call: Cow::Borrowed(call), access: prepared.access(&context), prepared };
+        let mut dispatched = match self.permit(ready, &context, &mut aside).await {
+            Ok(permitted) => self.execute(permitted, context, &mut aside).await,
+            Err(refused) => *refused,
         };
+        dispatched.aside = aside;
+        dispatched
+    }
+
+    /// Runs a call that may, and lets hooks see what came of it.
+    async fn execute(
+        &self,
+        ready: Ready<'_>,
+        mut context: ToolContext,
+        aside: &mut Aside,
+    ) -> Dispatched {
+        let Ready { call, prepared, access } = ready;
         context.decided = Some(access.clone());
+        let (started, stood) = (Instant::now(), self.workspace.cwd());
         let outcome = tokio::select! {
             biased;
             outcome = AssertUnwindSafe(prepared.run(&context)).catch_unwind() => outcome,
             // Tools watch the token themselves and tidy up; this is for those that do not look.
-            () = abandoned(&context.cancel) => return Dispatched::cut_short(&call.id),
+            () = abandoned(&context.cancel) => Ok(Err(ToolError::Cancelled { partial: None })),
         };
         // A fault in one tool is that call's problem, not the end of the session.
         let outcome = outcome.unwrap_or_else(|_| {
             Err(ToolError::failed(format!("{} broke while it ran; try another way", call.name)))
         });
-        match outcome {
-            Ok(output) => self.finish(call, output, access),
+        let dispatched = match outcome {
+            Ok(output) => self.finish(&call, output, &access),
             Err(ToolError::Cancelled { partial: None }) => Dispatched::cut_short(&call.id),
-            Err(ToolError::Cancelled { partial: Some(partial) }) => {
-                Dispatched::error(&call.id, format!("{CUT_SHORT} Until then:\n{partial}"))
-            }
+            Err(ToolError::Cancelled { partial: Some(partial) }) => Dispatched {
+                is_cut_short: true,
+                ..Dispatched::error(&call.id, format!("{CUT_SHORT} Until then:\n{partial}"))
+            },
             Err(ToolError::FailedWith { message, data }) => {
                 Dispatched { data, ..Dispatched::error(&call.id, message) }
             }
             Err(error) => Dispatched::error(&call.id, error.to_string()),
-        }
+        };
+        let dispatched = self.after(&call, &access, dispatched, started.elapsed(), aside).await;
+        self.moved(&stood, aside).await;
+        dispatched
     }
 
-    /// Asks the policy, and a person where the policy says so. Gives back the call that may run, and what
-    /// it may touch.
-    async fn permit(
+    /// Asks hooks, the policy, and a person where the policy says so. Gives back the call that may run, and
+    /// what it may touch.
+    async fn permit<'a>(
         &self,
-        call: &ToolUse,
-        prepared: Box<dyn PreparedCall>,
+        ready: Ready<'a>,
         context: &ToolContext,
-    ) -> Result<(Box<dyn PreparedCall>, Access), Box<Dispatched>> {
-        let access = prepared.access(context);
-        let decision = self.judge(call, &access);
-        let reason = decision.reason.to_string();
-        match decision.verdict {
-            Verdict::Allow => return Ok((prepared, access)),
-            Verdict::Deny => return Err(Box::new(Dispatched::denied(&call.id, reason, false))),
-            Verdict::Ask if self.is_confined(call, &access, &decision) => {
-                return Ok((prepared, access));
+        aside: &mut Aside,
+    ) -> Result<Ready<'a>, Box<Dispatched>> {
+        let (ready, leave) = self.before(ready, context, aside).await?;
+        let decision = self.judge(&ready);
+        let id = &ready.call.id;
+        let reason = match (decision.verdict, leave) {
+            (Verdict::Deny, _) => {
+                return Err(Box::new(Dispatched::denied(id, decision.reason.to_string(), false)));
             }
-            Verdict::Ask => {}
-        }
-        let named = self.named(call);
-        let ask = Ask {
-            tool: call.name.clone(),
-            call: call.id.clone(),
-            input: call.input.clone(),
-            reason,
-            suggestions: self.permissions.suggest(&as_call(call, &access, named.as_deref())),
+            (Verdict::Allow, Leave::Usual | Leave::Granted)
+                if !self.toolbox.needs_a_person(&ready.call.name) =>
+            {
+                return Ok(ready);
+            }
+            (Verdict::Ask, Leave::Granted) if is_open(&decision) => return Ok(ready),
+            (Verdict::Ask, Leave::Usual) if self.is_confined(&ready, &decision) => {
+                return Ok(ready);
+            }
+            (_, Leave::MustAsk(reason)) => reason,
+            (Verdict::Allow, _) => format!("{} needs a person each time", ready.call.name),
+            (Verdict::Ask, _) => decision.reason.to_string(),
         };
-        let (prepared, access) = match self.broker.ask(ask, &context.cancel).await {
+        let ready = self.approved(ready, reason, context, aside).await?;
+        // A yes answers the question, not a denial: the input may be another one by now, and so may the
+        // mode. What is denied stays denied.
+        let decision = self.judge(&ready);
+        if decision.verdict == Verdict::Deny {
+            let reason = decision.reason.to_string();
+            return Err(Box::new(Dispatched::denied(&ready.call.id, reason, false)));
+        }
+        Ok(ready)
+    }
+
+    /// Puts the call to hooks that answer in a person's place, then to a person.
+    async fn approved<'a>(
+        &self,
+        ready: Ready<'a>,
+        reason: String,
+        context: &ToolContext,
+        aside: &mut Aside,
+    ) -> Result<Ready<'a>, Box<Dispatched>> {
+        let named = self.named(&ready.call);
+        let suggestions = self.permissions.suggest(&ready.as_call(named.as_deref()));
+        let answer = self.answered_by_hook(&ready, &suggestions, &context.cancel, aside).await;
+        let reply = if let Some(answer) = answer {
+            answer
+        } else {
+            self.call_for_attention(&ready.call.name, &context.cancel, aside).await;
+            let ask = Ask {
+                tool: ready.call.name.clone(),
+                call: ready.call.id.clone(),
+                input: ready.call.input.clone(),
+                reason,
+                suggestions,
+            };
+            self.broker.ask(ask, &context.cancel).await
+        };
+        match reply {
             // What was asked about is what may be touched, wherever links lead by now.
             Reply::Allowed { input: None, remember } => {
                 self.remember(&remember);
-                (prepared, access)
+                Ok(ready)
             }
             Reply::Allowed { input: Some(input), remember } => {
                 self.remember(&remember);
-                let prepared = self.prepare(&ToolUse { input, ..call.clone() })?;
-                let access = prepared.access(context);
-                (prepared, access)
+                self.rewritten(ready, input, context)
             }
             Reply::Denied { reason, interrupt } => {
-                return Err(Box::new(Dispatched::denied(&call.id, reason, interrupt)));
+                let may_retry = self.told_denied(&ready, &reason, &context.cancel, aside).await;
+                let reason =
+                    if may_retry { format!("{reason}; you may try again") } else { reason };
+                Err(Box::new(Dispatched::denied(&ready.call.id, reason, interrupt)))
             }
-            Reply::Cancelled => return Err(Box::new(Dispatched::not_begun(&call.id))),
-        };
-        // A yes answers the question, not a denial: the input may be another one by now, and so may the
-        // mode. What is denied stays denied.
-        let decision = self.judge(call, &access);
-        if decision.verdict == Verdict::Deny {
-            let reason = decision.reason.to_string();
-            return Err(Box::new(Dispatched::denied(&call.id, reason, false)));
+            Reply::Cancelled => Err(Box::new(Dispatched::not_begun(&ready.call.id))),
         }
-        Ok((prepared, access))
+    }
+
+    /// The same call with another input, which is read like the first one.
+    fn rewritten<'a>(
+        &self,
+        ready: Ready<'a>,
+        input: Box<RawValue>,
+        context: &ToolContext,
+    ) -> Result<Ready<'a>, Box<Dispatched>> {
+        let call = ToolUse { input, ..ready.call.into_owned() };
+        let prepared = self.prepare(&call)?;
+        let access = prepared.access(context);
+        Ok(Ready { call: Cow::Owned(call), prepared, access })
     }
 
     /// Whether a command that nothing else allows may run because it is confined. Rules that ask, critical
     /// removals and protected places still ask.
-    fn is_confined(&self, call: &ToolUse, access: &Access, decision: &Decision) -> bool {
+    fn is_confined(&self, ready: &Ready<'_>, decision: &Decision) -> bool {
         #[derive(Deserialize)]
         struct Input {
             #[serde(default, rename = "dangerouslyDisableSandbox")]
             is_disabled: bool,
         }
-        let is_open = matches!(
-            decision.reason,
-            Reason::Command(_)
-                | Reason::Unclear { .. }
-                | Reason::Write(_)
-                | Reason::ReadOutside(_)
-                | Reason::Network(_)
-        );
-        let (Access::Shell(command), Some(sandbox)) = (access, &self.workspace.sandbox) else {
+        let (Access::Shell(command), Some(sandbox)) = (&ready.access, &self.workspace.sandbox)
+        else {
             return false;
         };
-        let is_disabled =
-            serde_json::from_str::<Input>(call.input.get()).is_ok_and(|input| input.is_disabled);
-        self.allows_sandboxed && is_open && sandbox.confines(command, is_disabled)
+        let is_disabled = serde_json::from_str::<Input>(ready.call.input.get())
+            .is_ok_and(|input| input.is_disabled);
+        self.allows_sandboxed && is_open(decision) && sandbox.confines(command, is_disabled)
     }
 
     /// Takes up what the answer is to mean for later calls.
@@ -222,9 +304,9 @@ impl Dispatch {
         }
     }
 
-    fn judge(&self, call: &ToolUse, access: &Access) -> Decision {
-        let named = self.named(call);
-        self.permissions.decide(&as_call(call, access, named.as_deref()), self.workspace.cwd())
+    fn judge(&self, ready: &Ready<'_>) -> Decision {
+        let named = self.named(&ready.call);
+        self.permissions.decide(&ready.as_call(named.as_deref()), self.workspace.cwd())
     }
 
     /// The path as the model wrote it: a rule may speak of a link or of where it leads.
@@ -238,7 +320,7 @@ impl Dispatch {
         Some(self.workspace.absolute(&named.file_path?))
     }
 
-    fn finish(&self, call: &ToolUse, output: ToolOutput, access: Access) -> Dispatched {
+    fn finish(&self, call: &ToolUse, output: ToolOutput, access: &Access) -> Dispatched {
         let content = output
             .content
             .into_iter()
@@ -255,16 +337,50 @@ impl Dispatch {
             .collect();
         let result = ToolResult { id: call.id.clone(), content, is_error: false };
         let read = match access {
-            Access::Read(path) => Some(path),
+            Access::Read(path) => Some(path.clone()),
             _ => None,
         };
-        Dispatched { result, data: output.data, read, denied: None, interrupt: false }
+        Dispatched {
+            result,
+            data: output.data,
+            read,
+            denied: None,
+            interrupt: false,
+            is_cut_short: false,
+            is_deferred: false,
+            aside: Aside::default(),
+        }
     }
 }
 
-/// A call as the rules see it.
-fn as_call<'a>(call: &'a ToolUse, access: &'a Access, named: Option<&'a Path>) -> Call<'a> {
-    Call { tool: &call.name, access, named, input: Some(&call.input), links: &DiskLinks }
+/// A call whose input was read.
+struct Ready<'a> {
+    /// With the input that it will run with, which need not be the one that the model wrote.
+    call: Cow<'a, ToolUse>,
+    prepared: Box<dyn PreparedCall>,
+    access: Access,
+}
+
+impl Ready<'_> {
+    /// As the rules see it.
+    fn as_call<'a>(&'a self, named: Option<&'a Path>) -> Call<'a> {
+        let (tool, input) = (self.call.name.as_str(), Some(&*self.call.input));
+        Call { tool, access: &self.access, named, input, links: &DiskLinks }
+    }
+}
+
+/// Whether it is only that nothing speaks for the call: no rule asks, nothing critical or protected is
+/// touched.
+fn is_open(decision: &Decision) -> bool {
+    matches!(
+        decision.reason,
+        Reason::Command(_)
+            | Reason::Unclear { .. }
+            | Reason::Write(_)
+            | Reason::ReadOutside(_)
+            | Reason::Network(_)
+            | Reason::External(_)
+    )
 }
 
 /// Waits until a cancelled call has had time to end by itself.

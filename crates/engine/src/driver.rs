@@ -4,15 +4,18 @@
 //! request, streams the answer, takes the calls through the dispatch, records every step, and repeats.
 //! Its end is an [`Outcome`]: data, never a panic or a false success.
 
+mod admit;
 mod calls;
 mod partial;
 mod record;
 mod request;
+mod stop;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_config::memory::MemoryTracker;
+use centurion_hooks::events::StopCap;
 use centurion_model::{Answer, SystemPrompt};
 use centurion_protocol::sdk::PermissionDenial;
 use centurion_protocol::{
@@ -24,9 +27,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Budget;
-use crate::dispatch::Dispatch;
+use crate::dispatch::{Aside, Dispatch};
+use crate::hooks::reminder;
 use crate::journal::{Journal, JournalError};
 use crate::queue::Item;
+use crate::servers::Announced;
 use crate::session::Shared;
 use crate::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
 use crate::transcript::interrupted;
@@ -65,6 +70,8 @@ pub(crate) struct Driver {
     pub(crate) context: Option<String>,
     /// Calls of an earlier process whose results were never recorded.
     pub(crate) unanswered: Vec<ToolUseId>,
+    /// The call that a hook put off; it is taken up before anything else.
+    pub(crate) deferred: Option<ToolUse>,
     pub(crate) structured: Option<StructuredOutput>,
     /// This agent's part of the session's budget.
     pub(crate) budget: Arc<Budget>,
@@ -72,6 +79,13 @@ pub(crate) struct Driver {
     pub(crate) memory: Option<MemoryTracker>,
     /// What the provider counted for the last request, and our own guess for the same history.
     pub(crate) counted: Option<(u64, usize)>,
+    /// What hooks of the session's start and the like have to say, for the next message.
+    pub(crate) aside: Aside,
+    /// What the agent knows of its servers.
+    pub(crate) announced: Announced,
+    /// The version of the servers whose tools are in the toolbox.
+    pub(crate) served: u64,
+    pub(crate) stop_cap: StopCap,
 }
 
 /// What one run did, until its outcome.
@@ -91,6 +105,10 @@ pub(crate) struct Run {
     pub(crate) outcome: Outcome,
     /// Whether a cancelled run was at its tools when it was cancelled.
     pub(crate) cancelled_in_tools: bool,
+    /// What the provider's failure is called.
+    pub(crate) failure: Option<&'static str>,
+    /// The call that a hook put off.
+    pub(crate) deferred: Option<ToolUse>,
 }
 
 impl Run {
@@ -109,6 +127,8 @@ impl Run {
             structured: None,
             outcome: Outcome::Cancelled,
             cancelled_in_tools: false,
+            failure: None,
+            deferred: None,
         }
     }
 }
@@ -126,6 +146,36 @@ enum Step {
 }
 
 impl Driver {
+    /// An agent with nothing behind it; what else it has is set afterwards.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        journal: Journal,
+        dispatch: Dispatch,
+        conversation: Conversation,
+        system: SystemPrompt,
+        settings: RequestSettings,
+    ) -> Self {
+        Self {
+            budget: shared.budget.child(None),
+            stop_cap: StopCap::new(&dispatch.workspace.env),
+            unanswered: conversation.open_calls().to_vec(),
+            shared,
+            journal,
+            dispatch,
+            conversation,
+            system,
+            settings,
+            deferred: None,
+            context: None,
+            structured: None,
+            memory: None,
+            counted: None,
+            aside: Aside::default(),
+            announced: Announced::default(),
+            served: 0,
+        }
+    }
+
     /// Runs from the given input to an outcome. History is valid whenever this returns.
     pub(crate) async fn run(
         &mut self,
@@ -133,9 +183,55 @@ impl Driver {
         items: &[Item],
         cancel: &CancellationToken,
     ) -> Result<(), JournalError> {
-        self.deliver(Vec::new(), items)?;
+        if let Some(call) = self.deferred.take() {
+            let ended = self.take_up_deferred(run, call, cancel).await?;
+            // What was waiting went along with the result, or it cannot be said yet.
+            if let Some(outcome) = ended {
+                let reason = "a call has to be decided about first; say it again afterwards";
+                self.keep_all_out(run, items, reason)?;
+                run.outcome = outcome;
+                return Ok(());
+            }
+        } else {
+            let Some(items) = self.admit(run, items, cancel).await? else {
+                run.outcome =
+                    if cancel.is_cancelled() { Outcome::Cancelled } else { Outcome::HookStopped };
+                return Ok(());
+            };
+            self.deliver(Vec::new(), &items)?;
+        }
+        run.outcome = self.answer(run, cancel).await?;
+        run.structured = self.structured.as_ref().and_then(StructuredOutput::take);
+        self.tell_failure(run).await;
+        Ok(())
+    }
+
+    /// Goes on with the call that was put off; what waits in the queue goes along with its result. `Some` is
+    /// how the run ends here.
+    async fn take_up_deferred(
+        &mut self,
+        run: &mut Run,
+        call: ToolUse,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Outcome>, JournalError> {
+        self.take_up_servers();
+        if self.dispatch.toolbox.get(&call.name).is_err() {
+            run.errors.push(format!("{} was put off and is no longer there", call.name));
+            self.deliver(Vec::new(), &[])?;
+            return Ok(Some(Outcome::DeferredUnavailable));
+        }
+        self.unanswered.clear();
+        self.run_calls(run, None, &[], vec![call], cancel).await
+    }
+
+    /// Takes turns until there is an outcome.
+    async fn answer(
+        &mut self,
+        run: &mut Run,
+        cancel: &CancellationToken,
+    ) -> Result<Outcome, JournalError> {
         let mut reminders = 0;
-        run.outcome = loop {
+        Ok(loop {
             if cancel.is_cancelled() {
                 self.say(INTERRUPTED)?;
                 break Outcome::Cancelled;
@@ -143,7 +239,7 @@ impl Driver {
             if self.settings.max_turns.is_some_and(|most| run.turns >= most) {
                 break Outcome::MaxTurns;
             }
-            self.dispatch.permissions.refresh();
+            self.refresh(cancel).await;
             let answer = match self.request(run, cancel).await? {
                 Ok(answer) => answer,
                 Err(outcome) => break outcome,
@@ -160,10 +256,17 @@ impl Driver {
                 Step::GoOn => {}
                 Step::Calls(calls) => {
                     let hands_over = calls.iter().any(|call| call.name == STRUCTURED_OUTPUT);
-                    if let Some(outcome) =
-                        self.run_calls(run, source, &answer, calls, cancel).await?
+                    match self
+                        .run_calls(run, source, &answer.malformed_calls, calls, cancel)
+                        .await?
                     {
-                        break outcome;
+                        Some(Outcome::Completed) if self.goes_on(run, cancel).await? => {
+                            // What was handed over is not the last word.
+                            self.structured.as_ref().and_then(StructuredOutput::take);
+                            continue;
+                        }
+                        Some(outcome) => break outcome,
+                        None => {}
                     }
                     // What was handed over did not fit, or the run would be over.
                     reminders += u32::from(hands_over);
@@ -171,16 +274,18 @@ impl Driver {
                         break Outcome::SchemaMismatch;
                     }
                 }
-                Step::End if self.structured.is_none() => break Outcome::Completed,
+                Step::End if self.structured.is_none() => {
+                    if !self.goes_on(run, cancel).await? {
+                        break Outcome::Completed;
+                    }
+                }
                 Step::End if reminders < SCHEMA_REMINDERS => {
                     reminders += 1;
                     self.say(REMINDER)?;
                 }
                 Step::End => break Outcome::SchemaMismatch,
             }
-        };
-        run.structured = self.structured.as_ref().and_then(StructuredOutput::take);
-        Ok(())
+        })
     }
 
     /// Puts results, context and queue items before the model, as one message.
@@ -194,6 +299,14 @@ impl Driver {
             self.record_attachment("session_context", &context)?;
             blocks.push(Block::Text(context));
         }
+        let context = std::mem::take(&mut self.aside.context);
+        let mut aside: Vec<String> = context.iter().map(|text| reminder(text)).collect();
+        aside.extend(self.shared.take_whispers(None).iter().map(|text| reminder(text)));
+        aside.extend(self.serve());
+        for text in aside {
+            self.record_attachment("aside", &text)?;
+            blocks.push(Block::Text(text));
+        }
         let mut delivered = Vec::with_capacity(items.len());
         for item in items {
             self.record_item(item)?;
@@ -205,11 +318,35 @@ impl Driver {
         Ok(())
     }
 
+    /// What the model is to know about its servers now.
+    fn serve(&mut self) -> Option<String> {
+        self.take_up_servers();
+        self.announced.news(&self.dispatch.servers, self.dispatch.toolbox.served())
+    }
+
+    /// Takes up what the servers bring now.
+    pub(crate) fn take_up_servers(&mut self) {
+        let servers = &self.dispatch.servers;
+        let version = servers.version();
+        if self.served != version {
+            let window = self.shared.model.info(&self.settings.model).context_window;
+            let served = servers.serve(&self.dispatch.permissions, window);
+            self.dispatch.toolbox.serve(served);
+            self.served = version;
+        }
+    }
+
     /// Says something to the model that nobody typed.
     fn say(&mut self, text: &str) -> Result<(), JournalError> {
-        let block = Block::text(text);
-        self.record_said(&block)?;
-        self.push(Role::User, &[block]);
+        self.say_all(&[text.to_owned()])
+    }
+
+    fn say_all(&mut self, texts: &[String]) -> Result<(), JournalError> {
+        let blocks: Vec<Block> = texts.iter().map(Block::text).collect();
+        for block in &blocks {
+            self.record_said(block)?;
+        }
+        self.push(Role::User, &blocks);
         Ok(())
     }
 

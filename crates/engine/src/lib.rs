@@ -8,10 +8,13 @@ mod broker;
 mod budget;
 mod dispatch;
 mod driver;
+mod elicitation;
 mod environment;
+mod hooks;
 mod host;
 mod journal;
 mod ledger;
+mod markup;
 mod notification;
 mod permissions;
 mod private_file;
@@ -19,17 +22,26 @@ mod prompt;
 mod queue;
 mod redact;
 mod report;
+mod servers;
 mod session;
 mod structured;
 mod toolbox;
 pub mod transcript;
 
-pub use broker::{Answerer, Ask, Reply, ReplyFuture};
+pub use broker::{Answerer, Ask, ElicitFuture, Reply, ReplyFuture};
 pub use driver::RequestSettings;
+pub use elicitation::Elicitations;
+pub use hooks::HookHost;
 pub use journal::{JournalError, Redaction};
-pub use permissions::{Bypass, Destination, Remember, Remembered, RuleSource, RuleStore, Rules};
+pub use permissions::{
+    Bypass, Change, Destination, Remember, Remembered, RuleSource, RuleStore, Rules,
+};
 pub use prompt::PromptOptions;
 pub use queue::Priority;
-pub use session::{Handle, OpenError, Options, PROTOCOL_VERSION, Session, Start, Storage, View};
+pub use servers::REQUIRED_PATIENCE;
+pub use session::{
+    Extensions, Handle, NotOffered, OpenError, Options, PROTOCOL_VERSION, Session, Start, Storage,
+    ToolReply, ToolServer, View,
+};
 pub use structured::{SchemaError, StructuredOutput};
 pub use toolbox::{ToolChoice, ToolboxError};

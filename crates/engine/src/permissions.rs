@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use centurion_permissions::{
-    Call, Decision, Mode, Policy, Rule, RuleKind, RuleOrigin, RuleSet, decide, suggest,
+use centurion_hooks::{
+    HookRules, HookSet, PermissionUpdate, RuleBehavior, RuleValue, UpdateDestination,
 };
-use serde::Deserialize;
+use centurion_permissions::{
+    Call, Decision, Mode, Policy, Role, Rule, RuleKind, RuleOrigin, RuleSet, decide, suggest,
+};
 use serde_json::Value;
 
 /// Whether this run may skip permissions: only where the user enabled it.
@@ -27,10 +29,21 @@ pub struct Rules {
     pub directories: Vec<PathBuf>,
 }
 
+/// Settings that changed while a session runs.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    pub rules: Rules,
+    /// The files that changed, each with what hooks call it: `user_settings` and the like.
+    pub files: Vec<(&'static str, PathBuf)>,
+    /// The hooks of the settings, as they are now.
+    pub hooks: HookSet,
+    pub hook_rules: HookRules,
+}
+
 /// Where rules come from while a session runs, such as settings files.
 pub trait RuleSource: Send + Sync {
-    /// The rules, if they changed since the last look.
-    fn changed(&mut self) -> Option<Rules>;
+    /// The settings, if they changed since the last look.
+    fn changed(&mut self) -> Option<Change>;
 }
 
 /// Where answers are kept that hold for longer than a session.
@@ -54,14 +67,41 @@ pub enum Remembered {
 }
 
 /// Where an answer is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Destination {
-    #[serde(alias = "cliArg")]
-    Session,
-    LocalSettings,
-    ProjectSettings,
-    UserSettings,
+pub type Destination = UpdateDestination;
+
+impl Remember {
+    /// Reads a change as hooks and hosts send it; `None` for one that this program does not make.
+    pub fn from_update(update: PermissionUpdate) -> Option<Self> {
+        let (what, destination) = match update {
+            PermissionUpdate::AddRules { rules, behavior, destination } => {
+                let kind = match behavior {
+                    RuleBehavior::Allow => RuleKind::Allow,
+                    RuleBehavior::Ask => RuleKind::Ask,
+                    RuleBehavior::Deny => RuleKind::Deny,
+                };
+                let texts = rules.into_iter().map(rule_text).collect();
+                (Remembered::Rules { kind, texts }, destination)
+            }
+            PermissionUpdate::AddDirectories { directories, destination } => {
+                (Remembered::Directories(directories), destination)
+            }
+            PermissionUpdate::SetMode { mode, destination } => {
+                (Remembered::Mode(mode.parse().ok()?), destination)
+            }
+            other => {
+                tracing::warn!(?other, "a change to the permissions that cannot be made");
+                return None;
+            }
+        };
+        Some(Self { what, destination })
+    }
+}
+
+fn rule_text(rule: RuleValue) -> String {
+    match rule.rule_content {
+        Some(content) => format!("{}({content})", rule.tool_name),
+        None => rule.tool_name,
+    }
 }
 
 pub(crate) struct Permissions {
@@ -69,7 +109,24 @@ pub(crate) struct Permissions {
     state: RwLock<State>,
     bypass: Bypass,
     source: Mutex<Option<Box<dyn RuleSource>>>,
+    /// What hooks kept out is still in the files, and comes along with the next change.
+    kept_out: Mutex<Option<KeptOut>>,
     store: Option<Arc<dyn RuleStore>>,
+}
+
+/// A change that is not in force.
+struct KeptOut {
+    change: Change,
+    objection: Objection,
+}
+
+/// Why a change is not in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Objection {
+    /// A hook said no.
+    Refused,
+    /// The hooks were interrupted before they had answered.
+    Unheard,
 }
 
 struct State {
@@ -94,7 +151,8 @@ impl Permissions {
             session_directories: Vec::new(),
             before_plan: None,
         };
-        Self { state: RwLock::new(state), bypass, source: Mutex::new(source), store }
+        let (source, kept_out) = (Mutex::new(source), Mutex::default());
+        Self { state: RwLock::new(state), bypass, source, kept_out, store }
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
@@ -105,10 +163,38 @@ impl Permissions {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes up rules that changed on disk.
-    pub(crate) fn refresh(&self) {
+    /// The permissions of an agent that works for this one: the same ceiling, nothing remembered.
+    pub(crate) fn child(&self, role: Role, mode: Mode) -> Self {
+        let policy = self.state().policy.child(role, mode);
+        Self::new(policy, self.bypass, None, None)
+    }
+
+    /// What changed on disk since the last look, with all that was kept out and would come along.
+    pub(crate) fn changed(&self) -> Option<Change> {
         let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(rules) = source.as_mut().and_then(|source| source.changed()) else { return };
+        let news = source.as_mut().and_then(|source| source.changed());
+        let mut kept_out = self.kept_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = |it: &mut KeptOut| news.is_some() || it.objection == Objection::Unheard;
+        let earlier = kept_out.take_if(is_due).map(|it| it.change);
+        match (news, earlier) {
+            (Some(mut news), Some(earlier)) => {
+                let again = earlier.files.into_iter().filter(|file| !news.files.contains(file));
+                let again: Vec<_> = again.collect();
+                news.files.extend(again);
+                Some(news)
+            }
+            (news, earlier) => news.or(earlier),
+        }
+    }
+
+    /// Leaves a change out of force.
+    pub(crate) fn keep_out(&self, change: Change, objection: Objection) {
+        let mut kept_out = self.kept_out.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept_out = Some(KeptOut { change, objection });
+    }
+
+    /// Takes up rules that changed on disk.
+    pub(crate) fn take_up(&self, rules: Rules) {
         let mut state = self.state_mut();
         let session = std::mem::take(&mut state.session);
         let State { policy, session_directories, .. } = &mut *state;

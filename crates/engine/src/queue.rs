@@ -40,6 +40,8 @@ pub(crate) enum Origin {
     Person,
     /// Background work ended.
     TaskNotification,
+    /// A hook has something to say, or something to ask.
+    Hook,
 }
 
 impl Origin {
@@ -47,6 +49,7 @@ impl Origin {
     pub(crate) fn to_value(&self) -> Option<Value> {
         match self {
             Self::Person => None,
+            Self::Hook => Some(serde_json::json!({"kind": "hook"})),
             Self::TaskNotification => Some(serde_json::json!({"kind": "task-notification"})),
         }
     }

@@ -16,11 +16,11 @@ pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Valu
     let (subtype, terminal_reason) = words(run);
     let text = text(run);
     // Hosts expect a reason beside every kind of failure.
-    let has_none = !run.outcome.is_success() && run.errors.is_empty();
+    let has_none = is_error(run.outcome) && run.errors.is_empty();
     let errors = if has_none { vec![text.clone()] } else { run.errors.clone() };
     RunResult {
         subtype,
-        is_error: !run.outcome.is_success(),
+        is_error: is_error(run.outcome),
         outcome: run.outcome,
         result: text,
         num_turns: run.turns,
@@ -32,6 +32,10 @@ pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Valu
         model_usage: ledger.by_model().clone(),
         permission_denials: run.denials.clone(),
         structured_output: run.structured.clone(),
+        deferred_tool_use: run
+            .deferred
+            .as_ref()
+            .map(|call| serde_json::json!({"id": call.id, "name": call.name, "input": call.input})),
         terminal_reason,
         api_error_status: run.api_status,
         errors,
@@ -39,6 +43,11 @@ pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Valu
         result_index: index,
         origin,
     }
+}
+
+/// Whether hosts are told that something went wrong.
+fn is_error(outcome: Outcome) -> bool {
+    !matches!(outcome, Outcome::Completed | Outcome::Deferred)
 }
 
 /// Records how the run ended and what the session has cost, and waits until the disk has it.
@@ -82,6 +91,13 @@ fn text(run: &Run) -> String {
         Outcome::SchemaMismatch => {
             "The model did not hand over output of the required shape.".to_owned()
         }
+        Outcome::Deferred => {
+            "A hook put a call off: resume the session to go on with it.".to_owned()
+        }
+        Outcome::DeferredUnavailable => {
+            "The call that was put off has no tool any more.".to_owned()
+        }
+        Outcome::HookStopped if run.text.is_empty() => "A hook ended the run.".to_owned(),
         Outcome::Cancelled if run.text.is_empty() => "Interrupted.".to_owned(),
         _ => run.text.clone(),
     }
@@ -102,6 +118,10 @@ fn words(run: &Run) -> (&'static str, &'static str) {
             ("error_during_execution", "model_error")
         }
         Outcome::JournalFailed => ("error_during_execution", "turn_setup_failed"),
+        Outcome::HookStopped => ("error_during_execution", "hook_stopped"),
+        // Nothing failed: somebody decides later.
+        Outcome::Deferred => ("success", "tool_deferred"),
+        Outcome::DeferredUnavailable => ("error_during_execution", "tool_deferred_unavailable"),
         Outcome::Cancelled if run.cancelled_in_tools => ("error_during_execution", "aborted_tools"),
         Outcome::Cancelled => ("error_during_execution", "aborted_streaming"),
     }

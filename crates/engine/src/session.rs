@@ -6,19 +6,24 @@
 mod open;
 mod options;
 mod shared;
+mod tool_server;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use centurion_hooks::events::SessionEnd;
 use centurion_protocol::sdk::{EventBody, Init, System};
 use centurion_protocol::{Outcome, SessionId};
 use centurion_tools::Shells;
+use tokio_util::sync::CancellationToken;
 
 pub use self::open::{OpenError, PROTOCOL_VERSION};
-pub use self::options::{Options, Start, Storage};
+pub use self::options::{Extensions, Options, Start, Storage};
 pub(crate) use self::shared::Shared;
 pub use self::shared::{Handle, View};
+pub use self::tool_server::{NotOffered, ToolReply, ToolServer};
 use crate::driver::{Driver, Run};
+use crate::elicitation::Elicitations;
 use crate::queue::Item;
 use crate::report;
 
@@ -33,6 +38,10 @@ pub struct Session {
     init: Init,
     results: u32,
     broken_lines: usize,
+    /// How this process takes part in the session, until hooks have been told.
+    begins: Option<&'static str>,
+    server_patience: Duration,
+    elicitations: Arc<Elicitations>,
 }
 
 impl Session {
@@ -59,8 +68,21 @@ impl Session {
                 self.shared.queue.abandon();
             }
         }
-        self.shells.shutdown().await;
+        self.end().await;
         last
+    }
+
+    /// Tells hooks, and ends everything that still runs.
+    async fn end(&self) {
+        let hooks = &self.driver.dispatch.hooks;
+        if self.begins.is_none() {
+            hooks.fire(&SessionEnd { reason: "other" }, &CancellationToken::new()).await;
+        }
+        self.elicitations.detach();
+        if let Some(hooks) = &hooks.hooks {
+            hooks.shutdown().await;
+        }
+        self.shells.shutdown().await;
     }
 
     async fn next_items(&self) -> Option<Vec<Item>> {
@@ -76,6 +98,22 @@ impl Session {
 
     async fn run_once(&mut self, items: &[Item]) -> Outcome {
         let cancel = self.shared.begin_run();
+        let mut items = items.to_vec();
+        if self.begins.is_some() {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = self.shared.servers.settle(self.server_patience) => {}
+            }
+        }
+        // A run that is cancelled already begins nothing that hooks would have to be told the end of.
+        if !cancel.is_cancelled()
+            && let Some(source) = self.begins.take()
+        {
+            self.driver.begin(source, &cancel).await;
+            items = self.shared.queue.pending(None);
+        }
+        let items = &items;
         if let Some(model) = self.shared.take_chosen_model() {
             self.init.model.clone_from(&model);
             self.driver.settings.model = model;
@@ -83,6 +121,10 @@ impl Session {
         if let Some(thinking) = self.shared.take_chosen_thinking() {
             self.driver.settings.thinking = thinking;
         }
+        self.driver.take_up_servers();
+        self.init.tools = self.driver.dispatch.toolbox.all_names().map(str::to_owned).collect();
+        self.init.mcp_servers = self.shared.servers.statuses();
+        self.init.slash_commands = self.shared.servers.commands();
         self.init.permission_mode = self.shared.permissions.mode().to_string();
         self.shared.show(EventBody::System(System::Init(Box::new(self.init.clone()))));
         let mut run = Run::new();

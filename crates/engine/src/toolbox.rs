@@ -1,6 +1,6 @@
 //! The tools of one agent: what is advertised is exactly what can be called (invariant I-2).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use centurion_protocol::ToolSpecs;
@@ -58,10 +58,23 @@ impl ToolChoice {
 }
 
 pub(crate) struct Toolbox {
-    tools: IndexMap<String, Arc<dyn DynTool>>,
+    /// What the program and the run itself bring.
+    own: IndexMap<String, Arc<dyn DynTool>>,
+    /// What servers bring. It comes after the others: a server that comes or goes moves none of them.
+    served: Served,
     /// Why a tool that exists is not here.
     withheld: HashMap<String, &'static str>,
     specs: ToolSpecs,
+}
+
+/// The tools of servers at one moment.
+#[derive(Default)]
+pub(crate) struct Served {
+    pub(crate) offered: IndexMap<String, Arc<dyn DynTool>>,
+    /// Named to the model, but not offered before it asks for them.
+    pub(crate) deferred: BTreeSet<String>,
+    /// Offered ones that no rule or mode may let run without a person.
+    pub(crate) personal: BTreeSet<String>,
 }
 
 impl Toolbox {
@@ -73,7 +86,7 @@ impl Toolbox {
         has_answerer: bool,
     ) -> Result<Self, ToolboxError> {
         choice.check(&all)?;
-        let mut tools = IndexMap::new();
+        let mut own = IndexMap::new();
         let mut withheld = HashMap::new();
         for tool in all {
             let name = tool.name().to_owned();
@@ -84,24 +97,43 @@ impl Toolbox {
             } else if !permissions.is_offered(&name) {
                 "a deny rule takes it away"
             } else {
-                tools.insert(name, tool);
+                own.insert(name, tool);
                 continue;
             };
             withheld.insert(name, reason);
         }
-        let specs = ToolSpecs::new(tools.values().map(|tool| tool.spec()).collect());
-        Ok(Self { tools, withheld, specs })
+        let specs = ToolSpecs::new(own.values().map(|tool| tool.spec()).collect());
+        Ok(Self { own, served: Served::default(), withheld, specs })
     }
 
     /// Adds a tool that the run itself brings.
     pub(crate) fn with(mut self, tool: Arc<dyn DynTool>) -> Self {
-        self.tools.insert(tool.name().to_owned(), tool);
-        self.specs = ToolSpecs::new(self.tools.values().map(|tool| tool.spec()).collect());
+        self.own.insert(tool.name().to_owned(), tool);
+        self.render();
         self
     }
 
+    /// Takes up what servers bring now.
+    pub(crate) fn serve(&mut self, served: Served) {
+        self.served = served;
+        self.render();
+    }
+
+    pub(crate) fn served(&self) -> &Served {
+        &self.served
+    }
+
+    fn render(&mut self) {
+        self.specs = ToolSpecs::new(self.tools().map(|tool| tool.spec()).collect());
+    }
+
     pub(crate) fn get(&self, name: &str) -> Result<&Arc<dyn DynTool>, String> {
-        self.tools.get(name).ok_or_else(|| {
+        self.own.get(name).or_else(|| self.served.offered.get(name)).ok_or_else(|| {
+            if self.served.deferred.contains(name) {
+                return format!(
+                    "{name} is not loaded: call ToolSearch with the query \"select:{name}\" first."
+                );
+            }
             if let Some(reason) = self.withheld.get(name) {
                 return format!("{name} is not available: {reason}.");
             }
@@ -110,8 +142,22 @@ impl Toolbox {
         })
     }
 
+    /// Whether a person decides about every call of a tool, whatever rules and modes say.
+    pub(crate) fn needs_a_person(&self, name: &str) -> bool {
+        self.served.personal.contains(name)
+    }
+
+    fn tools(&self) -> impl Iterator<Item = &Arc<dyn DynTool>> {
+        self.own.values().chain(self.served.offered.values())
+    }
+
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.tools.keys().map(String::as_str)
+        self.tools().map(|tool| tool.name())
+    }
+
+    /// The names of all tools, with those that have to be searched for.
+    pub(crate) fn all_names(&self) -> impl Iterator<Item = &str> {
+        self.names().chain(self.served.deferred.iter().map(String::as_str))
     }
 
     pub(crate) fn specs(&self) -> &ToolSpecs {

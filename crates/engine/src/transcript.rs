@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use bytes::BytesMut;
 use centurion_protocol::transcript::{LineKind, LineView};
 use centurion_protocol::{
-    Block, Conversation, Message, MessageWriter, RecordId, Role, ToolResult, ToolUseId,
+    Block, Conversation, Message, MessageWriter, RecordId, Role, ToolResult, ToolUse, ToolUseId,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,13 +34,47 @@ pub struct Loaded {
     pub counted: Option<(u64, usize)>,
     /// Results that tell which content of a file the agent has seen, oldest first.
     pub seen_files: Vec<Value>,
+    /// The call that a hook put off when the session last ended, to be taken up again.
+    pub deferred: Option<ToolUse>,
     /// Lines that could not be read.
     pub broken_lines: usize,
 }
 
+/// How the note of a call is called that was put off.
+pub const DEFERRED: &str = "tool_deferred";
+
 /// Reads a whole transcript. Never fails: what cannot be read is left out and counted.
 pub fn load(text: &[u8]) -> Loaded {
-    load_straight(text).unwrap_or_else(|| load_branch(text))
+    let mut loaded = load_straight(text).unwrap_or_else(|| load_branch(text));
+    loaded.deferred = deferred(text, loaded.conversation.open_calls());
+    loaded
+}
+
+/// The call that waits for its result because it was put off. Looked for from the end, and only where a call
+/// waits at all.
+fn deferred(text: &[u8], open: &[ToolUseId]) -> Option<ToolUse> {
+    #[derive(Deserialize)]
+    struct Note<'a> {
+        subtype: Cow<'a, str>,
+        #[serde(borrow)]
+        data: Deferred<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Deferred<'a> {
+        tool_use_id: ToolUseId,
+        name: String,
+        #[serde(borrow)]
+        input: &'a RawValue,
+    }
+    let [waits] = open else { return None };
+    let at = memchr::memmem::rfind(text, DEFERRED.as_bytes())?;
+    let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |end| end + 1);
+    let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |end| at + end);
+    let line = std::str::from_utf8(&text[start..end]).ok()?;
+    let note: Note<'_> = serde_json::from_str(line).ok()?;
+    let Deferred { tool_use_id: id, name, input } = note.data;
+    let is_it = note.subtype == DEFERRED && id == *waits;
+    is_it.then(|| ToolUse { id, name, input: input.to_owned() })
 }
 
 /// Nearly all transcripts are one straight line of records; `None` for one that is not.

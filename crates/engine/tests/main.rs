@@ -4,8 +4,18 @@
 
 #[path = "story/bench.rs"]
 mod bench;
+#[path = "story/deferred.rs"]
+mod deferred;
 #[path = "story/faults.rs"]
 mod faults;
+#[path = "story/hook_handlers.rs"]
+mod hook_handlers;
+#[path = "story/hook_outputs.rs"]
+mod hook_outputs;
+#[path = "story/hook_stage.rs"]
+mod hook_stage;
+#[path = "story/hooks.rs"]
+mod hooks;
 #[path = "story/limits.rs"]
 mod limits;
 #[path = "story/outcomes.rs"]

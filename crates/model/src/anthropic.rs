@@ -18,9 +18,14 @@ use url::Url;
 pub use reader::AnthropicReader;
 
 use crate::http::{self, Http};
-use crate::{EventStream, OpenError, Provider, Request, sse};
+use crate::{
+    Access, ErrorKind, EventStream, KeyFuture, KeyHelper, ModelError, OpenError, Provider, Request,
+    ServedNames, sse,
+};
 
 const DEFAULT_BASE: &str = "https://api.anthropic.com";
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const UNAUTHORIZED: u16 = 401;
 
 /// A client of the Messages API.
 pub struct Anthropic {
@@ -32,6 +37,8 @@ pub struct Anthropic {
     extra_body: Map<String, Value>,
     credential: String,
     key_source: &'static str,
+    names: ServedNames,
+    helper: Option<Arc<dyn KeyHelper>>,
 }
 
 impl Anthropic {
@@ -57,7 +64,17 @@ impl Anthropic {
             credential: format!("{} {key}", http::origin(&base)),
             key_source,
             url: http::below(&base, "v1/messages"),
+            names: ServedNames::default(),
+            helper: None,
         })
+    }
+
+    /// The same with what the user says about getting at models.
+    pub(crate) fn with(self, access: &Access) -> Self {
+        // A key that is there needs no help.
+        let helper = access.key_helper.clone().filter(|_| self.key_source == "none");
+        let key_source = if helper.is_some() { "apiKeyHelper" } else { self.key_source };
+        Self { names: access.names.clone(), helper, key_source, ..self }
     }
 
     /// The variable that the credential came from, or `none`.
@@ -69,15 +86,41 @@ impl Anthropic {
 impl Provider for Anthropic {
     fn stream(&self, request: Request) -> EventStream {
         let headers = request::headers(&self.headers, &request);
-        let body = request::body(&request, &self.extra_body);
-        let (http, url) = (self.http.clone(), self.url.clone());
-        let sending = async move { http.post(url, headers, body).await };
+        let body = request::body(&request, self.names.of(&request.model), &self.extra_body);
+        let (http, url, helper) = (self.http.clone(), self.url.clone(), self.helper.clone());
+        let sending = async move {
+            let Some(helper) = helper else { return http.post(url, headers, body).await };
+            let key = helped(helper.key(None)).await?;
+            let sent = http.post(url.clone(), keyed(headers.clone(), &key)?, body.clone()).await;
+            match sent {
+                // It may have run out since it was given.
+                Err(error) if error.status == Some(UNAUTHORIZED) => {
+                    let key = helped(helper.key(Some(&key))).await?;
+                    http.post(url, keyed(headers, &key)?, body).await
+                }
+                sent => sent,
+            }
+        };
         sse::events(sending, self.http.silence(), AnthropicReader::default())
     }
 
     fn credential(&self) -> &str {
         &self.credential
     }
+}
+
+async fn helped(key: KeyFuture<'_>) -> Result<String, ModelError> {
+    key.await.map_err(|why| ModelError::new(ErrorKind::Authentication, why))
+}
+
+/// The headers with a key whose kind is not known.
+fn keyed(mut headers: HeaderMap, key: &str) -> Result<HeaderMap, ModelError> {
+    for (name, value) in [(API_KEY, key.to_owned()), (AUTHORIZATION, format!("Bearer {key}"))] {
+        let value = crate::open::secret("apiKeyHelper", &value)
+            .map_err(|error| ModelError::new(ErrorKind::Authentication, error.to_string()))?;
+        headers.insert(name, value);
+    }
+    Ok(headers)
 }
 
 fn headers(env: &Env, key_source: &str, key: &str) -> Result<HeaderMap, OpenError> {
@@ -91,7 +134,7 @@ fn headers(env: &Env, key_source: &str, key: &str) -> Result<HeaderMap, OpenErro
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
     let secret = match key_source {
-        "ANTHROPIC_API_KEY" => Some((HeaderName::from_static("x-api-key"), key.to_owned())),
+        "ANTHROPIC_API_KEY" => Some((API_KEY, key.to_owned())),
         "ANTHROPIC_AUTH_TOKEN" => Some((AUTHORIZATION, format!("Bearer {key}"))),
         _ => None,
     };

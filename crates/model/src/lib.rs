@@ -4,6 +4,7 @@
 //! Knows nothing of tools or agents. Reads no environment: the binary hands in an
 //! [`Env`](centurion_protocol::Env).
 
+mod access;
 mod answer;
 mod anthropic;
 mod body;
@@ -21,10 +22,12 @@ mod openai;
 mod provider;
 mod retry;
 pub mod script;
+mod served_names;
 mod sse;
 #[cfg(test)]
 mod testing;
 
+pub use access::{Access, KeyFuture, KeyHelper};
 pub use answer::{Answer, AnswerBuilder};
 pub use anthropic::{Anthropic, AnthropicReader};
 pub use body::ChunkedBody;
@@ -37,3 +40,4 @@ pub use open::OpenError;
 pub use openai::{OpenAi, OpenAiReader};
 pub use provider::{EventStream, Provider, Request, SystemPrompt};
 pub use retry::{ModelEvent, ModelStream, Patience, RetryNotice, RetryPolicy};
+pub use served_names::ServedNames;

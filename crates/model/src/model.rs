@@ -9,7 +9,7 @@ use crate::catalog::{Aliases, ModelInfo};
 use crate::discover::{self, Search};
 use crate::open::{Opened, Opening};
 use crate::retry::{Attempts, ModelStream, Patience, RetryPolicy};
-use crate::{Gates, OpenError, Provider, Request};
+use crate::{Access, Gates, OpenError, Provider, Request};
 
 /// A way to models, ready for requests. Cloning shares it.
 #[derive(Clone)]
@@ -60,17 +60,28 @@ impl Model {
         env: &Env,
         world: Arc<dyn World>,
     ) -> Result<Self, OpenError> {
-        Self::open_among(spec, env, world, discover::USUAL).await
+        Self::open_with(spec, env, Access::default(), world).await
+    }
+
+    /// The same, with what the user says about getting at models.
+    pub async fn open_with(
+        spec: Option<&str>,
+        env: &Env,
+        access: Access,
+        world: Arc<dyn World>,
+    ) -> Result<Self, OpenError> {
+        Self::open_among(spec, env, access, world, discover::USUAL).await
     }
 
     pub(crate) async fn open_among(
         spec: Option<&str>,
         env: &Env,
+        access: Access,
         world: Arc<dyn World>,
         search: Search<'_>,
     ) -> Result<Self, OpenError> {
         let aliases = Aliases::new(env);
-        let opening = Opening { env, aliases: &aliases, world: &world, search };
+        let opening = Opening { env, aliases: &aliases, access: &access, world: &world, search };
         let opened = opening.open(spec).await?;
         Ok(Self(Arc::new(Inner {
             opened,

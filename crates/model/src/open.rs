@@ -16,7 +16,7 @@ use crate::anthropic::Anthropic;
 use crate::catalog::Aliases;
 use crate::discover::{self, Found, Search};
 use crate::openai::OpenAi;
-use crate::{Provider, ProviderKind, cassette, script};
+use crate::{Access, Provider, ProviderKind, cassette, script};
 
 /// Why no model could be opened, and what to do about it.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -57,6 +57,7 @@ pub(crate) struct Opened {
 pub(crate) struct Opening<'a> {
     pub(crate) env: &'a Env,
     pub(crate) aliases: &'a Aliases,
+    pub(crate) access: &'a Access,
     pub(crate) world: &'a Arc<dyn World>,
     /// Where servers are looked for when the environment names none.
     pub(crate) search: Search<'a>,
@@ -76,7 +77,7 @@ impl Opening<'_> {
 
     /// A model of whatever service the environment names.
     async fn network(&self, wanted: Option<&str>) -> Result<Opened, OpenError> {
-        if Anthropic::is_configured(self.env) {
+        if Anthropic::is_configured(self.env) || self.access.key_helper.is_some() {
             return self.anthropic(wanted.unwrap_or("default"));
         }
         if let Some(name) = wanted.filter(|name| self.is_foreign_alias(name)) {
@@ -94,7 +95,7 @@ impl Opening<'_> {
     }
 
     fn anthropic(&self, name: &str) -> Result<Opened, OpenError> {
-        let provider = Anthropic::open(self.env, Arc::clone(self.world))?;
+        let provider = Anthropic::open(self.env, Arc::clone(self.world))?.with(self.access);
         Ok(Opened {
             key_source: provider.key_source(),
             model: self.aliases.resolve(name),
@@ -108,7 +109,8 @@ impl Opening<'_> {
     async fn openai(&self, wanted: Option<&str>) -> Result<Opened, OpenError> {
         let wanted = wanted.or(self.env.get("OPENAI_MODEL")).filter(|name| *name != "default");
         if OpenAi::is_configured(self.env) {
-            let provider = OpenAi::open(self.env, Arc::clone(self.world))?;
+            let provider =
+                OpenAi::open(self.env, Arc::clone(self.world))?.named(&self.access.names);
             let model = match wanted {
                 Some(name) => self.aliases.resolve_elsewhere(name, name),
                 None => provider.default_model().await?,
@@ -118,7 +120,8 @@ impl Opening<'_> {
         let found = discover::look(self.search, self.env, self.world).await;
         let (server, model) = choose(&found, wanted)?;
         let provider =
-            OpenAi::connect(server.base.clone(), None, self.env, Arc::clone(self.world))?;
+            OpenAi::connect(server.base.clone(), None, self.env, Arc::clone(self.world))?
+                .named(&self.access.names);
         tracing::debug!(kind = server.kind, model, "using a local server");
         Ok(opened(provider, model))
     }

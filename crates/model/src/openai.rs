@@ -19,7 +19,7 @@ use url::Url;
 pub use reader::OpenAiReader;
 
 use crate::http::{self, Http};
-use crate::{EventStream, OpenError, Provider, Request, discover, sse};
+use crate::{EventStream, OpenError, Provider, Request, ServedNames, discover, sse};
 
 const DEFAULT_BASE: &str = "https://api.openai.com/v1";
 
@@ -30,6 +30,7 @@ pub struct OpenAi {
     headers: HeaderMap,
     credential: String,
     key_source: &'static str,
+    names: ServedNames,
     world: Arc<dyn World>,
 }
 
@@ -51,6 +52,11 @@ impl OpenAi {
         Self::connect(base, key, env, world)
     }
 
+    /// The same with other names for models.
+    pub(crate) fn named(self, names: &ServedNames) -> Self {
+        Self { names: names.clone(), ..self }
+    }
+
     /// A client of a server at a known place.
     pub(crate) fn connect(
         base: Url,
@@ -69,6 +75,7 @@ impl OpenAi {
         Ok(Self {
             http: Http::open(&base, env, Arc::clone(&world)).map_err(OpenError::new)?,
             credential: format!("{} {}", http::origin(&base), key.unwrap_or_default()),
+            names: ServedNames::default(),
             key_source: if key.is_some() { "OPENAI_API_KEY" } else { "none" },
             base,
             headers,
@@ -111,7 +118,7 @@ fn is_openai(base: &Url) -> bool {
 
 impl Provider for OpenAi {
     fn stream(&self, request: Request) -> EventStream {
-        let body = request::body(&request);
+        let body = request::body(&request, self.names.of(&request.model));
         let url = http::below(&self.base, "chat/completions");
         let (http, headers) = (self.http.clone(), self.headers.clone());
         let sending = async move { http.post(url, headers, body).await };

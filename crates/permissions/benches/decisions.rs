@@ -1,15 +1,18 @@
-//! How long decisions take: 10,000 of them with 1,000 rules, and command lines that need the grammar.
+//! How long decisions take: 10,000 of them with 1,000 rules, against a target of 100 ms.
 //!
-//! `cargo bench -p centurion-permissions` prints the time; more than 100 ms for the former is a failure.
+//! `cargo bench -p centurion-permissions` prints the times. Calls of all kinds and compound lines that
+//! come again must meet the target. 10,000 compound lines that are all different are measured as well:
+//! no session has so many, and those with expansions are read by two grammars.
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use centurion_permissions::{Access, Call, Policy, Rule, RuleOrigin, RuleSet, decide};
+use centurion_permissions::{Access, Call, Policy, Readings, Rule, RuleOrigin, RuleSet, decide};
 
 const DECISIONS: usize = 10_000;
+const ROUNDS: usize = 5;
 const LONGEST: Duration = Duration::from_millis(100);
 
 fn rules(count: usize, make: impl Fn(usize) -> String) -> RuleSet {
@@ -53,7 +56,7 @@ fn calls() -> Vec<(&'static str, Access)> {
         ("Write", Access::Write(path("docs/notes.md"))),
         ("Grep", Access::Read(path("src"))),
         ("WebFetch", Access::Network("https://host3.example.com/a".to_owned())),
-        ("mcp__server4__get_x", Access::Network("stdio:server4".to_owned())),
+        ("mcp__server4__get_x", Access::External { only_reads: false }),
         ("TodoWrite", Access::Session),
         shell("npm run task6 -- --watch"),
         shell("git status"),
@@ -62,27 +65,63 @@ fn calls() -> Vec<(&'static str, Access)> {
     ]
 }
 
+/// Judges 10,000 calls a few times and says how long it took at best: other programs run, too.
 fn measure(name: &str, policy: &Policy, calls: &[(&str, Access)]) -> Duration {
-    let started = Instant::now();
-    for (tool, access) in calls.iter().cycle().take(DECISIONS) {
-        black_box(decide(policy, &Call::new(tool, access)));
-    }
-    let spent = started.elapsed();
-    println!("{name}: {DECISIONS} decisions with 1,000 rules in {spent:?}");
+    let once = || {
+        // What was read in an earlier round is not known in this one.
+        let policy = Policy { readings: Readings::default(), ..policy.clone() };
+        let started = Instant::now();
+        for (tool, access) in calls.iter().cycle().take(DECISIONS) {
+            black_box(decide(&policy, &Call::new(tool, access)));
+        }
+        started.elapsed()
+    };
+    let spent = (0..ROUNDS).map(|_| once()).min().unwrap_or_default();
+    let share = spent.as_secs_f64() / LONGEST.as_secs_f64() * 100.0;
+    println!("{name:<52} {:>7.1} ms, {share:>4.0} % of the target", spent.as_secs_f64() * 1e3);
     spent
+}
+
+/// Lines of plain commands: most of what agents write.
+fn plain_line(n: usize) -> String {
+    match n % 4 {
+        0 => format!("git log --oneline -n {n} | head -n 5"),
+        1 => format!("cd packages/p{n} && npm run task6 && git status"),
+        2 => format!("cargo test case_{n} 2>&1 | tail -n 20"),
+        _ => format!("git add -A && git commit -m 'change {n}: more; better' > out/{n}.txt"),
+    }
+}
+
+/// Lines with loops, expansions and substitutions.
+fn grammar_line(n: usize) -> String {
+    match n % 3 {
+        0 => {
+            format!("for f in a{n} b; do echo \"$f\" $(git log -1 -- \"$f\"); done > out.txt 2>&1")
+        }
+        1 => format!("test -f a{n} && {{ echo \"$HOME\"; npm run task6; }}"),
+        _ => format!("ls *.rs{n} | wc -l"),
+    }
 }
 
 fn main() {
     let started = Instant::now();
     let policy = policy();
-    println!("1,000 rules put in order in {:?}", started.elapsed());
-    let spent = measure("calls of all kinds", &policy, &calls());
-    let composed = [
-        "git log --oneline | head -n 5",
-        "cd packages/p7 && npm run task6 && git status",
-        "for f in a b; do echo \"$f\" $(git log -1 -- \"$f\"); done > out.txt 2>&1",
-    ];
-    let composed = composed.map(|command| ("Bash", Access::Shell(command.to_owned())));
-    measure("command lines that need the grammar", &policy, &composed);
-    assert!(spent < LONGEST, "{spent:?} is more than {LONGEST:?}");
+    println!("1,000 rules put in order in {:?}; then 10,000 decisions each:", started.elapsed());
+    let lines = |count: usize, line: fn(usize) -> String| -> Vec<(&str, Access)> {
+        (0..count).map(|n| ("Bash", Access::Shell(line(n)))).collect()
+    };
+    let mixed = measure("calls of all kinds", &policy, &calls());
+    let plain = lines(60, plain_line);
+    let plain = measure("compound lines of plain commands, 60 in turn", &policy, &plain);
+    let grammar = lines(60, grammar_line);
+    let grammar = measure("compound lines with expansions, 60 in turn", &policy, &grammar);
+    for (name, line) in [
+        ("compound lines of plain commands, all different", plain_line as fn(usize) -> String),
+        ("compound lines with expansions, all different", grammar_line),
+    ] {
+        measure(name, &policy, &lines(DECISIONS, line));
+    }
+    for spent in [mixed, plain, grammar] {
+        assert!(spent < LONGEST, "{spent:?} is more than {LONGEST:?}");
+    }
 }

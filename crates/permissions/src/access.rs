@@ -13,4 +13,8 @@ pub enum Access {
     Shell(String),
     /// A request to this URL.
     Network(String),
+    /// Whatever a server outside this program does with it. That it only reads is the server's own word.
+    External {
+        only_reads: bool,
+    },
 }

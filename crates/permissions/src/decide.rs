@@ -9,7 +9,7 @@ use crate::policy::{Call, Layer, Policy};
 use crate::protected::is_protected;
 use crate::query::{Hit, Query};
 use crate::reason::Reason;
-use crate::rule::{RuleKind, Specifier};
+use crate::rule::{Rule, RuleKind, Specifier};
 use crate::shell_verdict;
 
 /// What becomes of a call.
@@ -87,8 +87,11 @@ fn judge(query: &Query<'_>) -> Decision {
     if let Some(hit) = query.taken_by(RuleKind::Ask) {
         return Decision::by_rule(RuleKind::Ask, hit);
     }
+    if query.is_entry() {
+        return judge_entry(query);
+    }
     if let Some(analysis) = &query.analysis
-        && let Some(target) = analysis.critical_removal()
+        && let Some(target) = analysis.critical_removal(policy)
     {
         return Decision::ask(Reason::CriticalRemoval(target));
     }
@@ -105,7 +108,21 @@ fn changes_something(query: &Query<'_>) -> bool {
     match query.call.access {
         Access::Write(_) => true,
         Access::Shell(_) => !query.is_read_only_command(),
+        Access::External { only_reads } => !only_reads,
         Access::Session | Access::Read(_) | Access::Network(_) => false,
+    }
+}
+
+/// A person moves the session: free, unless some rule says where to.
+fn judge_entry(query: &Query<'_>) -> Decision {
+    if let Some(hit) = query.given_by() {
+        return Decision::by_rule(RuleKind::Allow, hit);
+    }
+    let lists = |rule: &Rule| rule.tool.name() == Some("Cd");
+    let mut given = query.policy.rules(RuleKind::Allow).into_iter();
+    match given.find(|(rules, _)| rules.iter().any(lists)) {
+        Some((_, layer)) => Decision::new(Verdict::Deny, Reason::NotListed, layer),
+        None => Decision::allow(Reason::SessionOnly),
     }
 }
 
@@ -125,12 +142,12 @@ fn judge_plain(query: &Query<'_>) -> Decision {
     if let Some(hit) = query.given_by() {
         return Decision::by_rule(RuleKind::Allow, hit);
     }
-    by_default(policy, query.call.access)
+    by_default(policy, query.call)
 }
 
 /// What happens to a call that nothing else speaks about.
-fn by_default(policy: &Policy, access: &Access) -> Decision {
-    match access {
+fn by_default(policy: &Policy, call: &Call<'_>) -> Decision {
+    match call.access {
         Access::Session => Decision::allow(Reason::SessionOnly),
         Access::Read(path) if is_inside(path, &policy.directories) => {
             Decision::allow(Reason::ReadInside)
@@ -142,5 +159,6 @@ fn by_default(policy: &Policy, access: &Access) -> Decision {
         Access::Write(path) => Decision::ask(Reason::Write(path.clone())),
         Access::Shell(command) => Decision::ask(Reason::Command(command.clone())),
         Access::Network(url) => Decision::ask(Reason::Network(url.clone())),
+        Access::External { .. } => Decision::ask(Reason::External(call.tool.to_owned())),
     }
 }

@@ -43,7 +43,9 @@ pub(crate) fn names_parameter(tool: Option<&str>, inner: &str) -> bool {
     let Some((name, value)) = inner.split_once(':') else { return false };
     let name = name.trim();
     match tool {
-        Some("Bash") => match name {
+        // A path may have a colon in it.
+        Some("Cd") => false,
+        Some("Bash" | "PowerShell") => match name {
             "run_in_background" => true,
             // `timeout:*` and `command:*` are commands with any arguments.
             "command" | "description" | "timeout" => value.trim() != "*",
@@ -119,6 +121,9 @@ mod tests {
             ("Grep", "src/**", false),
             ("Agent", "model:opus", true),
             ("Agent", "security:scan", false),
+            ("PowerShell", "run_in_background:true", true),
+            ("PowerShell", "ls:*", false),
+            ("Cd", "~/a:b", false),
             ("Skill", "args:x", true),
             ("Skill", "plugin:review", false),
             ("WebSearch", "query:rust", true),

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::{Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 
-use crate::paths::normal;
+use crate::paths::{below, normal};
 use crate::policy::Policy;
 use crate::rule::RuleKind;
 
@@ -62,24 +62,42 @@ pub(crate) struct PathPattern {
 impl PathPattern {
     /// Reads a pattern. `root` is where one hangs that begins with `/`, if not in the project.
     pub(crate) fn parse(text: &str, root: Option<&Path>) -> Result<Self, globset::Error> {
-        let (anchor, rest) = split_anchor(text, root);
-        let mut rest = rest.trim_end_matches('/');
-        let mut ascents = 0;
-        loop {
-            if rest == ".." || rest.starts_with("../") {
-                ascents += 1;
-                rest = rest.get(3..).unwrap_or_default();
-            } else if rest == "." || rest.starts_with("./") {
-                rest = rest.get(2..).unwrap_or_default();
-            } else {
-                break;
-            }
-        }
-        let floats = anchor == Anchor::Unanchored && ascents == 0;
+        let (base, rest) = split_base(text, root);
+        let floats = base.anchor == Anchor::Unanchored && base.ascents == 0;
         let (globs, wider) = globs(rest, floats && !rest.contains('/'));
         let wider = if floats { wider } else { vec![] };
-        Ok(Self { base: Base { anchor, ascents }, globs: build(&globs)?, wider: build(&wider)? })
+        Ok(Self { base, globs: build(&globs)?, wider: build(&wider)? })
     }
+
+    /// Reads a pattern that means whole paths from where it hangs: no name holds at any depth, and a
+    /// directory does not stand for what is in it unless `**` says so.
+    pub(crate) fn parse_anchored(text: &str, root: Option<&Path>) -> Result<Self, globset::Error> {
+        let (base, rest) = split_base(text, root);
+        let globs = match rest.strip_suffix("/**") {
+            Some(directory) => vec![directory.to_owned(), rest.to_owned()],
+            None if rest == "**" => vec![String::new(), rest.to_owned()],
+            None => vec![rest.to_owned()],
+        };
+        Ok(Self { base, globs: build(&globs)?, wider: Vec::new() })
+    }
+}
+
+/// Where a pattern hangs, and the rest of it.
+fn split_base<'a>(text: &'a str, root: Option<&Path>) -> (Base, &'a str) {
+    let (anchor, rest) = split_anchor(text, root);
+    let mut rest = rest.trim_end_matches('/');
+    let mut ascents = 0;
+    loop {
+        if rest == ".." || rest.starts_with("../") {
+            ascents += 1;
+            rest = rest.get(3..).unwrap_or_default();
+        } else if rest == "." || rest.starts_with("./") {
+            rest = rest.get(2..).unwrap_or_default();
+        } else {
+            break;
+        }
+    }
+    (Base { anchor, ascents }, rest)
 }
 
 /// Many patterns at once: each place is asked once, whatever the number of patterns that hang there.
@@ -164,7 +182,7 @@ impl PathIndex {
         let mut found = Vec::new();
         for group in &self.groups {
             let Some(base) = group.base.directory(policy) else { continue };
-            let Ok(relative) = path.strip_prefix(&base) else { continue };
+            let Some(relative) = below(&path, &base) else { continue };
             let hits = group.matcher.matches(relative);
             let owners = hits.into_iter().filter_map(|hit| group.owners.get(hit));
             let owners = owners.filter(|owner| kind != RuleKind::Allow || !owner.takes_only);
@@ -327,6 +345,36 @@ mod tests {
             let index = index(pattern, Some("/home/ada/.centurion"));
             let found = !index.owners(RuleKind::Allow, Path::new(path), &policy).is_empty();
             assert_eq!(found, expected, "{pattern} on {path}");
+        }
+    }
+
+    #[test]
+    fn an_anchored_pattern_means_whole_paths() {
+        let policy = Policy {
+            project_root: PathBuf::from("/home/ada/project"),
+            home: Some(PathBuf::from("/home/ada")),
+            ..Policy::default()
+        };
+        for (pattern, path, expected) in [
+            ("~/work/*", "/home/ada/work/a", true),
+            ("~/work/*", "/home/ada/work", false),
+            ("~/work/*", "/home/ada/work/a/b", false),
+            ("~/work", "/home/ada/work", true),
+            ("~/work", "/home/ada/work/a", false),
+            ("~/work/**", "/home/ada/work", true),
+            ("~/work/**", "/home/ada/work/a/b", true),
+            ("docs", "/home/ada/project/docs", true),
+            ("docs", "/home/ada/project/a/docs", false),
+            ("../other", "/home/ada/other", true),
+            ("//srv/*", "/srv/a", true),
+            ("**", "/home/ada/project", true),
+        ] {
+            let pattern_read = PathPattern::parse_anchored(pattern, None).unwrap();
+            let index = PathIndex::new([(0, &pattern_read)]);
+            for kind in [RuleKind::Allow, RuleKind::Deny] {
+                let found = !index.owners(kind, Path::new(path), &policy).is_empty();
+                assert_eq!(found, expected, "{kind} {pattern} on {path}");
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use crate::links::{Links, NoLinks};
 use crate::mode::Mode;
 use crate::rule::{RuleKind, Specifier};
 use crate::rule_set::RuleSet;
+use crate::shell::Readings;
 
 /// The rules, mode and places of one agent.
 ///
@@ -37,6 +38,9 @@ pub struct Policy {
     /// The git repository that was there when the session began. Only in it are read-only git commands
     /// free: the configuration of any other may name programs to run.
     pub repository: Option<PathBuf>,
+    /// Command lines that were read before, shared with every clone of this policy. They save time and
+    /// change no verdict.
+    pub readings: Readings,
 }
 
 /// The rules of an agent's own definition. They bind that agent and nobody else.

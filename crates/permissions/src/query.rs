@@ -5,13 +5,16 @@
 
 use std::cell::OnceCell;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::access::Access;
 use crate::domain_pattern::Host;
 use crate::mode::Mode;
+use crate::paths::join;
 use crate::policy::{Call, Layer, Policy};
+use crate::powershell::{possible_paths, possible_statements, statements};
 use crate::rule::{Rule, RuleKind, Specifier};
 use crate::rule_set::RuleSet;
 use crate::scene::Scene;
@@ -25,7 +28,7 @@ pub(crate) struct Query<'a> {
     pub(crate) call: &'a Call<'a>,
     pub(crate) scene: Scene<'a>,
     /// The command line, if the call is one.
-    pub(crate) analysis: Option<Analysis<'a>>,
+    pub(crate) analysis: Option<Arc<Analysis>>,
     input: OnceCell<Option<Map<String, Value>>>,
     host: OnceCell<Option<Host>>,
     read_only: OnceCell<bool>,
@@ -41,7 +44,9 @@ pub(crate) struct Hit<'a> {
 impl<'a> Query<'a> {
     pub(crate) fn new(policy: &'a Policy, call: &'a Call<'a>) -> Self {
         let analysis = match call.access {
-            Access::Shell(command) => Some(Analysis::new(command, policy)),
+            // The grammars here know nothing of that shell.
+            Access::Shell(_) if canonical(call.tool) == "PowerShell" => None,
+            Access::Shell(command) => Some(policy.readings.analysis(command, policy)),
             _ => None,
         };
         Self {
@@ -86,6 +91,25 @@ impl<'a> Query<'a> {
                     _ => self.paths_given_by(rules),
                 })
         })
+        .or_else(|| self.statements_given_by())
+    }
+
+    /// One of the allow rules that give a command of PowerShell, if each of its statements is given.
+    fn statements_given_by(&self) -> Option<Hit<'a>> {
+        let Access::Shell(command) = self.call.access else { return None };
+        if self.analysis.is_some() {
+            return None;
+        }
+        let statement_given_by = |statement: &String| {
+            let fits = |rule: &Rule| {
+                let named = matches!(&rule.specifier, Specifier::Statement(pattern) if pattern.fits(statement));
+                named && self.counts(rule)
+            };
+            self.giving(|rules| rules.for_tool(RuleKind::Allow, self.call.tool, fits))
+        };
+        let hits: Option<Vec<Hit<'a>>> =
+            statements(command)?.iter().map(statement_given_by).collect();
+        hits?.first().copied()
     }
 
     /// The allow rule that gives one command of a command line.
@@ -117,9 +141,11 @@ impl<'a> Query<'a> {
             let tool = if writes { "Edit" } else { "Read" };
             let named = rules.for_tool(RuleKind::Allow, tool, every);
             named.or_else(|| {
-                let [first, second] = self.scene.spots(path);
-                rules.for_path(RuleKind::Allow, &first, self.policy, name)?;
-                rules.for_path(RuleKind::Allow, &second, self.policy, name)
+                let spots = self.scene.spots(path);
+                let given: Option<Vec<&Rule>> = spots
+                    .map(|spot| rules.for_path(RuleKind::Allow, &spot, self.policy, name))
+                    .collect();
+                given?.pop()
             })
         })
     }
@@ -153,8 +179,27 @@ impl<'a> Query<'a> {
                 Some(analysis) => self
                     .command_taken_by(rules, analysis)
                     .or_else(|| self.mentioned_path_taken_by(kind, rules, analysis)),
-                None => self.path_taken_by(kind, rules),
+                None => self.path_taken_by(kind, rules).or_else(|| self.word_taken_by(kind, rules)),
             })
+    }
+
+    /// The path rule that takes a word of a PowerShell command.
+    fn word_taken_by(&self, kind: RuleKind, rules: &'a RuleSet) -> Option<&'a Rule> {
+        let Access::Shell(command) = self.call.access else { return None };
+        if !rules.has_paths() {
+            return None;
+        }
+        let concerned = |rule: &Rule| matches!(rule.tool.name(), Some("Read" | "Edit"));
+        possible_paths(command).iter().find_map(|word| {
+            let path = join(&self.policy.cwd, word);
+            let mut spots = self.scene.spots(&path);
+            spots.find_map(|spot| rules.for_path(kind, &spot, self.policy, concerned))
+        })
+    }
+
+    /// Whether the person moves the session to another directory.
+    pub(crate) fn is_entry(&self) -> bool {
+        self.call.tool == "Cd"
     }
 
     /// Whether a rule of this call's tool that is neither about commands nor about paths means it.
@@ -168,6 +213,11 @@ impl<'a> Query<'a> {
             }
             (Specifier::Parameter(parameter), _) => {
                 kind != RuleKind::Allow && parameter.fits(input())
+            }
+            (Specifier::Statement(pattern), Access::Shell(command)) => {
+                // What gives looks at each statement by itself.
+                kind != RuleKind::Allow
+                    && possible_statements(command).iter().any(|text| pattern.fits(text))
             }
             (Specifier::Agent(names), _) => names.fit(input()),
             (Specifier::Skill(pattern), _) => pattern.fits(input(), kind == RuleKind::Allow),
@@ -199,7 +249,7 @@ impl<'a> Query<'a> {
         if writes { rules.for_tool(kind, "Edit", every) } else { None }
     }
 
-    fn command_taken_by(&self, rules: &'a RuleSet, analysis: &Analysis<'_>) -> Option<&'a Rule> {
+    fn command_taken_by(&self, rules: &'a RuleSet, analysis: &Analysis) -> Option<&'a Rule> {
         if !self.has_commands() || !rules.has_commands() {
             return None;
         }
@@ -210,7 +260,7 @@ impl<'a> Query<'a> {
         &self,
         kind: RuleKind,
         rules: &'a RuleSet,
-        analysis: &Analysis<'_>,
+        analysis: &Analysis,
     ) -> Option<&'a Rule> {
         if !rules.has_paths() {
             return None;
@@ -221,9 +271,8 @@ impl<'a> Query<'a> {
             _ => false,
         };
         analysis.mentioned_paths().iter().find_map(|path| {
-            let [named, leads] = self.scene.spots(path);
-            let look = |spot: &Path| rules.for_path(kind, spot, self.policy, concerned);
-            look(&named).or_else(|| if leads == named { None } else { look(&leads) })
+            let mut spots = self.scene.spots(path);
+            spots.find_map(|spot| rules.for_path(kind, &spot, self.policy, concerned))
         })
     }
 
@@ -231,7 +280,9 @@ impl<'a> Query<'a> {
     fn paths(&self) -> impl Iterator<Item = &'a Path> {
         let resolved = match self.call.access {
             Access::Read(path) | Access::Write(path) => Some(path.as_path()),
-            Access::Session | Access::Shell(_) | Access::Network(_) => None,
+            Access::Session | Access::Shell(_) | Access::Network(_) | Access::External { .. } => {
+                None
+            }
         };
         let named = self.call.named.filter(|_| resolved.is_some());
         resolved.into_iter().chain(named)
@@ -258,6 +309,7 @@ impl<'a> Query<'a> {
         let gives = kind == RuleKind::Allow;
         let tool = canonical(self.call.tool);
         match (rule.tool.name(), self.call.access) {
+            (Some(name), _) if self.is_entry() => name == "Cd",
             (Some("Edit"), Access::Write(_)) | (Some("Read"), Access::Read(_)) => true,
             (Some("Edit"), Access::Read(_)) => gives,
             (Some("Read"), Access::Write(_)) => !gives && tool != "NotebookEdit",

@@ -21,6 +21,8 @@ pub enum Reason {
     Mode(Mode),
     /// In `dontAsk`, what would have been asked is denied.
     NotAsked(Box<Reason>),
+    /// Allow rules say where the session may move, and this is none of the places.
+    NotListed,
     /// The call touches nothing but the session.
     SessionOnly,
     /// The call reads inside the working directories.
@@ -43,6 +45,8 @@ pub enum Reason {
     Unclear { command: String, why: Unclear },
     /// Nothing allows this request.
     Network(String),
+    /// Nothing allows this tool of a server.
+    External(String),
 }
 
 impl fmt::Display for Reason {
@@ -63,6 +67,7 @@ impl fmt::Display for Reason {
             Self::NotAsked(reason) => {
                 write!(f, "denied because the mode dontAsk asks nobody: {reason}")
             }
+            Self::NotListed => f.write_str("no `Cd` rule lists the directory, and some list others"),
             Self::SessionOnly => f.write_str("it touches nothing outside the session"),
             Self::ReadInside => f.write_str("it reads inside the working directories"),
             Self::ReadOpen => f.write_str("it reads a place that is open to reading"),
@@ -82,6 +87,7 @@ impl fmt::Display for Reason {
                 write!(f, "what `{}` would do is not plain: {why}", brief(command))
             }
             Self::Network(url) => write!(f, "no rule or mode lets it reach `{}`", brief(url)),
+            Self::External(tool) => write!(f, "no rule or mode lets `{tool}` run"),
         }
     }
 }

@@ -12,8 +12,9 @@ use crate::names::{AgentNames, SkillPattern};
 use crate::origin::{RuleOrigin, RuleSource};
 use crate::parameter::{Parameter, names_parameter};
 use crate::path_pattern::PathPattern;
+use crate::powershell::StatementPattern;
 use crate::shell::{CommandPattern, is_interpreter, is_package_runner};
-use crate::tool_name::ToolPattern;
+use crate::tool_name::{ToolPattern, is_known};
 
 /// What a matching rule does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,7 +55,7 @@ pub enum RuleError {
     NotARule(String),
 }
 
-/// Why a well-formed rule can never match.
+/// Why a well-formed rule does not do, or not all, that its author may expect.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RuleWarning {
     #[error(
@@ -67,6 +68,10 @@ pub enum RuleWarning {
     PrimaryParameter { kind: RuleKind, rule: RuleSource },
     #[error("{kind} rule {rule} is ignored: this tool has no part that a rule can name")]
     NoSpecifierHere { kind: RuleKind, rule: RuleSource },
+    #[error(
+        "allow rule {rule} lets only {tool} through: `{instead}` covers every tool and command"
+    )]
+    OneToolOnly { rule: RuleSource, tool: String, instead: String },
     #[error("{kind} rule {rule} names a tool that does not exist")]
     UnknownTool { kind: RuleKind, rule: RuleSource },
 }
@@ -76,6 +81,8 @@ pub enum RuleWarning {
 pub(crate) enum Specifier {
     Every,
     Command(CommandPattern),
+    /// A command of PowerShell.
+    Statement(StatementPattern),
     Path(PathPattern),
     Domain(DomainPattern),
     Parameter(Parameter),
@@ -146,7 +153,8 @@ impl Rule {
         &self.source
     }
 
-    /// Why the rule can never match as a rule of this kind, if so. A person should hear it.
+    /// Why the rule does not do all that it seems to say as a rule of this kind, if so. A person should
+    /// hear it.
     pub fn warning(&self, kind: RuleKind) -> Option<RuleWarning> {
         if !self.tool.may(kind) {
             return Some(RuleWarning::WideAllow(self.source.clone()));
@@ -158,17 +166,28 @@ impl Rule {
             }
             Specifier::Never(Never::Primary) => Some(RuleWarning::PrimaryParameter { kind, rule }),
             Specifier::Never(Never::NoPart) => Some(RuleWarning::NoSpecifierHere { kind, rule }),
+            Specifier::Path(_) if kind == RuleKind::Allow => self.one_tool_only(),
             _ => None,
         }
     }
 
-    /// That an ask or deny rule names a tool that is none of those known, if so. A name with `_` or
-    /// `*` may be one that comes later.
-    pub fn unknown_tool(
-        &self,
-        kind: RuleKind,
-        is_known: impl Fn(&str) -> bool,
-    ) -> Option<RuleWarning> {
+    /// That an allow rule names paths for one of several tools that do the same, if so.
+    fn one_tool_only(&self) -> Option<RuleWarning> {
+        let tool = self.tool.name()?;
+        let general = match tool {
+            "Write" | "NotebookEdit" => "Edit",
+            "Glob" | "Grep" => "Read",
+            _ => return None,
+        };
+        let rule = self.source.clone();
+        let (_, paths) = rule.text.split_once('(')?;
+        let instead = format!("{general}({paths}");
+        Some(RuleWarning::OneToolOnly { tool: tool.to_owned(), instead, rule })
+    }
+
+    /// That an ask or deny rule names a tool that nobody knows, if so. A name with `_` or `*` may be one
+    /// that comes later.
+    pub fn unknown_tool(&self, kind: RuleKind) -> Option<RuleWarning> {
         let name = self.tool.name().filter(|name| !name.contains('_'))?;
         (kind != RuleKind::Allow && !is_known(name))
             .then(|| RuleWarning::UnknownTool { kind, rule: self.source.clone() })
@@ -180,6 +199,7 @@ impl Rule {
         match (&self.specifier, self.tool.name()) {
             (Specifier::Every, Some("Bash" | "Monitor" | "Agent" | "PowerShell"))
             | (Specifier::Agent(_), _) => true,
+            (Specifier::Statement(pattern), _) => pattern.is_broad(),
             (Specifier::Command(pattern), _) if !pattern.is_exact() => pattern
                 .program()
                 .is_none_or(|program| is_interpreter(program) || is_package_runner(program)),
@@ -273,9 +293,15 @@ fn specifier(
             _ => Specifier::Never(Never::Primary),
         }),
         Some("Bash") => Ok(Specifier::Command(CommandPattern::parse(inner))),
-        Some("Read" | "Edit" | "Write" | "NotebookEdit" | "Glob" | "Grep") => {
-            PathPattern::parse(inner, origin.root()).map(Specifier::Path).map_err(|error| {
-                RuleError::BadPattern { rule: text.to_owned(), reason: error.kind().to_string() }
+        Some("PowerShell") => Ok(Specifier::Statement(StatementPattern::parse(inner))),
+        Some(name @ ("Read" | "Edit" | "Write" | "NotebookEdit" | "Glob" | "Grep" | "Cd")) => {
+            let pattern = match name {
+                "Cd" => PathPattern::parse_anchored(inner, origin.root()),
+                _ => PathPattern::parse(inner, origin.root()),
+            };
+            pattern.map(Specifier::Path).map_err(|error| RuleError::BadPattern {
+                rule: text.to_owned(),
+                reason: error.kind().to_string(),
             })
         }
         Some("Agent") => Ok(Specifier::Agent(AgentNames::parse(inner))),
@@ -394,6 +420,18 @@ mod tests {
                 "deny rule `WebSearch(rust)` from the command line is ignored: \
                  this tool has no part that a rule can name",
             ),
+            (
+                "Write(src/**)",
+                Allow,
+                "allow rule `Write(src/**)` from the command line lets only Write through: \
+                 `Edit(src/**)` covers every tool and command",
+            ),
+            (
+                "Grep(//srv/(a)/**)",
+                Allow,
+                "allow rule `Grep(//srv/(a)/**)` from the command line lets only Grep through: \
+                 `Read(//srv/(a)/**)` covers every tool and command",
+            ),
         ] {
             let warning = parse(text).unwrap().warning(kind).map(|warning| warning.to_string());
             assert_eq!(warning.as_deref(), Some(said), "{text}");
@@ -409,6 +447,9 @@ mod tests {
             "Bash(run_in_background:true)",
             "Read(a:b)",
             "mcp__git__push(to:x)",
+            "Write(src/**)",
+            "PowerShell(ls *)",
+            "Cd(~/work/*)",
         ] {
             assert_eq!(parse(text).unwrap().warning(Deny), None, "{text}");
         }
@@ -417,7 +458,6 @@ mod tests {
     #[test]
     fn tools_that_do_not_exist_are_reported_where_it_matters() {
         use RuleKind::{Allow, Ask, Deny};
-        let known = |name: &str| ["Bash", "Agent"].contains(&name);
         for (text, kind, warned) in [
             ("Bash", Deny, false),
             ("Task", Deny, false),
@@ -426,8 +466,12 @@ mod tests {
             ("Bsh", Allow, false),
             ("mcp__git__push", Deny, false),
             ("B*", Deny, false),
+            ("PowerShell(ls)", Deny, false),
+            ("Cd(/srv)", Deny, false),
+            ("LSP", Ask, false),
+            ("KillShell", Deny, false),
         ] {
-            let warning = parse(text).unwrap().unknown_tool(kind, known);
+            let warning = parse(text).unwrap().unknown_tool(kind);
             assert_eq!(warning.is_some(), warned, "{kind} {text}");
         }
     }
@@ -461,6 +505,10 @@ mod tests {
             ("Bash(npm run *)", true),
             ("Bash(npm run lint)", false),
             ("Bash(git log *)", false),
+            ("PowerShell", true),
+            ("PowerShell(iex *)", true),
+            ("PowerShell(i*)", true),
+            ("PowerShell(ls *)", false),
             ("Agent", true),
             ("Agent(Explore)", true),
             ("Read", false),

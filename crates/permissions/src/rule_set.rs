@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::path_pattern::PathIndex;
 use crate::policy::Policy;
 use crate::rule::{Rule, RuleKind, Specifier};
+use crate::shell::opening;
 use crate::tool_name::{ToolPattern, canonical, server_of};
 
 /// The allow, the ask or the deny rules of a policy.
@@ -27,8 +28,8 @@ struct Index {
     by_server: HashMap<String, Vec<usize>>,
     /// Rules for several other tools.
     wide: Vec<usize>,
-    /// Rules about commands, by their program.
-    by_program: HashMap<String, Vec<usize>>,
+    /// Rules about commands, by the one or two words with which the command begins.
+    by_opening: HashMap<String, Vec<usize>>,
     /// Rules about commands of any program.
     any_program: Vec<usize>,
     /// Rules about commands that mean one text.
@@ -44,9 +45,9 @@ impl Index {
             match (&rule.specifier, &rule.tool) {
                 (Specifier::Path(_), tool) => index.guards_reading |= tool.name() == Some("Read"),
                 (Specifier::Command(pattern), _) => {
-                    match pattern.program() {
-                        Some(program) => {
-                            index.by_program.entry(program.to_owned()).or_default().push(position);
+                    match pattern.opening() {
+                        Some(opening) => {
+                            index.by_opening.entry(opening.to_owned()).or_default().push(position);
                         }
                         None => index.any_program.push(position),
                     }
@@ -113,8 +114,9 @@ impl RuleSet {
         condition: impl Fn(&Rule) -> bool,
     ) -> Option<&Rule> {
         let program = text.split(' ').next().unwrap_or_default();
-        let named = self.index.by_program.get(program).into_iter().flatten();
-        let positions = named.chain(&self.index.any_program).copied();
+        let openings = [program, opening(text)];
+        let named = openings.iter().filter_map(|opening| self.index.by_opening.get(*opening));
+        let positions = named.flatten().chain(&self.index.any_program).copied();
         self.first(positions, |rule| {
             matches!(&rule.specifier, Specifier::Command(pattern) if pattern.fits(text))
                 && condition(rule)
@@ -145,7 +147,7 @@ impl RuleSet {
     }
 
     pub(crate) fn has_commands(&self) -> bool {
-        !self.index.by_program.is_empty() || !self.index.any_program.is_empty()
+        !self.index.by_opening.is_empty() || !self.index.any_program.is_empty()
     }
 
     /// Whether some rule is about files that are read.

@@ -1,9 +1,10 @@
 //! Paths as they are named and as they lead: permission rests on both.
 
-use std::path::{Path, PathBuf};
+use std::borrow::Cow;
+use std::path::Path;
 
 use crate::links::Links;
-use crate::paths::{is_inside, normalize};
+use crate::paths::{is_inside, normal, normalize};
 use crate::policy::Policy;
 use crate::protected::is_protected;
 
@@ -15,26 +16,29 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// The path as it is named and as it leads. `..` after a link is the disk's business, so the text
-    /// is resolved before it is cleaned.
-    pub(crate) fn spots(&self, path: &Path) -> [PathBuf; 2] {
-        [normalize(path), normalize(&self.links.resolve(path))]
+    /// The path as it is named and, where that is another, as it leads. `..` after a link is the disk's
+    /// business, so the text is resolved before it is cleaned.
+    pub(crate) fn spots<'p>(&self, path: &'p Path) -> impl Iterator<Item = Cow<'p, Path>> {
+        let named = normal(path);
+        let target = self.links.resolve(path);
+        let leads = (target.as_os_str() != named.as_os_str()).then(|| normalize(&target).into());
+        std::iter::once(named).chain(leads)
     }
 
     /// Whether the path and what it leads to may be read without anybody's word.
     pub(crate) fn is_open_to_reading(&self, path: &Path) -> bool {
-        self.spots(path).iter().all(|spot| {
-            is_inside(spot, &self.policy.directories) || is_inside(spot, &self.policy.readable)
+        self.spots(path).all(|spot| {
+            is_inside(&spot, &self.policy.directories) || is_inside(&spot, &self.policy.readable)
         })
     }
 
     /// Whether the path and what it leads to are in the working directories.
     pub(crate) fn is_inside(&self, path: &Path) -> bool {
-        self.spots(path).iter().all(|spot| is_inside(spot, &self.policy.directories))
+        self.spots(path).all(|spot| is_inside(&spot, &self.policy.directories))
     }
 
     /// Whether the path or what it leads to is protected.
     pub(crate) fn is_protected(&self, path: &Path) -> bool {
-        self.spots(path).iter().any(|spot| is_protected(spot))
+        self.spots(path).any(|spot| is_protected(&spot))
     }
 }

@@ -7,6 +7,7 @@
 
 mod analysis;
 mod ansi_c;
+mod chain;
 mod edits;
 mod git;
 mod literal;
@@ -16,6 +17,7 @@ mod pattern;
 mod places;
 mod programs;
 mod read_only;
+mod readings;
 mod removal;
 mod rough;
 mod script;
@@ -27,9 +29,10 @@ mod wrappers;
 
 pub(crate) use analysis::{Analysis, Part};
 pub(crate) use edits::{edits_inside, is_sink, protected_write};
-pub(crate) use pattern::CommandPattern;
+pub(crate) use pattern::{CommandPattern, opening};
 pub(crate) use programs::{is_interpreter, is_package_runner};
 pub(crate) use read_only::is_free;
+pub use readings::Readings;
 pub use script::Unclear;
 pub(crate) use script::{Command, Redirection};
 pub use words::simple_command;

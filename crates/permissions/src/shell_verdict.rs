@@ -22,7 +22,7 @@ pub(crate) enum Grant<'a> {
 }
 
 /// Whether every command only reads what is open to reading, and writes nothing.
-pub(crate) fn is_read_only(analysis: &Analysis<'_>, scene: Scene<'_>) -> bool {
+pub(crate) fn is_read_only(analysis: &Analysis, scene: Scene<'_>) -> bool {
     analysis.unclear().is_none()
         && analysis.script().commands.iter().all(|command| {
             is_free(command, scene)
@@ -34,7 +34,7 @@ pub(crate) fn is_read_only(analysis: &Analysis<'_>, scene: Scene<'_>) -> bool {
 }
 
 /// Judges a command line after deny rules, plan mode, ask rules and what is never free.
-pub(crate) fn judge(query: &Query<'_>, analysis: &Analysis<'_>) -> Decision {
+pub(crate) fn judge(query: &Query<'_>, analysis: &Analysis) -> Decision {
     if query.is_read_only_command() {
         return Decision::allow(Reason::ReadOnlyCommand);
     }

@@ -75,7 +75,9 @@ pub fn suggest(policy: &Policy, call: &Call<'_>) -> Vec<Suggestion> {
                 .into_iter()
                 .collect()
         }
-        Access::Network(_) => vec![rules(vec![rule(call.tool, None)])],
+        Access::Network(_) | Access::External { .. } => {
+            vec![rules(vec![rule(call.tool, None)])]
+        }
         Access::Read(path) => vec![directory(path.clone())],
         Access::Write(path) => {
             let accept =

@@ -16,6 +16,62 @@ pub fn canonical(name: &str) -> &str {
     }
 }
 
+/// Every tool that a rule may name, with those that not every session or version offers: a rule for one
+/// of them is no mistake.
+const KNOWN: [&str; 46] = [
+    "Agent",
+    "Artifact",
+    "AskUserQuestion",
+    "Bash",
+    "Cd",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "Edit",
+    "EndConversation",
+    "EnterPlanMode",
+    "EnterWorktree",
+    "ExitPlanMode",
+    "ExitWorktree",
+    "Glob",
+    "Grep",
+    "LSP",
+    "ListAgents",
+    "ListMcpResourcesTool",
+    "Monitor",
+    "NotebookEdit",
+    "PowerShell",
+    "Read",
+    "ReadMcpResourceTool",
+    "ReportFindings",
+    "ScheduleWakeup",
+    "SendMessage",
+    "Skill",
+    "SlashCommand",
+    "StructuredOutput",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskOutput",
+    "TaskStop",
+    "TaskUpdate",
+    "TeamCreate",
+    "TeamDelete",
+    "TodoRead",
+    "TodoWrite",
+    "ToolSearch",
+    "WaitForMcpServers",
+    "WebFetch",
+    "WebSearch",
+    "Workflow",
+    "Write",
+];
+
+/// Whether a tool of this name exists, here or elsewhere.
+pub(crate) fn is_known(name: &str) -> bool {
+    KNOWN.contains(&canonical(name))
+}
+
 /// Which tools a rule names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ToolPattern {

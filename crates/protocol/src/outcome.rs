@@ -60,6 +60,12 @@ pub enum Outcome {
     SchemaMismatch,
     /// The transcript could not be written, so nothing more was done.
     JournalFailed,
+    /// A hook put a call off: the run ends here and goes on with that call when the session is resumed.
+    Deferred,
+    /// The call that was put off is of a tool that is no longer there.
+    DeferredUnavailable,
+    /// A hook ended the run, or kept the input from the model.
+    HookStopped,
     /// Somebody interrupted the run.
     Cancelled,
 }
@@ -81,6 +87,9 @@ impl Outcome {
             Self::ApiError => "api_error",
             Self::SchemaMismatch => "schema_mismatch",
             Self::JournalFailed => "journal_failed",
+            Self::Deferred => "deferred",
+            Self::DeferredUnavailable => "deferred_unavailable",
+            Self::HookStopped => "hook_stopped",
             Self::Cancelled => "cancelled",
         }
     }

@@ -42,6 +42,8 @@ pub enum System {
     TaskUpdated(TaskUpdated),
     TaskNotification(TaskNotification),
     BackgroundTasksChanged { tasks: Vec<BackgroundTask> },
+    HookStarted(Value),
+    HookResponse(Value),
 }
 
 /// The first event of every turn: what this session is and can do.
@@ -205,6 +207,9 @@ pub struct RunResult {
     pub permission_denials: Vec<PermissionDenial>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<Value>,
+    /// The call that was put off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deferred_tool_use: Option<Value>,
     pub terminal_reason: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_error_status: Option<u16>,

@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::filter::Sockets;
-use crate::proxy::greeting;
+use crate::proxy::greeting::{self, Gift};
 use crate::view::{Mode, View};
 use crate::{
-    Method, Network, Plan, bubblewrap, capabilities, filter, mounts, namespaces, rules, system,
+    Method, Network, Plan, UnixSockets, Way, bubblewrap, capabilities, filter, mounts, namespaces,
+    rules, system,
 };
 
 /// Where one command runs, and which files it needs of whoever runs it.
@@ -59,8 +60,9 @@ impl ApplyError {
 const HARMLESS: [&str; 6] =
     ["/dev/full", "/dev/null", "/dev/random", "/dev/tty", "/dev/urandom", "/dev/zero"];
 
-/// Where the proxy listens: alone in its namespace, it can choose.
-const PROXY_PORT: u16 = 3128;
+/// Where proxies listen: alone in their namespace, they can choose.
+const HTTP_PORT: u16 = 3128;
+const SOCKS_PORT: u16 = 1080;
 
 impl Plan {
     /// With bubblewrap, the command that brings `program` to where [`Plan::apply`] is to be called;
@@ -84,39 +86,53 @@ impl Plan {
         let sandbox = &self.sandbox;
         system::close_all_on_exec().map_err(ApplyError::step("close files"))?;
         let view = View::of(sandbox, place)?;
-        let proxy = self.find_proxy()?;
+        let proxies = self.find_proxies()?;
         if self.method == Method::Namespaces {
             namespaces::enter(&sandbox.network)
                 .map_err(|error| ApplyError::step("enter namespaces")(error.into()))?;
             mounts::build(&view)?;
         }
-        let variables = self.connect(proxy.as_ref(), &place.id)?;
+        let variables = self.connect(&proxies, &place.id)?;
         // The directory that this process stands in is the machine's, not that of the view.
         std::env::set_current_dir(&place.cwd)
             .map_err(ApplyError::step("enter the working directory"))?;
         capabilities::drop_all()
             .map_err(|error| ApplyError::step("give up privileges")(error.into()))?;
-        let is_enforced = rules::restrict(self.writable(&view), sandbox.unix_sockets)?;
+        let is_enforced = rules::restrict(self.writable(&view), &sandbox.unix_sockets)?;
         if self.method == Method::Landlock && !is_enforced {
             return Err(ApplyError::NotEnforced);
         }
-        filter::install(self.sockets(), sandbox.unix_sockets)?;
+        filter::install(self.sockets(), &sandbox.unix_sockets)?;
+        if let Some(broker) = &proxies.broker {
+            let connections = filter::give_connections_away()
+                .map_err(ApplyError::step("give connections to the proxy"))?;
+            greeting::hand_over(broker, Gift::Connections, &place.id, &connections)
+                .map_err(ApplyError::step("hand connections to the proxy"))?;
+        }
         Ok(variables)
     }
 
-    fn find_proxy(&self) -> Result<Option<UnixStream>, ApplyError> {
-        match &self.sandbox.network {
-            Network::Proxied { socket } => {
-                UnixStream::connect(socket).map(Some).map_err(ApplyError::step("reach the proxy"))
+    /// Whoever serves the command outside, while that can still be reached.
+    fn find_proxies(&self) -> Result<Proxies, ApplyError> {
+        let reach = |socket: &PathBuf| {
+            UnixStream::connect(socket).map_err(ApplyError::step("reach the proxy"))
+        };
+        let mut proxies = Proxies::default();
+        if let Network::Proxied { socket, ways } = &self.sandbox.network {
+            for way in ways {
+                proxies.ways.push((*way, reach(socket)?));
             }
-            Network::Open | Network::Off | Network::Loopback => Ok(None),
         }
+        if let UnixSockets::Listed { socket } = &self.sandbox.unix_sockets {
+            proxies.broker = Some(reach(socket)?);
+        }
+        Ok(proxies)
     }
 
     /// Sets up what there is of a network.
     fn connect(
         &self,
-        proxy: Option<&UnixStream>,
+        proxies: &Proxies,
         id: &str,
     ) -> Result<Vec<(&'static str, String)>, ApplyError> {
         let has_loopback =
@@ -125,17 +141,18 @@ impl Plan {
             system::raise_loopback()
                 .map_err(ApplyError::step("switch on the loopback interface"))?;
         }
-        let Some(proxy) = proxy else { return Ok(Vec::new()) };
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT))
-            .map_err(ApplyError::step("listen for the proxy"))?;
-        greeting::hand_over(proxy, id, &listener)
-            .map_err(ApplyError::step("hand the listener to the proxy"))?;
-        let address = format!("http://127.0.0.1:{PROXY_PORT}");
-        let own = "localhost,127.0.0.1,::1".to_owned();
-        let proxies =
-            ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
-        let variables = proxies.into_iter().map(|name| (name, address.clone()));
-        Ok(variables.chain([("NO_PROXY", own.clone()), ("no_proxy", own)]).collect())
+        for (way, proxy) in &proxies.ways {
+            let port = match way {
+                Way::Http => HTTP_PORT,
+                Way::Socks => SOCKS_PORT,
+            };
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+                .map_err(ApplyError::step("listen for the proxy"))?;
+            greeting::hand_over(proxy, Gift::Listener(*way), id, &listener)
+                .map_err(ApplyError::step("hand the listener to the proxy"))?;
+        }
+        let ways: Vec<Way> = proxies.ways.iter().map(|(way, _)| *way).collect();
+        Ok(variables(&ways))
     }
 
     fn writable<'a>(&self, view: &'a View) -> impl Iterator<Item = &'a Path> {
@@ -151,5 +168,50 @@ impl Plan {
             }
             _ => Sockets::Network,
         }
+    }
+}
+
+/// Connections to whoever serves the command outside.
+#[derive(Debug, Default)]
+struct Proxies {
+    ways: Vec<(Way, UnixStream)>,
+    /// Makes connections to Unix sockets.
+    broker: Option<UnixStream>,
+}
+
+/// Tells programs where to ask for hosts.
+fn variables(ways: &[Way]) -> Vec<(&'static str, String)> {
+    const WEB: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
+    const ALL: [&str; 2] = ["ALL_PROXY", "all_proxy"];
+    const EXCEPT: [&str; 2] = ["NO_PROXY", "no_proxy"];
+
+    let http = ways.contains(&Way::Http).then(|| format!("http://127.0.0.1:{HTTP_PORT}"));
+    // The proxy looks names up: there is nobody to ask for them in here.
+    let socks = ways.contains(&Way::Socks).then(|| format!("socks5h://127.0.0.1:{SOCKS_PORT}"));
+    let own = (!ways.is_empty()).then(|| "localhost,127.0.0.1,::1".to_owned());
+    let all = socks.or_else(|| http.clone());
+    let set = [(&WEB[..], http), (&ALL, all), (&EXCEPT, own)];
+    let set = set.into_iter().filter_map(|(names, value)| Some((names, value?)));
+    set.flat_map(|(names, value)| names.iter().map(move |name| (*name, value.clone()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_told_of_the_ways_that_there_are() {
+        let told = |ways: &[Way]| {
+            let variables = variables(ways);
+            ["http_proxy", "ALL_PROXY", "NO_PROXY"].map(|name| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| value.split(':').next().unwrap().to_owned())
+            })
+        };
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(told(&[]), [None, None, None]);
+        assert_eq!(told(&[Way::Http]), [text("http"), text("http"), text("localhost,127.0.0.1,")]);
+        assert_eq!(told(&[Way::Socks])[..2], [None, text("socks5h")]);
+        assert_eq!(told(&[Way::Http, Way::Socks])[..2], [text("http"), text("socks5h")]);
     }
 }

@@ -1,6 +1,7 @@
 //! What a command may do, as plain data.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -34,16 +35,43 @@ pub enum Network {
     Off,
     /// Only what the command itself and its processes listen on.
     Loopback,
-    /// The same, and a proxy that decides by host: the listener of it is handed to whoever has bound
-    /// this Unix socket.
-    Proxied { socket: PathBuf },
+    /// The same, and ways out that decide by host: the listener of each is handed to the
+    /// [`Proxy`](crate::Proxy) that has bound this Unix socket.
+    Proxied { socket: PathBuf, ways: Vec<Way> },
 }
 
-/// Whether Unix sockets can be used: whoever listens on one acts outside of the sandbox.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How a command asks a proxy for a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Way {
+    Http,
+    Socks,
+}
+
+/// Which Unix sockets can be used: whoever listens on one acts outside of the sandbox.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum UnixSockets {
     #[default]
     Denied,
+    /// Those that the [`Proxy`](crate::Proxy) on this socket knows: it makes the connections.
+    Listed {
+        socket: PathBuf,
+    },
     Allowed,
+}
+
+impl Sandbox {
+    /// The sockets of the proxies that this needs, each once.
+    pub(crate) fn proxies(&self) -> BTreeSet<&Path> {
+        let network = match &self.network {
+            Network::Proxied { socket, .. } => Some(socket),
+            Network::Open | Network::Off | Network::Loopback => None,
+        };
+        let unix_sockets = match &self.unix_sockets {
+            UnixSockets::Listed { socket } => Some(socket),
+            UnixSockets::Denied | UnixSockets::Allowed => None,
+        };
+        network.into_iter().chain(unix_sockets).map(PathBuf::as_path).collect()
+    }
 }

@@ -1,6 +1,8 @@
 //! The system calls that a command cannot make: those that would undo its confinement, or reach around it.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
 
 use libc::c_long;
 use seccompiler::{
@@ -8,7 +10,7 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter, sock_filter,
 };
 
-use crate::UnixSockets;
+use crate::{UnixSockets, system};
 
 /// What sockets may be for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +24,20 @@ pub(crate) enum Sockets {
 type Result<T> = std::result::Result<T, seccompiler::Error>;
 
 /// Filters the calls of this process and of all that come after it.
-pub(crate) fn install(sockets: Sockets, unix_sockets: UnixSockets) -> Result<()> {
+pub(crate) fn install(sockets: Sockets, unix_sockets: &UnixSockets) -> Result<()> {
     apply_filter(&program(sockets, unix_sockets)?)
+}
+
+/// From now on somebody else makes the connections of this process and of all that come after it:
+/// whoever holds the descriptor. To be called after [`install`].
+pub(crate) fn give_connections_away() -> io::Result<OwnedFd> {
+    let connect = u32::try_from(libc::SYS_connect).map_err(io::Error::other)?;
+    let give_away = sock_filter { code: RETURN, jt: 0, jf: 0, k: libc::SECCOMP_RET_USER_NOTIF };
+    let allow = sock_filter { code: RETURN, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
+    // Calls of another numbering do not get past the filter that is there already.
+    let program =
+        [load_call(), sock_filter { code: IF_EQUAL, jt: 0, jf: 1, k: connect }, give_away, allow];
+    system::filter_and_listen(&program)
 }
 
 /// New in kernels newer than the names of calls that libraries have.
@@ -100,10 +114,13 @@ const TERMINAL_INPUT: [i32; 2] = [0x5412, 0x541c];
 /// An old name of packet sockets: a type that is not one.
 const SOCK_PACKET: i32 = 10;
 
+const IF_EQUAL: u16 = 0x15;
+const RETURN: u16 = 0x06;
+
 /// The part of a socket's type that is not a flag.
 const TYPE: u64 = 0xf;
 
-fn program(sockets: Sockets, unix_sockets: UnixSockets) -> Result<BpfProgram> {
+fn program(sockets: Sockets, unix_sockets: &UnixSockets) -> Result<BpfProgram> {
     let mut rules: BTreeMap<c_long, Vec<SeccompRule>> =
         REFUSED.into_iter().map(|call| (call, Vec::new())).collect();
     let namespaces = NAMESPACES.map(|flag| rule([has(0, flag)?]));
@@ -112,7 +129,7 @@ fn program(sockets: Sockets, unix_sockets: UnixSockets) -> Result<BpfProgram> {
     rules.insert(libc::SYS_ioctl, input.into_iter().collect::<Result<_>>()?);
 
     let mut families: Vec<i32> = Vec::new();
-    if unix_sockets == UnixSockets::Allowed {
+    if *unix_sockets != UnixSockets::Denied {
         families.push(libc::AF_UNIX);
     }
     if sockets == Sockets::Network {
@@ -129,10 +146,16 @@ fn program(sockets: Sockets, unix_sockets: UnixSockets) -> Result<BpfProgram> {
         // Of the kernel's own sockets, only the one that tells about network interfaces.
         refused.push(rule([is(0, libc::AF_NETLINK)?, is_not(2, libc::NETLINK_ROUTE)?])?);
         refused.push(rule([masked(1, TYPE, SOCK_PACKET)?])?);
+        if matches!(unix_sockets, UnixSockets::Listed { .. }) {
+            // The others reach somebody without connecting first, or differ from what is handed in.
+            for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET] {
+                refused.push(rule([is(0, libc::AF_UNIX)?, masked(1, TYPE, kind)?])?);
+            }
+        }
         rules.insert(libc::SYS_socket, refused);
     }
     let mut pairs = vec![rule([is_not(0, libc::AF_UNIX)?])?];
-    if unix_sockets == UnixSockets::Denied {
+    if *unix_sockets != UnixSockets::Allowed {
         // One of these could be connected to somebody else later.
         pairs.push(rule([masked(1, TYPE, libc::SOCK_DGRAM)?])?);
     }
@@ -151,10 +174,7 @@ pub(crate) fn architecture() -> Result<TargetArch> {
 
 /// The beginning of the program: answers for the calls that are said not to exist.
 fn absent() -> BpfProgram {
-    const LOAD: u16 = 0x20;
-    const IF_EQUAL: u16 = 0x15;
     const IF_AT_LEAST: u16 = 0x35;
-    const RETURN: u16 = 0x06;
     /// Calls of 32-bit programs under a 64-bit kernel carry this; they would pass every other rule.
     const OTHER_NUMBERING: u32 = 0x4000_0000;
 
@@ -162,14 +182,19 @@ fn absent() -> BpfProgram {
     // Each test jumps over the answer when it does not apply.
     let test = |code, k| sock_filter { code, jt: 0, jf: 1, k };
     let answer = sock_filter { code: RETURN, jt: 0, jf: 0, k: missing };
-    // The number of the call is the first field of what the kernel hands over.
-    let mut program = vec![sock_filter { code: LOAD, jt: 0, jf: 0, k: 0 }];
+    let mut program = vec![load_call()];
     let calls = ABSENT.into_iter().filter_map(|call| u32::try_from(call).ok());
     for number in calls {
         program.extend([test(IF_EQUAL, number), answer.clone()]);
     }
     program.extend([test(IF_AT_LEAST, OTHER_NUMBERING), answer]);
     program
+}
+
+/// The number of the call is the first field of what the kernel hands over.
+fn load_call() -> sock_filter {
+    const LOAD: u16 = 0x20;
+    sock_filter { code: LOAD, jt: 0, jf: 0, k: 0 }
 }
 
 fn rule<const N: usize>(conditions: [SeccompCondition; N]) -> Result<SeccompRule> {
@@ -206,8 +231,9 @@ mod tests {
     fn every_combination_makes_a_program_that_the_kernel_takes() {
         const LARGEST: usize = 4096;
         for sockets in [Sockets::Network, Sockets::Nothing] {
-            for unix_sockets in [UnixSockets::Denied, UnixSockets::Allowed] {
-                let program = program(sockets, unix_sockets).unwrap();
+            let listed = UnixSockets::Listed { socket: "/s".into() };
+            for unix_sockets in [UnixSockets::Denied, listed, UnixSockets::Allowed] {
+                let program = program(sockets, &unix_sockets).unwrap();
                 assert!(program.len() < LARGEST, "{}", program.len());
             }
         }

@@ -5,14 +5,14 @@ use std::os::unix::net::UnixStream;
 
 use crate::placeholders::Placeholders;
 use crate::proxy::greeting;
-use crate::{Method, Network, Place, Plan};
+use crate::{Method, Place, Plan};
 
 /// Held by whoever watches over a command, until nothing of it is left.
 #[derive(Debug, Default)]
 pub struct Hold {
     _placeholders: Placeholders,
-    /// As long as this is open, the proxy serves the command.
-    _proxy: Option<UnixStream>,
+    /// As long as these are open, their proxies serve the command.
+    _proxies: Vec<UnixStream>,
 }
 
 impl Plan {
@@ -23,14 +23,12 @@ impl Plan {
             // It could not keep anybody from removing them.
             Method::Landlock => Placeholders::default(),
         };
-        let proxy = match &self.sandbox.network {
-            Network::Proxied { socket } => {
-                let proxy = UnixStream::connect(socket)?;
-                greeting::hold(&proxy, &place.id)?;
-                Some(proxy)
-            }
-            Network::Open | Network::Off | Network::Loopback => None,
-        };
-        Ok(Hold { _placeholders: placeholders, _proxy: proxy })
+        let proxies = self.sandbox.proxies().into_iter().map(|socket| {
+            let proxy = UnixStream::connect(socket)?;
+            greeting::hold(&proxy, &place.id)?;
+            Ok(proxy)
+        });
+        let proxies = proxies.collect::<io::Result<_>>()?;
+        Ok(Hold { _placeholders: placeholders, _proxies: proxies })
     }
 }

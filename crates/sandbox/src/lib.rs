@@ -23,8 +23,9 @@ mod system;
 mod view;
 
 pub use apply::{ApplyError, Place};
-pub use description::{Network, Sandbox, UnixSockets};
+pub use description::{Network, Sandbox, UnixSockets, Way};
 pub use hold::Hold;
 pub use plan::{Gap, Method, Plan, Unavailable};
-pub use proxy::{Domains, Proxy};
+pub use proxy::{Domains, Proxy, Routes};
 pub use support::{Bubblewrap, Namespaces, Support};
+pub use system::inherited;

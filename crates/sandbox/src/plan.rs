@@ -120,6 +120,7 @@ fn gaps(sandbox: &Sandbox, method: &Method, landlock: Option<u32>) -> Vec<Gap> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Way;
 
     fn support(namespaces: bool, bubblewrap: bool, landlock: Option<u32>) -> Support {
         Support {
@@ -179,7 +180,8 @@ mod tests {
         assert!(nothing.contains("not here") && nothing.contains("not installed"), "{nothing}");
         let blind = Support { seccomp: false, ..support(true, true, Some(7)) };
         assert!(refused(full(), &blind).contains("filter"));
-        let proxied = Sandbox { network: Network::Proxied { socket: "/s".into() }, ..full() };
+        let network = Network::Proxied { socket: "/s".into(), ways: vec![Way::Http] };
+        let proxied = Sandbox { network, ..full() };
         assert!(refused(proxied.clone(), &support(false, false, Some(7))).contains("domains"));
         assert!(Plan::new(proxied, &support(true, false, None)).is_ok());
     }

@@ -1,12 +1,15 @@
-//! The way out for commands that may reach some hosts: a proxy that decides by name.
+//! The way out for commands that may reach some hosts or some Unix sockets: whoever decides stands outside.
 //!
 //! The command's network is empty but for a listener, which was made in there and handed out here: a
 //! socket stays in the network where it was made, whoever holds it. So nothing runs inside for us, and
-//! there is no other way out.
+//! there is no other way out. Connections to Unix sockets are not made by the command at all, but here.
 
+mod broker;
 mod connection;
 mod domains;
 pub(crate) mod greeting;
+mod socks;
+mod unix_sockets;
 
 use std::collections::HashMap;
 use std::io;
@@ -22,6 +25,29 @@ use tokio_util::sync::CancellationToken;
 
 pub use domains::Domains;
 use greeting::Greeting;
+use unix_sockets::Listed;
+
+use crate::Way;
+
+/// What commands can reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Routes {
+    pub domains: Domains,
+    /// The port of a proxy on this machine that is asked for hosts instead of looking for them here.
+    pub http: Option<u16>,
+    /// The same for those who speak SOCKS, which nobody speaks here.
+    pub socks: Option<u16>,
+    pub unix_sockets: Vec<PathBuf>,
+}
+
+impl Routes {
+    /// How commands can ask for hosts.
+    pub fn ways(&self) -> Vec<Way> {
+        let http = self.http.is_some() || !self.domains.allowed.is_empty();
+        let ways = [(http, Way::Http), (self.socks.is_some(), Way::Socks)];
+        ways.into_iter().filter(|(is_there, _)| *is_there).map(|(_, way)| way).collect()
+    }
+}
 
 /// Serves the commands of one policy. Dropping it ends every connection.
 #[derive(Debug)]
@@ -33,14 +59,15 @@ pub struct Proxy {
 impl Proxy {
     /// Waits for commands on a socket at this path, which must not exist yet and which only this user
     /// should be able to reach. Needs a runtime.
-    pub fn start(socket: PathBuf, domains: Domains) -> io::Result<Self> {
+    pub fn start(socket: PathBuf, routes: Routes) -> io::Result<Self> {
         let listener = UnixListener::bind(&socket)?;
+        let listed = Arc::new(Listed::new(&routes.unix_sockets));
         let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, Arc::new(domains)));
+        serving.spawn(serve(listener, Arc::new(routes), listed));
         Ok(Self { socket, _serving: serving })
     }
 
-    /// For [`crate::Network::Proxied`].
+    /// For [`crate::Network::Proxied`] and [`crate::UnixSockets::Listed`].
     pub fn socket(&self) -> &Path {
         &self.socket
     }
@@ -57,7 +84,7 @@ impl Drop for Proxy {
 /// The commands that are served, each until its hold is gone.
 type Commands = Arc<Mutex<HashMap<String, CancellationToken>>>;
 
-async fn serve(listener: UnixListener, domains: Arc<Domains>) {
+async fn serve(listener: UnixListener, routes: Arc<Routes>, listed: Arc<Listed>) {
     let commands = Commands::default();
     let mut tasks = JoinSet::new();
     loop {
@@ -77,14 +104,18 @@ async fn serve(listener: UnixListener, domains: Arc<Domains>) {
                 lock(&commands).insert(id.clone(), ended.clone());
                 tasks.spawn(watch(stream, id, ended, Arc::clone(&commands)));
             }
-            Ok(Ok(Greeting::Listener { id, listener })) => {
+            Ok(Ok(Greeting::Listener { id, way, listener })) => {
                 let Some(ended) = lock(&commands).get(&id).cloned() else { continue };
-                let domains = Arc::clone(&domains);
+                let routes = Arc::clone(&routes);
                 tasks.spawn(async move {
-                    tokio::select! {
-                        () = accept(listener, domains) => {}
-                        () = ended.cancelled() => {}
-                    }
+                    ended.run_until_cancelled(accept(listener, way, routes)).await;
+                });
+            }
+            Ok(Ok(Greeting::Connections { id, calls })) => {
+                let Some(ended) = lock(&commands).get(&id).cloned() else { continue };
+                let listed = Arc::clone(&listed);
+                tasks.spawn(async move {
+                    ended.run_until_cancelled(broker::serve(calls, listed)).await;
                 });
             }
             Ok(Err(error)) => tracing::debug!(%error, "a sandbox was not understood"),
@@ -102,14 +133,18 @@ async fn watch(mut hold: UnixStream, id: String, ended: CancellationToken, comma
 }
 
 /// Serves one command. Its connections end with this future.
-async fn accept(listener: TcpListener, domains: Arc<Domains>) {
+async fn accept(listener: TcpListener, way: Way, routes: Arc<Routes>) {
     let mut connections = JoinSet::new();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let domains = Arc::clone(&domains);
+                let routes = Arc::clone(&routes);
                 connections.spawn(async move {
-                    if let Err(error) = connection::serve(stream, &domains).await {
+                    let served = match way {
+                        Way::Http => connection::serve(stream, &routes).await,
+                        Way::Socks => socks::serve(stream, &routes).await,
+                    };
+                    if let Err(error) = served {
                         tracing::debug!(%error, "a connection through the proxy broke off");
                     }
                 });

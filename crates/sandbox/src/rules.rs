@@ -13,12 +13,14 @@ use crate::UnixSockets;
 /// abstract sockets across the border. Whether the kernel does anything of it.
 pub(crate) fn restrict<'a>(
     writable: impl Iterator<Item = &'a Path>,
-    unix_sockets: UnixSockets,
+    unix_sockets: &UnixSockets,
 ) -> Result<bool, RulesetError> {
     // What older kernels lack is left out.
     let writing = AccessFs::from_write(ABI::V5);
     let scope = match unix_sockets {
-        UnixSockets::Denied => Scope::Signal | Scope::AbstractUnixSocket,
+        UnixSockets::Denied | UnixSockets::Listed { .. } => {
+            Scope::Signal | Scope::AbstractUnixSocket
+        }
         UnixSockets::Allowed => Scope::Signal.into(),
     };
     let status = Ruleset::default()

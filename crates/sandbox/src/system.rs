@@ -7,10 +7,13 @@
 use std::ffi::c_long;
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
+use seccompiler::sock_filter;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// Leaves the namespaces of the parent. The process must have one thread.
 pub(crate) fn unshare(namespaces: UnshareFlags) -> rustix::io::Result<()> {
@@ -127,6 +130,109 @@ pub(crate) fn in_child(work: impl FnOnce() -> u8) -> io::Result<Option<u8>> {
             Ok(code.and_then(|code| u8::try_from(code).ok()))
         }
     }
+}
+
+/// Takes over a descriptor that the parent left open for this process, and keeps it from any child.
+pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: only sets a flag, and fails on a number that is not open.
+    if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it is open, and by the agreement with the parent nobody else in this process owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Adds a filter whose undecided calls are told to whoever holds the descriptor. System calls must be
+/// filtered already.
+pub(crate) fn filter_and_listen(program: &[sock_filter]) -> io::Result<OwnedFd> {
+    let length = libc::c_ushort::try_from(program.len()).map_err(io::Error::other)?;
+    // The two types are one: four numbers in this order.
+    let filter = program.as_ptr().cast::<libc::sock_filter>().cast_mut();
+    let program = libc::sock_fprog { len: length, filter };
+    // SAFETY: the kernel reads the program, which lives until the call is over, with its length.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+            &raw const program,
+        )
+    };
+    match libc::c_int::try_from(result) {
+        // SAFETY: the kernel has just made it for this call.
+        Ok(number @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(number) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Tells when there are calls. Needs a runtime.
+pub(crate) fn watch(calls: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` is the same open descriptor for as long as it lives.
+    unsafe { AsyncFd::register_with_interest(calls, Interest::READABLE) }.map_err(Into::into)
+}
+
+/// A system call that waits for an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub(crate) id: u64,
+    /// The thread that made it.
+    pub(crate) thread: u32,
+    pub(crate) args: [u64; 6],
+}
+
+/// The codes of the requests that these descriptors take: what is told, its direction, its size.
+const fn request(direction: usize, number: usize, size: usize) -> libc::Ioctl {
+    const MAGIC: usize = b'!' as usize;
+    ((direction << 30) | (size << 16) | (MAGIC << 8) | number) as libc::Ioctl
+}
+const WRITE: usize = 1;
+const BOTH: usize = 3;
+
+/// Takes the next call. To be called when there is one: otherwise it waits.
+pub(crate) fn receive_call(calls: BorrowedFd<'_>) -> io::Result<Call> {
+    const RECEIVE: libc::Ioctl = request(BOTH, 0, size_of::<libc::seccomp_notif>());
+    // SAFETY: the structure is numbers, for which zero is a value; the kernel wants it to be zero.
+    let mut told: libc::seccomp_notif = unsafe { zeroed() };
+    // SAFETY: this request writes a `seccomp_notif`, which lives until the call is over.
+    done(unsafe { libc::ioctl(calls.as_raw_fd(), RECEIVE, &raw mut told) }.into())?;
+    Ok(Call { id: told.id, thread: told.pid, args: told.data.args })
+}
+
+/// Whether somebody still waits for the answer to a call.
+pub(crate) fn is_waiting(calls: BorrowedFd<'_>, id: u64) -> bool {
+    const VALID: libc::Ioctl = request(WRITE, 2, size_of::<u64>());
+    // SAFETY: this request reads one number, which lives until the call is over.
+    unsafe { libc::ioctl(calls.as_raw_fd(), VALID, &raw const id) == 0 }
+}
+
+/// Puts a file where the caller of a call has one, in place of that.
+pub(crate) fn replace_file(
+    calls: BorrowedFd<'_>,
+    id: u64,
+    file: BorrowedFd<'_>,
+    number: u32,
+    closes_on_exec: bool,
+) -> io::Result<()> {
+    const ADD: libc::Ioctl = request(WRITE, 3, size_of::<libc::seccomp_notif_addfd>());
+    let addition = libc::seccomp_notif_addfd {
+        id,
+        flags: u32::try_from(libc::SECCOMP_ADDFD_FLAG_SETFD).map_err(io::Error::other)?,
+        srcfd: file.as_raw_fd().cast_unsigned(),
+        newfd: number,
+        newfd_flags: if closes_on_exec { libc::O_CLOEXEC.cast_unsigned() } else { 0 },
+    };
+    // SAFETY: this request reads a `seccomp_notif_addfd`, which lives until the call is over.
+    let result = unsafe { libc::ioctl(calls.as_raw_fd(), ADD, &raw const addition) };
+    if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Answers a call: done, or refused with the number of an error.
+pub(crate) fn answer_call(calls: BorrowedFd<'_>, id: u64, error: Option<i32>) -> io::Result<()> {
+    const SEND: libc::Ioctl = request(BOTH, 1, size_of::<libc::seccomp_notif_resp>());
+    let mut answer =
+        libc::seccomp_notif_resp { id, val: 0, error: error.map_or(0, |error| -error), flags: 0 };
+    // SAFETY: this request reads a `seccomp_notif_resp`, which lives until the call is over.
+    done(unsafe { libc::ioctl(calls.as_raw_fd(), SEND, &raw mut answer) }.into())
 }
 
 fn done(result: c_long) -> io::Result<()> {

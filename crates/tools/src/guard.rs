@@ -1,15 +1,16 @@
-//! The process that stands between Centurion and a shell command (invariant I-13).
+//! The process that stands between Centurion and whatever it runs (invariant I-13).
 //!
-//! Every command runs below a guard: this program's own executable, started again. The guard adopts
+//! Every shell command, hook and MCP server runs below a guard: this program's own executable, started again. The guard adopts
 //! every orphan below it, holds the read end of a pipe whose write end only Centurion has, and ends
 //! everything when that pipe closes. So nothing that a command starts outlives Centurion, however
 //! Centurion dies, and however far a daemon has detached itself.
 //!
-//! The guard knows nothing of sessions or tools. It talks to its parent in bytes on its standard input
-//! and in [`Report`] lines on its standard output.
+//! The guard knows nothing of sessions or tools. It hears its parent in bytes and answers in [`Report`]
+//! lines: on its standard streams, or on a socket where those are the command's own.
 
 mod confinement;
 mod launch;
+mod pipe;
 mod report;
 mod tree;
 mod watch;
@@ -19,6 +20,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub(crate) use confinement::Confinement;
+pub(crate) use launch::quoted;
+pub(crate) use pipe::args as pipe_args;
 pub(crate) use report::{Exit, Report};
 
 /// The first argument that makes a program a guard: it calls [`run`] with the arguments after it, and
@@ -53,6 +56,8 @@ pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         Some(WATCH) => Task::from_args(args).map_or(ExitCode::from(2), |task| watch::run(&task)),
         Some(LAUNCH) => launch::run(args),
         Some(LAUNCH_INSIDE) => launch::run_inside(args),
+        Some(PIPE) => pipe::run(args),
+        Some(LAUNCH_PIPED) => pipe::launch(args),
         _ => ExitCode::from(2),
     }
 }
@@ -60,6 +65,8 @@ pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
 const WATCH: &str = "watch";
 const LAUNCH: &str = "launch";
 const LAUNCH_INSIDE: &str = "launch-inside";
+const PIPE: &str = "pipe";
+const LAUNCH_PIPED: &str = "launch-piped";
 
 /// What one guard has to do. The working directory and the environment are the guard's own.
 #[derive(Debug, PartialEq, Eq)]

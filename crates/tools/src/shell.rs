@@ -38,6 +38,8 @@ pub struct ShellsConfig {
     pub session: SessionId,
     /// Where the session was started.
     pub project_dir: PathBuf,
+    /// Scripts that every command reads first, where they are there: variables that a hook or the user set.
+    pub environment_files: Vec<PathBuf>,
     /// A command whose output grows beyond this many bytes is ended.
     pub max_output: u64,
 }
@@ -46,7 +48,14 @@ impl ShellsConfig {
     pub const DEFAULT_MAX_OUTPUT: u64 = 1 << 30;
 
     pub fn new(guard: GuardProgram, session: SessionId, project_dir: PathBuf) -> Self {
-        Self { guard, session, project_dir, max_output: Self::DEFAULT_MAX_OUTPUT }
+        let environment_files = Vec::new();
+        Self {
+            guard,
+            session,
+            project_dir,
+            environment_files,
+            max_output: Self::DEFAULT_MAX_OUTPUT,
+        }
     }
 }
 
@@ -276,7 +285,9 @@ impl Shells {
         if self.closed.is_cancelled() {
             return Err(ShellError::Closed);
         }
-        let files = Files::create(request.output_dir, request.id, request.command)?;
+        let prelude = environment::prelude(&self.config.environment_files);
+        let command = [prelude.as_slice(), request.command.as_bytes()].concat();
+        let files = Files::create(request.output_dir, request.id, &command)?;
         let environment = environment::of_commands(&self.config, request.env);
         let process = Guarded::start(&self.config, &files, &request, environment)?;
         Ok((files, process))

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::tree::{assert_none, root};
 
 /// Each crate with those of the project that it may depend on.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("centurion-protocol", &[]),
     ("centurion-model", &["centurion-protocol"]),
     ("centurion-config", &["centurion-protocol", "centurion-model"]),
@@ -18,6 +18,26 @@ const LAYERS: [(&str, &[&str]); 10] = [
         &["centurion-protocol", "centurion-config", "centurion-permissions", "centurion-sandbox"],
     ),
     (
+        "centurion-hooks",
+        &[
+            "centurion-protocol",
+            "centurion-config",
+            "centurion-permissions",
+            "centurion-sandbox",
+            "centurion-tools",
+        ],
+    ),
+    (
+        "centurion-mcp",
+        &[
+            "centurion-protocol",
+            "centurion-config",
+            "centurion-permissions",
+            "centurion-sandbox",
+            "centurion-tools",
+        ],
+    ),
+    (
         "centurion-engine",
         &[
             "centurion-protocol",
@@ -26,6 +46,8 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "centurion-permissions",
             "centurion-sandbox",
             "centurion-tools",
+            "centurion-hooks",
+            "centurion-mcp",
         ],
     ),
     (
@@ -37,6 +59,8 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "centurion-permissions",
             "centurion-sandbox",
             "centurion-tools",
+            "centurion-hooks",
+            "centurion-mcp",
             "centurion-engine",
         ],
     ),

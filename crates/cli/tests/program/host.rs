@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use crate::program::{Program, call, eventually};
 
 /// The host's side of a conversation.
-struct Host {
+pub(crate) struct Host {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
 }
 
 impl Host {
-    fn start(program: &Program, extra: &[&str]) -> Self {
+    pub(crate) fn start(program: &Program, extra: &[&str]) -> Self {
         let base = ["--output-format", "stream-json", "--input-format", "stream-json", "--verbose"];
         let mut child =
             program.command([&base, extra].concat()).stdin(Stdio::piped()).spawn().unwrap();
@@ -24,16 +24,16 @@ impl Host {
         Self { child, stdin, lines: BufReader::new(stdout).lines() }
     }
 
-    fn send(&mut self, value: &Value) {
+    pub(crate) fn send(&mut self, value: &Value) {
         writeln!(self.stdin.as_mut().unwrap(), "{value}").unwrap();
     }
 
-    fn say(&mut self, text: &str) {
+    pub(crate) fn say(&mut self, text: &str) {
         self.send(&json!({"type": "user", "message": {"role": "user", "content": text}}));
     }
 
     /// Reads until an event that fits; gives everything up to it.
-    fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
+    pub(crate) fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut seen = Vec::new();
         loop {
             let line = self.lines.next().expect("the program ended early").unwrap();
@@ -46,17 +46,17 @@ impl Host {
         }
     }
 
-    fn result(&mut self) -> Value {
+    pub(crate) fn result(&mut self) -> Value {
         self.until(|event| event["type"] == "result").pop().unwrap()
     }
 
-    fn finish(mut self) -> i32 {
+    pub(crate) fn finish(mut self) -> i32 {
         drop(self.stdin.take());
         self.child.wait().unwrap().code().unwrap()
     }
 }
 
-fn control(id: &str, request: &Value) -> Value {
+pub(crate) fn control(id: &str, request: &Value) -> Value {
     json!({"type": "control_request", "request_id": id, "request": request})
 }
 
@@ -239,4 +239,20 @@ fn mode_and_model_can_be_changed_and_unknown_requests_are_refused() {
     );
     assert_eq!(program.server().last().json()["model"], "claude-haiku-5-5");
     assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_host_cannot_choose_a_model_that_the_settings_do_not_list() {
+    let program = Program::answering([Reply::text("ok")]);
+    let settings = json!({"availableModels": ["opus", "haiku"]});
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let mut host = Host::start(&program, &[]);
+    host.send(&control("a", &json!({"subtype": "set_model", "model": "haiku"})));
+    host.send(&control("b", &json!({"subtype": "set_model", "model": "sonnet"})));
+    let seen = host.until(|event| event["response"]["request_id"] == "b");
+    let refused = &seen.last().unwrap()["response"];
+    assert_eq!(refused["error_code"], "invalid_request", "{refused}");
+    host.say("hi");
+    assert_eq!(host.result()["result"], "ok");
+    assert_eq!(program.server().last().json()["model"], "claude-haiku-5-5");
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::program::{Program, call, ended, eventually, signal};
 
 /// Processes whose command line holds this text.
-fn processes(text: &str) -> Vec<String> {
+pub(crate) fn processes(text: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     entries
         .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())

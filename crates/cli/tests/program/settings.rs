@@ -145,6 +145,43 @@ fn explain_names_the_verdict_the_rule_and_its_place() {
 }
 
 #[test]
+fn rules_that_name_no_tool_or_too_narrow_a_one_are_said_with_their_place() {
+    let program = Program::answering([Reply::text("ok")]);
+    let rules = "{\"permissions\": {\n\"deny\": [\n\"Bsh(rm *)\", \"PowerShell(rm *)\", \"my_tool\",\n\"Agnt\"],\n\
+                 \"allow\": [\"Write(docs/**)\", \"Odd\"]}}";
+    program.scratch.write_home(".claude/settings.json", rules);
+    let ended = program.run(&["-p", "hi"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    for (line, said) in
+        [(3, "deny rule `Bsh(rm *)`"), (4, "deny rule `Agnt`"), (5, "allow rule `Write(docs/**)`")]
+    {
+        let place = format!(".claude/settings.json:{line}");
+        let warned = |text: &&str| text.contains(said) && text.contains(&place);
+        assert_eq!(ended.stderr.lines().filter(warned).count(), 1, "{said}: {}", ended.stderr);
+    }
+    assert!(ended.stderr.contains("`Edit(docs/**)`"), "{}", ended.stderr);
+    for known in ["PowerShell", "my_tool", "Odd"] {
+        assert!(!ended.stderr.contains(known), "{known}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn explain_knows_where_the_session_may_move() {
+    let program = Program::alone();
+    let rules = json!({"permissions": {"allow": ["Cd(//srv/*)"], "deny": ["PowerShell(rm *)"]}});
+    program.scratch.write_home(".claude/settings.json", rules.to_string());
+    for (call, verdict) in [
+        ("Cd(/srv/a)", "allowed"),
+        ("Cd(/srv/a/b)", "denied"),
+        ("PowerShell(ls; del x)", "denied"),
+        ("PowerShell(ls)", "asked about"),
+    ] {
+        let told = program.run(&["permissions", "explain", call]);
+        assert!(told.stdout.contains(&format!("{call}: {verdict}")), "{}", told.stdout);
+    }
+}
+
+#[test]
 fn transcripts_keep_keys_only_when_the_user_says_so() {
     let key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
     let program = Program::answering([Reply::text("seen")]);
@@ -310,4 +347,117 @@ fn only_listed_models_can_be_used_and_git_can_be_left_out_of_the_prompt() {
     assert!(refused.stderr.contains("haiku"), "{}", refused.stderr);
     assert_eq!(program.run(&["-p", "hi", "--model", "haiku"]).code, Some(0));
     assert!(!program.server().last().json()["system"].to_string().contains("on branch"));
+}
+
+/// The body of the last request of a run with these settings.
+fn request_with(settings: &Value, arguments: &[&str]) -> Value {
+    let program = Program::answering([Reply::text("ok")]);
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let ended = program.run(&[&["-p", "hi"], arguments].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    program.server().last().json()
+}
+
+#[test]
+fn the_default_model_must_be_listed_only_where_that_is_enforced() {
+    let model = |settings: Value| request_with(&settings, &[])["model"].clone();
+    assert_eq!(model(json!({"availableModels": ["haiku"]})), "claude-opus-5-5");
+    let enforced =
+        |listed: &[&str]| json!({"availableModels": listed, "enforceAvailableModels": true});
+    assert_eq!(model(enforced(&["haiku", "sonnet"])), "claude-haiku-5-5");
+    assert_eq!(model(enforced(&["haiku", "opus"])), "claude-opus-5-5");
+    assert_eq!(model(enforced(&[])), "claude-opus-5-5", "an empty list leaves the default one");
+}
+
+#[test]
+fn nobody_goes_over_to_a_model_that_is_not_listed() {
+    let program = Program::answering((0..40).map(|_| Reply::overloaded()));
+    let settings = json!({
+        "availableModels": ["haiku", "opus"], "fallbackModel": ["sonnet", "haiku"],
+        "env": {"CLAUDE_CODE_MAX_RETRIES": "0"},
+    });
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let ended = program.run(&["-p", "hi"]);
+    assert!(ended.stderr.contains("do not let sonnet be used as a fallback"), "{}", ended.stderr);
+    let requests = program.server().requests();
+    let models: Vec<String> =
+        requests.iter().map(|it| it.json()["model"].as_str().unwrap().to_owned()).collect();
+    assert!(models.contains(&"claude-haiku-5-5".to_owned()), "{models:?}");
+    assert!(!models.iter().any(|model| model.contains("sonnet")), "{models:?}");
+}
+
+#[test]
+fn a_model_goes_by_the_name_of_whoever_serves_it_and_keeps_its_ways() {
+    let settings = json!({
+        "modelOverrides": {"claude-haiku-5-5": "arn:haiku"}, "effortLevel": "low",
+    });
+    let sent = request_with(&settings, &["--model", "haiku"]);
+    assert_eq!(sent["model"], "arn:haiku");
+    assert_eq!(sent["output_config"]["effort"], "low");
+    assert_eq!(sent["thinking"]["type"], "adaptive");
+    assert_eq!(request_with(&settings, &["--model", "sonnet"])["model"], "claude-sonnet-5-5");
+}
+
+#[test]
+fn thinking_is_switched_off_by_the_settings() {
+    let thinking = |settings: Value| request_with(&settings, &[])["thinking"]["type"].clone();
+    assert_eq!(thinking(json!({"alwaysThinkingEnabled": false})), "disabled");
+    assert_eq!(thinking(json!({"alwaysThinkingEnabled": true})), "adaptive");
+}
+
+/// Doctor must not say of a key that it is in force unless it is: what is listed here has a test.
+#[test]
+fn doctor_says_why_a_key_does_nothing() {
+    let program = Program::alone();
+    let settings = json!({
+        "cleanupPeriodDays": 3, "modelOverrides": {"a": "b"}, "enforceAvailableModels": true,
+        "subagents": {"x": 1}, "crossSessionInbound": "refuse",
+        "sandbox": {
+            "credentials": {"x": 1},
+            "network": {"strictAllowlist": false, "allowUnixSockets": ["/s"], "httpProxyPort": 1,
+                        "socksProxyPort": 2, "allowLocalBinding": true},
+        },
+    });
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let doctor = program.run(&["doctor"]).stdout;
+    let (_, rest) = doctor.split_once("Not in force:\n").unwrap();
+    let (idle, _) = rest.split_once("\n\n").unwrap();
+    let mut keys: Vec<&str> =
+        idle.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    keys.sort_unstable();
+    assert_eq!(
+        keys,
+        [
+            "crossSessionInbound",
+            "sandbox.credentials",
+            "sandbox.network.strictAllowlist",
+            "subagents"
+        ],
+        "{doctor}"
+    );
+    assert!(idle.contains("nobody is asked about a host") && idle.contains("not settled"));
+}
+
+#[test]
+fn a_helper_gives_the_key_and_another_one_when_that_is_refused() {
+    let program = Program::answering([
+        Reply::error(401, "authentication_error", "expired"),
+        Reply::text("ok"),
+    ]);
+    let settings = json!({"apiKeyHelper": "echo x >> asked; echo key-$(wc -l < asked)"});
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let mut command = program.command(["-p", "hi"]);
+    command.env_remove("ANTHROPIC_API_KEY");
+    let ended = crate::program::ended(command.output().unwrap());
+    assert_eq!((ended.code, ended.stdout.trim()), (Some(0), "ok"), "{}", ended.stderr);
+    let requests = program.server().requests();
+    let keys: Vec<_> = requests.iter().map(|request| request.header("x-api-key")).collect();
+    assert_eq!(keys, [Some("key-1"), Some("key-2")]);
+    assert_eq!(requests[1].header("authorization"), Some("Bearer key-2"));
+    // A key that is there needs no help.
+    let keyed = Program::answering([Reply::text("ok")]);
+    keyed.scratch.write_home(".claude/settings.json", settings.to_string());
+    keyed.run(&["-p", "hi"]);
+    assert_eq!(keyed.server().last().header("x-api-key"), Some("test-key"));
+    assert!(!keyed.scratch.project().join("asked").exists());
 }

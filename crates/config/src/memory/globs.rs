@@ -6,7 +6,7 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 const BUDGET: usize = 1000;
 
 /// Splits a list at its commas, but not at those within braces.
-pub(super) fn split_list(text: &str) -> Vec<&str> {
+pub(crate) fn split_list(text: &str) -> Vec<&str> {
     let mut items = Vec::new();
     let (mut depth, mut start) = (0_usize, 0);
     for (at, character) in text.char_indices() {

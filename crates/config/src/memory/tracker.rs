@@ -33,6 +33,11 @@ impl MemoryTracker {
         Self { memory, seen, waiting, visited: HashSet::new() }
     }
 
+    /// What applied from the start.
+    pub fn files(&self) -> &[MemoryFile] {
+        &self.memory.files
+    }
+
     /// The instructions of the directories between the project and a file, and the rules about it,
     /// that this conversation has not been given yet.
     pub fn rules_for(&mut self, path: &Path) -> Applied {

@@ -1,23 +1,26 @@
 //! JSON that knows where it was written: every value has its place in the text and its line.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
 use crate::files::FileError;
 
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// Byte offsets in the text.
-    pub(super) span: Range<usize>,
+    pub(crate) span: Range<usize>,
     /// Counted from one.
-    pub(super) line: usize,
-    pub(super) json: Json,
+    pub(crate) line: usize,
+    pub(crate) json: Json,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Json {
+pub(crate) enum Json {
     Null,
     Bool(bool),
     Number(Number),
@@ -28,20 +31,20 @@ pub(super) enum Json {
 
 /// One key of an object and its value. A key that was written twice is there twice.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Member {
-    pub(super) name: String,
-    pub(super) node: Node,
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) node: Node,
 }
 
 impl Node {
     /// The member of an object with this name: the last one, as JSON readers have it.
-    pub(super) fn get(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         let Json::Object(members) = &self.json else { return None };
         members.iter().rev().find(|member| member.name == name).map(|member| &member.node)
     }
 
     /// The value without its place.
-    pub(super) fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         match &self.json {
             Json::Null => Value::Null,
             Json::Bool(value) => Value::Bool(*value),
@@ -55,8 +58,33 @@ impl Node {
         }
     }
 
+    /// A value that came without a text of its own: all of it is on one line.
+    pub(crate) fn of_value(value: &Value, line: usize) -> Self {
+        let json = match value {
+            Value::Null => Json::Null,
+            Value::Bool(value) => Json::Bool(*value),
+            Value::Number(number) => Json::Number(number.clone()),
+            Value::String(text) => Json::Text(text.clone()),
+            Value::Array(items) => {
+                Json::List(items.iter().map(|item| Self::of_value(item, line)).collect())
+            }
+            Value::Object(members) => {
+                let members = members.iter();
+                Json::Object(
+                    members
+                        .map(|(name, value)| Member {
+                            name: name.clone(),
+                            node: Self::of_value(value, line),
+                        })
+                        .collect(),
+                )
+            }
+        };
+        Self { span: 0..0, line, json }
+    }
+
     /// What kind of value it is, for a message.
-    pub(super) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self.json {
             Json::Null => "null",
             Json::Bool(_) => "true or false",
@@ -68,8 +96,42 @@ impl Node {
     }
 }
 
+/// Reads only what stands at a path of names, and passes over the rest: such a file may hold much that is
+/// somebody else's. `None` where nothing is there.
+pub(crate) fn parse_at(text: &str, path: &[&str]) -> Result<Option<Node>, FileError> {
+    let mut part = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if part.trim().is_empty() {
+        return Ok(None);
+    }
+    // A part of a text is found in it by where it begins.
+    let start_of = |part: &str| part.as_ptr().addr() - text.as_ptr().addr();
+    let lines_before = |part: &str| {
+        text.as_bytes().iter().take(start_of(part)).filter(|byte| **byte == b'\n').count()
+    };
+    let failed = |error: &serde_json::Error, part: &str| match broken(error) {
+        FileError::Broken { line, column, reason } => {
+            FileError::Broken { line: line + lines_before(part), column, reason }
+        }
+        other => other,
+    };
+    for name in path {
+        let members: HashMap<Cow<'_, str>, &RawValue> = match serde_json::from_str(part) {
+            Ok(members) => members,
+            // It is JSON, though no object: nothing is below it.
+            Err(error) if error.is_data() => return Ok(None),
+            Err(error) => return Err(failed(&error, part)),
+        };
+        let Some(found) = members.get(*name) else { return Ok(None) };
+        part = found.get();
+    }
+    // As in `parse`: this bounds how deep it goes.
+    serde_json::from_str::<Value>(part).map_err(|error| failed(&error, part))?;
+    let mut scanner = Scanner { text, at: start_of(part), line: 1 + lines_before(part) };
+    Ok(scanner.node())
+}
+
 /// Reads a text. Nothing at all counts as an empty object, and a byte order mark as nothing.
-pub(super) fn parse(text: &str) -> Result<Node, FileError> {
+pub(crate) fn parse(text: &str) -> Result<Node, FileError> {
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     if body.trim().is_empty() {
         let end = text.len();
@@ -233,6 +295,28 @@ mod tests {
             prop_assert_eq!(&node.to_value(), &serde_json::from_str::<Value>(&text).unwrap());
             prop_assert_eq!(&text[node.span.clone()], text.trim());
         }
+    }
+
+    #[test]
+    fn a_part_is_read_without_the_rest() {
+        let text = "\u{feff}{\n \"a\": {\n  \"b/c\": [\n   1], \"b\": 2},\n \"a\\u0062\": {}, \"n\": [{\"b\": 1}]}";
+        let node = parse_at(text, &["a", "b/c"]).unwrap().unwrap();
+        assert_eq!((node.line, &text[node.span.clone()]), (3, "[\n   1]"));
+        let Json::List(items) = &node.json else { panic!("{node:?}") };
+        assert_eq!(items[0].line, 4);
+        assert_eq!(parse_at(text, &["ab"]).unwrap().unwrap().kind(), "an object");
+        for nothing in [&["x"][..], &["a", "b", "c"], &["n", "b"]] {
+            assert_eq!(parse_at(text, nothing).unwrap(), None, "{nothing:?}");
+        }
+        assert_eq!(parse_at(" \n", &["a"]).unwrap(), None);
+        assert_eq!(parse_at("{\n\"a\": {},\n}", &["a"]).unwrap_err().line(), Some(3));
+        let deep = format!("{{\n\"a\": {}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(parse_at(&deep, &["a"]).unwrap_err().line(), Some(2));
+        assert_eq!(parse_at(&deep, &["b"]).unwrap(), None);
+        assert_eq!(
+            Node::of_value(&json!({"a": [1, null, true]}), 7).to_value(),
+            json!({"a": [1, null, true]})
+        );
     }
 
     #[test]

@@ -2,23 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use serde_json::ser::{PrettyFormatter, Serializer};
-use serde_json::{Value, json};
+use serde_json::json;
 use thiserror::Error;
 
-use super::document::{self, Json, Node};
+use super::document::{Json, Node};
+use super::draft::Draft;
 use super::keys::MODES;
-use crate::files::{self, FileError, LARGEST_SETTINGS};
-
-/// One step of indentation in a file that has none yet.
-const UNIT: &str = "  ";
+use crate::files::{self, FileError, LARGEST_SETTINGS, Readers};
 
 /// A file that may be written to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsFile {
     path: PathBuf,
     links: Links,
+    readers: Readers,
+    /// The most that it may hold.
+    limit: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +29,21 @@ enum Links {
 impl SettingsFile {
     /// A file of the user's own: people keep these elsewhere and link to them.
     pub fn of_user(path: PathBuf) -> Self {
-        Self { path, links: Links::Followed }
+        Self { path, links: Links::Followed, readers: Readers::Owner, limit: LARGEST_SETTINGS }
     }
 
     /// A file in a project. A link there may have come with the repository and lead anywhere.
     pub fn in_project(path: PathBuf) -> Self {
-        Self { path, links: Links::Refused }
+        Self { links: Links::Refused, ..Self::of_user(path) }
+    }
+
+    /// A file in a project that goes into its repository, and that its other users read.
+    pub(crate) fn of_repository(path: PathBuf) -> Self {
+        Self { readers: Readers::Usual, ..Self::in_project(path) }
+    }
+
+    pub(crate) fn with_limit(self, limit: u64) -> Self {
+        Self { limit, ..self }
     }
 
     pub fn path(&self) -> &Path {
@@ -55,7 +63,12 @@ impl SettingsFile {
         }
     }
 
-    fn failed(&self, error: FileError) -> EditError {
+    /// Something in the file is not what it must be.
+    pub(crate) fn shape(&self, line: usize, key: &str, expected: &'static str) -> EditError {
+        EditError::Shape { file: self.path.clone(), line, key: key.to_owned(), expected }
+    }
+
+    pub(crate) fn failed(&self, error: FileError) -> EditError {
         let place = match error.line() {
             Some(line) => format!("{}:{line}", self.path.display()),
             None => self.path.display().to_string(),
@@ -100,7 +113,7 @@ pub enum EditError {
     )]
     Link { file: PathBuf },
     #[error("{}:{line}: `{key}` is no {expected}; nothing was written", file.display())]
-    Shape { file: PathBuf, line: usize, key: &'static str, expected: &'static str },
+    Shape { file: PathBuf, line: usize, key: String, expected: &'static str },
     #[error("there is nothing to write: the text is empty")]
     Empty,
     #[error("`{mode}` is no permission mode; help: use one of {}", MODES.join(", "))]
@@ -123,7 +136,7 @@ pub fn set_default_mode(file: &SettingsFile, mode: &str) -> Result<Change, EditE
         return Err(EditError::Mode { mode: mode.to_owned() });
     }
     change(file, |draft| {
-        let permissions = draft.permissions(file)?;
+        let permissions = permissions(draft, file)?;
         let current = permissions.and_then(|node| node.get("defaultMode"));
         match (permissions, current) {
             (_, Some(node)) if node.to_value() == mode => Ok(None),
@@ -142,7 +155,7 @@ fn add_item(file: &SettingsFile, list: &'static str, item: &str) -> Result<Chang
         return Err(EditError::Empty);
     }
     change(file, |draft| {
-        let Some(permissions) = draft.permissions(file)? else {
+        let Some(permissions) = permissions(draft, file)? else {
             let value = json!({ list: [item] });
             return Ok(Some(draft.with_member(&draft.root, "permissions", &value)));
         };
@@ -150,8 +163,7 @@ fn add_item(file: &SettingsFile, list: &'static str, item: &str) -> Result<Chang
             return Ok(Some(draft.with_member(permissions, list, &json!([item]))));
         };
         let Json::List(items) = &node.json else {
-            let (file, line) = (file.path.clone(), node.line);
-            return Err(EditError::Shape { file, line, key: list, expected: "list" });
+            return Err(file.shape(node.line, list, "list"));
         };
         if items.iter().any(|present| matches!(&present.json, Json::Text(text) if text == item)) {
             return Ok(None);
@@ -160,152 +172,40 @@ fn add_item(file: &SettingsFile, list: &'static str, item: &str) -> Result<Chang
     })
 }
 
+fn permissions<'d>(draft: &'d Draft, file: &SettingsFile) -> Result<Option<&'d Node>, EditError> {
+    let Some(node) = draft.root.get("permissions") else { return Ok(None) };
+    if matches!(node.json, Json::Object(_)) {
+        return Ok(Some(node));
+    }
+    Err(file.shape(node.line, "permissions", "object"))
+}
+
 /// Reads a file, lets `edit` make a new text of it, and puts that in its place. Others who write it
 /// the same way wait meanwhile.
-fn change(
+pub(crate) fn change<E: From<EditError>>(
     file: &SettingsFile,
-    edit: impl Fn(&Draft) -> Result<Option<String>, EditError>,
-) -> Result<Change, EditError> {
+    edit: impl Fn(&Draft) -> Result<Option<String>, E>,
+) -> Result<Change, E> {
     let target = file.target()?;
     let directory = target.parent().unwrap_or(Path::new("/"));
     let _guard = files::lock_directory(directory).map_err(|error| file.failed(error))?;
-    let (_, text) = files::read(&target, LARGEST_SETTINGS);
+    let (_, text) = files::read(&target, file.limit);
     let text = text.map_err(|error| file.failed(error))?.unwrap_or_default();
     let draft = Draft::new(text).map_err(|error| file.failed(error))?;
     if !matches!(draft.root.json, Json::Object(_)) {
-        let (file, line) = (file.path.clone(), draft.root.line);
-        return Err(EditError::Shape { file, line, key: "the file", expected: "object" });
+        return Err(file.shape(draft.root.line, "the file", "object").into());
     }
     let Some(text) = edit(&draft)? else { return Ok(Change::AlreadyThere) };
-    files::replace(&target, &text).map_err(|error| file.failed(error))?;
+    files::replace_for(&target, &text, file.readers).map_err(|error| file.failed(error))?;
     Ok(Change::Written)
-}
-
-/// A text that is about to be changed.
-struct Draft {
-    text: String,
-    root: Node,
-    /// One step of indentation; `None` if all is on one line.
-    unit: Option<String>,
-}
-
-impl Draft {
-    fn new(text: String) -> Result<Self, FileError> {
-        let text = if text.trim_start_matches('\u{feff}').trim().is_empty() {
-            "{}\n".to_owned()
-        } else {
-            text
-        };
-        let root = document::parse(&text)?;
-        let is_empty = matches!(&root.json, Json::Object(members) if members.is_empty());
-        let gap = gap_after(&text, root.span.start);
-        let unit = match gap.rsplit_once('\n') {
-            Some((_, indent)) if !is_empty => Some(indent.to_owned()),
-            None if !is_empty => None,
-            _ => Some(UNIT.to_owned()),
-        };
-        Ok(Self { text, root, unit })
-    }
-
-    fn permissions(&self, file: &SettingsFile) -> Result<Option<&Node>, EditError> {
-        let Some(node) = self.root.get("permissions") else { return Ok(None) };
-        if matches!(node.json, Json::Object(_)) {
-            return Ok(Some(node));
-        }
-        let (file, line) = (file.path.clone(), node.line);
-        Err(EditError::Shape { file, line, key: "permissions", expected: "object" })
-    }
-
-    /// The text with another value in the place of one.
-    fn replaced(&self, node: &Node, value: &Value) -> String {
-        self.spliced(node.span.start, node.span.end, &self.render(value, ""))
-    }
-
-    /// The text with one more member at the end of an object.
-    fn with_member(&self, object: &Node, name: &str, value: &Value) -> String {
-        let last = match &object.json {
-            Json::Object(members) => members.iter().map(|member| member.node.span.end).max(),
-            _ => None,
-        };
-        self.with_part(object, last, |indent| {
-            format!("{}: {}", json!(name), self.render(value, indent))
-        })
-    }
-
-    /// The text with one more item at the end of a list.
-    fn with_item(&self, list: &Node, items: &[Node], value: &Value) -> String {
-        let end = items.last().map(|item| item.span.end);
-        self.with_part(list, end, |indent| self.render(value, indent))
-    }
-
-    /// Puts a part after the last one of a container, in the way the others are laid out; `part` is
-    /// told its indentation.
-    fn with_part(
-        &self,
-        container: &Node,
-        last: Option<usize>,
-        part: impl Fn(&str) -> String,
-    ) -> String {
-        let gap = gap_after(&self.text, container.span.start);
-        if let Some(last) = last {
-            let indent = gap.rsplit_once('\n').map(|(_, indent)| indent);
-            let gap = if indent.is_some() { gap } else { " " };
-            let part = part(indent.unwrap_or_default());
-            return self.spliced(last, last, &format!(",{gap}{part}"));
-        }
-        let (start, end) = (container.span.start + 1, container.span.end.saturating_sub(1));
-        let Some(unit) = &self.unit else { return self.spliced(start, end, &part("")) };
-        let outer = self.indent_of_line(container.span.start);
-        let inner = format!("{outer}{unit}");
-        let line_end = self.line_end();
-        let text = format!("{line_end}{inner}{}{line_end}{outer}", part(&inner));
-        self.spliced(start, end, &text)
-    }
-
-    /// A value laid out like the rest of the file, for a line that is indented this far.
-    fn render(&self, value: &Value, indent: &str) -> String {
-        let Some(unit) = &self.unit else { return value.to_string() };
-        let mut bytes = Vec::new();
-        let formatter = PrettyFormatter::with_indent(unit.as_bytes());
-        let mut serializer = Serializer::with_formatter(&mut bytes, formatter);
-        let pretty =
-            value.serialize(&mut serializer).ok().and_then(|()| String::from_utf8(bytes).ok());
-        // Texts have no line ends of their own in JSON.
-        pretty.map_or_else(
-            || value.to_string(),
-            |pretty| pretty.replace('\n', &format!("{}{indent}", self.line_end())),
-        )
-    }
-
-    fn spliced(&self, start: usize, end: usize, new: &str) -> String {
-        let before = self.text.get(..start).unwrap_or_default();
-        let after = self.text.get(end..).unwrap_or_default();
-        format!("{before}{new}{after}")
-    }
-
-    fn line_end(&self) -> &'static str {
-        if self.text.contains("\r\n") { "\r\n" } else { "\n" }
-    }
-
-    fn indent_of_line(&self, offset: usize) -> &str {
-        let before = self.text.get(..offset).unwrap_or_default();
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        let rest = line.trim_start_matches([' ', '\t']);
-        line.strip_suffix(rest).unwrap_or_default()
-    }
-}
-
-/// The white space after the bracket at an offset.
-fn gap_after(text: &str, offset: usize) -> &str {
-    let inside = text.get(offset + 1..).unwrap_or_default();
-    let rest = inside.trim_start();
-    inside.strip_suffix(rest).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use serde_json::Value;
 
     use super::*;
 

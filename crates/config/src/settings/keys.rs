@@ -39,6 +39,8 @@ pub(super) enum Kind {
 pub(super) enum Join {
     /// All of them, one after the other.
     Concatenate,
+    /// All of them, and that one was written counts even if it is empty: it limits something.
+    Limit,
     /// The strongest level's alone.
     Strongest,
     /// As managed settings say; all of them where those say nothing.
@@ -68,8 +70,10 @@ pub(super) enum Gate {
 pub(super) struct Key {
     pub(super) path: &'static str,
     pub(super) kind: Kind,
-    /// Whether this program does anything with it.
-    pub(super) works: bool,
+    /// Which values this program does something with.
+    works: fn(&Value) -> bool,
+    /// Why it does nothing with the others, where there is more to say than that.
+    reason: Option<&'static str>,
     pub(super) place: Place,
     gate: Gate,
     /// Which values need the gate.
@@ -82,8 +86,26 @@ impl Key {
         if (self.widens)(value) { self.gate } else { Gate::Open }
     }
 
+    /// Whether this program does anything with the value.
+    pub(super) fn is_used(&self, value: &Value) -> bool {
+        (self.works)(value)
+    }
+
+    /// Why a value is not used.
+    pub(super) fn reason(&self) -> Option<&'static str> {
+        self.reason
+    }
+
     const fn works(self) -> Self {
-        Self { works: true, ..self }
+        Self { works: |_| true, ..self }
+    }
+
+    const fn works_if(self, works: fn(&Value) -> bool) -> Self {
+        Self { works, ..self }
+    }
+
+    const fn since(self, reason: &'static str) -> Self {
+        Self { reason: Some(reason), ..self }
     }
 
     const fn managed(self) -> Self {
@@ -108,7 +130,15 @@ impl Key {
 }
 
 const fn key(path: &'static str, kind: Kind) -> Key {
-    Key { path, kind, works: false, place: Place::Anywhere, gate: Gate::Open, widens: |_| true }
+    Key {
+        path,
+        kind,
+        works: |_| false,
+        reason: None,
+        place: Place::Anywhere,
+        gate: Gate::Open,
+        widens: |_| true,
+    }
 }
 
 const TEXTS: Kind = Kind::Texts(Join::Concatenate);
@@ -164,19 +194,25 @@ pub(super) static KEYS: &[Key] = &[
     key("sandbox.filesystem.disabled", Kind::Bool).works().folder().if_it(is_on),
     key("sandbox.network.allowedDomains", TEXTS).works().folder(),
     key("sandbox.network.deniedDomains", TEXTS).works(),
-    key("sandbox.network.strictAllowlist", Kind::Bool).folder().if_it(is_off),
-    key("sandbox.network.allowUnixSockets", TEXTS).folder(),
+    key("sandbox.network.strictAllowlist", Kind::Bool)
+        .works_if(is_on)
+        .since("nobody is asked about a host: one that is not allowed is refused")
+        .folder()
+        .if_it(is_off),
+    key("sandbox.network.allowUnixSockets", TEXTS).works().folder(),
     key("sandbox.network.allowAllUnixSockets", Kind::Bool).works().folder().if_it(is_on),
     key("sandbox.network.allowLocalBinding", Kind::Bool).works().folder().if_it(is_on),
-    key("sandbox.network.httpProxyPort", Kind::Integer(1, 65_535)).folder(),
-    key("sandbox.network.socksProxyPort", Kind::Integer(1, 65_535)).folder(),
-    key("sandbox.credentials", Kind::Object).folder(),
+    key("sandbox.network.httpProxyPort", Kind::Integer(1, 65_535)).works().folder(),
+    key("sandbox.network.socksProxyPort", Kind::Integer(1, 65_535)).works().folder(),
+    key("sandbox.credentials", Kind::Object)
+        .since("what it may hold is not settled; filesystem.denyRead keeps files from commands")
+        .folder(),
     // Models.
     key("model", Kind::Text).works().folder().if_it(names_a_provider),
     key("fallbackModel", Kind::Texts(Join::Strongest)).works().folder().if_it(names_a_provider),
     key("availableModels", Kind::Texts(Join::ManagedAlone)).works(),
-    key("enforceAvailableModels", Kind::Bool),
-    key("modelOverrides", Kind::TextMap),
+    key("enforceAvailableModels", Kind::Bool).works(),
+    key("modelOverrides", Kind::TextMap).works(),
     key("effortLevel", Kind::Choice(EFFORTS)).works(),
     key("ultracode", Kind::Any),
     key("alwaysThinkingEnabled", Kind::Bool).works(),
@@ -185,7 +221,7 @@ pub(super) static KEYS: &[Key] = &[
     // Agents.
     key("agent", Kind::Text).parent(),
     key("agents", Kind::Map).folder(),
-    key("subagents", Kind::Object).works().folder(),
+    key("subagents", Kind::Object).folder(),
     key("teammateMode", Kind::Choice(&["in-process", "auto", "tmux", "iterm2"])),
     key("worktree.baseRef", Kind::Choice(&["fresh", "head"])),
     key("worktree.symlinkDirectories", TEXTS),
@@ -196,11 +232,11 @@ pub(super) static KEYS: &[Key] = &[
     key("disableAgentView", Kind::Bool),
     key("processWrapper", Kind::Any).parent(),
     // Hooks.
-    key("hooks", Kind::Object).parent(),
-    key("disableAllHooks", Kind::Bool).parent().if_it(is_on),
-    key("allowManagedHooksOnly", Kind::Bool).managed(),
-    key("allowedHttpHookUrls", TEXTS).parent(),
-    key("httpHookAllowedEnvVars", TEXTS).parent(),
+    key("hooks", Kind::Object).works().parent(),
+    key("disableAllHooks", Kind::Bool).works().parent().if_it(is_on),
+    key("allowManagedHooksOnly", Kind::Bool).works().managed(),
+    key("allowedHttpHookUrls", Kind::Texts(Join::Limit)).works().parent(),
+    key("httpHookAllowedEnvVars", Kind::Texts(Join::Limit)).works().parent(),
     // Plugins.
     key("enabledPlugins", Kind::BoolMap).folder(),
     key("extraKnownMarketplaces", Kind::Map).folder(),
@@ -210,21 +246,21 @@ pub(super) static KEYS: &[Key] = &[
     key("blockedMarketplaces", Kind::List).managed(),
     key("pluginConfigs", Kind::Object).personal(),
     key("strictPluginOnlyCustomization", Kind::Any).managed(),
-    key("disableSideloadFlags", Kind::Any).managed(),
+    key("disableSideloadFlags", Kind::Bool).works().managed(),
     // MCP servers.
-    key("enableAllProjectMcpServers", Kind::Bool).folder().if_it(is_on),
-    key("enabledMcpjsonServers", TEXTS).folder(),
-    key("disabledMcpjsonServers", TEXTS),
-    key("allowedMcpServers", Kind::List).folder(),
-    key("deniedMcpServers", Kind::List),
-    key("allowManagedMcpServersOnly", Kind::Bool).managed(),
+    key("enableAllProjectMcpServers", Kind::Bool).works().folder().if_it(is_on),
+    key("enabledMcpjsonServers", TEXTS).works().folder(),
+    key("disabledMcpjsonServers", TEXTS).works(),
+    key("allowedMcpServers", Kind::List).works().folder(),
+    key("deniedMcpServers", Kind::List).works(),
+    key("allowManagedMcpServersOnly", Kind::Bool).works().managed(),
     key("disableClaudeAiConnectors", Kind::Bool),
     // Memory and sessions.
     key("env", Kind::Variables).works().parent(),
-    key("cleanupPeriodDays", Kind::Integer(1, 36_500)).folder(),
+    key("cleanupPeriodDays", Kind::Integer(1, 36_500)).works().folder(),
     key("redactTranscripts", Kind::Bool).works().folder().if_it(is_off),
     key("claudeMdExcludes", TEXTS).works(),
-    key("claudeMd", Kind::Text).managed(),
+    key("claudeMd", Kind::Text).works().managed(),
     key("includeGitInstructions", Kind::Bool).works(),
     key("autoMemoryEnabled", Kind::Bool),
     key("autoMemoryDirectory", Kind::Text).folder(),
@@ -250,7 +286,7 @@ pub(super) static KEYS: &[Key] = &[
     key("dialogExpiry", Kind::Any),
     key("remoteControlAtStartup", Kind::Bool),
     // The rest.
-    key("apiKeyHelper", Kind::Text).parent(),
+    key("apiKeyHelper", Kind::Text).works().parent(),
     key("attribution", Kind::Object),
 ];
 
@@ -283,6 +319,13 @@ pub(super) fn nearest(unknown: &str) -> Option<&'static str> {
     };
     let key = same_name.map(|key| key.path).or_else(|| object().map(|(_, name)| name));
     key.or_else(|| closest().map(|key| key.path))
+}
+
+/// The one of these words that was probably meant by an unknown one.
+pub(crate) fn closest<'w>(unknown: &str, words: &[&'w str]) -> Option<&'w str> {
+    let distances = words.iter().map(|word| (distance(unknown, word), *word));
+    let (distance, word) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance <= 1 + unknown.chars().count() / 4).then_some(word)
 }
 
 /// How many letters must be added, dropped or changed to make one word of the other.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::document::{Json, Member, Node};
+use super::hooks::Lines;
 use super::keys::{self, Join, Key, Kind};
 use super::level::{Level, Origin};
 use crate::Problem;
@@ -28,6 +29,10 @@ pub(super) struct Layer {
     /// Keys that mean nothing to this program, with their lines.
     pub(super) unknown: Vec<(String, usize)>,
     pub(super) problems: Vec<Problem>,
+    /// The file could not be read, or not since it changed.
+    pub(super) is_unread: bool,
+    /// Keys whose values could not be used.
+    pub(super) refused: Vec<String>,
 }
 
 /// One value: of a key, of an item of its list, or of a name in its map.
@@ -38,6 +43,8 @@ pub(super) struct Entry {
     pub(super) name: Option<String>,
     pub(super) line: usize,
     pub(super) value: Value,
+    /// Where the parts of `hooks` were written.
+    pub(super) lines: Lines,
 }
 
 impl Entry {
@@ -53,16 +60,32 @@ impl Entry {
 impl Layer {
     pub(super) fn new(level: Level, file: PathBuf, root: PathBuf) -> Self {
         let (file, root) = (Arc::from(file), Arc::from(root));
-        Self { level, file, root, entries: Vec::new(), unknown: Vec::new(), problems: Vec::new() }
+        Self {
+            level,
+            file,
+            root,
+            entries: Vec::new(),
+            unknown: Vec::new(),
+            problems: Vec::new(),
+            is_unread: false,
+            refused: Vec::new(),
+        }
     }
 
     /// Takes over what a document says.
     pub(super) fn fill(&mut self, document: Node) {
         let found = document.kind();
-        match document.json {
-            Json::Object(members) => self.object("", members),
-            _ => self.problem(document.line, format!("must be an object, and is {found}")),
+        if let Json::Object(members) = document.json {
+            self.object("", members);
+        } else {
+            self.is_unread = true;
+            self.problem(document.line, format!("must be an object, and is {found}"));
         }
+    }
+
+    /// Whether it is not known what the file says about a key.
+    pub(super) fn is_unclear(&self, key: &str) -> bool {
+        self.is_unread || self.refused.iter().any(|refused| refused == key)
     }
 
     /// Notes what is wrong, up to a number that a person would still read.
@@ -168,10 +191,14 @@ impl Layer {
                 self.refuse(key.path, line, found, &expectation(key.kind));
             }
             (kind, json) => {
-                if let Some(value) =
-                    self.check(|| key.path.to_owned(), &Node { json, ..node }, kind)
-                {
+                let node = Node { json, ..node };
+                if let Some(value) = self.check(|| key.path.to_owned(), &node, kind) {
                     self.keep(key, None, line, value);
+                    if key.path == "hooks"
+                        && let Some(entry) = self.entries.last_mut()
+                    {
+                        entry.lines = Lines::of(&node);
+                    }
                 }
             }
         }
@@ -201,16 +228,17 @@ impl Layer {
     }
 
     fn keep(&mut self, key: &'static Key, name: Option<String>, line: usize, value: Value) {
-        self.entries.push(Entry { key, name, line, value });
+        self.entries.push(Entry { key, name, line, value, lines: Lines::default() });
     }
 
     fn refuse(&mut self, path: &str, line: usize, found: &str, expected: &str) {
+        self.refused.push(path.to_owned());
         self.problem(line, format!("`{path}` must be {expected}, and is {found}; it is left out"));
     }
 }
 
 /// Something that a file says, fit for a terminal: without control characters, and not endless.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let shown = text.chars().map(|it| if it.is_control() { '\u{fffd}' } else { it });
     shown.take(LONGEST_SHOWN).collect()
 }

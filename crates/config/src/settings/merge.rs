@@ -183,7 +183,7 @@ fn is_list(kind: Kind) -> bool {
 
 /// Whether one of several values is taken, and not all of them together.
 fn is_decided_once(kind: Kind) -> bool {
-    !(is_list(kind) || matches!(kind, Kind::Object | Kind::List))
+    !(is_list(kind) || matches!(kind, Kind::Object | Kind::List | Kind::Texts(Join::Limit)))
 }
 
 /// Whether a value stands beside the strongest one.

@@ -25,8 +25,10 @@ pub struct KeyReport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyState {
     InForce,
-    /// Known, but this program does nothing with it yet.
-    NotYet,
+    /// Known, but this program does nothing with it yet, for this reason if there is more to say.
+    NotYet {
+        reason: Option<&'static str>,
+    },
     Off(Off),
     /// Means nothing to this program; perhaps another key was meant.
     Unknown {
@@ -43,7 +45,12 @@ impl KeyReport {
     pub fn why(&self) -> String {
         match &self.state {
             KeyState::InForce => String::new(),
-            KeyState::NotYet => "is known, but does nothing in this version".to_owned(),
+            KeyState::NotYet { reason: None } => {
+                "is known, but does nothing in this version".to_owned()
+            }
+            KeyState::NotYet { reason: Some(reason) } => {
+                format!("does nothing in this version: {reason}")
+            }
             KeyState::Unknown { nearest: None } => "is no known key".to_owned(),
             KeyState::Unknown { nearest: Some(key) } => {
                 format!("is no known key; perhaps `{key}` is meant")
@@ -68,10 +75,14 @@ impl Settings {
     pub fn keys(&self) -> Vec<KeyReport> {
         let mut reports: Vec<KeyReport> = Vec::new();
         for judged in &self.merged.values {
+            let key = judged.entry.key;
             let state = match &judged.off {
+                // Which of two files wins means nothing where neither does anything.
+                None | Some(Off::Overridden(_)) if !key.is_used(&judged.entry.value) => {
+                    KeyState::NotYet { reason: key.reason() }
+                }
+                None => KeyState::InForce,
                 Some(off) => KeyState::Off(off.clone()),
-                None if judged.entry.key.works => KeyState::InForce,
-                None => KeyState::NotYet,
             };
             let origin = &judged.origin;
             let key = judged.entry.path();

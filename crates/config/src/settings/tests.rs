@@ -1,5 +1,6 @@
 //! Whole trees of settings files in scratch directories: which count, and what they are together.
 
+mod hooks;
 mod properties;
 mod reading;
 mod trust;
@@ -227,7 +228,20 @@ fn every_kind_merges_in_its_way() {
     set.sort_unstable();
     assert_eq!(set, [("B", "project"), ("C", "user"), ("D", "shell")]);
 
-    machine.managed(&json!({"availableModels": []}));
+    machine.managed(&json!({
+        "availableModels": [], "modelOverrides": {"b": "managed"}, "claudeMd": "Be kind.",
+    }));
+    machine.user(&json!({
+        "modelOverrides": {"a": "one", "b": "two", "c": " "}, "enforceAvailableModels": true,
+        "claudeMd": "Be mine.",
+    }));
+    let settings = machine.trusted();
+    assert_eq!(
+        Vec::from_iter(settings.model_overrides()),
+        [("a".to_owned(), "one".to_owned()), ("b".to_owned(), "managed".to_owned())]
+    );
+    assert!(settings.enforces_available_models());
+    assert_eq!(settings.managed_memory().unwrap().value, "Be kind.");
     assert_eq!(machine.trusted().available_models(), Some(Vec::new()));
     machine.project(&json!({"fallbackModel": []}));
     assert_eq!(machine.trusted().fallback_models(), []);
@@ -243,7 +257,7 @@ fn nothing_set_means_the_defaults() {
     assert!(sandbox.auto_allow_bash && sandbox.allow_unsandboxed_commands);
     assert!(settings.include_git_instructions() && settings.auto_memory());
     assert!(settings.redact_transcripts());
-    assert_eq!(settings.cleanup_period_days(), 30);
+    assert_eq!(settings.cleanup_period_days(), Some(30));
     assert_eq!((settings.available_models(), settings.fallback_models()), (None, Vec::new()));
     assert_eq!((settings.problems().count(), settings.keys()), (0, Vec::new()));
 }

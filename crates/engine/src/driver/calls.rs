@@ -3,19 +3,23 @@
 use std::path::Path;
 
 use centurion_config::memory;
-use centurion_model::Answer;
+use centurion_hooks::Event;
+use centurion_hooks::events::{BatchCall, PostToolBatch};
 use centurion_protocol::sdk::{EventBody, PermissionDenial, PermissionDenied, System};
-use centurion_protocol::{Block, Outcome, RecordId, ToolUse};
+use centurion_protocol::{Block, Outcome, RecordId, StopReason, ToolResult, ToolUse, ToolUseId};
 use centurion_tools::PreparedCall;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, Run};
-use crate::dispatch::Dispatched;
+use crate::dispatch::{Aside, Company, Dispatched, text_of};
+use crate::hooks::reminder;
 use crate::journal::JournalError;
 use crate::prompt::instructions;
 use crate::structured::StructuredOutput;
+use crate::transcript::DEFERRED;
 
 /// What the model reads after a person stopped its tools.
 const INTERRUPTED_IN_TOOLS: &str = "[Request interrupted by user for tool use]";
@@ -30,34 +34,48 @@ impl Driver {
         &mut self,
         run: &mut Run,
         source: Option<RecordId>,
-        answer: &Answer,
+        malformed: &[(ToolUseId, String)],
         calls: Vec<ToolUse>,
         cancel: &CancellationToken,
     ) -> Result<Option<Outcome>, JournalError> {
         // A person who says no and stop means all of these calls.
         let stop = cancel.child_token();
         let mut planned: Vec<Planned<'_>> =
-            calls.iter().map(|call| (call, self.plan(answer, call))).collect();
-        let mut results: Vec<Option<Block>> = vec![None; calls.len()];
+            calls.iter().map(|call| (call, self.plan(malformed, call))).collect();
+        let mut results: Vec<Option<ToolResult>> = vec![None; calls.len()];
         let mut reminders = Vec::new();
+        let mut ends = None;
+        let company = if calls.len() == 1 { Company::Alone } else { Company::WithOthers };
         let mut next = 0;
         while !planned.is_empty() {
             let group = planned.split_off(group_length(&planned));
             let group = std::mem::replace(&mut planned, group);
             let length = group.len();
             let mut ended = Vec::with_capacity(length);
-            self.run_group(run, source, group, &stop, &mut ended).await?;
+            self.run_group(run, source, group, company, &stop, &mut ended).await?;
             for (n, dispatched) in ended {
                 if let Some(path) = &dispatched.read {
-                    reminders.extend(self.instructions_for(path));
+                    reminders.extend(self.instructions_for(path).await);
                 }
-                results[next + n] = Some(Block::ToolResult(dispatched.result));
+                if dispatched.is_deferred {
+                    return self.put_off(run, &calls);
+                }
+                reminders.extend(dispatched.aside.context.iter().map(|text| reminder(text)));
+                ends = ends.or(dispatched.aside.stop);
+                results[next + n] = Some(dispatched.result);
             }
             next += length;
         }
-        let mut blocks: Vec<Block> = results.into_iter().flatten().collect();
+        let results: Vec<ToolResult> = results.into_iter().flatten().collect();
+        if ends.is_none() && !stop.is_cancelled() {
+            ends = self.tell_batch(&calls, &results, &mut reminders, cancel).await;
+        }
+        let mut blocks: Vec<Block> = results.into_iter().map(Block::ToolResult).collect();
         let handed_over = self.structured.as_ref().is_some_and(StructuredOutput::is_there);
-        let outcome = if stop.is_cancelled() {
+        let outcome = if let Some(reason) = ends {
+            run.errors.push(reason);
+            Some(Outcome::HookStopped)
+        } else if stop.is_cancelled() {
             run.cancelled_in_tools = true;
             reminders.push(INTERRUPTED_IN_TOOLS.to_owned());
             Some(Outcome::Cancelled)
@@ -69,13 +87,61 @@ impl Driver {
             blocks.push(Block::Text(reminder));
         }
         let due = if outcome.is_none() { self.shared.queue.pending(None) } else { Vec::new() };
+        // Nothing that waits may keep the results from being told.
+        let due = self.admit(run, &due, cancel).await?.unwrap_or_default();
         self.deliver(blocks, &due)?;
         Ok(outcome)
     }
 
+    /// Ends the run before its only call, which waits until the session is resumed.
+    fn put_off(
+        &mut self,
+        run: &mut Run,
+        calls: &[ToolUse],
+    ) -> Result<Option<Outcome>, JournalError> {
+        if let [call] = calls {
+            let data = json!({"tool_use_id": call.id, "name": call.name, "input": call.input});
+            self.journal.note(DEFERRED, &data)?;
+            run.stop_reason = Some(StopReason::Other(DEFERRED.to_owned()));
+            run.deferred = Some(call.clone());
+            self.deferred = Some(call.clone());
+        }
+        Ok(Some(Outcome::Deferred))
+    }
+
+    /// Lets hooks see all calls of an answer together; why the run ends, if they end it.
+    async fn tell_batch(
+        &self,
+        calls: &[ToolUse],
+        results: &[ToolResult],
+        reminders: &mut Vec<String>,
+        cancel: &CancellationToken,
+    ) -> Option<String> {
+        if self.dispatch.hooks.has_none(Event::PostToolBatch) {
+            return None;
+        }
+        let texts: Vec<String> = results.iter().map(text_of).collect();
+        let calls: Vec<BatchCall<'_>> = calls
+            .iter()
+            .zip(&texts)
+            .map(|(call, text)| BatchCall {
+                tool_name: &call.name,
+                tool_input: &call.input,
+                tool_use_id: call.id.as_str(),
+                tool_response: text,
+            })
+            .collect();
+        let fired = self.dispatch.hooks.fire(&PostToolBatch { tool_calls: &calls }, cancel).await;
+        let mut aside = Aside::default();
+        aside.take(fired.context_for_model(), &fired.effects);
+        reminders.extend(aside.context.iter().map(|text| reminder(text)));
+        aside.stop.or(fired.verdict.0)
+    }
+
     /// Instructions that begin to apply now that a file has been read.
-    fn instructions_for(&mut self, path: &Path) -> Option<String> {
+    async fn instructions_for(&mut self, path: &Path) -> Option<String> {
         let applied = self.memory.as_mut()?.rules_for(path);
+        self.tell_instructions(&applied.files, Some(path)).await;
         for problem in &applied.problems {
             tracing::warn!(%problem, "an instruction file has a problem");
         }
@@ -84,10 +150,10 @@ impl Driver {
 
     fn plan(
         &self,
-        answer: &Answer,
+        malformed: &[(ToolUseId, String)],
         call: &ToolUse,
     ) -> Result<Box<dyn PreparedCall>, Box<Dispatched>> {
-        match answer.malformed_calls.iter().find(|(id, _)| *id == call.id) {
+        match malformed.iter().find(|(id, _)| *id == call.id) {
             Some((id, text)) => Err(Box::new(Dispatched::malformed(id, text))),
             None => self.dispatch.prepare(call),
         }
@@ -99,6 +165,7 @@ impl Driver {
         run: &mut Run,
         source: Option<RecordId>,
         group: Vec<Planned<'_>>,
+        company: Company,
         cancel: &CancellationToken,
         ended: &mut Vec<(usize, Dispatched)>,
     ) -> Result<(), JournalError> {
@@ -112,20 +179,22 @@ impl Driver {
                     let dispatched = match prepared {
                         Err(result) => *result,
                         Ok(_) if cancel.is_cancelled() => Dispatched::not_begun(&call.id),
-                        Ok(prepared) => self.dispatch.run(call, prepared, cancel).await,
+                        Ok(prepared) => self.dispatch.run(call, prepared, company, cancel).await,
                     };
                     (n, call, dispatched)
                 });
             }
             let Some((n, call, dispatched)) = running.next().await else { return Ok(()) };
-            if dispatched.interrupt {
+            if dispatched.interrupt || dispatched.aside.stop.is_some() {
                 cancel.cancel();
             }
             if let Some(reason) = &dispatched.denied {
                 self.record_denial(run, call, reason)?;
             }
-            let block = Block::ToolResult(dispatched.result.clone());
-            self.record_result(&block, source, &dispatched.data)?;
+            if !dispatched.is_deferred {
+                let block = Block::ToolResult(dispatched.result.clone());
+                self.record_result(&block, source, &dispatched.data)?;
+            }
             ended.push((n, dispatched));
         }
     }

@@ -233,6 +233,7 @@ impl Driver {
     /// Records and shows a failure that no retry cured.
     fn failed(&self, run: &mut Run, error: &ModelError) -> Result<Outcome, JournalError> {
         run.api_status = error.status;
+        run.failure = Some(error.kind.sdk_name());
         let text = format!("API Error: {error}");
         let data = serde_json::json!({"status": error.status, "error": error.kind.sdk_name(), "message": text});
         let record = self.journal.note("api_error", &data)?;

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use centurion_config::memory::{Memory, MemoryTracker};
+use centurion_protocol::SessionId;
 use centurion_protocol::sdk::Init;
+use centurion_tools::guard::GuardProgram;
 use centurion_tools::{ReadState, Shells, ShellsConfig, Workspace, builtin_under, resolve};
 use thiserror::Error;
 
@@ -13,10 +15,12 @@ use crate::budget::Budget;
 use crate::dispatch::Dispatch;
 use crate::driver::{Driver, RequestSettings};
 use crate::environment::Environment;
+use crate::hooks::{AgentHooks, SessionHooks};
 use crate::host::AgentHost;
 use crate::journal::{Journal, JournalError, Stamp, TranscriptFile};
 use crate::permissions::Permissions;
 use crate::prompt::{instructions, system_prompt};
+use crate::servers::{Deferral, Servers};
 use crate::toolbox::{Toolbox, ToolboxError};
 use crate::transcript::{self, Loaded};
 
@@ -39,59 +43,36 @@ impl Session {
     pub async fn open(mut options: Options) -> Result<Self, OpenError> {
         let id = options.start.id();
         let environment = Environment::observe(&options).await;
-        let stamp = Stamp {
-            session: id,
-            agent: None,
-            cwd: options.cwd.display().to_string(),
-            git_branch: environment.git.as_ref().map(|git| git.branch.clone()).unwrap_or_default(),
-            entrypoint: std::mem::take(&mut options.entrypoint),
-        };
-        let (journal, loaded) = open_journal(&options, stamp)?;
+        let stamp = stamp(&mut options, &environment);
+        let (journal, loaded) = open_journal(&options, stamp.clone())?;
         if let Some(model) = loaded.model.as_ref().filter(|_| options.restores_model) {
             options.settings.model.clone_from(model);
         }
-        // What the session keeps for the model to read later is the model's to read.
-        options.policy.readable.push(resolve(&options.storage.output_dir));
-        let permissions = Arc::new(Permissions::new(
-            options.policy,
-            options.bypass,
-            options.rule_source,
-            options.rule_store,
-        ));
-        let shared = Arc::new(Shared::new(
-            id,
-            Arc::clone(&options.world),
-            options.view,
-            Budget::root(options.max_budget),
-            options.model,
-            Arc::clone(&permissions),
-        ));
-        let has_answerer = options.answerer.is_some();
-        if let Some(answerer) = options.answerer {
-            shared.broker.attach(answerer);
-        }
-        let shells =
-            Arc::new(Shells::new(ShellsConfig::new(options.guard, id, options.cwd.clone())));
-        let host = AgentHost::new(Arc::downgrade(&shared), Arc::clone(&permissions));
-        let readers = Arc::clone(&permissions);
+        let shared = share(&mut options);
+        let (permissions, servers) = (Arc::clone(&shared.permissions), Arc::clone(&shared.servers));
+        let extensions = options.extensions;
+        let env_file = options.storage.output_dir.join("hook-environment.sh");
+        let users_env_file = options.env.get("CLAUDE_ENV_FILE").map(PathBuf::from);
+        let env_files = users_env_file.into_iter().chain([env_file.clone()]).collect();
+        let shells = shells(options.guard.clone(), id, &options.cwd, env_files);
         let workspace = Arc::new(Workspace {
             root: options.cwd.clone(),
             cwd: Mutex::new(options.cwd.clone()),
             read_state: seen(&loaded.seen_files),
-            may_read: Arc::new(move |path| !readers.denies_reading(path)),
+            may_read: readers(&permissions),
             sandbox: options.sandbox.clone(),
             todos: Mutex::default(),
             shells: Arc::clone(&shells),
             output_dir: options.storage.output_dir,
             env: options.env,
             world: options.world,
-            host: Arc::new(host),
+            host: Arc::new(AgentHost::new(Arc::downgrade(&shared), Arc::clone(&permissions))),
         });
         let mut toolbox = Toolbox::new(
             builtin_under(options.sandbox.as_deref()),
             &options.tools,
             &permissions,
-            has_answerer,
+            shared.broker.has_answerer(),
         )?;
         if let Some(structured) = &options.structured {
             toolbox = toolbox.with(Arc::new(structured.clone()));
@@ -103,29 +84,97 @@ impl Session {
             &options.additional_directories,
             &options.settings,
         );
+        let hooks = AgentHooks::of_session(
+            &shared,
+            Arc::clone(&workspace),
+            SessionHooks {
+                settings: extensions.hooks,
+                rules: extensions.hook_rules,
+                host: extensions.hook_host,
+                shows_runs: extensions.shows_hooks,
+                home: extensions.home,
+                guard: options.guard,
+                env_file,
+                stamp,
+                transcript: options.storage.transcript.unwrap_or_default(),
+                effort: options.settings.effort,
+            },
+        );
+        extensions.elicitations.attach(Arc::clone(&shared.broker), Arc::clone(&hooks));
         let is_new = loaded.conversation.is_empty();
         let memory = options.memory.as_ref().filter(|_| is_new).and_then(Memory::render);
+        let dispatch = Dispatch {
+            toolbox,
+            workspace,
+            permissions,
+            broker: Arc::clone(&shared.broker),
+            hooks,
+            servers,
+            allows_sandboxed: options.allows_sandboxed,
+        };
         let driver = Driver {
-            dispatch: Dispatch {
-                toolbox,
-                workspace,
-                permissions,
-                broker: Arc::clone(&shared.broker),
-                allows_sandboxed: options.allows_sandboxed,
-            },
-            budget: shared.budget.child(None),
-            shared: Arc::clone(&shared),
-            journal,
-            unanswered: loaded.conversation.open_calls().to_vec(),
-            conversation: loaded.conversation,
-            system: system_prompt(&options.prompt, &environment),
-            settings: options.settings,
             context: memory.as_deref().map(instructions),
             structured: options.structured,
             memory: options.memory.map(|memory| MemoryTracker::new(Arc::new(memory))),
             counted: loaded.counted,
+            deferred: loaded.deferred,
+            ..Driver::new(
+                Arc::clone(&shared),
+                journal,
+                dispatch,
+                loaded.conversation,
+                system_prompt(&options.prompt, &environment),
+                options.settings,
+            )
         };
-        Ok(Self { shared, driver, shells, init, results: 0, broken_lines: loaded.broken_lines })
+        Ok(Self {
+            shared,
+            driver,
+            shells,
+            init,
+            results: 0,
+            broken_lines: loaded.broken_lines,
+            begins: Some(options.start.source()),
+            server_patience: extensions.server_patience,
+            elicitations: extensions.elicitations,
+        })
+    }
+}
+
+/// What the agents of the session will share.
+fn share(options: &mut Options) -> Arc<Shared> {
+    // What the session keeps for the model to read later is the model's to read.
+    options.policy.readable.push(resolve(&options.storage.output_dir));
+    let permissions = Permissions::new(
+        std::mem::take(&mut options.policy),
+        options.bypass,
+        options.rule_source.take(),
+        options.rule_store.take(),
+    );
+    let connections = std::mem::take(&mut options.extensions.servers);
+    let shared = Shared::new(
+        options.start.id(),
+        Arc::clone(&options.world),
+        Arc::clone(&options.view),
+        Budget::root(options.max_budget),
+        options.model.clone(),
+        Arc::new(permissions),
+        Servers::new(connections, Deferral::chosen(&options.env)),
+    );
+    if let Some(answerer) = options.answerer.take() {
+        shared.broker.attach(answerer);
+    }
+    Arc::new(shared)
+}
+
+/// What every record of the main agent carries.
+fn stamp(options: &mut Options, environment: &Environment) -> Stamp {
+    Stamp {
+        session: options.start.id(),
+        agent: None,
+        cwd: options.cwd.display().to_string(),
+        git_branch: environment.git.as_ref().map(|git| git.branch.clone()).unwrap_or_default(),
+        entrypoint: std::mem::take(&mut options.entrypoint),
     }
 }
 
@@ -153,6 +202,17 @@ fn init(
         plugins: Vec::new(),
         additional_directories: directories.collect(),
     }
+}
+
+fn shells(guard: GuardProgram, id: SessionId, cwd: &Path, env_files: Vec<PathBuf>) -> Arc<Shells> {
+    let config = ShellsConfig::new(guard, id, cwd.to_owned());
+    Arc::new(Shells::new(ShellsConfig { environment_files: env_files, ..config }))
+}
+
+/// Whether what lies below a place that may be searched may be read.
+fn readers(permissions: &Arc<Permissions>) -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
+    let permissions = Arc::clone(permissions);
+    Arc::new(move |path| !permissions.denies_reading(path))
 }
 
 /// What an agent knows of files from an earlier process.

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use centurion_config::memory::Memory;
+use centurion_hooks::{HookRules, HookSet};
+use centurion_mcp::Connection;
 use centurion_model::Model;
 use centurion_permissions::Policy;
 use centurion_protocol::{Env, SessionId, World};
@@ -14,6 +17,8 @@ use jiff::tz::TimeZone;
 use super::View;
 use crate::broker::Answerer;
 use crate::driver::RequestSettings;
+use crate::elicitation::Elicitations;
+use crate::hooks::HookHost;
 use crate::journal::Redaction;
 use crate::permissions::{Bypass, RuleSource, RuleStore};
 use crate::prompt::PromptOptions;
@@ -34,6 +39,15 @@ pub enum Start {
 }
 
 impl Start {
+    /// How hooks call it.
+    pub(super) fn source(&self) -> &'static str {
+        match self {
+            Self::New(_) => "startup",
+            Self::Resume(_) => "resume",
+            Self::Fork { .. } => "fork",
+        }
+    }
+
     /// The id of the session itself.
     pub fn id(&self) -> SessionId {
         match self {
@@ -88,4 +102,24 @@ pub struct Options {
     pub view: Arc<dyn View>,
     pub guard: GuardProgram,
     pub entrypoint: String,
+    pub extensions: Extensions,
+}
+
+/// What extends the agents of a session: hooks and MCP servers.
+#[derive(Default)]
+pub struct Extensions {
+    /// The hooks of the settings.
+    pub hooks: HookSet,
+    pub hook_rules: HookRules,
+    /// The program that drives this one, if it has functions that are hooks.
+    pub hook_host: Option<Arc<dyn HookHost>>,
+    /// Whether every run of a hook is an event.
+    pub shows_hooks: bool,
+    pub home: Option<PathBuf>,
+    /// The servers of the main agent.
+    pub servers: Vec<Connection>,
+    /// How long the first turn waits for servers that are not there yet.
+    pub server_patience: Duration,
+    /// Where servers put their questions.
+    pub elicitations: Arc<Elicitations>,
 }

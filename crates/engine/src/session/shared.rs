@@ -1,23 +1,34 @@
 //! What the agents of a session share, and the way to reach it from outside.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use centurion_hooks::{HookSet, Hooks, Registration, Scope};
+use centurion_mcp::Connection;
 use centurion_model::Model;
 use centurion_permissions::Mode;
 use centurion_protocol::sdk::{Event, EventBody, Status, System};
-use centurion_protocol::{Block, RecordId, SessionId, TaskId, Thinking, Usage, World};
+use centurion_protocol::{AgentId, Block, RecordId, SessionId, TaskId, Thinking, Usage, World};
 use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
 
-use crate::broker::Broker;
+use crate::broker::{Answerer, Broker};
 use crate::budget::Budget;
 use crate::ledger::Ledger;
 use crate::permissions::Permissions;
 use crate::queue::{Item, Origin, Priority, Queue};
+use crate::servers::Servers;
 
 /// Somebody who watches.
 pub trait View: Send + Sync {
     fn show(&self, event: &Event);
+}
+
+/// Shows nothing.
+struct Unseen;
+
+impl View for Unseen {
+    fn show(&self, _: &Event) {}
 }
 
 /// What the agents of a session share.
@@ -29,12 +40,18 @@ pub(crate) struct Shared {
     pub(crate) broker: Arc<Broker>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) model: Model,
-    pub(crate) ledger: Mutex<Ledger>,
+    pub(crate) ledger: Arc<Mutex<Ledger>>,
     /// The main agent's.
     pub(crate) permissions: Arc<Permissions>,
+    /// The main agent's.
+    pub(crate) servers: Arc<Servers>,
     run: Mutex<RunState>,
     /// What runs in the background now, by id: what each is for.
     tasks: Mutex<IndexMap<TaskId, String>>,
+    /// What agents are told with whatever they are told next, by agent. It wakes nobody.
+    whispers: Mutex<Vec<(Option<AgentId>, String)>>,
+    /// The hooks of the session, with what keeps those in force that others than the settings bring.
+    hooks: Mutex<Option<(Hooks, Vec<Registration>)>>,
     /// A model that was chosen while the session runs, for the next run.
     chosen_model: Mutex<Option<String>>,
     chosen_thinking: Mutex<Option<Thinking>>,
@@ -56,6 +73,7 @@ impl Shared {
         budget: Arc<Budget>,
         model: Model,
         permissions: Arc<Permissions>,
+        servers: Arc<Servers>,
     ) -> Self {
         Self {
             id,
@@ -65,12 +83,36 @@ impl Shared {
             broker: Arc::default(),
             budget,
             model,
-            ledger: Mutex::default(),
+            ledger: Arc::default(),
             permissions,
+            servers,
             run: Mutex::default(),
             tasks: Mutex::default(),
+            whispers: Mutex::default(),
+            hooks: Mutex::default(),
             chosen_model: Mutex::default(),
             chosen_thinking: Mutex::default(),
+        }
+    }
+
+    /// The same session for a side question: nobody sees it and nobody can be asked, but it is paid for.
+    pub(crate) fn aside(&self, permissions: Arc<Permissions>) -> Self {
+        let (world, model) = (Arc::clone(&self.world), self.model.clone());
+        let budget = self.budget.child(None);
+        let view = Arc::new(Unseen);
+        let aside = Self::new(self.id, world, view, budget, model, permissions, Servers::none());
+        Self { ledger: Arc::clone(&self.ledger), ..aside }
+    }
+
+    /// Takes the hooks of the session, to which more can be added.
+    pub(crate) fn keep_hooks(&self, hooks: Hooks) {
+        *self.hooks.lock().unwrap_or_else(PoisonError::into_inner) = Some((hooks, Vec::new()));
+    }
+
+    pub(super) fn add_hooks(&self, set: HookSet) {
+        let mut kept = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((hooks, registrations)) = kept.as_mut() {
+            registrations.push(hooks.add(Scope::Session, set));
         }
     }
 
@@ -82,6 +124,18 @@ impl Shared {
     /// Shows an event under the id of its record.
     pub(crate) fn show_as(&self, uuid: RecordId, body: EventBody) {
         self.view.show(&Event { body, session_id: self.id, uuid });
+    }
+
+    /// Tells an agent something with its next turn, without waking it.
+    pub(crate) fn whisper(&self, agent: Option<AgentId>, text: String) {
+        self.whispers.lock().unwrap_or_else(PoisonError::into_inner).push((agent, text));
+    }
+
+    /// What an agent is to be told now.
+    pub(crate) fn take_whispers(&self, agent: Option<&AgentId>) -> Vec<String> {
+        let mut whispers = self.whispers.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_its = |(to, _): &mut (Option<AgentId>, String)| to.as_ref() == agent;
+        whispers.extract_if(.., is_its).map(|(_, text)| text).collect()
     }
 
     pub(crate) fn show_mode(&self, mode: Mode) {
@@ -128,6 +182,12 @@ impl Shared {
 pub struct Handle(pub(super) Arc<Shared>);
 
 impl Handle {
+    /// From now on questions go to `answerer`. Tools that need a person are offered only to a session that
+    /// was opened with one.
+    pub fn attach(&self, answerer: Arc<dyn Answerer>) {
+        self.0.broker.attach(answerer);
+    }
+
     /// Queues what a person says.
     pub fn submit(&self, id: RecordId, content: Vec<Block>) {
         self.submit_with(id, content, Priority::Next);
@@ -159,6 +219,46 @@ impl Handle {
     pub fn stop(&self) {
         self.0.queue.abandon();
         self.interrupt();
+    }
+
+    /// Adds hooks for the rest of the session.
+    pub fn add_hooks(&self, set: HookSet) {
+        self.0.add_hooks(set);
+    }
+
+    /// The servers of the main agent, each with whether it is switched on.
+    pub fn servers(&self) -> Vec<(Connection, bool)> {
+        self.0.servers.all()
+    }
+
+    /// Waits until every pattern names a server that is connected and has a tool. `Err` says which one does
+    /// not, and why.
+    pub async fn require_servers(
+        &self,
+        patterns: &[String],
+        patience: Duration,
+    ) -> Result<(), String> {
+        self.0.servers.require(patterns, patience).await
+    }
+
+    /// The commands that the servers bring.
+    pub fn commands(&self) -> Vec<String> {
+        self.0.servers.commands()
+    }
+
+    /// Adds a server, in the place of one with the same name.
+    pub fn add_server(&self, connection: Connection) {
+        self.0.servers.add(connection);
+    }
+
+    /// Takes a server away; whether there was one.
+    pub fn remove_server(&self, name: &str) -> bool {
+        self.0.servers.remove(name)
+    }
+
+    /// Switches a server on or off; whether there is one.
+    pub fn switch_server(&self, name: &str, is_on: bool) -> bool {
+        self.0.servers.switch(name, is_on)
     }
 
     pub fn mode(&self) -> Mode {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use centurion_engine::{
-    Answerer, Bypass, Options, PromptOptions, Redaction, RequestSettings, Session, Start, Storage,
-    StructuredOutput, ToolChoice, View,
+    Answerer, Bypass, Extensions, Options, PromptOptions, Redaction, RequestSettings, Session,
+    Start, Storage, StructuredOutput, ToolChoice, View,
 };
 use centurion_model::{EventStream, Model, Provider, ProviderKind, Request, RetryPolicy, script};
 use centurion_permissions::{Mode, Policy, Rule, RuleOrigin};
@@ -30,6 +30,8 @@ pub(crate) struct Bench {
     pub(crate) partial_messages: bool,
     pub(crate) retries: u32,
     pub(crate) seed: u64,
+    /// Whatever else a story needs of its session.
+    pub(crate) adjust: Box<dyn Fn(&mut Options) + Send + Sync>,
 }
 
 /// What came of a run.
@@ -59,6 +61,7 @@ impl Bench {
             partial_messages: false,
             retries: 10,
             seed: 1,
+            adjust: Box::new(|_| {}),
         }
     }
 
@@ -111,7 +114,7 @@ impl Bench {
         }
     }
 
-    fn transcript(&self, id: SessionId) -> PathBuf {
+    pub(crate) fn transcript(&self, id: SessionId) -> PathBuf {
         self.dir.path().join(format!("state/{id}.jsonl"))
     }
 
@@ -125,6 +128,16 @@ impl Bench {
         resumed: Option<PathBuf>,
         watcher: &Arc<Watcher>,
     ) -> Session {
+        Session::open(self.options(start, resumed, watcher)).await.unwrap()
+    }
+
+    pub(crate) fn options(
+        &self,
+        start: Start,
+        resumed: Option<PathBuf>,
+        watcher: &Arc<Watcher>,
+    ) -> Options {
+        let id = start.id();
         let script = script::parse(&self.scenario.to_string(), "scenario.json").unwrap();
         let provider = Recording { inner: Arc::new(script), watcher: Arc::clone(watcher) };
         let policy = RetryPolicy { max_retries: self.retries, ..RetryPolicy::new(&Env::default()) };
@@ -137,10 +150,10 @@ impl Bench {
         );
         let project = self.project();
         let rules = |text: &str| Rule::parse_list(text, &RuleOrigin::Flag).unwrap();
-        let options = Options {
-            start: start.clone(),
+        let mut options = Options {
+            start,
             storage: Storage {
-                transcript: Some(self.transcript(start.id())),
+                transcript: Some(self.transcript(id)),
                 resumed,
                 output_dir: self.dir.path().join("output"),
                 redaction: Redaction::On,
@@ -184,8 +197,10 @@ impl Bench {
             view: Arc::clone(watcher) as Arc<dyn View>,
             guard: GuardProgram::new("/nonexistent/guard"),
             entrypoint: "test".to_owned(),
+            extensions: Extensions::default(),
         };
-        Session::open(options).await.unwrap()
+        (self.adjust)(&mut options);
+        options
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use centurion_engine::{Answerer, Ask, Reply, ReplyFuture};
+use centurion_engine::{Answerer, Ask, ElicitFuture, Reply, ReplyFuture};
+use centurion_mcp::Elicitation;
 use centurion_permissions::Mode;
 use centurion_protocol::Outcome;
 use serde_json::json;
@@ -20,6 +21,10 @@ impl Answerer for Person {
         self.asked.lock().unwrap().push(ask.tool.clone());
         let reply = (self.reply)(&ask);
         Box::pin(std::future::ready(reply))
+    }
+
+    fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
+        unreachable!("no server is there to ask")
     }
 }
 

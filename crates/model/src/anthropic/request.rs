@@ -20,10 +20,10 @@ const EFFORT: &str = "effort-2025-11-24";
 const LARGE_WINDOW: &str = "context-1m-2025-08-07";
 
 /// The body: shared chunks between a few new bytes.
-pub(super) fn body(request: &Request, extra: &Map<String, Value>) -> ChunkedBody {
+pub(super) fn body(request: &Request, name: &str, extra: &Map<String, Value>) -> ChunkedBody {
     let mut body = ChunkedBody::default();
-    let plain_name = Value::from(catalog::split_suffix(&request.model).0);
-    let model = extra.get("model").unwrap_or(&plain_name);
+    let name = Value::from(name);
+    let model = extra.get("model").unwrap_or(&name);
     body.push(format!(r#"{{"model":{model},"messages":["#));
     push_messages(&mut body, request);
     body.push(&b"]"[..]);

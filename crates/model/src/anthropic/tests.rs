@@ -13,7 +13,10 @@ use crate::{ErrorKind, ModelError, StreamEvent};
 const BREAKPOINT: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 fn text_of(request: &Request) -> String {
-    String::from_utf8(body(request, &Map::new()).to_vec()).unwrap()
+    String::from_utf8(
+        body(request, ServedNames::default().of(&request.model), &Map::new()).to_vec(),
+    )
+    .unwrap()
 }
 
 fn json_of(request: &Request) -> Value {
@@ -67,7 +70,7 @@ fn a_turn_starts_with_the_bytes_of_the_turn_before() {
 #[test]
 fn nothing_of_a_conversation_is_copied() {
     let request = request("claude-opus-5-5", exchange());
-    let body = body(&request, &Map::new());
+    let body = body(&request, &request.model, &Map::new());
     let shared = |bytes: &bytes::Bytes| {
         let own = bytes.as_ptr_range();
         body.chunks().filter(|chunk| own.contains(&chunk.as_ptr())).count()
@@ -108,7 +111,7 @@ fn older_models_are_given_a_budget() {
 fn extra_fields_are_merged_and_win() {
     let extra = json!({ "max_tokens": 7, "top_k": 3, "tools": [], "stream": false });
     let request = request("claude-opus-5-5", [Message::user("hi")]);
-    let sent = body(&request, extra.as_object().unwrap()).to_vec();
+    let sent = body(&request, &request.model, extra.as_object().unwrap()).to_vec();
     let text = String::from_utf8(sent).unwrap();
     assert_eq!(text.matches("\"tools\"").count(), 1);
     let sent: Value = serde_json::from_str(&text).unwrap();

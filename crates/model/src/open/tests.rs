@@ -24,7 +24,7 @@ async fn open_among(
     let places: Vec<Place> = ports.iter().map(|port| Place { kind: "Test", port: *port }).collect();
     // A busy machine may take its time; only the silent server makes anybody wait this long.
     let search = Search { places: &places, patience: Duration::from_secs(2) };
-    Model::open_among(spec, &Env::new(env), world(), search).await
+    Model::open_among(spec, &Env::new(env), Access::default(), world(), search).await
 }
 
 fn offers(names: &[&str]) -> Server {

@@ -11,10 +11,10 @@ use crate::body::ChunkedBody;
 use crate::catalog::{self, ModelInfo};
 
 /// The body: each message is translated once, at the first request that carries it.
-pub(super) fn body(request: &Request) -> ChunkedBody {
+pub(super) fn body(request: &Request, served: &str) -> ChunkedBody {
     let mut body = ChunkedBody::default();
     let name = catalog::split_suffix(&request.model).0;
-    body.push(format!(r#"{{"model":{},"messages":["#, Value::from(name)));
+    body.push(format!(r#"{{"model":{},"messages":["#, Value::from(served)));
     let mut is_first = request.system.is_empty();
     if !is_first {
         let system: Vec<&str> = request.system.sections().collect();

@@ -12,7 +12,7 @@ use crate::testing::{blocks, decode, exchange, fold, request, world};
 use crate::{BlockStart, Delta, ErrorKind, ModelError, StreamEvent};
 
 fn text_of(request: &Request) -> String {
-    String::from_utf8(body(request).to_vec()).unwrap()
+    String::from_utf8(body(request, ServedNames::default().of(&request.model)).to_vec()).unwrap()
 }
 
 fn json_of(request: &Request) -> Value {
@@ -38,7 +38,7 @@ fn a_request_has_exactly_these_bytes() {
 #[test]
 fn messages_are_translated_once_and_shared() {
     let request = request("gpt-4o", exchange());
-    let (one, two) = (body(&request), body(&request));
+    let (one, two) = (body(&request, "m"), body(&request, "m"));
     let pointers = |body: &crate::ChunkedBody| -> Vec<*const u8> {
         body.chunks().map(|chunk| chunk.as_ptr()).collect()
     };

@@ -1,130 +1,184 @@
 //! A command line, read once for all the rules that ask about it.
 
-use std::cell::OnceCell;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::names;
 use super::parse::parse;
 use super::programs::{base_name, is_shell};
-use super::removal;
-use super::rough::{mentioned_paths, rough_commands, views};
+use super::removal::Removal;
+use super::rough::{parts, possible_paths, readings, views};
 use super::script::{Command, Script, Unclear, join};
 use super::wrappers::{runs_another, runs_input, takes_arguments, unwrapped};
+use crate::paths::join as join_path;
 use crate::policy::Policy;
 
 /// Command lines in the arguments of shells in command lines, at most.
 const DEEPEST: usize = 4;
 
-pub(crate) struct Analysis<'a> {
-    text: &'a str,
-    policy: &'a Policy,
-    script: OnceCell<Script>,
-    views: OnceCell<Vec<Vec<String>>>,
-    view_texts: OnceCell<Vec<String>>,
+/// What a command line does, for a shell that stands in one place.
+#[derive(Debug)]
+pub(crate) struct Analysis {
+    text: String,
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+    script: Script,
+    view_texts: Vec<String>,
+    removals: Vec<Removal>,
+    mentioned_paths: Vec<PathBuf>,
 }
 
-impl<'a> Analysis<'a> {
-    pub(crate) fn new(text: &'a str, policy: &'a Policy) -> Self {
+impl Analysis {
+    pub(crate) fn new(text: &str, policy: &Policy) -> Self {
+        let text = text.trim();
+        let home = policy.home.as_deref();
+        let mut gathering = Gathering { cwd: &policy.cwd, home, texts: vec![], removals: vec![] };
+        let (script, readings) = gathering.read(text, 0);
+        let Gathering { mut texts, mut removals, .. } = gathering;
+        texts.sort_unstable();
+        texts.dedup();
+        texts.insert(0, text.to_owned());
+        for command in &script.commands {
+            let views = views(&command.best_values());
+            let elsewhere = command.places.known().iter().filter(|place| **place != policy.cwd);
+            removals.extend(
+                elsewhere.flat_map(|place| {
+                    views.iter().filter_map(move |words| Removal::of(words, place))
+                }),
+            );
+        }
+        let words = readings.iter().flat_map(|reading| parts(reading)).flatten();
+        let mentioned_paths = mentioned_paths(words, &script, &policy.cwd, home);
         Self {
-            text: text.trim(),
-            policy,
-            script: OnceCell::new(),
-            views: OnceCell::new(),
-            view_texts: OnceCell::new(),
+            text: text.to_owned(),
+            cwd: policy.cwd.clone(),
+            home: policy.home.clone(),
+            script,
+            view_texts: texts,
+            removals,
+            mentioned_paths,
         }
     }
 
-    pub(crate) fn text(&self) -> &'a str {
-        self.text
+    /// Whether this is what the text says to a shell of this policy.
+    pub(super) fn is_of(&self, policy: &Policy) -> bool {
+        self.cwd == policy.cwd && self.home == policy.home
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     pub(crate) fn script(&self) -> &Script {
-        self.script.get_or_init(|| parse(self.text, &self.policy.cwd, self.policy.home.as_deref()))
+        &self.script
     }
 
     pub(crate) fn unclear(&self) -> Option<Unclear> {
-        self.script().unclear
+        self.script.unclear
     }
 
-    /// Everything that might be a command in it, for rules that take.
-    pub(crate) fn views(&self) -> &[Vec<String>] {
-        self.views.get_or_init(|| {
-            let mut found = rough_commands(self.text);
-            self.collect(self.script(), 0, &mut found);
-            found.sort();
-            found.dedup();
-            found
-        })
-    }
-
-    /// The views as texts, and the whole as it is written.
+    /// The whole as it is written, and everything in it that might be a command, for rules that take.
     pub(crate) fn view_texts(&self) -> &[String] {
-        self.view_texts.get_or_init(|| {
-            let views = self.views().iter().map(|words| words.join(" "));
-            std::iter::once(self.text.to_owned()).chain(views).collect()
-        })
-    }
-
-    fn collect(&self, script: &Script, depth: usize, found: &mut Vec<Vec<String>>) {
-        for command in &script.commands {
-            let words = command.best_values();
-            found.extend(views(&words));
-            let runs_text = words.iter().any(|word| is_shell(base_name(word)) || word == "eval");
-            if !runs_text || depth >= DEEPEST {
-                continue;
-            }
-            for word in words.iter().skip(1).filter(|word| word.contains(char::is_whitespace)) {
-                found.extend(rough_commands(word));
-                let home = self.policy.home.as_deref();
-                self.collect(&parse(word, &self.policy.cwd, home), depth + 1, found);
-            }
-        }
+        &self.view_texts
     }
 
     /// What it might remove that nobody means to lose.
-    pub(crate) fn critical_removal(&self) -> Option<String> {
-        removal::critical_removal(self.views(), &self.policy.cwd, self.policy).or_else(|| {
-            self.script().commands.iter().find_map(|command| {
-                let views = views(&command.best_values());
-                let mut places = command.places.known().iter();
-                places.find_map(|place| removal::critical_removal(&views, place, self.policy))
-            })
-        })
+    pub(crate) fn critical_removal(&self, policy: &Policy) -> Option<String> {
+        self.removals.iter().find_map(|removal| removal.critical(policy)).map(str::to_owned)
     }
 
     /// Every path that it might touch, relative ones in every directory where they may hang.
-    pub(crate) fn mentioned_paths(&self) -> Vec<PathBuf> {
-        let mut paths: Vec<PathBuf> = mentioned_paths(self.text)
-            .iter()
-            .map(|word| self.absolute(word, &self.policy.cwd))
-            .collect();
-        for command in &self.script().commands {
-            let targets = command.redirections.iter().map(|redirection| &redirection.target);
-            let words = command.words.iter().chain(targets);
-            for value in words.filter_map(|word| word.value.as_deref()) {
-                let attached = value.split_once('=').map(|(_, value)| value);
-                for word in [Some(value), attached].into_iter().flatten() {
-                    let places = command.places.known().iter();
-                    paths.extend(places.map(|place| self.absolute(word, place)));
-                }
-            }
-        }
-        paths.sort();
-        paths.dedup();
-        paths
-    }
-
-    fn absolute(&self, word: &str, place: &Path) -> PathBuf {
-        match (word.strip_prefix("~/"), &self.policy.home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ => place.join(word),
-        }
+    pub(crate) fn mentioned_paths(&self) -> &[PathBuf] {
+        &self.mentioned_paths
     }
 
     /// The commands that must each be allowed.
     pub(crate) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
-        self.script().commands.iter().map(Part::new)
+        self.script.commands.iter().map(Part::new)
     }
+
+    /// About how many bytes it holds.
+    pub(super) fn weight(&self) -> usize {
+        let texts = self.view_texts.iter().map(|text| text.len() + size_of::<String>());
+        let paths = self.mentioned_paths.iter();
+        let paths = paths.map(|path| path.as_os_str().len() + size_of::<PathBuf>());
+        let removals = self.removals.iter().map(Removal::weight);
+        let commands = self.script.commands.iter().map(Command::weight);
+        let cwd = self.cwd.as_os_str().len();
+        size_of::<Self>()
+            + self.text.len()
+            + cwd
+            + texts.chain(paths).chain(removals).chain(commands).sum::<usize>()
+    }
+}
+
+/// What is found in a command line and in those inside its words.
+struct Gathering<'a> {
+    cwd: &'a Path,
+    home: Option<&'a Path>,
+    texts: Vec<String>,
+    removals: Vec<Removal>,
+}
+
+impl Gathering<'_> {
+    /// Reads a text strictly and, where it is not plain, roughly; keeps what it might run.
+    fn read(&mut self, text: &str, depth: usize) -> (Script, Vec<String>) {
+        let (script, is_plain) = parse(text, self.cwd, self.home);
+        let readings = if is_plain { Vec::new() } else { readings(text) };
+        for reading in &readings {
+            parts(reading).for_each(|words| self.keep(&words));
+        }
+        for command in &script.commands {
+            let words = command.best_values();
+            self.keep(&words);
+            let runs_text = words.iter().any(|word| is_shell(base_name(word)) || *word == "eval");
+            if !runs_text || depth >= DEEPEST {
+                continue;
+            }
+            for word in words.iter().skip(1).filter(|word| word.contains(char::is_whitespace)) {
+                self.read(word, depth + 1);
+            }
+        }
+        (script, readings)
+    }
+
+    fn keep(&mut self, words: &[&str]) {
+        for words in views(words) {
+            self.removals.extend(Removal::of(&words, self.cwd));
+            self.texts.push(words.join(" "));
+        }
+    }
+}
+
+/// Every path that may be meant: words of the rough readings where the shell stands, words of the
+/// commands where those may run.
+fn mentioned_paths<'a>(
+    rough: impl Iterator<Item = &'a str>,
+    script: &'a Script,
+    cwd: &'a Path,
+    home: Option<&Path>,
+) -> Vec<PathBuf> {
+    let mut found: Vec<(&str, &OsStr)> = Vec::with_capacity(32);
+    let mut add = |place: &'a Path, word: &'a str| {
+        found.extend(possible_paths(word).map(|path| (path, place.as_os_str())));
+    };
+    rough.for_each(|word| add(cwd, word));
+    for command in &script.commands {
+        let targets = command.redirections.iter().map(|redirection| &redirection.target);
+        for word in command.words.iter().chain(targets) {
+            add(cwd, word.value.as_deref().unwrap_or(&word.written));
+            if let Some(value) = word.value.as_deref() {
+                command.places.known().iter().for_each(|place| add(place, value));
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    let absolute = |(word, place): (&str, &OsStr)| match (word.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => join_path(Path::new(place), word),
+    };
+    found.into_iter().map(absolute).collect()
 }
 
 /// One command, as allow rules see it.
@@ -169,5 +223,65 @@ impl<'a> Part<'a> {
         };
         let inner = self.inner.as_deref().map(|inner| (inner, self.runs_another));
         outer.into_iter().chain(inner).filter(|_| !self.is_steered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn analysis(command: &str) -> Analysis {
+        let policy = Policy {
+            cwd: "/home/ada/project".into(),
+            home: Some("/home/ada".into()),
+            ..Policy::default()
+        };
+        Analysis::new(command, &policy)
+    }
+
+    #[test]
+    fn a_word_in_a_plain_argument_is_no_command() {
+        for command in [
+            "git commit -m 'docs; rm x'",
+            "git add -A && git commit -m 'docs; rm x'",
+            "echo rm x",
+            "grep rm x | head -n 1",
+            "cat ./rm",
+            "ls > 'a; rm x'",
+        ] {
+            let analysis = analysis(command);
+            let mut texts = analysis.view_texts().iter();
+            assert!(!texts.any(|text| text.starts_with("rm")), "{command:?} gave {analysis:?}");
+        }
+    }
+
+    #[test]
+    fn paths_are_found_in_options_and_redirections() {
+        for command in [
+            "cat .env",
+            "cat '.env'",
+            "cat .e\"n\"v; true",
+            "cat <.env",
+            "echo a >.env",
+            "popd; echo a >.env",
+            "cp .env x && true",
+            "tool --file=.env",
+            "grep -f.env x",
+            "echo $(cat .env)",
+        ] {
+            let analysis = analysis(command);
+            let wanted = Path::new("/home/ada/project/.env");
+            let paths = analysis.mentioned_paths();
+            assert!(paths.iter().any(|path| path == wanted), "{command:?} gave {paths:?}");
+        }
+    }
+
+    #[test]
+    fn paths_hang_where_the_command_runs() {
+        let analysis = analysis("cd src && cat a ~/b");
+        let paths = analysis.mentioned_paths();
+        for wanted in ["/home/ada/project/src/a", "/home/ada/project/a"] {
+            assert!(paths.iter().any(|path| path == Path::new(wanted)), "{wanted}: {paths:?}");
+        }
     }
 }

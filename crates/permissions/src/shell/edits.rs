@@ -97,13 +97,17 @@ pub(crate) fn protected_write(command: &Command, scene: Scene<'_>) -> Option<Pat
     if let Some((program, arguments)) = values.split_first() {
         targets.extend(written_operands(base_name(program), arguments));
     }
+    let program = values.first().copied().map(base_name).unwrap_or_default();
+    let moves = matches!(program, "cp" | "mv");
+    if targets.is_empty() && !moves {
+        return None;
+    }
     let unknown = [PathBuf::from("/")];
     let places = match command.places.known() {
         [] => &unknown[..],
         known => known,
     };
-    let program = values.first().copied().map(base_name).unwrap_or_default();
-    let operands = values.iter().skip(1).filter(|word| !word.starts_with('-'));
+    let operands = values.iter().skip(1).filter(|word| moves && !word.starts_with('-'));
     let operands: Vec<&str> = operands.copied().collect();
     places
         .iter()

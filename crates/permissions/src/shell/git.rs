@@ -13,7 +13,7 @@ use crate::scene::Scene;
 pub(super) fn is_ours(places: &[PathBuf], scene: Scene<'_>) -> bool {
     let Some(repository) = &scene.policy.repository else { return false };
     let ours = std::slice::from_ref(repository);
-    places.iter().all(|place| scene.spots(place).iter().all(|spot| is_inside(spot, ours)))
+    places.iter().all(|place| scene.spots(place).all(|spot| is_inside(&spot, ours)))
 }
 
 /// Whether the command only reads. Options before the subcommand may load another configuration.

@@ -10,6 +10,7 @@ use brush_parser::word::{self, Parameter, ParameterExpr, WordPiece, WordPieceWit
 
 use super::ansi_c;
 use super::script::{Unclear, Word};
+use super::words::is_plain_word;
 
 /// `$(` in one word, at most.
 const MOST_SUBSTITUTIONS: usize = 8;
@@ -34,6 +35,10 @@ impl Reading {
         home: Option<&Path>,
         options: &ParserOptions,
     ) -> (Word, Self) {
+        if is_plain_word(written) {
+            let value = Some(written.to_owned());
+            return (Word { written: written.to_owned(), value }, Self::default());
+        }
         let mut reading = Self { value: Some(String::new()), ..Self::default() };
         if is_too_deep(written) {
             reading.fail(Unclear::TooDeep);

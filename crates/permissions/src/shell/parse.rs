@@ -1,16 +1,17 @@
-//! From text to a [`Script`]: the strict reading of plain commands, a shell grammar for the rest, and
-//! a second grammar that must not find more.
+//! From text to a [`Script`]: the strict reading of plain lines, a shell grammar for the rest, and a
+//! second grammar that must not find more.
 
 use std::panic::catch_unwind;
 use std::path::Path;
 
 use brush_parser::{ParserOptions, Token, ast, parse_tokens, uncached_tokenize_str};
 
+use super::chain;
 use super::places::Places;
-use super::script::{Command, Script, Unclear, Word};
+use super::script::{Script, Unclear};
 use super::second_reading;
 use super::walker::Walker;
-use super::words::{LONGEST, simple_command};
+use super::words::{LONGEST, plain_line};
 
 /// Parentheses that open a group, at most, with each `case` counted twice. Where the grammar fails
 /// behind them, it has tried every one of them in two ways.
@@ -25,30 +26,31 @@ const MOST_SUBSTITUTIONS: usize = 60;
 /// A longer number before `<` or `>` is no file descriptor.
 const LONGEST_DESCRIPTOR: usize = 4;
 
+/// What the command line runs, and whether it is so plain that no grammar was asked.
+pub(crate) fn parse(text: &str, cwd: &Path, home: Option<&Path>) -> (Script, bool) {
+    match plain_line(text) {
+        Some(line) => {
+            let options = options();
+            let mut walker = Walker::new(home, &options);
+            chain::walk(line, &mut walker, Places::at(cwd));
+            (walker.script, true)
+        }
+        None => (parse_grammar(text, cwd, home), false),
+    }
+}
+
 /// What the command line runs, as far as two grammars can tell.
-pub(crate) fn parse(text: &str, cwd: &Path, home: Option<&Path>) -> Script {
+fn parse_grammar(text: &str, cwd: &Path, home: Option<&Path>) -> Script {
     let options = options();
-    let mut walker = Walker::new(home, &options);
-    let places = Places::at(cwd);
-    if let Some(words) = simple_command(text) {
-        let words = words
-            .iter()
-            .zip(written(text, &words))
-            .map(|(value, written)| Word { written, value: Some(value.clone()) });
-        walker.finish(Command { words: words.collect(), places, ..Command::default() });
-        return walker.script;
-    }
-    if let Some(why) = refused(text) {
-        return Script { unclear: Some(why), ..Script::default() };
-    }
     let program = match parse_program(text, &options) {
         Ok(program) => program,
         Err(why) => return Script { unclear: Some(why), ..Script::default() },
     };
-    walker.program(&program, places);
+    let mut walker = Walker::new(home, &options);
+    walker.program(&program, Places::at(cwd));
     let Walker { mut script, programs, .. } = walker;
-    if !second_reading::agrees(text, &programs) {
-        script.unclear.get_or_insert(Unclear::TwoReadings);
+    if script.unclear.is_none() && !second_reading::agrees(text, &programs) {
+        script.unclear = Some(Unclear::TwoReadings);
     }
     script
 }
@@ -122,25 +124,79 @@ fn refused(text: &str) -> Option<Unclear> {
     (openings.iter().sum::<usize>() > MOST_SUBSTITUTIONS).then_some(Unclear::TooDeep)
 }
 
-/// The words of a simple command as they are written: only blanks outside quotes part them.
-fn written(text: &str, words: &[String]) -> Vec<String> {
-    let mut parts = Vec::with_capacity(words.len());
-    let mut part = String::new();
-    let mut quote = None;
-    for character in text.trim_matches([' ', '\t', '\n']).chars() {
-        match (quote, character) {
-            (None, ' ' | '\t') => {
-                if !part.is_empty() {
-                    parts.push(std::mem::take(&mut part));
-                }
-                continue;
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+
+    use super::*;
+
+    const PIECES: [&str; 46] = [
+        "ls",
+        "cd",
+        "cd src",
+        "cd ..",
+        "git log",
+        "xargs",
+        "timeout 5",
+        "eval",
+        "make",
+        "if",
+        "time",
+        "!",
+        "x",
+        "-n",
+        "a=b",
+        "A=1 ",
+        "é",
+        "1",
+        "2",
+        "22",
+        "HEAD~2",
+        "~",
+        " ",
+        " ",
+        " ",
+        "\t",
+        "\n",
+        ";",
+        "; ",
+        "&",
+        " && ",
+        " || ",
+        " | ",
+        "|",
+        ">",
+        " >> ",
+        "<",
+        ">&",
+        "2>&1",
+        " > out/x",
+        "2>/dev/null",
+        "'a; b'",
+        "\"c | d\"",
+        "''",
+        "'2'",
+        "#",
+    ];
+
+    /// What is read without a grammar is what both grammars read.
+    #[test]
+    fn plain_lines_are_read_as_the_grammars_read_them() {
+        let mut runner = TestRunner::deterministic();
+        let lines = prop::collection::vec(prop::sample::select(&PIECES[..]), 1..12)
+            .prop_map(|pieces| pieces.concat());
+        let (cwd, home) = (Path::new("/p"), Some(Path::new("/home/ada")));
+        let mut compound = 0;
+        for _ in 0..40_000 {
+            let line = lines.new_tree(&mut runner).expect("a line").current();
+            let (script, is_plain) = parse(&line, cwd, home);
+            if is_plain {
+                assert_eq!(script, parse_grammar(&line, cwd, home), "{line:?}");
+                compound += usize::from(script.commands.len() > 1);
             }
-            (None, '\'' | '"') => quote = Some(character),
-            (Some(open), close) if open == close => quote = None,
-            _ => {}
         }
-        part.push(character);
+        assert!(compound > 500, "only {compound} compound lines: the test proves little");
     }
-    parts.push(part);
-    parts
 }

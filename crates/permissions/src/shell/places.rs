@@ -1,6 +1,7 @@
 //! Where a command may run: `cd` moves what follows it, if it succeeds.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::paths::normalize;
 
@@ -9,11 +10,11 @@ const MOST: usize = 8;
 
 /// The directories in which a command may run; none means that nobody knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Places(Vec<PathBuf>);
+pub(crate) struct Places(Arc<[PathBuf]>);
 
 impl Places {
     pub(crate) fn at(directory: &Path) -> Self {
-        Self(vec![directory.to_owned()])
+        Self(Arc::new([directory.to_owned()]))
     }
 
     pub(crate) fn unknown() -> Self {
@@ -24,17 +25,25 @@ impl Places {
         &self.0
     }
 
+    /// About how many bytes it holds, as if nobody shared them.
+    pub(crate) fn weight(&self) -> usize {
+        self.0.iter().map(|place| place.as_os_str().len() + size_of::<PathBuf>()).sum()
+    }
+
     pub(crate) fn or(&self, other: &Self) -> Self {
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return self.clone();
+        }
         if self.0.is_empty() || other.0.is_empty() {
             return Self::unknown();
         }
-        let mut all = self.0.clone();
-        for place in &other.0 {
+        let mut all = self.0.to_vec();
+        for place in other.known() {
             if !all.contains(place) {
                 all.push(place.clone());
             }
         }
-        if all.len() > MOST { Self::unknown() } else { Self(all) }
+        if all.len() > MOST { Self::unknown() } else { Self(all.into()) }
     }
 
     /// The directories after `cd directory`. The shell takes `..` from the text, not from the disk.
@@ -57,6 +66,22 @@ impl Ending {
 
     pub(crate) fn either(&self) -> Places {
         self.success.or(&self.failure)
+    }
+
+    /// After a pipeline, and another one that ran only where this one succeeded.
+    pub(crate) fn and(self, then: Self) -> Self {
+        Self { failure: self.failure.or(&then.failure), success: then.success }
+    }
+
+    /// After a pipeline, and another one that ran only where this one failed.
+    pub(crate) fn or(self, then: Self) -> Self {
+        Self { success: self.success.or(&then.success), failure: then.failure }
+    }
+
+    /// After a pipeline of several commands that all began where the shell stands. Some shells run the
+    /// last one themselves.
+    pub(crate) fn of_pipe(places: &Places, last: &Self) -> Self {
+        Self::same(places.or(&last.either()))
     }
 
     pub(crate) fn swapped(self) -> Self {

@@ -12,6 +12,7 @@ use super::names;
 use super::script::Command;
 use super::sed;
 use super::wrappers::{Move, moves_shell, unwrapped};
+use crate::paths::join;
 use crate::scene::Scene;
 
 /// Programs that print what they are told or know, and open no file.
@@ -110,7 +111,8 @@ fn is_harmless(program: &str, arguments: &[&str]) -> bool {
 
 /// Whether a word, read as a path or as an option with a path in it, stays where reading is open.
 fn stays_open(word: &str, place: &Path, scene: Scene<'_>) -> bool {
-    let is_open = |path: &str| scene.is_open_to_reading(&place.join(Path::new(path)));
+    // Without any text it is the place itself, which is inside.
+    let is_open = |path: &str| path.is_empty() || scene.is_open_to_reading(&join(place, path));
     if !word.starts_with('-') {
         return is_open(word);
     }

@@ -5,18 +5,34 @@ use std::path::{Path, PathBuf};
 use crate::paths::normalize;
 use crate::policy::Policy;
 
-/// What one of the commands might remove that nobody means to lose, as it is written there.
-pub(crate) fn critical_removal<'a>(
-    commands: impl IntoIterator<Item = &'a Vec<String>>,
-    cwd: &Path,
-    policy: &Policy,
-) -> Option<String> {
-    commands
-        .into_iter()
-        .filter(|words| words.first().is_some_and(|word| word == "rm" || word == "rmdir"))
-        .flat_map(|words| words.iter().skip(1))
-        .find(|word| !word.starts_with('-') && removes_critical(word, cwd, policy))
-        .cloned()
+/// Words of `rm` or `rmdir` in a command line, and the place where they may be meant.
+#[derive(Debug)]
+pub(super) struct Removal {
+    place: PathBuf,
+    targets: Vec<String>,
+}
+
+impl Removal {
+    /// The removal that a command is at this place, if it is one.
+    pub(super) fn of(words: &[&str], place: &Path) -> Option<Self> {
+        let (program, rest) = words.split_first()?;
+        let targets = rest.iter().filter(|word| !word.starts_with('-'));
+        matches!(*program, "rm" | "rmdir").then(|| Self {
+            place: place.to_owned(),
+            targets: targets.map(|&word| word.to_owned()).collect(),
+        })
+    }
+
+    /// What it might remove that nobody means to lose, as it is written there.
+    pub(super) fn critical(&self, policy: &Policy) -> Option<&str> {
+        let critical = |target: &&String| removes_critical(target, &self.place, policy);
+        self.targets.iter().find(critical).map(String::as_str)
+    }
+
+    pub(super) fn weight(&self) -> usize {
+        let targets = self.targets.iter().map(|target| target.len() + size_of::<String>());
+        self.place.as_os_str().len() + size_of::<Self>() + targets.sum::<usize>()
+    }
 }
 
 fn removes_critical(word: &str, cwd: &Path, policy: &Policy) -> bool {

@@ -4,7 +4,6 @@
 //! whoever asks "could this run `rm`?" must hear yes rather too often than once too rarely.
 
 use super::programs::{base_name, is_interpreter};
-use super::words::simple_command;
 
 /// Programs and keywords that run what follows them.
 const RUNNERS: [&str; 57] = [
@@ -20,13 +19,8 @@ const RUNNERS: [&str; 57] = [
 /// time and room by its square.
 const LONGEST_VIEW: usize = 40;
 
-/// Every word list that may be run as a command by this command line.
-pub(crate) fn rough_commands(command: &str) -> Vec<Vec<String>> {
-    parts(command).iter().flat_map(|part| views(part)).collect()
-}
-
 /// Every command that running these words may run.
-pub(crate) fn views(words: &[String]) -> Vec<Vec<String>> {
+pub(crate) fn views<'a>(words: &[&'a str]) -> Vec<Vec<&'a str>> {
     let start = words.iter().position(|word| !is_assignment(word)).unwrap_or(words.len());
     let words = words.get(start..).unwrap_or_default();
     let Some(program) = words.first() else { return Vec::new() };
@@ -40,28 +34,27 @@ pub(crate) fn views(words: &[String]) -> Vec<Vec<String>> {
     }
     for words in &mut found {
         if let Some(program) = words.first_mut() {
-            *program = base_name(program).to_owned();
+            *program = base_name(program);
         }
     }
     found
 }
 
 /// What runs, and with which options before it, is the runner's business: try every place.
-fn every_suffix(words: &[String]) -> Vec<Vec<String>> {
-    let flat: Vec<String> = words
+fn every_suffix<'a>(words: &[&'a str]) -> Vec<Vec<&'a str>> {
+    let flat: Vec<&str> = words
         .iter()
         .flat_map(|word| word.split(|c: char| c.is_whitespace() || "\"'`(){};|&,<>".contains(c)))
         .filter(|word| !word.is_empty())
-        .map(str::to_owned)
         .collect();
     let mut found = Vec::new();
     for start in 0..flat.len() {
-        let words: Vec<String> = flat.iter().skip(start).take(LONGEST_VIEW).cloned().collect();
+        let words: Vec<&str> = flat.iter().skip(start).take(LONGEST_VIEW).copied().collect();
         // `-Scommand` of `env`, `-ccommand` of some shells.
         if let Some((option, arguments)) = words.split_first()
             && let Some(value) = attached_value(option)
         {
-            found.push([&[value.to_owned()], arguments].concat());
+            found.push([&[value], arguments].concat());
         }
         if words.first().is_some_and(|word| base_name(word) == "git") {
             found.extend(without_global_options(&words));
@@ -72,11 +65,11 @@ fn every_suffix(words: &[String]) -> Vec<Vec<String>> {
 }
 
 /// `git -C there -c name=value push` is `git push`.
-fn without_global_options(words: &[String]) -> Option<Vec<String>> {
+fn without_global_options<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
     let mut rest = words.get(1..)?;
     while let Some((option, after)) = rest.split_first().filter(|(word, _)| word.starts_with('-')) {
         let valued = matches!(
-            option.as_str(),
+            *option,
             "-C" | "-c"
                 | "--git-dir"
                 | "--work-tree"
@@ -87,21 +80,14 @@ fn without_global_options(words: &[String]) -> Option<Vec<String>> {
         );
         rest = if valued { after.get(1..)? } else { after };
     }
-    (rest.len() + 1 < words.len()).then(|| [&["git".to_owned()], rest].concat())
+    (rest.len() + 1 < words.len()).then(|| [&["git"], rest].concat())
 }
 
-/// Every word that may be a path, with the value of `--option=value` apart.
-pub(crate) fn mentioned_paths(command: &str) -> Vec<String> {
-    let mut words: Vec<String> = parts(command).into_iter().flatten().collect();
-    let values: Vec<String> = words
-        .iter()
-        .flat_map(|word| [word.split_once('=').map(|(_, value)| value), attached_value(word)])
-        .flatten()
-        .map(str::to_owned)
-        .collect();
-    words.extend(values);
-    words.retain(|word| !word.is_empty());
-    words
+/// What a word may name as a path: itself, the value of `--option=value`, the value of `-ovalue`.
+pub(crate) fn possible_paths(word: &str) -> impl Iterator<Item = &str> {
+    let value = word.split_once('=').map(|(_, value)| value);
+    let all = [Some(word), value, attached_value(word)];
+    all.into_iter().flatten().filter(|path| !path.is_empty())
 }
 
 /// The value of a short option that is written without a space: `-fvalue`.
@@ -112,16 +98,18 @@ fn attached_value(word: &str) -> Option<&str> {
     Some(characters.as_str())
 }
 
-/// The command line cut wherever a command may begin, each part as words.
-fn parts(command: &str) -> Vec<Vec<String>> {
-    if let Some(words) = simple_command(command) {
-        return vec![words];
-    }
+/// The command line with its quotes and escapes taken away, in every way that may be meant.
+pub(crate) fn readings(command: &str) -> Vec<String> {
     let plain =
         [("\\\n", ""), ("\\", ""), ("$'", "'"), ("$\"", "\""), ("${IFS}", " "), ("$IFS", " ")]
             .iter()
-            .fold(command.to_owned(), |text, (from, to)| text.replace(from, to));
+            .fold(command.to_owned(), |text, (from, to)| {
+                if text.contains(from) { text.replace(from, to) } else { text }
+            });
     let plain = unbrace(&plain);
+    if !plain.contains(['\'', '"', '{']) {
+        return vec![plain];
+    }
     let mut readings = vec![plain.replace(['\'', '"'], ""), plain.replace(['\'', '"'], " ")];
     if plain.contains('{') {
         // `{rm,-rf,x}` runs `rm -rf x`.
@@ -129,11 +117,14 @@ fn parts(command: &str) -> Vec<Vec<String>> {
         readings.extend(spread);
     }
     readings
-        .iter()
-        .flat_map(|text| text.split([';', '&', '|', '\n', '(', ')', '{', '}', '<', '>', '`', '#']))
-        .map(|part| part.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+}
+
+/// One of the readings cut wherever a command may begin, each part as words.
+pub(crate) fn parts(reading: &str) -> impl Iterator<Item = Vec<&str>> {
+    reading
+        .split([';', '&', '|', '\n', '(', ')', '{', '}', '<', '>', '`', '#'])
+        .map(|part| part.split_whitespace().collect::<Vec<_>>())
         .filter(|words| !words.is_empty())
-        .collect()
 }
 
 /// Writes `${NAME}` as `$NAME`, so that the braces do not cut a word.
@@ -207,38 +198,24 @@ mod tests {
             "bash -c 'true;rm x'",
             "echo ${x:-$(rm x)}",
         ] {
-            let found = rough_commands(command);
-            let hit = found.iter().any(|words| {
-                words.first().is_some_and(|word| word == "rm")
-                    && words.get(1).is_some_and(|w| w == "x")
-            });
+            let readings = readings(command);
+            let parts: Vec<Vec<&str>> = readings.iter().flat_map(|text| parts(text)).collect();
+            let found: Vec<Vec<&str>> = parts.iter().flat_map(|words| views(words)).collect();
+            let hit = found.iter().any(|words| words.starts_with(&["rm", "x"]));
             assert!(hit, "{command:?} gave {found:?}");
         }
     }
 
     #[test]
-    fn a_word_in_a_plain_argument_is_no_command() {
-        for command in ["git commit -m 'docs; rm x'", "echo rm x", "grep rm x", "cat ./rm"] {
-            let found = rough_commands(command);
-            assert!(found.iter().all(|words| words[0] != "rm"), "{command:?} gave {found:?}");
-        }
-    }
-
-    #[test]
-    fn paths_are_found_in_options_and_redirections() {
-        for command in [
-            "cat .env",
-            "cat '.env'",
-            "cat .e\"n\"v; true",
-            "cat <.env",
-            "echo a >.env",
-            "cp .env x && true",
-            "tool --file=.env",
-            "grep -f.env x",
-            "echo $(cat .env)",
+    fn paths_are_found_in_options() {
+        for (word, expected) in [
+            (".env", &[".env"][..]),
+            ("--file=.env", &["--file=.env", ".env"]),
+            ("-f.env", &["-f.env", ".env"]),
+            ("--file=", &["--file="]),
+            ("-f", &["-f"]),
         ] {
-            let paths = mentioned_paths(command);
-            assert!(paths.iter().any(|path| path == ".env"), "{command:?} gave {paths:?}");
+            assert_eq!(possible_paths(word).collect::<Vec<_>>(), expected, "{word}");
         }
     }
 }

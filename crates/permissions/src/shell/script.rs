@@ -5,7 +5,7 @@ use std::fmt;
 use super::places::Places;
 
 /// Every command that a command line may run, in the order in which they are written.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Script {
     pub(crate) commands: Vec<Command>,
     /// Why the commands may not be all there is. Nothing that gives permission looks past it.
@@ -13,7 +13,7 @@ pub(crate) struct Script {
 }
 
 /// One program with its arguments, assignments and redirections.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Command {
     pub(crate) assignments: Vec<Assignment>,
     /// The program and its arguments; empty where only variables or redirections are written.
@@ -31,10 +31,17 @@ impl Command {
         join(&self.words)
     }
 
+    /// About how many bytes it holds.
+    pub(crate) fn weight(&self) -> usize {
+        let targets = self.redirections.iter().map(|redirection| &redirection.target);
+        let words = self.words.iter().chain(targets).map(Word::weight);
+        let assignments = self.assignments.iter().map(Assignment::weight);
+        size_of::<Self>() + self.places.weight() + words.chain(assignments).sum::<usize>()
+    }
+
     /// The words, with those that are not known as they are written.
-    pub(crate) fn best_values(&self) -> Vec<String> {
-        let best = |word: &Word| word.value.clone().unwrap_or_else(|| word.written.clone());
-        self.words.iter().map(best).collect()
+    pub(crate) fn best_values(&self) -> Vec<&str> {
+        self.words.iter().map(|word| word.value.as_deref().unwrap_or(&word.written)).collect()
     }
 }
 
@@ -55,6 +62,10 @@ impl Word {
     pub(crate) fn unknown(written: &str) -> Self {
         Self { written: written.to_owned(), value: None }
     }
+
+    fn weight(&self) -> usize {
+        size_of::<Self>() + self.written.len() + self.value.as_ref().map_or(0, String::len)
+    }
 }
 
 /// `NAME=value`.
@@ -62,6 +73,12 @@ impl Word {
 pub(crate) struct Assignment {
     pub(crate) name: String,
     pub(crate) value: Option<String>,
+}
+
+impl Assignment {
+    fn weight(&self) -> usize {
+        size_of::<Self>() + self.name.len() + self.value.as_ref().map_or(0, String::len)
+    }
 }
 
 /// A file that the shell opens for a command.

@@ -2,16 +2,23 @@
 //! what would run.
 
 use std::cell::RefCell;
+use std::sync::LazyLock;
 
-use tree_sitter::{Node, Parser};
+use tree_sitter::{Language, Node, Parser};
 
 thread_local! {
     static PARSER: RefCell<Option<Parser>> = RefCell::new(new_parser());
 }
 
+static LANGUAGE: LazyLock<Language> = LazyLock::new(|| tree_sitter_bash::LANGUAGE.into());
+
+/// The kind of node that names a program.
+static COMMAND_NAME: LazyLock<u16> =
+    LazyLock::new(|| LANGUAGE.id_for_node_kind("command_name", true));
+
 fn new_parser() -> Option<Parser> {
     let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    parser.set_language(&LANGUAGE).ok()?;
     Some(parser)
 }
 
@@ -23,15 +30,21 @@ pub(crate) fn agrees(text: &str, programs: &[String]) -> bool {
     if root.has_error() {
         return false;
     }
-    let mut pending = vec![root];
-    while let Some(node) = pending.pop() {
-        if node.kind() == "command_name" && !knows(programs, node, text) {
+    let mut cursor = root.walk();
+    loop {
+        let node = cursor.node();
+        if node.kind_id() == *COMMAND_NAME && !knows(programs, node, text) {
             return false;
         }
-        let mut cursor = node.walk();
-        pending.extend(node.children(&mut cursor));
+        if cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return true;
+            }
+        }
     }
-    true
 }
 
 fn knows(programs: &[String], name: Node<'_>, text: &str) -> bool {

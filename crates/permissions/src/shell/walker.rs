@@ -82,11 +82,11 @@ impl<'a> Walker<'a> {
             ending = match next {
                 ast::AndOr::And(pipeline) => {
                     let then = self.pipeline(pipeline, &ending.success);
-                    Ending { failure: ending.failure.or(&then.failure), success: then.success }
+                    ending.and(then)
                 }
                 ast::AndOr::Or(pipeline) => {
                     let then = self.pipeline(pipeline, &ending.failure);
-                    Ending { success: ending.success.or(&then.success), failure: then.failure }
+                    ending.or(then)
                 }
             };
         }
@@ -104,8 +104,7 @@ impl<'a> Walker<'a> {
                     last = self.command(command, places);
                     self.fed = fed;
                 }
-                // Some shells run the last one themselves.
-                Ending::same(places.or(&last.either()))
+                Ending::of_pipe(places, &last)
             }
         };
         if pipeline.bang { ending.swapped() } else { ending }
@@ -266,13 +265,11 @@ impl<'a> Walker<'a> {
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
             self.item(item, false, &mut command);
         }
-        let ending = self.ending(&command);
-        self.finish(command);
-        ending
+        self.finish(command)
     }
 
-    /// Takes in a command whose words are known.
-    pub(crate) fn finish(&mut self, command: Command) {
+    /// Takes in a command whose words are known, and says where it leaves the shell.
+    pub(super) fn finish(&mut self, command: Command) -> Ending {
         if let Some(program) = command.words.first()
             && program.value.as_deref() != Some(&program.written)
         {
@@ -285,7 +282,9 @@ impl<'a> Walker<'a> {
         if command.words.is_empty() && command.assignments.iter().any(obeyed) {
             self.unclear(Unclear::Variable);
         }
+        let ending = self.ending(&command);
         self.script.commands.push(command);
+        ending
     }
 
     fn ending(&self, command: &Command) -> Ending {

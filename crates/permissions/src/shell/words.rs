@@ -1,4 +1,6 @@
-//! The strict reading: one simple command, or nothing.
+//! The strict reading: plain commands in a row, or nothing.
+
+use super::script::{Redirection, Word};
 
 /// Longer commands are not looked at.
 pub(super) const LONGEST: usize = 10_000;
@@ -9,41 +11,197 @@ const KEYWORDS: [&str; 19] = [
     "select", "function", "time", "coproc", "in", "[[", "]]",
 ];
 
-/// The words of a command that is one program with plain arguments.
+/// How a command is joined to the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    And,
+    Or,
+    Pipe,
+    /// `;` or a new line.
+    Sequence,
+    /// `&`
+    Background,
+    /// Nothing follows.
+    End,
+}
+
+/// One program with plain arguments, files that it opens, and what joins it to the next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PlainCommand {
+    pub(super) words: Vec<Word>,
+    pub(super) redirections: Vec<Redirection>,
+    /// Whether it has words only: no file is opened, no descriptor moved.
+    pub(super) is_bare: bool,
+    /// Whether a file is its standard input.
+    pub(super) fed: bool,
+    pub(super) link: Link,
+}
+
+/// The commands of a line in which every word is plain and every operator joins commands or opens a
+/// file.
 ///
-/// Nothing if any part could mean something else to a shell: operators, redirections, expansions,
-/// patterns, escapes, comments, assignments, keywords. Quotes are read where their content is plain.
-pub fn simple_command(command: &str) -> Option<Vec<String>> {
-    if command.len() > LONGEST {
+/// Nothing if any part could mean something else to a shell: expansions, patterns, escapes, comments,
+/// assignments, keywords, groups. Quotes are read where their content is plain. What is read here needs
+/// no grammar: outside quotes, `;`, `&`, `|`, `<`, `>` and the end of a line end a word in every shell.
+pub(super) fn plain_line(line: &str) -> Option<Vec<PlainCommand>> {
+    if line.len() > LONGEST {
         return None;
     }
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut characters = command.trim_matches([' ', '\t', '\n']).chars();
-    while let Some(character) = characters.next() {
-        match character {
-            ' ' | '\t' => words.extend(word.take()),
-            '\'' | '"' => {
-                let text = word.get_or_insert_default();
-                loop {
-                    match characters.next()? {
-                        end if end == character => break,
-                        inner if is_plain_in_quotes(inner) => text.push(inner),
-                        _ => return None,
+    let mut reader = Reader { rest: line.trim_matches(BLANK_OR_LINE_END) };
+    let mut commands = Vec::new();
+    while !reader.rest.is_empty() {
+        commands.push(reader.command()?);
+    }
+    match commands.last()?.link {
+        Link::And | Link::Or | Link::Pipe => None,
+        Link::Sequence | Link::Background | Link::End => Some(commands),
+    }
+}
+
+/// The words of a command that is one program with plain arguments, and nothing else.
+pub fn simple_command(command: &str) -> Option<Vec<String>> {
+    let line = plain_line(command)?;
+    match <[PlainCommand; 1]>::try_from(line).ok()? {
+        [PlainCommand { words, is_bare: true, link: Link::End, .. }] => {
+            words.into_iter().map(|word| word.value).collect()
+        }
+        _ => None,
+    }
+}
+
+/// Most words fit into this many bytes.
+const USUAL_WORD: usize = 24;
+
+const BLANK: [char; 2] = [' ', '\t'];
+const BLANK_OR_LINE_END: [char; 3] = [' ', '\t', '\n'];
+
+/// Takes a line apart from its beginning.
+struct Reader<'a> {
+    rest: &'a str,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let mut characters = self.rest.chars();
+        let next = characters.next();
+        self.rest = characters.as_str();
+        next
+    }
+
+    /// Takes the next character if it is this one.
+    fn takes(&mut self, wanted: char) -> bool {
+        let rest = self.rest.strip_prefix(wanted);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// One command with the operator behind it.
+    fn command(&mut self) -> Option<PlainCommand> {
+        let (mut words, mut redirections) = (Vec::new(), Vec::new());
+        let (mut is_bare, mut fed, mut link) = (true, false, Link::End);
+        loop {
+            self.rest = self.rest.trim_start_matches(BLANK);
+            match self.peek() {
+                None => break,
+                Some(';' | '&' | '|' | '\n') => {
+                    link = self.link()?;
+                    self.rest = self.rest.trim_start_matches(BLANK_OR_LINE_END);
+                    break;
+                }
+                Some(_) => {}
+            }
+            if !matches!(self.peek(), Some('<' | '>')) {
+                let word = self.word()?;
+                if !matches!(self.peek(), Some('<' | '>')) {
+                    words.push(word);
+                    continue;
+                }
+                // What touches the operator is a descriptor, or left to the grammar.
+                is_digit(&word.written).then_some(())?;
+            }
+            // Files before the program, or without one, are left to the grammar.
+            words.first()?;
+            is_bare = false;
+            fed |= self.peek() == Some('<');
+            self.redirection(&mut redirections)?;
+        }
+        let program = words.first()?.value.as_deref()?;
+        let runs = !program.is_empty() && !program.contains('=') && !KEYWORDS.contains(&program);
+        runs.then_some(PlainCommand { words, redirections, is_bare, fed, link })
+    }
+
+    fn link(&mut self) -> Option<Link> {
+        Some(match self.next()? {
+            '&' if self.takes('&') => Link::And,
+            '|' if self.takes('|') => Link::Or,
+            '&' => Link::Background,
+            '|' => Link::Pipe,
+            _ => Link::Sequence,
+        })
+    }
+
+    /// `>file`, `>>file` or `<file`; nothing is opened by `>&1`.
+    fn redirection(&mut self, found: &mut Vec<Redirection>) -> Option<()> {
+        let writes = self.next()? == '>';
+        if writes && self.takes('&') {
+            let is_descriptor = self.next()?.is_ascii_digit();
+            let ends =
+                self.rest.is_empty() || self.rest.starts_with([' ', '\t', '\n', ';', '|', '&']);
+            return (is_descriptor && ends).then_some(());
+        }
+        if writes {
+            self.takes('>');
+        }
+        self.rest = self.rest.trim_start_matches(BLANK);
+        let target = self.word()?;
+        let ends = !matches!(self.peek(), Some('<' | '>'));
+        found.push(Redirection { writes, target });
+        ends.then_some(())
+    }
+
+    /// A word of at least one character, written and meant.
+    fn word(&mut self) -> Option<Word> {
+        let start = self.rest;
+        let mut value = String::with_capacity(USUAL_WORD);
+        let mut begun = false;
+        while let Some(character) = self.peek() {
+            match character {
+                '\'' | '"' => {
+                    self.next();
+                    loop {
+                        match self.next()? {
+                            end if end == character => break,
+                            inner if is_plain_in_quotes(inner) => value.push(inner),
+                            _ => return None,
+                        }
                     }
                 }
+                plain if is_plain(plain, begun.then_some(value.as_str())) => {
+                    self.next();
+                    value.push(plain);
+                }
+                _ => break,
             }
-            plain if is_plain(plain, word.as_deref()) => {
-                word.get_or_insert_default().push(plain);
-            }
-            _ => return None,
+            begun = true;
         }
+        let length = start.len() - self.rest.len();
+        let written = start.get(..length).filter(|written| !written.is_empty())?.to_owned();
+        Some(Word { written, value: Some(value) })
     }
-    words.extend(word);
-    let program = words.first()?;
-    let runs =
-        !program.is_empty() && !program.contains('=') && !KEYWORDS.contains(&program.as_str());
-    runs.then_some(words)
+}
+
+fn is_digit(written: &str) -> bool {
+    matches!(written.as_bytes(), [byte] if byte.is_ascii_digit())
+}
+
+/// Whether a word outside quotes means itself, whatever stands around it.
+pub(super) fn is_plain_word(word: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:@%+".contains(&byte);
+    !word.is_empty() && word.bytes().all(plain)
 }
 
 /// Whether a character outside quotes means itself, after what its word holds so far.

@@ -1,5 +1,6 @@
 //! Programs that run another one: which of them permission looks through, and which it never does.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use super::programs::{base_name, is_interpreter, is_shell};
@@ -16,10 +17,10 @@ const RUNNERS: [&str; 29] = [
 
 /// The command inside wrappers that change nothing about what it does: `timeout 5 make` is `make`.
 /// What `xargs` adds is an unknown word.
-pub(crate) fn unwrapped(words: &[Word]) -> Vec<Word> {
-    let mut words = words.to_vec();
+pub(crate) fn unwrapped(words: &[Word]) -> Cow<'_, [Word]> {
+    let mut words = Cow::Borrowed(words);
     while let Some(inner) = unwrap_once(&words) {
-        words = inner;
+        words = Cow::Owned(inner);
     }
     words
 }

@@ -44,6 +44,7 @@ pub(crate) fn call(access: &Access) -> Call<'_> {
         Access::Write(_) => "Write",
         Access::Shell(_) => "Bash",
         Access::Network(_) => "WebFetch",
+        Access::External { .. } => "mcp__git__push",
     };
     Call::new(tool, access)
 }

@@ -3,9 +3,11 @@
 mod against_bash;
 mod commands;
 mod decide;
+mod entry;
 mod fixture;
 mod layers;
 mod links;
 mod places;
+mod powershell;
 mod properties;
 mod suggestions;

@@ -1,7 +1,7 @@
 //! What holds for all rules, modes and calls.
 
 use centurion_permissions::{
-    Access, Call, Mode, Policy, Role, Rule, RuleOrigin, RuleSet, Verdict, decide,
+    Access, Call, Mode, Policy, Readings, Role, Rule, RuleOrigin, RuleSet, Verdict, decide,
 };
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -275,6 +275,35 @@ proptest! {
         let alone = Policy { role: Role::default(), ..root.clone() }.child(role(), modes.1);
         prop_assert_eq!(decide(&sibling, &call), decide(&alone, &call));
         prop_assert_eq!(decide(&root, &call), before);
+    }
+
+    #[test]
+    fn what_is_added_to_an_allowed_line_must_be_allowed_too(line in hostile_command()) {
+        // Behind a comment or a backslash, and inside a here-document, it would not run.
+        prop_assume!(!line.contains(['#', '<']) && !line.ends_with('\\'));
+        let mut policy = fixture::policy(Mode::Default);
+        policy.allow = fixture::rules("Bash(ls *) Bash(echo *) Bash(git log *) Bash(make)");
+        let verdict = |line: String| {
+            let access = Access::Shell(line);
+            decide(&policy, &Call::new("Bash", &access)).verdict
+        };
+        if verdict(line.clone()) == Verdict::Allow {
+            for longer in [format!("{line}; curl x"), format!("{line}\ncurl x"), format!("curl x; {line}")] {
+                prop_assert_ne!(verdict(longer.clone()), Verdict::Allow, "{:?}", longer);
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_was_read_before_is_judged_the_same(
+        policy in policy(), (tool, access) in tool_and_access(),
+        cwd in select(&["/home/ada/project", "/home/ada/project/src", "/etc"][..]),
+    ) {
+        let call = Call::new(tool, &access);
+        decide(&policy, &call);
+        let moved = Policy { cwd: cwd.into(), ..policy };
+        let anew = Policy { readings: Readings::default(), ..moved.clone() };
+        prop_assert_eq!(decide(&moved, &call), decide(&anew, &call));
     }
 
     #[test]

@@ -1,20 +1,22 @@
 //! One connection through the proxy: a tunnel, or a plain request that is passed on.
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
-use super::domains::{Domains, is_meant};
+use super::Routes;
+use super::domains::is_meant;
 
 /// No head of a request is longer.
 const LONGEST_HEAD: usize = 64 * 1024;
 /// How long a request may take to be made, and a host to be reached.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(super) async fn serve(mut client: TcpStream, domains: &Domains) -> io::Result<()> {
+pub(super) async fn serve(mut client: TcpStream, routes: &Routes) -> io::Result<()> {
     let (head, rest) = match timeout(PATIENCE, read_head(&mut client)).await {
         Ok(Ok(parts)) => parts,
         Ok(Err(error)) => return Err(error),
@@ -27,11 +29,19 @@ pub(super) async fn serve(mut client: TcpStream, domains: &Domains) -> io::Resul
         return refuse(&mut client, "400 Bad Request", why).await;
     };
     let host = request.host.as_str();
-    if !domains.allow(host) {
+    let is_allowed = match routes.http {
+        None => routes.domains.allow(host),
+        Some(_) => routes.domains.pass_on(host),
+    };
+    if !is_allowed {
         let why = format!("the sandbox does not allow to reach {host}");
         return refuse(&mut client, "403 Forbidden", &why).await;
     }
-    let mut server = match timeout(PATIENCE, connect(host, request.port)).await {
+    let reached = match routes.http {
+        None => timeout(PATIENCE, connect(host, request.port)).await,
+        Some(port) => timeout(PATIENCE, own_proxy(port)).await,
+    };
+    let mut server = match reached {
         Ok(Ok(server)) => server,
         Ok(Err(error)) => {
             let why = format!("{host} cannot be reached: {error}");
@@ -42,13 +52,21 @@ pub(super) async fn serve(mut client: TcpStream, domains: &Domains) -> io::Resul
             return refuse(&mut client, "504 Gateway Timeout", &why).await;
         }
     };
-    match &request.forward {
-        None => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
-        Some(head) => server.write_all(head.as_bytes()).await?,
+    match (routes.http, &request.plain) {
+        (Some(_), _) => server.write_all(request.to_proxy().as_bytes()).await?,
+        (None, Some(path)) => server.write_all(request.to_server(path).as_bytes()).await?,
+        (None, None) => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
     }
     server.write_all(&rest).await?;
     copy_bidirectional(&mut client, &mut server).await?;
     Ok(())
+}
+
+/// The proxy that the user runs on this machine.
+pub(super) async fn own_proxy(port: u16) -> io::Result<TcpStream> {
+    TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| {
+        io::Error::new(error.kind(), format!("the proxy on port {port} does not listen: {error}"))
+    })
 }
 
 /// The head of a request without its empty line, and what came after it.
@@ -73,42 +91,66 @@ async fn read_head(client: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Request {
+struct Request<'h> {
     host: String,
     port: u16,
-    /// What to say to the server; `None` for a tunnel.
-    forward: Option<String>,
+    /// The host and port as they were written.
+    place: &'h str,
+    method: &'h str,
+    /// The path at the server; `None` for a tunnel.
+    plain: Option<String>,
+    version: &'h str,
+    headers: Vec<&'h str>,
 }
 
-impl Request {
-    fn parse(head: &str) -> Option<Self> {
-        /// Headers that are for the proxy, or said anew.
-        const REPLACED: [&str; 4] =
-            ["host", "connection", "proxy-connection", "proxy-authorization"];
-
+impl<'h> Request<'h> {
+    fn parse(head: &'h str) -> Option<Self> {
         let (line, headers) = head.split_once("\r\n").unwrap_or((head, ""));
         let mut words = line.split(' ');
         let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+        let headers = headers.split("\r\n").filter(|header| !header.is_empty()).collect();
         if method == "CONNECT" {
             let (host, port) = authority(target)?;
-            return Some(Self { host, port: port?, forward: None });
+            let (port, plain) = (port?, None);
+            return Some(Self { host, port, place: target, method, plain, version, headers });
         }
         let rest = target.strip_prefix("http://")?;
         let (place, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         let (host, port) = authority(place)?;
         let slash = if path.starts_with('/') { "" } else { "/" };
-        // The server is told the host that was decided about, and one request is all there is.
-        let mut forward =
-            format!("{method} {slash}{path} {version}\r\nHost: {place}\r\nConnection: close\r\n");
-        for header in headers.split("\r\n").filter(|header| !header.is_empty()) {
+        let (port, plain) = (port.unwrap_or(80), Some(format!("{slash}{path}")));
+        Some(Self { host, port, place, method, plain, version, headers })
+    }
+
+    /// What a plain request says to its server.
+    fn to_server(&self, path: &str) -> String {
+        let secret = ["proxy-authorization"];
+        format!("{} {path} {}\r\n{}", self.method, self.version, self.headers(&secret))
+    }
+
+    /// What any request says to another proxy.
+    fn to_proxy(&self) -> String {
+        let target = match &self.plain {
+            Some(path) => format!("http://{}{path}", self.place),
+            None => self.place.to_owned(),
+        };
+        format!("{} {target} {}\r\n{}", self.method, self.version, self.headers(&[]))
+    }
+
+    /// The headers, without those that are for this proxy or said anew.
+    fn headers(&self, dropped: &[&str]) -> String {
+        const REPLACED: [&str; 3] = ["host", "connection", "proxy-connection"];
+        // The host is the one that was decided about, and one request is all there is.
+        let connection = if self.plain.is_some() { "Connection: close\r\n" } else { "" };
+        let mut text = format!("Host: {}\r\n{connection}", self.place);
+        for header in &self.headers {
             let name = header.split(':').next().unwrap_or_default().trim().to_ascii_lowercase();
-            if !REPLACED.contains(&name.as_str()) {
-                forward.push_str(header);
-                forward.push_str("\r\n");
+            if !REPLACED.iter().chain(dropped).any(|dropped| *dropped == name) {
+                text.push_str(header);
+                text.push_str("\r\n");
             }
         }
-        forward.push_str("\r\n");
-        Some(Self { host, port: port.unwrap_or(80), forward: Some(forward) })
+        text + "\r\n"
     }
 }
 
@@ -164,17 +206,33 @@ mod tests {
 
     #[test]
     fn requests_are_read_strictly() {
-        let tunnel = Request::parse("CONNECT example.com:443 HTTP/1.1\r\nHost: other").unwrap();
-        let expected = Request { host: "example.com".to_owned(), port: 443, forward: None };
-        assert_eq!(tunnel, expected);
-        let plain = Request::parse(
-            "GET http://example.com:8080?q HTTP/1.1\r\nHost: evil.org\r\nProxy-Connection: x\r\nA: b",
+        let secret = "Proxy-Authorization: s";
+        let tunnel = format!("CONNECT example.com:443 HTTP/1.1\r\nHost: other\r\n{secret}");
+        let tunnel = Request::parse(&tunnel).unwrap();
+        assert_eq!((tunnel.host.as_str(), tunnel.port), ("example.com", 443));
+        assert_eq!(tunnel.plain, None);
+        assert_eq!(
+            tunnel.to_proxy(),
+            format!(
+                "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n{secret}\r\n\r\n"
+            )
         );
-        let plain = plain.unwrap();
+        let plain = format!(
+            "GET http://example.com:8080?q HTTP/1.1\r\nHost: evil.org\r\nProxy-Connection: x\r\n\
+             {secret}\r\nA: b"
+        );
+        let plain = Request::parse(&plain).unwrap();
         assert_eq!((plain.host.as_str(), plain.port), ("example.com", 8080));
         assert_eq!(
-            plain.forward.unwrap(),
+            plain.to_server(plain.plain.as_deref().unwrap()),
             "GET /?q HTTP/1.1\r\nHost: example.com:8080\r\nConnection: close\r\nA: b\r\n\r\n"
+        );
+        assert_eq!(
+            plain.to_proxy(),
+            format!(
+                "GET http://example.com:8080/?q HTTP/1.1\r\nHost: example.com:8080\r\n\
+                 Connection: close\r\n{secret}\r\nA: b\r\n\r\n"
+            )
         );
         for head in [
             "",

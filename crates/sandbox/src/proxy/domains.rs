@@ -12,6 +12,13 @@ pub struct Domains {
 }
 
 impl Domains {
+    /// Whether a proxy of the user's own may be asked for a host. It decides alone where nothing is
+    /// listed; what is denied here stays denied.
+    pub(super) fn pass_on(&self, host: &str) -> bool {
+        let is_denied = self.denied.iter().any(|pattern| matches(pattern, &normal(host)));
+        !is_denied && (self.allowed.is_empty() || self.allow(host))
+    }
+
     pub(super) fn allow(&self, host: &str) -> bool {
         let host = normal(host);
         let is_among = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, &host));
@@ -91,6 +98,22 @@ mod tests {
             (&[], &[], "example.com", false),
         ] {
             assert_eq!(allows(allowed, denied, host), expected, "{allowed:?} {denied:?} {host}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_of_the_users_own_decides_what_is_left_to_it() {
+        for (allowed, denied, host, expected) in [
+            (&[][..], &[][..], "anything.org", true),
+            (&[], &["evil.org"], "evil.org", false),
+            (&[], &["evil.org"], "good.org", true),
+            (&["good.org"], &[], "good.org", true),
+            (&["good.org"], &[], "other.org", false),
+            (&["*"], &["evil.org"], "evil.org", false),
+        ] {
+            let owned = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+            let domains = Domains { allowed: owned(allowed), denied: owned(denied) };
+            assert_eq!(domains.pass_on(host), expected, "{allowed:?} {denied:?} {host}");
         }
     }
 

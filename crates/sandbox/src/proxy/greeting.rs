@@ -1,5 +1,5 @@
 //! What is said to the proxy when a command starts: once from outside, to be noticed when it ends, and
-//! once from inside, with a listener.
+//! from inside, with what the command gives away.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -14,32 +14,60 @@ use rustix::net::{
 use tokio::io::Interest;
 use tokio::net::{TcpListener, UnixStream};
 
+use crate::Way;
+
 /// How long somebody who has connected may take to say who it is.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// No name of a command is longer.
+/// Nothing that is said is longer.
 const LONGEST: usize = 256;
 
 #[derive(Debug)]
 pub(super) enum Greeting {
     /// The command with this name is served until this connection ends.
     Hold { id: String },
-    /// The command listens here.
-    Listener { id: String, listener: TcpListener },
+    /// The command asks for hosts here.
+    Listener { id: String, way: Way, listener: TcpListener },
+    /// The command's connections are made by whoever has this.
+    Connections { id: String, calls: OwnedFd },
 }
+
+/// What a command gives away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gift {
+    Listener(Way),
+    Connections,
+}
+
+impl Gift {
+    const ALL: [Self; 3] =
+        [Self::Listener(Way::Http), Self::Listener(Way::Socks), Self::Connections];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Listener(Way::Http) => "http",
+            Self::Listener(Way::Socks) => "socks",
+            Self::Connections => "connections",
+        }
+    }
+}
+
+/// What a hold says before the name.
+const HOLD: &str = "hold";
 
 /// Says that a command is about to start. It is served until the connection is closed.
 pub(crate) fn hold(proxy: impl AsFd, id: &str) -> io::Result<()> {
-    send(proxy.as_fd(), id, &[])
+    send(proxy.as_fd(), HOLD, id, &[])
 }
 
-/// Gives a command's listener away.
-pub(crate) fn hand_over(proxy: impl AsFd, id: &str, listener: &StdListener) -> io::Result<()> {
-    send(proxy.as_fd(), id, &[listener.as_fd()])
+/// Gives away something of a command.
+pub(crate) fn hand_over(proxy: impl AsFd, gift: Gift, id: &str, file: impl AsFd) -> io::Result<()> {
+    send(proxy.as_fd(), gift.word(), id, &[file.as_fd()])
 }
 
-fn send(proxy: BorrowedFd<'_>, id: &str, files: &[BorrowedFd<'_>]) -> io::Result<()> {
-    if id.is_empty() || id.len() > LONGEST {
+fn send(proxy: BorrowedFd<'_>, word: &str, id: &str, files: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let text = format!("{word} {id}");
+    if id.is_empty() || text.len() > LONGEST {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command has no usable name"));
     }
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -47,16 +75,26 @@ fn send(proxy: BorrowedFd<'_>, id: &str, files: &[BorrowedFd<'_>]) -> io::Result
     if !files.is_empty() {
         message.push(SendAncillaryMessage::ScmRights(files));
     }
-    sendmsg(proxy, &[IoSlice::new(id.as_bytes())], &mut message, SendFlags::NOSIGNAL)?;
+    sendmsg(proxy, &[IoSlice::new(text.as_bytes())], &mut message, SendFlags::NOSIGNAL)?;
     Ok(())
 }
 
 pub(super) async fn receive(stream: &UnixStream) -> io::Result<Greeting> {
-    let (id, file) = stream.async_io(Interest::READABLE, || receive_now(stream.as_fd())).await?;
-    let Some(file) = file else { return Ok(Greeting::Hold { id }) };
+    let (text, file) = stream.async_io(Interest::READABLE, || receive_now(stream.as_fd())).await?;
+    let unclear = || io::Error::new(io::ErrorKind::InvalidData, "it is not clear what was said");
+    let (word, id) = text.split_once(' ').filter(|(_, id)| !id.is_empty()).ok_or_else(unclear)?;
+    let id = id.to_owned();
+    let Some(file) = file else {
+        return if word == HOLD { Ok(Greeting::Hold { id }) } else { Err(unclear()) };
+    };
+    let gift = Gift::ALL.into_iter().find(|gift| gift.word() == word).ok_or_else(unclear)?;
+    let way = match gift {
+        Gift::Connections => return Ok(Greeting::Connections { id, calls: file }),
+        Gift::Listener(way) => way,
+    };
     let listener = StdListener::from(file);
     listener.set_nonblocking(true)?;
-    Ok(Greeting::Listener { id, listener: TcpListener::from_std(listener)? })
+    Ok(Greeting::Listener { id, way, listener: TcpListener::from_std(listener)? })
 }
 
 fn receive_now(stream: BorrowedFd<'_>) -> io::Result<(String, Option<OwnedFd>)> {
@@ -72,7 +110,7 @@ fn receive_now(stream: BorrowedFd<'_>) -> io::Result<(String, Option<OwnedFd>)> 
     let file = files.flatten().next();
     let text = text.get(..received.bytes).unwrap_or_default();
     match str::from_utf8(text) {
-        Ok(id) if !id.is_empty() => Ok((id.to_owned(), file)),
-        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "no name was given")),
+        Ok(text) => Ok((text.to_owned(), file)),
+        Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
     }
 }

@@ -9,11 +9,13 @@
     reason = "what was tested, and what it cost, is for people to read"
 )]
 
+mod brokered;
 mod cell;
 mod cost;
 mod denied;
 mod network;
 mod ordinary;
+mod own_proxy;
 mod processes;
 mod proxied;
 mod writing;

@@ -12,7 +12,7 @@ use centurion_sandbox::{Network, UnixSockets};
 use crate::cell::Cell;
 
 /// Those outside who wait to be reached, in every way there is.
-struct Listeners {
+pub(crate) struct Listeners {
     tcp: TcpListener,
     udp: UdpSocket,
     stream: UnixListener,
@@ -23,7 +23,7 @@ struct Listeners {
 
 impl Listeners {
     /// The Unix sockets lie where the command may write: no file permission is in the way.
-    fn new(cell: &Cell) -> Self {
+    pub(crate) fn new(cell: &Cell) -> Self {
         let name = cell.root.file_name().unwrap().to_string_lossy().into_owned();
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         let listeners = Self {
@@ -47,7 +47,7 @@ impl Listeners {
     }
 
     /// Commands that reach one listener each, with the way they take.
-    fn attacks(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn attacks(&self) -> Vec<(&'static str, String)> {
         let tcp = self.tcp.local_addr().unwrap().port();
         let udp = self.udp.local_addr().unwrap().port();
         let perl = |code: &str| format!("perl -MSocket -e '{code}'");
@@ -83,7 +83,7 @@ impl Listeners {
     }
 
     /// Who was reached since the last time.
-    fn reached(&self) -> Vec<&'static str> {
+    pub(crate) fn reached(&self) -> Vec<&'static str> {
         let mut buffer = [0; 8];
         let received = [
             ("tcp", self.tcp.accept().map(drop)),

@@ -7,18 +7,18 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
-use centurion_sandbox::{Domains, Network, Proxy};
+use centurion_sandbox::{Domains, Network, Proxy, Routes, Way};
 
 use crate::cell::Cell;
 
 /// A server on this machine that answers plain requests with what it was asked.
-struct Server {
-    address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     _thread: JoinHandle<()>,
 }
 
 impl Server {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let thread = std::thread::spawn(move || {
@@ -39,13 +39,22 @@ impl Server {
 /// A proxy that allows this machine's address, and nothing else.
 fn proxy(socket: PathBuf) -> Proxy {
     let domains = Domains { allowed: vec!["127.0.0.1".to_owned()], denied: Vec::new() };
-    let proxy = Proxy::start(socket, domains).unwrap();
+    start(socket, Routes { domains, ..Routes::default() })
+}
+
+/// A proxy that every user of the tests can reach.
+pub(crate) fn start(socket: PathBuf, routes: Routes) -> Proxy {
+    let proxy = Proxy::start(socket, routes).unwrap();
     std::fs::set_permissions(proxy.socket(), Permissions::from_mode(0o777)).unwrap();
     proxy
 }
 
+fn through(proxy: &Proxy) -> Network {
+    Network::Proxied { socket: proxy.socket().to_owned(), ways: vec![Way::Http] }
+}
+
 /// Speaks to the proxy the way programs do, in so many words.
-fn ask(request: &str) -> String {
+pub(crate) fn ask(request: &str) -> String {
     format!(
         "perl -MSocket -e '
             my ($host, $port) = $ENV{{HTTP_PROXY}} =~ m|http://(.*):(.*)| or die \"no proxy\";
@@ -61,7 +70,7 @@ async fn allowed_hosts_are_reached_and_no_others() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
     let proxy = proxy(directory.path().join("proxy"));
-    let network = Network::Proxied { socket: proxy.socket().to_owned() };
+    let network = through(&proxy);
     let cells = Cell::all(Cell::open(network));
     for cell in &cells {
         assert!(cell.has_namespaces(), "without namespaces it is refused");
@@ -100,7 +109,7 @@ async fn without_a_hold_nobody_serves_the_command() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
     let proxy = proxy(directory.path().join("proxy"));
-    let network = Network::Proxied { socket: proxy.socket().to_owned() };
+    let network = through(&proxy);
     let request = format!("GET http://{}/ HTTP/1.1\\r\\n\\r\\n", server.address);
     for cell in Cell::all(Cell::open(network)) {
         let said = cell.run(&ask(&request));
@@ -110,7 +119,7 @@ async fn without_a_hold_nobody_serves_the_command() {
 
 #[test]
 fn a_proxy_that_is_gone_stops_the_command() {
-    let network = Network::Proxied { socket: "/nonexistent/proxy".into() };
+    let network = Network::Proxied { socket: "/nonexistent/proxy".into(), ways: vec![Way::Http] };
     for cell in Cell::all(Cell::open(network)) {
         let said = cell.run("echo ran");
         assert!(said.text.contains("cannot reach the proxy") && !said.ok, "{said:?}");

@@ -149,7 +149,7 @@ impl Shell {
 }
 
 /// A word that a shell takes as it is.
-fn quoted(word: &[u8]) -> Vec<u8> {
+pub(crate) fn quoted(word: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for byte in word {
         match byte {

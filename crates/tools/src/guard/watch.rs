@@ -5,7 +5,7 @@
 //! left", and waiting for children says so without looking.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode, Stdio};
@@ -22,13 +22,13 @@ use super::{Confinement, Exit, Report, TERMINATE, Task, launch, tree};
 use crate::disk::open_flags;
 
 /// How long a command has to end when asked politely.
-const GRACE: Duration = Duration::from_secs(1);
+pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// How long processes may linger after their shell before they count as left running.
-const LINGER: Duration = Duration::from_millis(50);
+pub(super) const LINGER: Duration = Duration::from_millis(50);
 /// After this, what does not die cannot be killed: it belongs to another user, or the kernel holds it.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-enum Event {
+pub(super) enum Event {
     /// The parent asks for a polite end.
     Terminate,
     /// The parent is gone, or wants the end now.
@@ -63,13 +63,7 @@ struct Watch {
 
 impl Watch {
     fn start(task: &Task) -> io::Result<Self> {
-        // Away from the terminal: its signals do not reach the command, and nothing can ask there for
-        // a password. The leader of a process group cannot leave, but nobody starts a guard as one.
-        let _ = setsid();
-        // `killall` with the parent's name must not hit the guard too.
-        let _ = fs::write("/proc/self/comm", "command-guard");
-        set_child_subreaper(Some(getpid()))?;
-
+        become_guard()?;
         let output = File::options()
             .append(true)
             .create(true)
@@ -105,7 +99,7 @@ impl Watch {
         let (sender, events) = channel();
         let reaper = sender.clone();
         spawn(move || reap(shell, &reaper))?;
-        spawn(move || listen(&sender))?;
+        spawn(move || listen(io::stdin().lock(), &sender))?;
         Ok(Self { events, output, max_output: task.max_output, untold: None, hold })
     }
 
@@ -123,9 +117,7 @@ impl Watch {
                 }
                 Ok(Event::AllGone) => return self.close(),
                 Ok(Event::Terminate) => {
-                    tree::signal_descendants(getpid(), Signal::TERM);
-                    // One that is stopped would not hear it.
-                    tree::signal_descendants(getpid(), Signal::CONT);
+                    ask_to_end();
                     kill_at = Some(Instant::now() + GRACE);
                 }
                 Ok(Event::LifelineCut) | Err(RecvTimeoutError::Disconnected) => return self.kill(),
@@ -151,15 +143,8 @@ impl Watch {
 
     /// Kills until nothing is left. Stays until then, or nobody would be there to kill the rest.
     fn kill(&mut self) {
-        let give_up = Instant::now() + GIVE_UP;
-        while Instant::now() < give_up {
-            tree::kill_descendants(getpid());
-            match self.events.recv_timeout(Duration::from_millis(10)) {
-                Ok(Event::ShellEnded(exit)) => self.untold = Some(exit),
-                Ok(Event::AllGone) | Err(RecvTimeoutError::Disconnected) => break,
-                Ok(Event::Terminate | Event::LifelineCut) | Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
+        let end = kill_all(&self.events);
+        self.untold = end.or(self.untold.take());
         self.close();
     }
 
@@ -187,6 +172,39 @@ impl Watch {
     }
 }
 
+/// Takes the place of a guard among the processes.
+pub(super) fn become_guard() -> io::Result<()> {
+    // Away from the terminal: its signals do not reach the command, and nothing can ask there for
+    // a password. The leader of a process group cannot leave, but nobody starts a guard as one.
+    let _ = setsid();
+    // `killall` with the parent's name must not hit the guard too.
+    let _ = fs::write("/proc/self/comm", "command-guard");
+    set_child_subreaper(Some(getpid()))?;
+    Ok(())
+}
+
+/// Kills until nothing is left, and says how the shell ended if that happened meanwhile.
+pub(super) fn kill_all(events: &Receiver<Event>) -> Option<Exit> {
+    let give_up = Instant::now() + GIVE_UP;
+    let mut end = None;
+    while Instant::now() < give_up {
+        tree::kill_descendants(getpid());
+        match events.recv_timeout(Duration::from_millis(10)) {
+            Ok(Event::ShellEnded(exit)) => end = Some(exit),
+            Ok(Event::AllGone) | Err(RecvTimeoutError::Disconnected) => break,
+            Ok(Event::Terminate | Event::LifelineCut) | Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+    end
+}
+
+/// Asks everything below to end.
+pub(super) fn ask_to_end() {
+    tree::signal_descendants(getpid(), Signal::TERM);
+    // One that is stopped would not hear it.
+    tree::signal_descendants(getpid(), Signal::CONT);
+}
+
 /// How often the output's size is looked at: often while it grows, seldom while it does not.
 #[derive(Default)]
 struct Pace {
@@ -207,7 +225,7 @@ impl Pace {
 }
 
 /// Waits for children until there are none.
-fn reap(shell: Pid, events: &Sender<Event>) {
+pub(super) fn reap(shell: Pid, events: &Sender<Event>) {
     loop {
         let event = match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == shell => match status.exit_status() {
@@ -227,8 +245,7 @@ fn reap(shell: Pid, events: &Sender<Event>) {
 }
 
 /// Listens to the parent until it is gone.
-fn listen(events: &Sender<Event>) {
-    let mut lifeline = io::stdin().lock();
+pub(super) fn listen(mut lifeline: impl io::Read, events: &Sender<Event>) {
     let mut byte = [0];
     loop {
         match lifeline.read(&mut byte) {
@@ -245,7 +262,7 @@ fn listen(events: &Sender<Event>) {
     }
 }
 
-fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+pub(super) fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     const STACK: usize = 128 * 1024;
     thread::Builder::new().stack_size(STACK).spawn(work).map(|_| ())
 }

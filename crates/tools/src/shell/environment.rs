@@ -2,10 +2,13 @@
 //! waiting for a person.
 
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 use centurion_protocol::Env;
 
 use super::ShellsConfig;
+use crate::guard::quoted;
 
 /// Set unless the user has set them: nobody is there to use an editor, a pager or a prompt.
 const UNATTENDED: [(&str, &str); 4] =
@@ -23,6 +26,17 @@ pub(super) fn of_commands(config: &ShellsConfig, env: &Env) -> BTreeMap<String, 
     set("CLAUDE_PROJECT_DIR", config.project_dir.to_string_lossy().into_owned());
     set_git_configuration(&mut variables);
     variables
+}
+
+/// What reads the files that are there, on the first line of the command: its lines keep their numbers.
+pub(super) fn prelude(files: &[PathBuf]) -> Vec<u8> {
+    let mut prelude = Vec::new();
+    for file in files.iter().filter(|file| file.is_file()) {
+        prelude.extend_from_slice(b". ");
+        prelude.extend_from_slice(&quoted(file.as_os_str().as_bytes()));
+        prelude.extend_from_slice(b"; ");
+    }
+    prelude
 }
 
 /// Settings of git that hold for every command, whatever a repository says.

@@ -34,7 +34,7 @@ impl Files {
     pub(super) fn create(
         output_dir: &Path,
         id: &TaskId,
-        command: &str,
+        command: &[u8],
     ) -> Result<Self, ShellError> {
         let tasks = output_dir.join("tasks");
         let in_tasks = |source| ShellError::Files { path: tasks.clone(), source };
@@ -57,7 +57,7 @@ impl Files {
         // The shell would make it readable to others.
         private_file(&files.last_directory).map_err(in_tasks)?;
         private_file(&files.script)
-            .and_then(|mut script| script.write_all(command.as_bytes()))
+            .and_then(|mut script| script.write_all(command))
             .map_err(in_tasks)?;
         Ok(files)
     }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn create(output_dir: &Path) -> Result<Files, ShellError> {
-        Files::create(output_dir, &TaskId::new("b1"), "true")
+        Files::create(output_dir, &TaskId::new("b1"), b"true")
     }
 
     #[test]

@@ -244,3 +244,13 @@ async fn a_planted_bare_repository_runs_nothing() {
     // A repository that is named is used as ever.
     session.bash("cd .. && git init -q --bare real && git -C . --git-dir=real log --all").await;
 }
+
+#[tokio::test]
+async fn every_command_reads_the_environment_files_that_are_there() {
+    let session = Session::new();
+    assert_eq!(session.bash("echo \"[$FROM_A_HOOK]\"").await, "[]");
+    fs::write(session.path("environment.sh"), "export FROM_A_HOOK=set\n").unwrap();
+    assert_eq!(session.bash("echo \"[$FROM_A_HOOK]\"; echo $LINENO").await, "[set]\n1");
+    let message = session.bash_fails("echo one\nno-such-program-here").await;
+    assert!(message.contains("line 2: no-such-program-here"), "{message}");
+}

@@ -5,5 +5,6 @@
 mod background;
 mod bash;
 mod guard;
+mod piped;
 mod sandbox;
 mod support;

@@ -68,7 +68,11 @@ impl Session {
         let root = scratch.path().canonicalize().unwrap();
         let guard = GuardProgram::new(env!("CARGO_BIN_EXE_centurion-guard"));
         let session = SystemWorld.session_id();
-        let config = ShellsConfig { max_output, ..ShellsConfig::new(guard, session, root.clone()) };
+        let config = ShellsConfig {
+            max_output,
+            environment_files: vec![root.join("environment.sh")],
+            ..ShellsConfig::new(guard, session, root.clone())
+        };
         let mark = format!("CLAUDE_CODE_SESSION_ID={session}");
         let witness = Arc::new(Witness::default());
         let path = [("PATH", std::env::var("PATH").unwrap())];

@@ -254,3 +254,67 @@ fn a_variable_must_have_a_name() {
         [format!("{name} must be under a name without `=`, and is not; it is left out")]
     );
 }
+
+#[test]
+fn how_long_sessions_are_kept_is_not_guessed() {
+    let machine = Machine::new();
+    machine.user(&json!({"cleanupPeriodDays": 7, "model": 3}));
+    // What is wrong elsewhere in a file says nothing about this.
+    assert_eq!(machine.load().cleanup_period_days(), Some(7));
+    for unclear in ["{\"cleanupPeriodDays\": 0}", "{\"cleanupPeriodDays\": \"9\"}", "{", "[]"] {
+        machine.write("home/.centurion/settings.json", unclear);
+        assert_eq!(machine.load().cleanup_period_days(), None, "{unclear}");
+    }
+    machine.json("home/.centurion/settings.json", &json!({"cleanupPeriodDays": 9}));
+    let mut settings = machine.load();
+    assert_eq!(settings.cleanup_period_days(), Some(9));
+    // A file that was good once and is not now.
+    machine.write("home/.centurion/settings.json", "{\"cleanupPeriodDays\": 365");
+    settings.reload();
+    assert_eq!(settings.cleanup_period_days(), None);
+}
+
+#[test]
+fn a_key_that_does_nothing_says_so_whoever_else_sets_it() {
+    let machine = Machine::new();
+    // The stricter of these would win over a managed one, if there were anything to be strict about.
+    let strict = json!({
+        "disableClaudeAiConnectors": true, "isolatePeerMachines": true,
+        "remoteControlAtStartup": false, "crossSessionInbound": "refuse",
+        "useAutoModeDuringPlan": false, "syncClaudeAiSkills": false,
+    });
+    let lax = json!({
+        "disableClaudeAiConnectors": false, "isolatePeerMachines": false,
+        "remoteControlAtStartup": true, "crossSessionInbound": "accept",
+        "useAutoModeDuringPlan": true, "syncClaudeAiSkills": true,
+    });
+    machine.managed(&lax).user(&strict);
+    let reports = machine.load().keys();
+    assert_eq!(reports.len(), 12);
+    for report in &reports {
+        assert_eq!(report.state, KeyState::NotYet { reason: None }, "{}", report.key);
+    }
+}
+
+#[test]
+fn what_is_half_in_force_says_which_half() {
+    let machine = Machine::new();
+    let network = |strict: bool| json!({"sandbox": {"network": {"strictAllowlist": strict}}});
+    machine.user(&network(true));
+    assert!(machine.load().keys()[0].in_force());
+    machine.user(&network(false));
+    let report = &machine.load().keys()[0];
+    assert!(!report.in_force() && report.why().contains("nobody is asked"), "{}", report.why());
+}
+
+#[test]
+fn only_an_administrator_forbids_flags_that_bring_things() {
+    let machine = Machine::new();
+    machine.user(&json!({"disableSideloadFlags": true}));
+    assert!(machine.load().sideload_disabled().is_none());
+    machine.write("etc/managed-settings.json", r#"{"disableSideloadFlags": true}"#);
+    let origin = machine.load().sideload_disabled().unwrap();
+    assert_eq!((origin.level, origin.line), (Level::Managed, 1));
+    machine.write("etc/managed-settings.json", r#"{"disableSideloadFlags": false}"#);
+    assert!(machine.load().sideload_disabled().is_none());
+}

@@ -47,7 +47,7 @@ fn an_untrusted_repository_brings_only_what_takes_away() {
     assert!(settings.env().is_empty() && settings.sandbox().enabled);
     assert!(settings.sandbox().excluded_commands.is_empty());
     assert_eq!(values(&settings.sandbox().filesystem.deny_read), ["/secret"]);
-    assert!(settings.redact_transcripts() && settings.cleanup_period_days() == 30);
+    assert!(settings.redact_transcripts() && settings.cleanup_period_days() == Some(30));
     assert_eq!(settings.value("hooks"), None);
     let mut off = untrusted(&settings);
     off.sort_unstable();

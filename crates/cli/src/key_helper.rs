@@ -1,0 +1,131 @@
+//! `apiKeyHelper`: a command of the user's that prints a key, asked again when the key has run out.
+
+use std::path::PathBuf;
+use std::process::{Output, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_model::{KeyFuture, KeyHelper};
+use centurion_protocol::Env;
+use tokio::process::Command;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+
+/// How long a key is used before the command is asked again.
+const LIFETIME: Duration = Duration::from_mins(5);
+/// How long the command may take: it may have to ask somebody over a network.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The command, and the key that it printed last.
+pub(crate) struct HelperCommand {
+    command: String,
+    env: Arc<Env>,
+    cwd: PathBuf,
+    lifetime: Duration,
+    /// Held while the command runs: others wait for what it prints.
+    kept: Mutex<Option<Kept>>,
+}
+
+struct Kept {
+    key: String,
+    since: Instant,
+}
+
+impl HelperCommand {
+    pub(crate) fn new(command: String, env: Arc<Env>, cwd: PathBuf) -> Self {
+        let lifetime = env.number("CLAUDE_CODE_API_KEY_HELPER_TTL_MS").map(Duration::from_millis);
+        let lifetime = lifetime.unwrap_or(LIFETIME);
+        Self { command, env, cwd, lifetime, kept: Mutex::default() }
+    }
+
+    /// What the command prints.
+    async fn ask(&self) -> Result<String, String> {
+        let failed = |why: String| format!("apiKeyHelper gives no key: {why}");
+        let running = Command::new("/bin/sh")
+            .args(["-c", &self.command])
+            .env_clear()
+            .envs(self.env.iter())
+            .current_dir(&self.cwd)
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        let output = timeout(PATIENCE, running)
+            .await
+            .map_err(|_| failed(format!("it took longer than {} s", PATIENCE.as_secs())))?
+            .map_err(|error| failed(error.to_string()))?;
+        key_of(&output).map_err(failed)
+    }
+}
+
+/// The key that was printed. What was printed besides may be a part of it, and is not shown.
+fn key_of(output: &Output) -> Result<String, String> {
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.lines().next().unwrap_or("it says nothing").trim();
+        return Err(format!("it failed with {}: {said}", output.status));
+    }
+    match str::from_utf8(&output.stdout).map(str::trim) {
+        Ok("") => Err("it printed nothing".to_owned()),
+        Ok(key) if !key.contains(char::is_control) => Ok(key.to_owned()),
+        _ => Err("it printed more than a key".to_owned()),
+    }
+}
+
+impl KeyHelper for HelperCommand {
+    fn key<'a>(&'a self, refused: Option<&'a str>) -> KeyFuture<'a> {
+        Box::pin(async move {
+            let mut kept = self.kept.lock().await;
+            if let Some(kept) = &*kept
+                && refused != Some(kept.key.as_str())
+                && kept.since.elapsed() < self.lifetime
+            {
+                return Ok(kept.key.clone());
+            }
+            let key = self.ask().await?;
+            *kept = Some(Kept { key: key.clone(), since: Instant::now() });
+            Ok(key)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A helper that prints another key each time, in a directory of its own.
+    fn counting(directory: &tempfile::TempDir, lifetime: &str) -> HelperCommand {
+        let env =
+            Env::from([("CLAUDE_CODE_API_KEY_HELPER_TTL_MS", lifetime), ("PATH", "/bin:/usr/bin")]);
+        let command = "echo x >> asked; echo key-$(wc -l < asked)".to_owned();
+        HelperCommand::new(command, Arc::new(env), directory.path().to_owned())
+    }
+
+    #[tokio::test]
+    async fn a_key_is_kept_until_it_is_refused_or_has_run_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let helper = counting(&directory, "60000");
+        assert_eq!(helper.key(None).await.unwrap(), "key-1");
+        assert_eq!(helper.key(None).await.unwrap(), "key-1");
+        assert_eq!(helper.key(Some("key-1")).await.unwrap(), "key-2");
+        // Somebody else had the old one refused, too: the new one is not known to be bad.
+        assert_eq!(helper.key(Some("key-1")).await.unwrap(), "key-2");
+        let forgetful = counting(&directory, "0");
+        assert_eq!(forgetful.key(None).await.unwrap(), "key-3");
+        assert_eq!(forgetful.key(None).await.unwrap(), "key-4");
+    }
+
+    #[tokio::test]
+    async fn a_helper_that_gives_no_key_says_why_and_not_what() {
+        let directory = tempfile::tempdir().unwrap();
+        for (command, why) in [
+            ("echo no vault >&2; exit 3", "exit status: 3: no vault"),
+            ("true", "printed nothing"),
+            ("echo secret-one; echo secret-two", "more than a key"),
+        ] {
+            let cwd = directory.path().to_owned();
+            let helper = HelperCommand::new(command.to_owned(), Arc::default(), cwd);
+            let error = helper.key(None).await.unwrap_err();
+            assert!(error.contains(why) && !error.contains("secret"), "{error}");
+        }
+    }
+}

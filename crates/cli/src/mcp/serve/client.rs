@@ -1,0 +1,76 @@
+//! Questions to the program that calls, which puts them to the person who uses it.
+
+use std::collections::BTreeMap;
+
+use centurion_engine::{Answerer, Ask, ElicitFuture, Reply, ReplyFuture};
+use centurion_mcp::{Elicitation, ElicitationAnswer, ElicitationKind};
+use rmcp::RoleServer;
+use rmcp::model::{ElicitRequestParams, ElicitationAction, ElicitationSchema};
+use rmcp::service::Peer;
+use serde_json::Value;
+
+/// How much of an input is part of a question.
+const SHOWN: usize = 2_000;
+
+/// The program that calls.
+pub(super) struct Client(pub(super) Peer<RoleServer>);
+
+impl Client {
+    /// Asks; what was filled in, or why there is nothing. Dropping the future withdraws the question.
+    async fn ask(
+        &self,
+        message: String,
+        requested_schema: ElicitationSchema,
+    ) -> Result<Value, (ElicitationAnswer, String)> {
+        let question =
+            ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
+        match self.0.create_elicitation(question).await {
+            Ok(answer) => match answer.action {
+                ElicitationAction::Accept => Ok(answer.content.unwrap_or_default()),
+                ElicitationAction::Decline => {
+                    Err((ElicitationAnswer::Decline, "the person who was asked said no".to_owned()))
+                }
+                _ => Err((ElicitationAnswer::Cancel, "the question was not answered".to_owned())),
+            },
+            Err(error) => {
+                Err((ElicitationAnswer::Cancel, format!("the question could not be put: {error}")))
+            }
+        }
+    }
+}
+
+impl Answerer for Client {
+    fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
+        Box::pin(async move {
+            let input = ask.input.get();
+            let shown = &input[..input.floor_char_boundary(SHOWN)];
+            let more = if shown.len() < input.len() { "…" } else { "" };
+            let message = format!("May {} run? {}.\n{shown}{more}", ask.tool, ask.reason);
+            // To accept is to say yes: there is nothing to fill in.
+            match self.ask(message, ElicitationSchema::new(BTreeMap::new())).await {
+                Ok(_) => Reply::Allowed { input: None, remember: Vec::new() },
+                Err((_, why)) => {
+                    Reply::Denied { reason: format!("{}, and {why}", ask.reason), interrupt: false }
+                }
+            }
+        })
+    }
+
+    /// Passes on the question of a server that one of our agents uses. Pages to visit are not passed on.
+    fn elicit(&self, question: Elicitation) -> ElicitFuture<'_> {
+        Box::pin(async move {
+            let ElicitationKind::Form { schema } = question.kind else {
+                return ElicitationAnswer::Cancel;
+            };
+            let Ok(schema) = serde_json::from_value(schema) else {
+                return ElicitationAnswer::Cancel;
+            };
+            let message = format!("The MCP server {} asks: {}", question.server, question.message);
+            match self.ask(message, schema).await {
+                Ok(Value::Object(content)) => ElicitationAnswer::Accept(content),
+                Ok(_) => ElicitationAnswer::Accept(serde_json::Map::new()),
+                Err((answer, _)) => answer,
+            }
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! `--permission-prompt-tool mcp__server__tool`: a tool of a server answers questions in a person's place.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use centurion_engine::{Answerer, Ask, ElicitFuture, Extensions, ReplyFuture};
+use centurion_mcp::{CallOptions, Connection, Elicitation, ElicitationAnswer, State, tool_name};
+use serde_json::{Map, Value, json};
+
+use crate::control::{denied, reply};
+
+pub(crate) struct ToolAnswerer {
+    connection: Connection,
+    /// As the model knows it.
+    name: String,
+    patience: Duration,
+}
+
+impl ToolAnswerer {
+    /// Finds the server whose tool it is. Whether it has such a tool is known once it is connected.
+    pub(crate) fn find(name: &str, extensions: &Extensions) -> anyhow::Result<Self> {
+        let is_its = |connection: &&Connection| name.starts_with(&tool_name(connection.name(), ""));
+        let connection = extensions.servers.iter().find(is_its).cloned().with_context(|| {
+            format!(
+                "--permission-prompt-tool {name}: there is no server with this tool\n\
+                     help: `centurion mcp list` shows the servers"
+            )
+        })?;
+        let patience = extensions.server_patience.max(Duration::from_secs(5));
+        Ok(Self { connection, name: name.to_owned(), patience })
+    }
+
+    async fn ask(&self, ask: Ask) -> Result<Value, String> {
+        let state = self.connection.ready(self.patience).await;
+        if state != State::Connected {
+            let reason = state.reason().unwrap_or("it did not answer in time");
+            return Err(format!("the server of {} is {state}: {reason}", self.name));
+        }
+        let tool = self.connection.tool_infos().into_iter().find(|tool| tool.name == self.name);
+        let tool = tool.ok_or_else(|| format!("there is no tool {}", self.name))?.tool;
+        let input: Value = serde_json::from_str(ask.input.get()).unwrap_or_default();
+        let arguments = json!({"tool_name": ask.tool, "input": input, "tool_use_id": ask.call});
+        let arguments = arguments.as_object().cloned().unwrap_or_else(Map::new);
+        let called = self.connection.call(&tool, arguments, &CallOptions::default()).await;
+        let output = called.map_err(|error| error.to_string())?;
+        if output.is_error {
+            return Err(format!("{} failed: {}", self.name, output.text()));
+        }
+        serde_json::from_str(&output.text())
+            .map_err(|error| format!("what {} answered is no JSON: {error}", self.name))
+    }
+}
+
+impl Answerer for ToolAnswerer {
+    fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
+        Box::pin(async move {
+            match self.ask(ask).await {
+                Ok(answer) => reply(&answer),
+                Err(reason) => denied(&reason),
+            }
+        })
+    }
+
+    /// Such a tool answers about calls, and about nothing else.
+    fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
+        Box::pin(std::future::ready(ElicitationAnswer::Cancel))
+    }
+}

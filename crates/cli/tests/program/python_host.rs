@@ -1,0 +1,50 @@
+//! Hosts that are written with the SDK for Python.
+
+use std::process::Command;
+
+use centurion_testkit::{Recorded, Reply, Scratch, Server, sse};
+use serde_json::{Value, json};
+
+use crate::components::{python, script};
+
+/// A model that does what it is told in so many words: `call TOOL INPUT`, and says what came of it.
+fn obedient(request: &Recorded) -> Reply {
+    let request = request.json();
+    let last = request["messages"].as_array().unwrap().last().unwrap()["content"].clone();
+    let blocks = last.as_array().unwrap();
+    if let Some(result) = blocks.iter().find(|block| block["type"] == "tool_result") {
+        let content = &result["content"];
+        let text = content.as_str().or_else(|| content[0]["text"].as_str()).unwrap_or_default();
+        return Reply::text(&format!("result: {text}"));
+    }
+    let text = blocks.iter().filter_map(|block| block["text"].as_str()).next_back().unwrap();
+    let Some((tool, input)) = text.strip_prefix("call ").and_then(|call| call.split_once(' '))
+    else {
+        return Reply::text(&format!("you said: {text}"));
+    };
+    let input: Value = serde_json::from_str(input).unwrap_or_else(|_| json!({}));
+    let id = format!("toolu_{}", request["messages"].as_array().unwrap().len());
+    Reply::blocks([sse::tool_use(&id, tool, input)])
+}
+
+#[test]
+fn the_sdk_for_python_drives_the_program() {
+    let scratch = Scratch::new();
+    let model = Server::start_with(obedient);
+    let output = Command::new(python())
+        .arg(script("host.py"))
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", scratch.home())
+        .env("CENTURION", env!("CARGO_BIN_EXE_centurion"))
+        .env("ANTHROPIC_BASE_URL", model.url())
+        .env("ANTHROPIC_API_KEY", "test-key")
+        .current_dir(scratch.project())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}{told}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(scratch.read("allowed.txt"), "changed by the host");
+    assert!(!scratch.project().join("denied.txt").exists());
+    assert!(!scratch.project().join("hooked.txt").exists());
+}

@@ -1,0 +1,42 @@
+//! Old sessions go while a run goes on.
+
+use std::fs::{File, FileTimes};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use centurion_testkit::Reply;
+use serde_json::json;
+
+use crate::program::{Program, eventually};
+
+const OLD: &str = "11111111-1111-4111-8111-111111111111";
+const YOUNG: &str = "22222222-2222-4222-8222-222222222222";
+
+/// A transcript of another project, last written so many days ago.
+fn transcript(program: &Program, id: &str, days: u64) -> PathBuf {
+    let path = format!(".centurion/projects/-elsewhere/{id}.jsonl");
+    program.scratch.write_home(&path, "{}\n");
+    let path = program.scratch.home().join(path);
+    let then = SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60);
+    File::open(&path).unwrap().set_times(FileTimes::new().set_modified(then)).unwrap();
+    path
+}
+
+#[test]
+fn a_session_that_is_too_old_goes_while_the_first_request_is_answered() {
+    // The model answers when the old session is gone: a run does not wait for that by itself.
+    let (send, receive) = std::sync::mpsc::channel::<PathBuf>();
+    let receive = std::sync::Mutex::new(receive);
+    let program = Program::with_handler(move |_| {
+        let old = receive.lock().unwrap().recv().unwrap();
+        eventually("the old session goes", || (!old.exists()).then_some(()));
+        Reply::text("done")
+    });
+    let settings = json!({"cleanupPeriodDays": 5});
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let (old, young) = (transcript(&program, OLD, 6), transcript(&program, YOUNG, 4));
+    send.send(old.clone()).unwrap();
+    let ended = program.run(&["-p", "hi"]);
+    assert_eq!((ended.code, ended.stdout.trim()), (Some(0), "done"), "{}", ended.stderr);
+    assert!(!old.exists() && young.exists());
+}

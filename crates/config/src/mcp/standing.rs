@@ -1,0 +1,228 @@
+//! What is to be done with each server that was declared, and why.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use super::policy::Policy;
+use super::sources::{Choices, Found};
+use super::{Declared, McpApproval, McpOrigin, McpScope, McpServer, McpSources};
+use crate::Problem;
+use crate::settings::{McpSettings, Origin, Standing};
+
+/// Whether a server runs, and if not, why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum McpStanding {
+    Active,
+    /// Somebody switched it off.
+    Disabled(McpDisabled),
+    /// It is what the repository brought, and the folder is not trusted.
+    Untrusted,
+    /// It may not run.
+    Denied(McpDenial),
+    /// A stronger declaration has its name.
+    Shadowed(McpOrigin),
+    /// It is what the repository brought, and nobody has said yet whether it is wanted.
+    Pending,
+}
+
+/// Who switched a server off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum McpDisabled {
+    /// The user, for this project; it is kept in this file.
+    Choice(PathBuf),
+    /// `disabledMcpjsonServers` of the settings.
+    Settings(Origin),
+    /// `--strict-mcp-config`.
+    Strict,
+}
+
+/// What keeps a server from running.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum McpDenial {
+    /// There is a file of managed servers, and only those run.
+    ManagedOnly(PathBuf),
+    /// `deniedMcpServers`.
+    Listed(Origin),
+    /// There is an `allowedMcpServers`, and it is not on it.
+    NotListed(Option<Origin>),
+}
+
+impl McpStanding {
+    pub fn is_active(&self) -> bool {
+        *self == Self::Active
+    }
+
+    /// The standing in one word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Disabled(_) => "disabled",
+            Self::Untrusted => "untrusted",
+            Self::Denied(_) => "denied",
+            Self::Shadowed(_) => "shadowed",
+            Self::Pending => "pending",
+        }
+    }
+}
+
+impl fmt::Display for McpStanding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.word())?;
+        match self {
+            Self::Active => Ok(()),
+            Self::Disabled(McpDisabled::Choice(file)) => {
+                write!(formatter, ": switched off for this project in {}", file.display())
+            }
+            Self::Disabled(McpDisabled::Settings(origin)) => {
+                write!(formatter, ": `disabledMcpjsonServers` names it, {origin}")
+            }
+            Self::Disabled(McpDisabled::Strict) => formatter.write_str(": --strict-mcp-config"),
+            Self::Untrusted => formatter.write_str(
+                ": the repository brings it, and this folder is not trusted; \
+                 `centurion trust grant` trusts it",
+            ),
+            Self::Denied(denial) => write!(formatter, ": {denial}"),
+            Self::Shadowed(by) => write!(formatter, ": {by} has the same name"),
+            Self::Pending => formatter.write_str(
+                ": the repository brings it, and nobody has approved it yet; \
+                 `centurion mcp enable` approves it",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for McpDenial {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ManagedOnly(file) => {
+                write!(formatter, "only the managed servers of {} run", file.display())
+            }
+            Self::Listed(origin) => write!(formatter, "`deniedMcpServers` names it, {origin}"),
+            Self::NotListed(Some(origin)) => {
+                write!(formatter, "`allowedMcpServers` does not name it, {origin}")
+            }
+            Self::NotListed(None) => formatter.write_str("`allowedMcpServers` names no server"),
+        }
+    }
+}
+
+/// All that decides about servers.
+#[derive(Clone, Debug)]
+pub(super) struct Judge {
+    managed: Option<PathBuf>,
+    is_strict: bool,
+    policy: Policy,
+    /// The strongest file first.
+    choices: Vec<Choices>,
+    settings: McpSettings,
+    folder: Standing,
+    approval: McpApproval,
+}
+
+impl Judge {
+    pub(super) fn new(
+        sources: &McpSources<'_>,
+        found: &mut Found,
+        problems: &mut Vec<Problem>,
+    ) -> Self {
+        let settings = sources.settings.mcp();
+        Self {
+            managed: found.managed.take(),
+            is_strict: sources.is_strict,
+            policy: Policy::new(&settings, problems),
+            choices: std::mem::take(&mut found.choices),
+            settings,
+            folder: sources.settings.standing(),
+            approval: sources.approval,
+        }
+    }
+
+    /// What becomes of a server, if none of the same name is stronger.
+    pub(super) fn standing(&self, server: &McpServer) -> McpStanding {
+        if let Some(denial) = self.denial(server) {
+            return McpStanding::Denied(denial);
+        }
+        match &server.origin.scope {
+            // What is asked for by name for this very run was not switched off.
+            McpScope::Flag | McpScope::Host => McpStanding::Active,
+            scope => match self.disabled(scope, server) {
+                Some(disabled) => McpStanding::Disabled(disabled),
+                None if *scope == McpScope::Project => self.approval(server),
+                None => McpStanding::Active,
+            },
+        }
+    }
+
+    fn denial(&self, server: &McpServer) -> Option<McpDenial> {
+        let managed = self.managed.as_ref().filter(|_| server.origin.scope != McpScope::Managed);
+        managed
+            .map(|file| McpDenial::ManagedOnly(file.clone()))
+            .or_else(|| self.policy.denial(server))
+    }
+
+    fn disabled(&self, scope: &McpScope, server: &McpServer) -> Option<McpDisabled> {
+        if self.is_strict && matches!(scope, McpScope::Local | McpScope::Project | McpScope::User) {
+            return Some(McpDisabled::Strict);
+        }
+        if let Some((Choice::Disabled, file)) = self.choice(&server.name) {
+            return Some(McpDisabled::Choice(file.clone()));
+        }
+        let named = self.settings.disabled_of_project.iter().find(|it| it.value == server.name);
+        let named = named.filter(|_| *scope == McpScope::Project);
+        named.map(|it| McpDisabled::Settings(it.origin.clone()))
+    }
+
+    /// A server that the repository brought: whether somebody wants it.
+    fn approval(&self, server: &McpServer) -> McpStanding {
+        let is_trusted = self.folder == Standing::Full;
+        let is_named = self.settings.enabled_of_project.iter().any(|it| it.value == server.name);
+        let is_chosen = matches!(self.choice(&server.name), Some((Choice::Enabled, _)));
+        let is_approved = is_named || is_chosen || self.settings.enable_all_of_project.is_some();
+        // A helper is a command beside the server: a name does not vouch for it.
+        let has_helper =
+            server.transport.remote().is_some_and(|remote| remote.headers_helper.is_some());
+        match (is_approved, is_trusted, self.approval) {
+            (true, true, _) | (false, true, McpApproval::Folder) => McpStanding::Active,
+            (true, false, _) if !has_helper => McpStanding::Active,
+            (_, false, _) => McpStanding::Untrusted,
+            (false, true, McpApproval::EachServer) => McpStanding::Pending,
+        }
+    }
+
+    /// What the user chose: the strongest file that says anything about the name decides.
+    fn choice(&self, name: &str) -> Option<(Choice, &PathBuf)> {
+        self.choices.iter().find_map(|choices| {
+            let has = |names: &[String]| names.iter().any(|it| it == name);
+            let choice = if has(&choices.disabled) {
+                Choice::Disabled
+            } else if has(&choices.enabled) {
+                Choice::Enabled
+            } else {
+                return None;
+            };
+            Some((choice, &choices.file))
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Enabled,
+    Disabled,
+}
+
+/// Of several servers that would run under one name, lets the first one run. One that does not run takes
+/// no name from another: a repository that is not trusted cannot put itself before the user's servers.
+pub(super) fn shadow(servers: &mut [Declared]) {
+    let mut taken: HashMap<String, McpOrigin> = HashMap::new();
+    for declared in servers.iter_mut().filter(|declared| declared.standing.is_active()) {
+        let server = &declared.server;
+        match taken.get(&server.name) {
+            Some(by) => declared.standing = McpStanding::Shadowed(by.clone()),
+            None => {
+                taken.insert(server.name.clone(), server.origin.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! Looking for definitions in directories, again and again: what has not changed costs one look.
+//!
+//! Nothing outside of the scope that a directory belongs to is read, by whatever link it is reached,
+//! and no tree is so wide, deep or tangled that looking through it does not end.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use centurion_protocol::World;
+
+use crate::files::{self, FileError, Stamp, is_absence};
+use crate::frontmatter::decode;
+
+/// A definition that is larger than this is something else.
+const LARGEST: u64 = 1024 * 1024;
+
+/// How many folders may lie in each other.
+const DEEPEST: usize = 12;
+
+/// How many files and folders one place may have.
+const MOST_ENTRIES: usize = 50_000;
+
+/// The seconds after which a stamp that is still the same proves that nothing changed.
+const SETTLED_AFTER: i64 = 2;
+
+/// Which files of a place are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Pick {
+    /// All Markdown below it.
+    Markdown,
+    /// The `SKILL.md` of each folder in it.
+    Skills,
+    /// Its own `SKILL.md`.
+    Skill,
+}
+
+impl Pick {
+    fn wants_file(self, depth: usize, name: &OsStr) -> bool {
+        let is_skill = || name.eq_ignore_ascii_case("SKILL.md");
+        match self {
+            Self::Markdown => {
+                Path::new(name).extension().is_some_and(|it| it.eq_ignore_ascii_case("md"))
+            }
+            Self::Skills => depth == 1 && is_skill(),
+            Self::Skill => depth == 0 && is_skill(),
+        }
+    }
+
+    fn wants_folder(self, depth: usize) -> bool {
+        match self {
+            Self::Markdown => true,
+            Self::Skills => depth == 0,
+            Self::Skill => false,
+        }
+    }
+}
+
+/// A directory of definitions, or a single file of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    pub(crate) root: PathBuf,
+    /// What links must not lead out of; `None` where all of the machine may be read.
+    pub(crate) within: Option<PathBuf>,
+    pub(crate) pick: Pick,
+    /// Who keeps it, for the same file may mean something else to another.
+    pub(crate) owner: String,
+}
+
+/// What was found in a place.
+pub(crate) struct Visit<T> {
+    /// In the order of their paths.
+    pub(crate) found: Vec<Found<T>>,
+    pub(crate) refused: Vec<Refused>,
+    /// Whether all is as it was at the last visit.
+    pub(crate) is_unchanged: bool,
+}
+
+pub(crate) struct Found<T> {
+    pub(crate) path: PathBuf,
+    /// What the file is, under whatever names it can be reached.
+    pub(crate) identity: (u64, u64),
+    pub(crate) value: Arc<T>,
+}
+
+/// Something that could not be read or must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) path: PathBuf,
+    pub(crate) reason: String,
+}
+
+/// What earlier visits have read.
+pub(crate) struct Memo<T> {
+    places: HashMap<Place, Remembered<T>>,
+}
+
+struct Remembered<T> {
+    listings: HashMap<PathBuf, Listing>,
+    files: HashMap<PathBuf, Known<T>>,
+    refused: Vec<Refused>,
+}
+
+/// What is in a directory.
+struct Listing {
+    stamp: Stamp,
+    is_settled: bool,
+    entries: Arc<[Entry]>,
+}
+
+struct Entry {
+    path: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    Folder,
+    Link,
+}
+
+struct Known<T> {
+    stamp: Stamp,
+    is_settled: bool,
+    value: Arc<T>,
+}
+
+impl<T> Default for Memo<T> {
+    fn default() -> Self {
+        Self { places: HashMap::new() }
+    }
+}
+
+impl<T> Memo<T> {
+    /// Looks through a place. `read` is asked for files that are new or have changed.
+    pub(crate) fn visit(
+        &mut self,
+        place: &Place,
+        world: &dyn World,
+        read: impl FnMut(&Path, &str) -> T,
+    ) -> Visit<T> {
+        let before = self.places.remove(place);
+        let is_first = before.is_none();
+        let before = before.unwrap_or_else(|| Remembered {
+            listings: HashMap::new(),
+            files: HashMap::new(),
+            refused: Vec::new(),
+        });
+        let known_files = before.files.len();
+        let mut walk = Walk {
+            pick: place.pick,
+            within: place.within.as_deref().and_then(|it| it.canonicalize().ok()),
+            is_bounded: place.within.is_some(),
+            settled_until: world.now().as_second() - SETTLED_AFTER,
+            before,
+            listings: HashMap::new(),
+            files: HashMap::new(),
+            found: Vec::new(),
+            refused: Vec::new(),
+            linked: HashSet::new(),
+            entries: 0,
+            has_changed: is_first,
+            read,
+        };
+        walk.start(&place.root);
+        let Walk { before, listings, files, found, refused, has_changed, .. } = walk;
+        let is_unchanged = !has_changed && files.len() == known_files && before.refused == refused;
+        let remembered = Remembered { listings, files, refused: refused.clone() };
+        self.places.insert(place.clone(), remembered);
+        Visit { found, refused, is_unchanged }
+    }
+
+    /// Forgets the places that nobody asks for any more.
+    pub(crate) fn keep_only(&mut self, places: &HashSet<Place>) {
+        self.places.retain(|place, _| places.contains(place));
+    }
+}
+
+/// One way through a place.
+struct Walk<T, R> {
+    pick: Pick,
+    within: Option<PathBuf>,
+    is_bounded: bool,
+    /// Stamps from before this second are sure.
+    settled_until: i64,
+    before: Remembered<T>,
+    listings: HashMap<PathBuf, Listing>,
+    files: HashMap<PathBuf, Known<T>>,
+    found: Vec<Found<T>>,
+    refused: Vec<Refused>,
+    /// The real paths of folders that links led to: each is looked through once.
+    linked: HashSet<PathBuf>,
+    entries: usize,
+    has_changed: bool,
+    read: R,
+}
+
+impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
+    fn start(&mut self, root: &Path) {
+        let Ok(metadata) = fs::metadata(root) else { return };
+        // Any directory above may be a link, too.
+        if !self.is_inside(root) {
+            return;
+        }
+        if metadata.is_dir() {
+            self.folder(root, Stamp::from(&metadata), 0);
+        } else {
+            self.file(root, &metadata);
+        }
+    }
+
+    /// Whether the real path stays within the scope.
+    fn is_inside(&mut self, path: &Path) -> bool {
+        if !self.is_bounded {
+            return true;
+        }
+        let real = path.canonicalize();
+        let is_inside = match (&self.within, &real) {
+            (Some(within), Ok(real)) => real.starts_with(within),
+            _ => false,
+        };
+        if !is_inside {
+            self.refuse(path, "is a link that leads elsewhere, and is not followed".to_owned());
+        }
+        is_inside
+    }
+
+    fn refuse(&mut self, path: &Path, reason: String) {
+        self.refused.push(Refused { path: path.to_owned(), reason });
+    }
+
+    fn folder(&mut self, folder: &Path, stamp: Stamp, depth: usize) {
+        if depth > DEEPEST {
+            self.refuse(folder, format!("lies more than {DEEPEST} folders deep"));
+            return;
+        }
+        let entries = match self.list(folder, stamp) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.refuse(folder, FileError::Unreadable(error).to_string());
+                return;
+            }
+        };
+        for entry in entries.iter() {
+            self.entries += 1;
+            if self.entries > MOST_ENTRIES {
+                if self.entries == MOST_ENTRIES + 1 {
+                    self.refuse(
+                        folder,
+                        format!("more than {MOST_ENTRIES} files are not looked at"),
+                    );
+                }
+                return;
+            }
+            self.entry(entry, depth);
+        }
+    }
+
+    /// The entries of a folder, from memory where nothing changed in it.
+    fn list(&mut self, folder: &Path, stamp: Stamp) -> io::Result<Arc<[Entry]>> {
+        if let Some(listing) = self.before.listings.remove(folder)
+            && listing.is_settled
+            && listing.stamp == stamp
+        {
+            let entries = Arc::clone(&listing.entries);
+            self.listings.insert(folder.to_owned(), listing);
+            return Ok(entries);
+        }
+        self.has_changed = true;
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(folder)?.take(MOST_ENTRIES + 1) {
+            let entry = entry?;
+            let kind = match entry.file_type()? {
+                kind if kind.is_symlink() => Kind::Link,
+                kind if kind.is_dir() => Kind::Folder,
+                _ => Kind::File,
+            };
+            let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+            if !is_hidden {
+                entries.push(Entry { path: entry.path(), kind });
+            }
+        }
+        entries.sort_by(|one, other| one.path.cmp(&other.path));
+        let entries: Arc<[Entry]> = entries.into();
+        let is_settled = stamp.changed_at() < self.settled_until;
+        let listing = Listing { stamp, is_settled, entries: Arc::clone(&entries) };
+        self.listings.insert(folder.to_owned(), listing);
+        Ok(entries)
+    }
+
+    fn entry(&mut self, entry: &Entry, depth: usize) {
+        let path = &entry.path;
+        let name = path.file_name().unwrap_or_default();
+        let is_wanted = self.pick.wants_file(depth, name);
+        let may_be_wanted = match entry.kind {
+            Kind::File => is_wanted,
+            Kind::Folder => self.pick.wants_folder(depth),
+            Kind::Link => is_wanted || self.pick.wants_folder(depth),
+        };
+        if !may_be_wanted {
+            return;
+        }
+        let metadata = match fs::metadata(path) {
+            Ok(metadata) => metadata,
+            // Gone since the folder was looked at, or a link to nothing.
+            Err(error) if is_absence(&error) => {
+                if entry.kind == Kind::Link && is_wanted {
+                    self.refuse(path, "is a link that leads nowhere".to_owned());
+                }
+                return;
+            }
+            Err(error) => {
+                self.refuse(path, FileError::Unreadable(error).to_string());
+                return;
+            }
+        };
+        let is_folder = metadata.is_dir();
+        if (is_folder && !self.pick.wants_folder(depth)) || (!is_folder && !is_wanted) {
+            return;
+        }
+        if entry.kind == Kind::Link {
+            if !self.is_inside(path) {
+                return;
+            }
+            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+            if is_folder && !self.linked.insert(real) {
+                return;
+            }
+        }
+        if is_folder {
+            self.folder(path, Stamp::from(&metadata), depth + 1);
+        } else {
+            self.file(path, &metadata);
+        }
+    }
+
+    fn file(&mut self, path: &Path, metadata: &Metadata) {
+        let stamp = Stamp::from(metadata);
+        let known = self.before.files.remove(path);
+        if let Some(known) = known
+            && known.is_settled
+            && known.stamp == stamp
+        {
+            self.keep(path, known);
+            return;
+        }
+        self.has_changed = true;
+        match files::bytes_of(path, metadata, LARGEST) {
+            Ok(bytes) => {
+                let value = Arc::new((self.read)(path, &decode(&bytes)));
+                let is_settled = stamp.changed_at() < self.settled_until;
+                self.keep(path, Known { stamp, is_settled, value });
+            }
+            Err(error) => self.refuse(path, error.to_string()),
+        }
+    }
+
+    fn keep(&mut self, path: &Path, known: Known<T>) {
+        self.found.push(Found {
+            path: path.to_owned(),
+            identity: known.stamp.identity(),
+            value: Arc::clone(&known.value),
+        });
+        self.files.insert(path.to_owned(), known);
+    }
+}

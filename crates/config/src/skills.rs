@@ -1,0 +1,12 @@
+//! Skills and commands: texts that a person or a model may invoke, as data. Running them is for others.
+
+mod catalog;
+mod definition;
+#[cfg(test)]
+mod tests;
+
+pub use catalog::{PluginSkills, ShadowedSkill, SkillCatalog, SkillLoader, SkillSources};
+pub use definition::{
+    SKILL_GRAMMAR, SKILL_KEYS, Shell, SkillDefinition, SkillFileError, SkillKind, SkillOrigin,
+    SkillSource, read_skill,
+};

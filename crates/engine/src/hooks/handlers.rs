@@ -1,0 +1,178 @@
+//! Hooks that a model, an agent, a server or the host carries out.
+
+use std::sync::{Arc, Mutex, Weak};
+
+use centurion_hooks::{AGENT_HOOK_TURNS, Delegate, DelegateFuture, ModelRequest};
+use centurion_mcp::CallOptions;
+use centurion_model::{ProviderKind, SystemPrompt};
+use centurion_permissions::{Mode, Role};
+use centurion_protocol::{Block, Conversation, Outcome, ToolUseId};
+use centurion_tools::{DynTool, ReadState, Workspace, builtin};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::{AgentHooks, Identity};
+use crate::dispatch::Dispatch;
+use crate::driver::{Driver, RequestSettings, Run};
+use crate::journal::{Journal, Stamp};
+use crate::queue::{Item, Origin, Priority};
+use crate::servers::Servers;
+use crate::session::Shared;
+use crate::toolbox::{ToolChoice, Toolbox};
+
+/// What a judge is told before anything else.
+const JUDGE: &str = "You are asked to judge one thing in the work of a coding agent. Answer with one JSON \
+    object and nothing else: {\"ok\": true}, or {\"ok\": false, \"reason\": \"what is wrong and what to do\"}.";
+
+/// The tools that an agent of a hook looks around with.
+const LOOKING: [&str; 3] = ["Read", "Grep", "Glob"];
+
+/// The program that drives this one: it has functions that hooks can be.
+pub trait HookHost: Send + Sync {
+    /// Calls a function; gives the JSON that a command would print. Dropping the future withdraws the call.
+    fn call<'a>(
+        &'a self,
+        id: &'a str,
+        input: &'a Value,
+        call: Option<&'a ToolUseId>,
+    ) -> DelegateFuture<'a, Value>;
+}
+
+/// Whoever carries out the hooks of a session.
+pub(crate) struct Handlers {
+    /// Weak, because the session owns the hooks.
+    pub(crate) shared: Weak<Shared>,
+    pub(crate) servers: Arc<Servers>,
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) host: Option<Arc<dyn HookHost>>,
+    pub(crate) stamp: Stamp,
+}
+
+impl Handlers {
+    /// Has a model judge, with tools to look around or without.
+    async fn judge(
+        &self,
+        request: ModelRequest<'_>,
+        tools: Vec<Arc<dyn DynTool>>,
+        max_turns: u32,
+    ) -> Result<String, String> {
+        let shared = self.shared.upgrade().ok_or("the session has ended")?;
+        let mut driver = self.driver(&shared, &request, tools, max_turns)?;
+        let item = Item {
+            id: shared.world.record_id(),
+            priority: Priority::Now,
+            addressee: None,
+            content: vec![Block::Text(request.prompt)],
+            origin: Origin::Hook,
+        };
+        let mut run = Run::new();
+        // Whoever waits for the hook drops this future to end it.
+        let judged = driver.run(&mut run, &[item], &CancellationToken::new()).await;
+        judged.map_err(|error| error.to_string())?;
+        match run.outcome {
+            Outcome::Completed => Ok(run.text),
+            outcome => {
+                Err(format!("the model did not answer: {outcome} {}", run.errors.join("; ")))
+            }
+        }
+    }
+
+    fn driver(
+        &self,
+        shared: &Arc<Shared>,
+        request: &ModelRequest<'_>,
+        tools: Vec<Arc<dyn DynTool>>,
+        max_turns: u32,
+    ) -> Result<Driver, String> {
+        let model = match (request.model, shared.model.provider_kind()) {
+            (Some(name), _) => shared.model.resolve(name),
+            // A judge need not be the best model there is, but it must be one that is there.
+            (None, ProviderKind::Anthropic) => shared.model.resolve("haiku"),
+            (None, _) => shared.model.name().to_owned(),
+        };
+        let permissions = Arc::new(shared.permissions.child(Role::default(), Mode::DontAsk));
+        let quiet = Arc::new(shared.aside(Arc::clone(&permissions)));
+        let workspace = Arc::new(Workspace {
+            root: request.common.cwd.clone(),
+            cwd: Mutex::new(request.common.cwd.clone()),
+            read_state: ReadState::default(),
+            may_read: Arc::clone(&self.workspace.may_read),
+            sandbox: self.workspace.sandbox.clone(),
+            todos: Mutex::default(),
+            shells: Arc::clone(&self.workspace.shells),
+            output_dir: self.workspace.output_dir.clone(),
+            env: Arc::clone(&self.workspace.env),
+            world: Arc::clone(&self.workspace.world),
+            host: Arc::clone(&self.workspace.host),
+        });
+        let toolbox = Toolbox::new(tools, &ToolChoice::All, &permissions, false)
+            .map_err(|error| error.to_string())?;
+        let hooks = AgentHooks {
+            // A hook does not set off other hooks.
+            hooks: None,
+            from_settings: None,
+            shared: Arc::clone(&quiet),
+            permissions: Arc::clone(&permissions),
+            workspace: Arc::clone(&workspace),
+            identity: Identity::default(),
+            transcript: request.common.transcript_path.clone(),
+            effort: None,
+            prompt: Mutex::default(),
+        };
+        let dispatch = Dispatch {
+            toolbox,
+            workspace,
+            permissions,
+            broker: Arc::clone(&quiet.broker),
+            hooks: Arc::new(hooks),
+            servers: Servers::none(),
+            allows_sandboxed: false,
+        };
+        let settings = RequestSettings {
+            model,
+            max_turns: Some(max_turns),
+            concurrent_calls: 10,
+            ..RequestSettings::default()
+        };
+        let journal = Journal::nowhere(self.stamp.clone(), Arc::clone(&shared.world));
+        let system = SystemPrompt::new(vec![JUDGE.to_owned()]);
+        Ok(Driver::new(quiet, journal, dispatch, Conversation::default(), system, settings))
+    }
+}
+
+impl Delegate for Handlers {
+    fn prompt<'a>(&'a self, request: ModelRequest<'a>) -> DelegateFuture<'a, String> {
+        Box::pin(self.judge(request, Vec::new(), 1))
+    }
+
+    fn agent<'a>(&'a self, request: ModelRequest<'a>) -> DelegateFuture<'a, String> {
+        let tools = builtin().into_iter().filter(|tool| LOOKING.contains(&tool.name())).collect();
+        Box::pin(self.judge(request, tools, AGENT_HOOK_TURNS))
+    }
+
+    fn mcp_tool<'a>(
+        &'a self,
+        server: &'a str,
+        tool: &'a str,
+        input: Map<String, Value>,
+    ) -> DelegateFuture<'a, String> {
+        Box::pin(async move {
+            let connection = self.servers.reachable(server)?;
+            let called = connection.call(tool, input, &CallOptions::default()).await;
+            let output = called.map_err(|error| error.to_string())?;
+            if output.is_error { Err(output.text()) } else { Ok(output.text()) }
+        })
+    }
+
+    fn callback<'a>(
+        &'a self,
+        id: &'a str,
+        input: &'a Value,
+        call: Option<&'a ToolUseId>,
+    ) -> DelegateFuture<'a, Value> {
+        match &self.host {
+            Some(host) => host.call(id, input, call),
+            None => Box::pin(async { Err("no host is there to be called".to_owned()) }),
+        }
+    }
+}

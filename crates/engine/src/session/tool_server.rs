@@ -1,0 +1,122 @@
+//! The tools of a session without its agent: whoever calls them is not ours.
+//!
+//! A call passes the one dispatch, with all hooks, rules and confinement of a session. There is no
+//! conversation, so nothing is recorded.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use centurion_permissions::Mode;
+use centurion_protocol::{ToolResultContent, ToolSpec, ToolUse, ToolUseId};
+use serde_json::value::RawValue;
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use super::{Handle, OpenError, Options, Session};
+use crate::dispatch::{Company, Dispatched};
+
+/// The main agent's built-in tools, for somebody else to call.
+pub struct ToolServer {
+    session: Session,
+    /// Held by a call that may change something: such calls take turns, as those of one agent do.
+    turn: tokio::sync::Mutex<()>,
+    calls: AtomicU64,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug)]
+pub struct ToolReply {
+    pub content: Vec<ToolResultContent>,
+    pub is_error: bool,
+}
+
+/// A tool that is not offered, and why.
+#[derive(Clone, Debug, Error)]
+#[error("{0}")]
+pub struct NotOffered(String);
+
+impl ToolServer {
+    /// Makes the tools ready. Tools of the servers in `options` are not among them: those servers are there
+    /// for hooks.
+    pub async fn open(mut options: Options) -> Result<Self, OpenError> {
+        options.storage.transcript = None;
+        // Instructions are for a model that we ask.
+        options.memory = None;
+        let mut session = Session::open(options).await?;
+        session.shared.servers.settle(session.server_patience).await;
+        if let Some(source) = session.begins.take() {
+            // What hooks want to be said first is for an agent. What they set up counts for the tools.
+            session.driver.begin(source, &CancellationToken::new()).await;
+        }
+        Ok(Self { session, turn: tokio::sync::Mutex::default(), calls: AtomicU64::default() })
+    }
+
+    /// The way to whoever answers questions.
+    pub fn handle(&self) -> Handle {
+        self.session.handle()
+    }
+
+    /// The tools on offer, always in the same order.
+    pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.session.driver.dispatch.toolbox.specs().iter()
+    }
+
+    /// Whether no deny rule takes away every call of a tool.
+    pub fn is_allowed(&self, tool: &str) -> bool {
+        self.session.driver.dispatch.permissions.is_offered(tool)
+    }
+
+    pub fn mode(&self) -> Mode {
+        self.session.driver.dispatch.permissions.mode()
+    }
+
+    /// Calls a tool. Whatever goes wrong with it is in the reply.
+    pub async fn call(
+        &self,
+        tool: &str,
+        input: Box<RawValue>,
+        cancel: &CancellationToken,
+    ) -> Result<ToolReply, NotOffered> {
+        let dispatch = &self.session.driver.dispatch;
+        dispatch.toolbox.get(tool).map_err(NotOffered)?;
+        self.session.driver.refresh(cancel).await;
+        let number = self.calls.fetch_add(1, Ordering::Relaxed);
+        let call = ToolUse {
+            id: ToolUseId::new(format!("served_{number}")),
+            name: tool.to_owned(),
+            input,
+        };
+        let prepared = match dispatch.prepare(&call) {
+            Ok(prepared) => prepared,
+            Err(refused) => return Ok(reply(*refused)),
+        };
+        let turn =
+            async { if prepared.is_read_only() { None } else { Some(self.turn.lock().await) } };
+        let dispatched = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Dispatched::not_begun(&call.id),
+            turn = turn => {
+                let dispatched = dispatch.run(&call, prepared, Company::WithOthers, cancel).await;
+                drop(turn);
+                dispatched
+            }
+        };
+        Ok(reply(dispatched))
+    }
+
+    /// Tells hooks, and ends everything that still runs.
+    pub async fn close(&self) {
+        self.session.end().await;
+    }
+}
+
+/// The result, with what hooks say beside it: there is no other way to tell whoever called.
+fn reply(dispatched: Dispatched) -> ToolReply {
+    let aside = dispatched.aside;
+    let stopped = aside.stop.is_some();
+    let stop = aside.stop.map(|reason| format!("A hook wants the work to stop: {reason}"));
+    let said = aside.context.into_iter().chain(stop).map(ToolResultContent::Text);
+    ToolReply {
+        content: dispatched.result.content.into_iter().chain(said).collect(),
+        is_error: dispatched.result.is_error || stopped,
+    }
+}

@@ -1,0 +1,28 @@
+//! What runs although nobody waits for it: hooks that were told so, and processes that hooks left.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::task::JoinSet;
+
+/// Tasks that end with their owner.
+#[derive(Debug, Default)]
+pub(crate) struct Background(Mutex<JoinSet<()>>);
+
+impl Background {
+    fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks();
+        // Those that have ended must not pile up.
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+
+    /// Ends all tasks, and returns when they are gone.
+    pub(crate) async fn shutdown(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks());
+        tasks.shutdown().await;
+    }
+}

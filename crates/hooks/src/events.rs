@@ -1,0 +1,47 @@
+//! The events, each with what hooks are told about it and what they can make of it; one file for each
+//! family.
+
+mod compact;
+mod display;
+mod elicitation;
+mod places;
+mod prompt;
+mod session;
+mod stop;
+mod tasks;
+mod tools;
+mod worktree;
+
+pub use compact::{CompactTrigger, PostCompact, PreCompact};
+pub use display::{MessageDisplay, Notification};
+pub use elicitation::{Elicitation, ElicitationReply, ElicitationResult};
+pub use places::{ConfigChange, CwdChanged, DirectoryAdded, FileChanged, InstructionsLoaded};
+pub use prompt::{PromptVerdict, UserPromptExpansion, UserPromptSubmit};
+pub use session::{SessionEnd, SessionStart, SessionStartVerdict, Setup};
+pub use stop::{
+    BackgroundWork, ScheduledWork, Stop, StopCap, StopFailure, StopVerdict, SubagentStart,
+    SubagentStop,
+};
+pub use tasks::{Task, TaskCompleted, TaskCreated, TeammateIdle};
+pub use tools::{
+    BatchCall, PermissionDenied, PermissionRequest, PostToolBatch, PostToolUse, PostToolUseFailure,
+    PostToolVerdict, PreToolUse, PreToolVerdict,
+};
+pub use worktree::{WorktreeCreate, WorktreeRemove, WorktreeVerdict};
+
+/// Why something is kept from happening; `None` if nothing keeps it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Block(pub Option<String>);
+
+impl Block {
+    pub(crate) fn of(replies: &[crate::Reply]) -> Self {
+        Self(crate::reply::blocks(replies))
+    }
+
+    pub fn reason(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests;

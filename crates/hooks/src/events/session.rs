@@ -1,0 +1,99 @@
+//! A session begins and ends.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::event::Event;
+use crate::input::{Common, EventInput};
+use crate::reply::{self, Reply};
+
+/// A session begins, or begins again.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionStart<'a> {
+    /// `startup`, `resume`, `clear`, `compact` or `fork`.
+    pub source: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_title: Option<&'a str>,
+}
+
+/// What hooks set up for a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionStartVerdict {
+    /// Taken as if the user had said it first; only without a terminal.
+    pub initial_user_message: Option<String>,
+    pub session_title: Option<String>,
+    /// Files whose changes are events from now on.
+    pub watch_paths: Vec<PathBuf>,
+    pub reload_skills: bool,
+}
+
+impl EventInput for SessionStart<'_> {
+    const EVENT: Event = Event::SessionStart;
+    type Verdict = SessionStartVerdict;
+
+    fn subject(&self) -> Option<&str> {
+        Some(self.source)
+    }
+
+    fn fold(&self, common: &Common, replies: &[Reply]) -> SessionStartVerdict {
+        SessionStartVerdict {
+            initial_user_message: reply::last(replies, |it| it.initial_user_message.clone()),
+            session_title: reply::last(replies, |it| it.session_title.clone()),
+            watch_paths: watch_paths(common, replies),
+            reload_skills: replies
+                .iter()
+                .any(|reply| reply.specific().is_some_and(|it| it.reload_skills == Some(true))),
+        }
+    }
+}
+
+/// All paths that hooks want to be watched, each once.
+pub(super) fn watch_paths(common: &Common, replies: &[Reply]) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    let wanted = replies.iter().filter_map(Reply::specific).flat_map(|it| &it.watch_paths);
+    for path in wanted.map(|path| common.cwd.join(path)) {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths
+}
+
+/// The program was started to prepare or to tidy up.
+#[derive(Clone, Debug, Serialize)]
+pub struct Setup<'a> {
+    /// `init` or `maintenance`.
+    pub trigger: &'a str,
+}
+
+impl EventInput for Setup<'_> {
+    const EVENT: Event = Event::Setup;
+    type Verdict = ();
+
+    fn subject(&self) -> Option<&str> {
+        Some(self.trigger)
+    }
+
+    fn fold(&self, _: &Common, _: &[Reply]) {}
+}
+
+/// A session ends.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionEnd<'a> {
+    /// `clear`, `resume`, `logout`, `prompt_input_exit` or `other`.
+    pub reason: &'a str,
+}
+
+impl EventInput for SessionEnd<'_> {
+    const EVENT: Event = Event::SessionEnd;
+    type Verdict = ();
+
+    fn subject(&self) -> Option<&str> {
+        Some(self.reason)
+    }
+
+    fn fold(&self, _: &Common, _: &[Reply]) {}
+}

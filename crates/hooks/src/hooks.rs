@@ -1,0 +1,212 @@
+//! The hooks of a session: sets that come and go, and which of their hooks an event means.
+//!
+//! Every agent fires its events here. Without hooks for an event that costs one look at a number.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use centurion_protocol::{AgentId, Env, World};
+use centurion_tools::guard::GuardProgram;
+
+use crate::background::Background;
+use crate::condition::Places;
+use crate::delegate::Delegate;
+use crate::event::{Event, EventSet};
+use crate::handler::Handler;
+use crate::hook_set::{Hook, HookSet};
+use crate::input::{Common, EventInput};
+use crate::rules::HookRules;
+use crate::run::HttpClient;
+use crate::watcher::HookWatcher;
+
+/// What hooks need of the program around them.
+#[derive(Clone)]
+pub struct Surroundings {
+    pub guard: GuardProgram,
+    /// The environment that commands get.
+    pub env: Arc<Env>,
+    /// The project that the session was started in, also for agents in worktrees.
+    pub project_dir: PathBuf,
+    pub home: Option<PathBuf>,
+    /// Where texts are kept that are too long for a conversation.
+    pub overflow_dir: PathBuf,
+    /// The file in which hooks may set variables for the commands of the session.
+    pub env_file: Option<PathBuf>,
+    pub world: Arc<dyn World>,
+    pub delegate: Arc<dyn Delegate>,
+    pub watcher: Arc<dyn HookWatcher>,
+}
+
+/// In which agents a set of hooks counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// In all of them.
+    Session,
+    /// In one; `None` is the main agent.
+    Agent(Option<AgentId>),
+}
+
+/// All hooks of a session. Clones are the same hooks.
+#[derive(Clone)]
+pub struct Hooks(pub(crate) Arc<Shared>);
+
+pub(crate) struct Shared {
+    /// The events for which there may be hooks.
+    events: AtomicU32,
+    state: Mutex<State>,
+    pub(crate) core: Arc<Core>,
+    /// What runs although nobody waits for it. Ends with the session.
+    pub(crate) background: Background,
+}
+
+/// What a hook needs to run.
+pub(crate) struct Core {
+    pub(crate) around: Surroundings,
+    pub(crate) http: HttpClient,
+}
+
+struct State {
+    registered: Vec<Arc<Registered>>,
+    rules: Arc<HookRules>,
+    next_id: u64,
+}
+
+struct Registered {
+    id: u64,
+    scope: Scope,
+    set: HookSet,
+    /// For each hook of the set, whether it was to run once and has.
+    spent: Vec<AtomicBool>,
+}
+
+/// A set of hooks in force. Dropping it takes the hooks away.
+#[must_use = "dropping it takes the hooks away"]
+pub struct Registration {
+    shared: Weak<Shared>,
+    id: u64,
+}
+
+impl Registered {
+    fn new(id: u64, scope: Scope, set: HookSet) -> Arc<Self> {
+        let spent = set.hooks().iter().map(|_| AtomicBool::new(false)).collect();
+        Arc::new(Self { id, scope, set, spent })
+    }
+
+    fn counts_in(&self, agent: Option<&AgentId>) -> bool {
+        match &self.scope {
+            Scope::Session => true,
+            Scope::Agent(own) => own.as_ref() == agent,
+        }
+    }
+
+    /// The hooks of an event that are not spent.
+    fn hooks(&self, event: Event) -> impl Iterator<Item = (&Hook, &AtomicBool)> {
+        let is_wanted = self.set.events().contains(event);
+        let hooks = if is_wanted { self.set.hooks() } else { &[] };
+        hooks.iter().zip(&self.spent).filter(move |(hook, _)| hook.event == event)
+    }
+}
+
+impl Hooks {
+    pub fn new(around: Surroundings, rules: HookRules) -> Self {
+        let http = HttpClient::default();
+        Self(Arc::new(Shared {
+            events: AtomicU32::new(0),
+            state: Mutex::new(State { registered: Vec::new(), rules: Arc::new(rules), next_id: 0 }),
+            core: Arc::new(Core { around, http }),
+            background: Background::default(),
+        }))
+    }
+
+    /// Adds a set behind those that are there.
+    pub fn add(&self, scope: Scope, set: HookSet) -> Registration {
+        let mut state = self.0.state();
+        let id = state.next_id;
+        state.next_id += 1;
+        state.registered.push(Registered::new(id, scope, set));
+        self.0.note_events(&state);
+        Registration { shared: Arc::downgrade(&self.0), id }
+    }
+
+    /// Puts other limits in force, as when settings change.
+    pub fn limit(&self, rules: HookRules) {
+        self.0.state().rules = Arc::new(rules);
+    }
+
+    /// Whether no hook can be meant by an event. Costs next to nothing.
+    pub fn is_empty_for(&self, event: Event) -> bool {
+        !EventSet::from_bits(self.0.events.load(Ordering::Acquire)).contains(event)
+    }
+
+    /// Ends everything that hooks have left running.
+    pub async fn shutdown(&self) {
+        self.0.background.shutdown().await;
+    }
+
+    pub(crate) fn rules(&self) -> Arc<HookRules> {
+        Arc::clone(&self.0.state().rules)
+    }
+
+    /// The hooks that an event means, in the order of their declaration, each once. One that runs only
+    /// once is given out only once.
+    pub(crate) fn select<E: EventInput>(&self, common: &Common, input: &E) -> Vec<Arc<Handler>> {
+        let (registered, rules) = {
+            let state = self.0.state();
+            (state.registered.clone(), Arc::clone(&state.rules))
+        };
+        let around = &self.0.core.around;
+        let places =
+            Places { cwd: &common.cwd, project: &around.project_dir, home: around.home.as_deref() };
+        let fits = |handler: &Handler| match (&handler.condition, input.call()) {
+            (Some(condition), Some(call)) => condition.fits(&call.as_call(), places),
+            _ => true,
+        };
+        let subject = input.subject();
+        let mut selected: Vec<Arc<Handler>> = Vec::new();
+        let own = registered.iter().filter(|it| it.counts_in(common.agent_id.as_ref()));
+        for (hook, spent) in own.flat_map(|it| it.hooks(E::EVENT)) {
+            let handler = &hook.handler;
+            let is_meant = rules.allows(&handler.origin.source)
+                && hook.matcher.fits(subject, E::EVENT)
+                && fits(handler)
+                && !selected.iter().any(|other| handler.repeats(other));
+            if is_meant && !(handler.once && spent.swap(true, Ordering::AcqRel)) {
+                selected.push(Arc::clone(handler));
+            }
+        }
+        selected
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_events(&self, state: &State) {
+        let bits = state.registered.iter().fold(0, |bits, it| bits | it.set.events().bits());
+        self.events.store(bits, Ordering::Release);
+    }
+}
+
+impl Registration {
+    /// Puts another set in the place of this one, as when settings change.
+    pub fn replace(&self, set: HookSet) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        let mut state = shared.state();
+        if let Some(registered) = state.registered.iter_mut().find(|it| it.id == self.id) {
+            *registered = Registered::new(self.id, registered.scope.clone(), set);
+        }
+        shared.note_events(&state);
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        let mut state = shared.state();
+        state.registered.retain(|registered| registered.id != self.id);
+        shared.note_events(&state);
+    }
+}

@@ -1,0 +1,200 @@
+//! What hooks answer, as JSON: fields that every event knows, and those of one event.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::event::Event;
+
+/// The JSON object that a hook prints.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct HookOutput {
+    /// `false` ends the run.
+    #[serde(rename = "continue")]
+    pub(crate) goes_on: Option<bool>,
+    pub(crate) stop_reason: Option<String>,
+    pub(crate) system_message: Option<String>,
+    pub(crate) terminal_sequence: Option<String>,
+    pub(crate) decision: Option<DecisionWord>,
+    pub(crate) reason: Option<String>,
+    #[serde(rename = "hookSpecificOutput")]
+    pub(crate) specific: Option<Specific>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DecisionWord {
+    Approve,
+    Block,
+}
+
+/// What only some events know.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Specific {
+    hook_event_name: Option<String>,
+    pub(crate) additional_context: Option<String>,
+    pub(crate) permission_decision: Option<ToolDecision>,
+    pub(crate) permission_decision_reason: Option<String>,
+    pub(crate) updated_input: Option<Map<String, Value>>,
+    pub(crate) decision: Option<RequestDecision>,
+    pub(crate) retry: Option<bool>,
+    pub(crate) updated_tool_output: Option<Value>,
+    #[serde(rename = "updatedMCPToolOutput")]
+    pub(crate) updated_mcp_tool_output: Option<Value>,
+    pub(crate) classifier_context: Option<String>,
+    pub(crate) initial_user_message: Option<String>,
+    pub(crate) session_title: Option<String>,
+    pub(crate) watch_paths: Vec<PathBuf>,
+    pub(crate) reload_skills: Option<bool>,
+    pub(crate) suppress_original_prompt: Option<bool>,
+    pub(crate) display_content: Option<String>,
+    pub(crate) action: Option<ElicitationAction>,
+    pub(crate) content: Option<Value>,
+    pub(crate) worktree_path: Option<PathBuf>,
+}
+
+/// What a hook says about a call before it runs, the stronger the later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolDecision {
+    Allow,
+    Ask,
+    /// The run ends here and is taken up again with this call.
+    Defer,
+    Deny,
+}
+
+/// What a hook says to a question about a call.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "behavior", rename_all = "lowercase", rename_all_fields = "camelCase")]
+pub enum RequestDecision {
+    Allow {
+        #[serde(default)]
+        updated_input: Option<Map<String, Value>>,
+        #[serde(default)]
+        updated_permissions: Vec<PermissionUpdate>,
+    },
+    Deny {
+        #[serde(default)]
+        message: Option<String>,
+        /// Whether the whole run is to stop.
+        #[serde(default)]
+        interrupt: bool,
+    },
+}
+
+/// A change of the permissions that a hook asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum PermissionUpdate {
+    AddRules { rules: Vec<RuleValue>, behavior: RuleBehavior, destination: UpdateDestination },
+    ReplaceRules { rules: Vec<RuleValue>, behavior: RuleBehavior, destination: UpdateDestination },
+    RemoveRules { rules: Vec<RuleValue>, behavior: RuleBehavior, destination: UpdateDestination },
+    SetMode { mode: String, destination: UpdateDestination },
+    AddDirectories { directories: Vec<PathBuf>, destination: UpdateDestination },
+    RemoveDirectories { directories: Vec<PathBuf>, destination: UpdateDestination },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleValue {
+    pub tool_name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule_content: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RuleBehavior {
+    Allow,
+    Ask,
+    Deny,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum UpdateDestination {
+    Session,
+    LocalSettings,
+    ProjectSettings,
+    UserSettings,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ElicitationAction {
+    Accept,
+    Decline,
+    Cancel,
+}
+
+impl HookOutput {
+    /// Reads what a hook printed. The error says which field is not as it must be.
+    pub(crate) fn parse(event: Event, text: &str) -> Result<Self, String> {
+        let value = serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
+        Self::from_value(event, value)
+    }
+
+    pub(crate) fn from_value(event: Event, value: Value) -> Result<Self, String> {
+        if !value.is_object() {
+            return Err("is no JSON object".to_owned());
+        }
+        let output: Self =
+            serde_json::from_value(value).map_err(|error| format!("cannot be used: {error}"))?;
+        let named = output.specific.as_ref().and_then(|it| it.hook_event_name.as_deref());
+        match named {
+            Some(name) if name != event.name() => Err(format!(
+                "cannot be used: its hookEventName is {name}, and the event is {event}"
+            )),
+            _ => Ok(output),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn permission_updates_are_read_in_the_form_that_hosts_use() {
+        let updates = json!([
+            {"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "ls"}],
+             "behavior": "allow", "destination": "session"},
+            {"type": "setMode", "mode": "acceptEdits", "destination": "localSettings"},
+            {"type": "addDirectories", "directories": ["/a"], "destination": "userSettings"},
+        ]);
+        let output = HookOutput::from_value(
+            Event::PermissionRequest,
+            json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision":
+                  {"behavior": "allow", "updatedPermissions": updates}}}),
+        );
+        let Some(RequestDecision::Allow { updated_permissions, .. }) =
+            output.unwrap().specific.unwrap().decision
+        else {
+            panic!("an allow")
+        };
+        assert_eq!(serde_json::to_value(&updated_permissions).unwrap(), updates);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        for (text, expected) in [
+            ("{", "is no JSON"),
+            (r#"{"decision": "maybe"}"#, "unknown variant `maybe`"),
+            (r#"{"continue": "no"}"#, "invalid type"),
+            (r#"{"hookSpecificOutput": {"permissionDecision": 1}}"#, "cannot be used"),
+            (r#"{"hookSpecificOutput": {"hookEventName": "Stop"}}"#, "its hookEventName is Stop"),
+        ] {
+            let error = HookOutput::parse(Event::PreToolUse, text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        let tolerated =
+            r#"{"new": 1, "reason": null, "hookSpecificOutput": {"hookEventName": "Stop"}}"#;
+        assert!(HookOutput::parse(Event::Stop, tolerated).is_ok());
+    }
+}

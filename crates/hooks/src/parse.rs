@@ -1,0 +1,349 @@
+//! From JSON to hooks: every part is checked once, and what cannot run is told with its place.
+
+mod fields;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_config::settings::Lines;
+use serde_json::{Map, Value};
+
+use self::fields::Fields;
+use crate::condition::Condition;
+use crate::event::Event;
+use crate::handler::{
+    Action, CommandAction, Handler, HandlerType, HookShell, HttpAction, PromptAction, Waiting,
+};
+use crate::hook_set::{Frontmatter, Hook, HookSet};
+use crate::matcher::Matcher;
+use crate::origin::{HookOrigin, HookProblem};
+
+/// How hooks are written in a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Settings,
+    Frontmatter(Frontmatter),
+    /// Names of functions instead of handlers.
+    Host,
+}
+
+/// What a number under `timeout` counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Seconds,
+    Milliseconds,
+}
+
+/// Reads hooks, place after place.
+pub(crate) struct Parser {
+    form: Form,
+    hooks: Vec<Hook>,
+    problems: Vec<HookProblem>,
+    skipped: usize,
+}
+
+/// Where a part of the JSON stands.
+struct Place<'a> {
+    lines: &'a Lines,
+    origin: &'a HookOrigin,
+}
+
+impl Place<'_> {
+    fn at(&self, pointer: &str) -> HookOrigin {
+        self.origin.at(self.lines.line(pointer))
+    }
+}
+
+impl Parser {
+    pub(crate) fn new(form: Form) -> Self {
+        Self { form, hooks: Vec::new(), problems: Vec::new(), skipped: 0 }
+    }
+
+    pub(crate) fn finish(self) -> HookSet {
+        HookSet::new(self.hooks, self.problems, self.skipped)
+    }
+
+    pub(crate) fn problem(&mut self, origin: &HookOrigin, message: impl Into<String>) {
+        self.problems.push(HookProblem { origin: origin.clone(), message: message.into() });
+    }
+
+    /// Reads an object of events. `pointer` is where it stands in what `lines` is about.
+    pub(crate) fn read(&mut self, value: &Value, lines: &Lines, pointer: &str, from: &HookOrigin) {
+        let place = Place { lines, origin: from };
+        let events = match value {
+            Value::Object(events) => events,
+            Value::Null => return,
+            _ => {
+                return self
+                    .problem(&place.at(pointer), "`hooks` must be an object of events and lists");
+            }
+        };
+        for (name, groups) in events {
+            let pointer = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
+            let origin = place.at(&pointer);
+            match name.parse::<Event>() {
+                Err(unknown) => {
+                    let names: Vec<_> = Event::all().map(Event::name).collect();
+                    self.problem(
+                        &origin,
+                        format!("{unknown}; help: use one of {}", names.join(", ")),
+                    );
+                }
+                Ok(event) => self.event(event, groups, &pointer, &place),
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event, groups: &Value, pointer: &str, place: &Place<'_>) {
+        let groups = match groups {
+            Value::Array(groups) => groups,
+            Value::Null => return,
+            _ => return self.problem(&place.at(pointer), format!("`{event}` must hold a list")),
+        };
+        for (index, group) in groups.iter().enumerate() {
+            let pointer = format!("{pointer}/{index}");
+            match group {
+                Value::Object(group) => self.group(event, group, &pointer, place),
+                _ => self.problem(
+                    &place.at(&pointer),
+                    format!("an entry of `{event}` must be an object with a list `hooks`"),
+                ),
+            }
+        }
+    }
+
+    fn group(
+        &mut self,
+        event: Event,
+        group: &Map<String, Value>,
+        pointer: &str,
+        place: &Place<'_>,
+    ) {
+        let origin = place.at(pointer);
+        let matcher = match group.get("matcher") {
+            None | Some(Value::Null) => Ok(Matcher::Every),
+            Some(Value::String(text)) => Matcher::parse(text, event),
+            Some(_) => Err("`matcher` must be text".to_owned()),
+        };
+        let matcher = match matcher {
+            Ok(matcher) => Arc::new(matcher),
+            Err(message) => return self.problem(&origin, message),
+        };
+        match (self.form, group.get("hooks")) {
+            (Form::Host, _) => self.callbacks(event, group, &matcher, &origin),
+            (_, Some(Value::Array(handlers))) => {
+                self.skipped += usize::from(handlers.is_empty());
+                for (index, handler) in handlers.iter().enumerate() {
+                    let origin = place.at(&format!("{pointer}/hooks/{index}"));
+                    match handler {
+                        Value::Object(fields) => {
+                            self.handler(event, fields, &matcher, &origin, Unit::Seconds);
+                        }
+                        _ => self.problem(&origin, "a hook must be an object with a `type`"),
+                    }
+                }
+            }
+            (Form::Frontmatter(_), None) if is_handler(group) => {
+                self.handler(event, group, &matcher, &origin, Unit::Milliseconds);
+            }
+            (Form::Frontmatter(_), None | Some(Value::Null)) => self.skipped += 1,
+            (_, None) => self.problem(&origin, "has no list `hooks`, so that nothing runs"),
+            (_, Some(_)) => self.problem(&origin, "`hooks` must be a list"),
+        }
+    }
+
+    fn callbacks(
+        &mut self,
+        event: Event,
+        group: &Map<String, Value>,
+        matcher: &Arc<Matcher>,
+        origin: &HookOrigin,
+    ) {
+        let mut fields = Fields::new(group);
+        let timeout = timeout(&mut fields, Unit::Seconds);
+        let ids = fields.texts("hookCallbackIds").unwrap_or_default();
+        for message in fields.problems() {
+            self.problem(origin, message);
+        }
+        for id in ids {
+            let action = Action::Callback { id };
+            self.keep(event, matcher, plain_handler(action, timeout, origin));
+        }
+    }
+
+    fn keep(&mut self, event: Event, matcher: &Arc<Matcher>, handler: Handler) {
+        let (matcher, handler) = (Arc::clone(matcher), Arc::new(handler));
+        self.hooks.push(Hook { event, matcher, handler });
+    }
+
+    fn handler(
+        &mut self,
+        event: Event,
+        object: &Map<String, Value>,
+        matcher: &Arc<Matcher>,
+        origin: &HookOrigin,
+        unit: Unit,
+    ) {
+        let mut fields = Fields::new(object);
+        let read = self.read_handler(event, &mut fields, origin, unit);
+        match read {
+            // What the fields lack is told below.
+            _ if fields.is_wrong() => {}
+            Ok(handler) => self.keep(event, matcher, handler),
+            Err(message) => self.problem(origin, message),
+        }
+        for message in fields.problems() {
+            self.problem(origin, message);
+        }
+    }
+
+    fn read_handler(
+        &self,
+        event: Event,
+        fields: &mut Fields<'_>,
+        origin: &HookOrigin,
+        unit: Unit,
+    ) -> Result<Handler, String> {
+        let written = fields.text("type");
+        let kind = match written.as_deref() {
+            Some(name) => HandlerType::WRITTEN.into_iter().find(|kind| kind.name() == name),
+            None if unit == Unit::Milliseconds => Some(HandlerType::Command),
+            None => None,
+        };
+        let Some(kind) = kind else {
+            let names = HandlerType::WRITTEN.map(HandlerType::name).join(", ");
+            return Err(match written {
+                Some(name) => format!("`{name}` is no type of hook; help: use one of {names}"),
+                None => format!("has no `type`; help: use one of {names}"),
+            });
+        };
+        if !event.supports(kind) {
+            return Err(format!("a hook of type {kind} cannot run at {event}"));
+        }
+        let action = action(kind, fields, origin)?;
+        let condition = match fields.text("if") {
+            None => None,
+            Some(_) if !event.is_about_a_call() => {
+                return Err(format!(
+                    "`if` counts only where a tool is called, so that this hook never runs at {event}; \
+                     help: leave it out"
+                ));
+            }
+            Some(rule) => Some(
+                Condition::parse(&rule).map_err(|error| format!("its `if` is no use: {error}"))?,
+            ),
+        };
+        let timeout = timeout(fields, unit);
+        let mut once = fields.switch("once");
+        if once && self.form != Form::Frontmatter(Frontmatter::Skill) {
+            fields.ignore("`once` counts only in skills: this hook runs every time");
+            once = false;
+        }
+        let status_message = fields.text("statusMessage");
+        let handler = plain_handler(action, timeout, origin);
+        Ok(Handler { condition, status_message, once, ..handler })
+    }
+}
+
+fn plain_handler(action: Action, timeout: Option<Duration>, origin: &HookOrigin) -> Handler {
+    let origin = origin.clone();
+    Handler { action, condition: None, timeout, status_message: None, once: false, origin }
+}
+
+/// Whether an entry is a handler itself, and no group of them.
+fn is_handler(entry: &Map<String, Value>) -> bool {
+    ["type", "command", "url", "prompt", "tool"].iter().any(|name| entry.contains_key(*name))
+}
+
+fn timeout(fields: &mut Fields<'_>, unit: Unit) -> Option<Duration> {
+    let written = fields.value("timeout")?;
+    let seconds = written.as_f64().map(|number| match unit {
+        Unit::Seconds => number,
+        Unit::Milliseconds => number / 1_000.0,
+    });
+    let duration =
+        seconds.filter(|it| *it > 0.0).and_then(|it| Duration::try_from_secs_f64(it).ok());
+    if duration.is_none() {
+        let unit = match unit {
+            Unit::Seconds => "seconds",
+            Unit::Milliseconds => "milliseconds",
+        };
+        fields.ignore(format!(
+            "`timeout` must be a number of {unit} above zero: the usual time counts instead"
+        ));
+    }
+    duration
+}
+
+fn action(
+    kind: HandlerType,
+    fields: &mut Fields<'_>,
+    origin: &HookOrigin,
+) -> Result<Action, String> {
+    Ok(match kind {
+        HandlerType::Command => Action::Command(command(fields, origin)?),
+        HandlerType::Http => Action::Http(http(fields)?),
+        HandlerType::McpTool => Action::McpTool {
+            server: fields.need("server", "the name of an MCP server")?,
+            tool: fields.need("tool", "the name of a tool of the server")?,
+            input: fields.object("input").unwrap_or_default(),
+        },
+        HandlerType::Prompt => Action::Prompt(prompt(fields)?),
+        HandlerType::Agent => {
+            Action::Agent(PromptAction { continue_on_block: true, ..prompt(fields)? })
+        }
+        HandlerType::Callback => return Err("only a host has functions to call".to_owned()),
+    })
+}
+
+fn command(fields: &mut Fields<'_>, origin: &HookOrigin) -> Result<CommandAction, String> {
+    let command = fields.need("command", "the command to run")?;
+    let args = fields.texts("args");
+    let shell = match fields.text("shell").as_deref() {
+        None => HookShell::Sh,
+        Some("bash") => HookShell::Bash,
+        Some("powershell") => HookShell::PowerShell,
+        Some(other) => return Err(format!("`{other}` is no shell; help: use bash or powershell")),
+    };
+    if args.is_none() && command.contains("${user_config.") && origin.source.plugin().is_some() {
+        return Err(
+            "`${user_config.…}` is not safe in a command line; help: put the arguments into \
+                    `args`"
+                .to_owned(),
+        );
+    }
+    let (is_async, wakes) = (fields.switch("async"), fields.switch("asyncRewake"));
+    let waiting = match (is_async, wakes) {
+        (_, true) => Waiting::Wakes,
+        (true, false) => Waiting::Nobody,
+        (false, false) => Waiting::Event,
+    };
+    Ok(CommandAction { command, args, shell, waiting })
+}
+
+fn http(fields: &mut Fields<'_>) -> Result<HttpAction, String> {
+    let url = fields.need("url", "where to post to")?;
+    match url::Url::parse(&url) {
+        Ok(parsed) if matches!(parsed.scheme(), "http" | "https") => {}
+        Ok(parsed) => {
+            return Err(format!(
+                "`url` must begin with http or https, not with {}",
+                parsed.scheme()
+            ));
+        }
+        Err(error) => return Err(format!("`url` is no address: {error}")),
+    }
+    Ok(HttpAction {
+        url,
+        headers: fields.text_map("headers").unwrap_or_default(),
+        allowed_variables: fields.texts("allowedEnvVars").unwrap_or_default(),
+    })
+}
+
+fn prompt(fields: &mut Fields<'_>) -> Result<PromptAction, String> {
+    Ok(PromptAction {
+        prompt: fields.need("prompt", "what the model is asked")?,
+        model: fields.text("model"),
+        continue_on_block: fields.switch("continueOnBlock"),
+    })
+}

@@ -1,0 +1,216 @@
+//! What one hook said: its exit code, its output and its errors, read as the event has it.
+
+use serde::Deserialize;
+
+use crate::event::{Event, ExitTwo};
+use crate::handler::PromptAction;
+use crate::output::{DecisionWord, HookOutput, Specific};
+
+/// What one run of a handler left behind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) end: End,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum End {
+    #[default]
+    Finished,
+    /// Whoever waited does not wait any more.
+    Cancelled,
+    /// It could not run, or not to its end.
+    Failed(String),
+}
+
+impl Ended {
+    pub(crate) fn failed(why: impl Into<String>) -> Self {
+        Self { end: End::Failed(why.into()), ..Self::default() }
+    }
+
+    /// What was said by something that has no exit code.
+    pub(crate) fn said(text: impl Into<String>) -> Self {
+        Self { stdout: text.into(), exit_code: Some(0), ..Self::default() }
+    }
+}
+
+/// What one hook said, ready to be put together with what others said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reply {
+    /// How the hook is named to people and models.
+    pub(crate) label: String,
+    pub(crate) output: HookOutput,
+    /// Output that is no JSON.
+    pub(crate) plain: Option<String>,
+    /// The error output of exit code 2.
+    pub(crate) exit_two: Option<String>,
+    /// The no of a model.
+    pub(crate) refusal: Option<Refusal>,
+    /// Why the hook had no effect.
+    pub(crate) error: Option<String>,
+}
+
+/// A model's no, and what it does at the event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) reason: String,
+    pub(crate) blocks: bool,
+    pub(crate) ends_turn: bool,
+}
+
+impl Reply {
+    /// Reads what a command or one like it left behind.
+    pub(crate) fn read(event: Event, label: String, ended: &Ended) -> Self {
+        let mut reply = Self { label, ..Self::default() };
+        match &ended.end {
+            End::Finished => {}
+            End::Cancelled => return reply,
+            End::Failed(why) => {
+                reply.error = Some(why.clone());
+                return reply;
+            }
+        }
+        let text = ended.stdout.trim();
+        let is_json = text.starts_with('{');
+        let output = is_json.then(|| HookOutput::parse(event, text));
+        let has_output = matches!(output, Some(Ok(_)));
+        match output {
+            Some(Ok(output)) => reply.output = output,
+            Some(Err(why)) => reply.error = Some(format!("its output {why}")),
+            None => {}
+        }
+        match ended.exit_code {
+            Some(0) if !is_json && !text.is_empty() => reply.plain = Some(text.to_owned()),
+            Some(0) => {}
+            Some(2) => reply.exit_two = Some(ended.stderr.trim().to_owned()),
+            // An answer counts whatever the code says; a worktree that failed is none, whatever was said.
+            _ if has_output && event != Event::WorktreeCreate => {}
+            code => reply.error = Some(failure(code, &ended.stderr)),
+        }
+        // Such an exit code is told nobody, and so is its text.
+        if event.exit_two() == ExitTwo::Ignored && reply.exit_two.take().is_some() {
+            tracing::debug!(%event, label = reply.label, "exit code 2 has no effect");
+        }
+        reply
+    }
+
+    /// Reads what a model said to a prompt.
+    pub(crate) fn judged(event: Event, label: String, action: &PromptAction, answer: &str) -> Self {
+        let mut reply = Self { label, ..Self::default() };
+        match Judgement::parse(answer) {
+            Ok(judgement) => reply.refusal = judgement.refusal(event, action.continue_on_block),
+            Err(why) => reply.error = Some(why),
+        }
+        reply
+    }
+
+    pub(crate) fn specific(&self) -> Option<&Specific> {
+        self.output.specific.as_ref()
+    }
+
+    /// Why the hook blocks, as the model reads it.
+    pub(crate) fn block(&self) -> Option<String> {
+        if let Some(errors) = &self.exit_two {
+            return Some(match (errors.as_str(), &self.output.reason) {
+                ("", Some(reason)) => reason.clone(),
+                _ => self.with_label(errors),
+            });
+        }
+        if self.output.decision == Some(DecisionWord::Block) {
+            let reason = self.output.reason.clone();
+            return Some(reason.unwrap_or_else(|| self.with_label("")));
+        }
+        self.refusal.as_ref().filter(|it| it.blocks).map(|it| it.reason.clone())
+    }
+
+    /// `[command]: text`, so that a reader knows who speaks.
+    pub(crate) fn with_label(&self, text: &str) -> String {
+        let text = if text.is_empty() { "no reason was given" } else { text };
+        format!("[{}]: {text}", self.label)
+    }
+
+    /// All texts that may enter a conversation or reach a person.
+    pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let HookOutput { stop_reason, system_message, reason, specific, .. } = &mut self.output;
+        let specific = specific.iter_mut().flat_map(|it| {
+            [
+                &mut it.additional_context,
+                &mut it.permission_decision_reason,
+                &mut it.initial_user_message,
+            ]
+        });
+        let refusal = self.refusal.iter_mut().map(|it| &mut it.reason);
+        [stop_reason, system_message, reason, &mut self.plain, &mut self.exit_two]
+            .into_iter()
+            .chain(specific)
+            .flatten()
+            .chain(refusal)
+    }
+}
+
+fn failure(code: Option<i32>, errors: &str) -> String {
+    let how = match code {
+        Some(127) => "was not found (exit code 127)".to_owned(),
+        Some(code) => format!("failed with exit code {code}"),
+        None => "was ended by a signal".to_owned(),
+    };
+    match errors.trim() {
+        "" => how,
+        errors => format!("{how}: {errors}"),
+    }
+}
+
+/// What a model answers to a prompt of a hook.
+#[derive(Debug, Deserialize)]
+struct Judgement {
+    ok: bool,
+    #[serde(default)]
+    reason: Option<String>,
+    /// What was asked for cannot be done, so that going on would be no use.
+    #[serde(default)]
+    impossible: bool,
+}
+
+impl Judgement {
+    /// Finds the JSON object in an answer: models like to put words or a fence around it.
+    fn parse(answer: &str) -> Result<Self, String> {
+        let object = answer.find('{').zip(answer.rfind('}'));
+        let object = object.and_then(|(start, end)| answer.get(start..=end));
+        object.and_then(|object| serde_json::from_str(object).ok()).ok_or_else(|| {
+            let shown: String = answer.chars().take(200).collect();
+            format!("the model was to answer {{\"ok\": true or false}}, and said: {shown}")
+        })
+    }
+
+    fn refusal(self, event: Event, continue_on_block: bool) -> Option<Refusal> {
+        use Event as E;
+        let (blocks, ends_turn) = match event {
+            _ if self.ok => return None,
+            E::Stop | E::SubagentStop => (!self.impossible, false),
+            E::PreToolUse => (true, !continue_on_block),
+            E::PostToolUse | E::TeammateIdle => (continue_on_block, !continue_on_block),
+            E::PostToolBatch | E::UserPromptSubmit | E::UserPromptExpansion => (false, true),
+            E::PostToolUseFailure | E::TaskCreated | E::TaskCompleted => (true, false),
+            _ => return None,
+        };
+        let reason = self.reason.filter(|reason| !reason.trim().is_empty());
+        let reason = reason.unwrap_or_else(|| "no reason was given".to_owned());
+        Some(Refusal { reason, blocks, ends_turn })
+    }
+}
+
+/// Why hooks block, all of them in order.
+pub(crate) fn blocks(replies: &[Reply]) -> Option<String> {
+    let reasons: Vec<String> = replies.iter().filter_map(Reply::block).collect();
+    (!reasons.is_empty()).then(|| reasons.join("\n"))
+}
+
+/// The last value that a hook gave, in the order of declaration.
+pub(crate) fn last<T>(replies: &[Reply], value: impl Fn(&Specific) -> Option<T>) -> Option<T> {
+    replies.iter().rev().find_map(|reply| value(reply.specific()?))
+}
+
+#[cfg(test)]
+mod tests;

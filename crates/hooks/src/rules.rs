@@ -1,0 +1,133 @@
+//! What settings say about all hooks together: which run at all, and what those that post may reach.
+
+use centurion_config::settings::{HookLimits, Level, Sourced};
+use regex::Regex;
+use url::Url;
+
+use crate::origin::HookSource;
+
+/// The limits of all hooks.
+#[derive(Clone, Debug, Default)]
+pub struct HookRules {
+    /// The level that switched hooks off.
+    disabled: Option<Level>,
+    managed_only: bool,
+    urls: Option<Vec<Regex>>,
+    variables: Option<Vec<String>>,
+}
+
+impl HookRules {
+    pub fn new(limits: &HookLimits) -> Self {
+        let texts = |list: &Vec<Sourced<String>>| list.iter().map(|it| it.value.clone()).collect();
+        let patterns = |list: &Vec<Sourced<String>>| {
+            list.iter().filter_map(|it| url_pattern(&it.value)).collect()
+        };
+        Self {
+            disabled: limits.disabled.as_ref().map(|origin| origin.level),
+            managed_only: limits.managed_only.is_some(),
+            urls: limits.http_urls.as_ref().map(patterns),
+            variables: limits.http_variables.as_ref().map(texts),
+        }
+    }
+
+    /// Whether hooks of this source run.
+    pub(crate) fn allows(&self, source: &HookSource) -> bool {
+        match self.disabled {
+            Some(Level::Managed) => false,
+            Some(_) if !source.is_managed() => false,
+            _ => !self.managed_only || source.is_managed() || *source == HookSource::Host,
+        }
+    }
+
+    /// Whether hooks may post to a URL.
+    pub(crate) fn allows_url(&self, url: &Url) -> bool {
+        let fits = |patterns: &Vec<Regex>| patterns.iter().any(|it| it.is_match(url.as_str()));
+        self.urls.as_ref().is_none_or(fits)
+    }
+
+    /// Whether headers may hold the value of a variable.
+    pub(crate) fn allows_variable(&self, name: &str) -> bool {
+        self.variables.as_ref().is_none_or(|names| names.iter().any(|it| it == name))
+    }
+}
+
+/// A URL with `*` in it. In the host it stands for what a host's name can hold, so that it does not
+/// reach into the path of another one. Alone it stands for every URL.
+fn url_pattern(text: &str) -> Option<Regex> {
+    if text == "*" {
+        return Regex::new("").ok();
+    }
+    let path = text.find("://").map_or(0, |scheme| scheme + 3);
+    let path = text.get(path..)?.find('/').map_or(text.len(), |slash| path + slash);
+    let (host, path) = text.split_at(path);
+    let host = regex::escape(host).replace(r"\*", "[^/?#@]*");
+    let path = regex::escape(path).replace(r"\*", ".*");
+    let end = if path.is_empty() { "/?" } else { "" };
+    Regex::new(&format!("^{host}{path}{end}$")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use centurion_config::settings::Origin;
+
+    use super::*;
+    use crate::origin::PluginSource;
+
+    fn origin(level: Level) -> Origin {
+        Origin { level, file: Path::new("/s").into(), line: 1, root: Path::new("/").into() }
+    }
+
+    #[test]
+    fn only_managed_settings_stop_managed_hooks() {
+        let managed = HookSource::Settings(Level::Managed);
+        let user = HookSource::Settings(Level::User);
+        let plugin = HookSource::Plugin(Arc::default());
+        let forced = PluginSource { is_managed: true, ..PluginSource::default() };
+        let forced = HookSource::Plugin(Arc::new(forced));
+        for (disabled, managed_only, expected) in [
+            (None, None, [true, true, true, true, true]),
+            (Some(Level::User), None, [true, false, false, true, false]),
+            (Some(Level::Managed), None, [false; 5]),
+            (None, Some(Level::Managed), [true, false, false, true, true]),
+        ] {
+            let limits = HookLimits {
+                disabled: disabled.map(origin),
+                managed_only: managed_only.map(origin),
+                ..HookLimits::default()
+            };
+            let rules = HookRules::new(&limits);
+            let found = [&managed, &user, &plugin, &forced, &HookSource::Host]
+                .map(|source| rules.allows(source));
+            assert_eq!(found, expected, "{limits:?}");
+        }
+    }
+
+    #[test]
+    fn a_star_in_a_host_stays_in_the_host() {
+        for (pattern, url, expected) in [
+            ("https://a.com/*", "https://a.com/x/y?z", true),
+            ("https://a.com", "https://a.com/", true),
+            ("https://a.com", "https://a.com/x", false),
+            ("https://*.a.com/*", "https://b.a.com/x", true),
+            ("https://*.a.com/*", "https://evil.com/x.a.com/y", false),
+            ("https://*.a.com/*", "https://evil.com?.a.com/y", false),
+            ("https://a.com/*", "https://a.com.evil.com/x", false),
+            ("http://localhost:*", "http://localhost:8080/", true),
+            ("http://localhost:*/x", "http://localhost:81/x", true),
+            ("*", "https://a.com/x", true),
+        ] {
+            let value = pattern.to_owned();
+            let limits = HookLimits {
+                http_urls: Some(vec![Sourced { value, origin: origin(Level::User) }]),
+                ..HookLimits::default()
+            };
+            let url = Url::parse(url).unwrap();
+            assert_eq!(HookRules::new(&limits).allows_url(&url), expected, "{pattern} on {url}");
+        }
+        let none = HookLimits { http_urls: Some(Vec::new()), ..HookLimits::default() };
+        assert!(!HookRules::new(&none).allows_url(&Url::parse("https://a.com").unwrap()));
+    }
+}

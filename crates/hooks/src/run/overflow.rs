@@ -1,0 +1,72 @@
+//! Texts of hooks that are too long for a conversation: the whole goes to a file, the beginning stays.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use crate::reply::Reply;
+
+/// How many letters of a text enter a conversation.
+const LONGEST: usize = 10_000;
+
+/// How many letters stay of one that is longer.
+const PREVIEW: usize = 2_000;
+
+/// Shortens all texts of a reply that are too long.
+pub(super) fn shorten(reply: &mut Reply, directory: &Path, hook_id: &str) {
+    for (number, text) in reply.texts_mut().enumerate() {
+        let Some((cut, _)) = text.char_indices().nth(LONGEST).and(text.char_indices().nth(PREVIEW))
+        else {
+            continue;
+        };
+        let path = directory.join(format!("hook-{hook_id}-{number}.txt"));
+        let place = match keep(directory, &path, text) {
+            Ok(()) => format!("the whole text is in {}", path.display()),
+            Err(error) => format!("the rest could not be kept: {error}"),
+        };
+        let left_out = text.chars().count() - PREVIEW;
+        text.truncate(cut);
+        text.extend(["\n[", &left_out.to_string(), " more characters; ", &place, "]"]);
+    }
+}
+
+/// Writes a file that only its owner can read.
+fn keep(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(path)?.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: String, directory: &Path) -> String {
+        let mut reply = Reply { plain: Some(text), ..Reply::default() };
+        shorten(&mut reply, directory, "id");
+        reply.plain.unwrap()
+    }
+
+    #[test]
+    fn a_long_text_is_kept_whole_in_a_file() {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path().join("new");
+        let fits = "ä".repeat(LONGEST);
+        assert_eq!(told(fits.clone(), &directory), fits);
+        let long = "ä".repeat(LONGEST + 1);
+        let shown = told(long.clone(), &directory);
+        let (preview, note) = shown.split_once('\n').unwrap();
+        assert_eq!(preview, "ä".repeat(PREVIEW));
+        assert!(note.starts_with("[8001 more characters; the whole text is in "), "{note}");
+        let file = std::fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
+        assert!(note.contains(&*file.to_string_lossy()));
+        assert_eq!(std::fs::read_to_string(file).unwrap(), long);
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_said() {
+        let shown = told("a".repeat(LONGEST + 1), Path::new("/dev/null/x"));
+        assert!(shown.contains("could not be kept"), "{shown}");
+    }
+}

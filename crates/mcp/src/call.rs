@@ -1,0 +1,308 @@
+//! One request to a server, from sending it to its answer, however it ends.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_protocol::ToolResultContent;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, DEFAULT_MRTR_MAX_ROUNDS,
+    GetPromptRequest, GetPromptRequestParams, InputRequiredResult, InputResponses,
+    ReadResourceRequest, ReadResourceRequestParams, RequestMetaObject, ServerResult,
+};
+use rmcp::service::{PeerRequestOptions, RequestHandle};
+use rmcp::{RoleClient, ServiceError};
+use serde_json::{Map, Value};
+use thiserror::Error;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::content;
+use crate::link::Live;
+use crate::progress::Progress;
+use crate::transport::failure::{self, Failure};
+
+/// How a call is made.
+#[derive(Clone, Default)]
+pub struct CallOptions {
+    /// Goes with the call as its `_meta`.
+    pub meta: Map<String, Value>,
+    /// Ends the call and tells the server.
+    pub cancel: CancellationToken,
+    /// Hears how far the call has come.
+    pub on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+}
+
+/// What a tool gave back.
+#[derive(Clone, Debug)]
+pub struct CallOutput {
+    pub content: Vec<ToolResultContent>,
+    pub structured: Option<Value>,
+    /// Whether the tool says itself that it could not do it.
+    pub is_error: bool,
+}
+
+impl CallOutput {
+    /// All text of the result.
+    pub fn text(&self) -> String {
+        content::text(&self.content)
+    }
+}
+
+/// A call that gave no result.
+#[derive(Debug, Error)]
+pub enum CallError {
+    #[error("the MCP server {server} is {state}, so nothing was called: {reason}")]
+    NotConnected { server: String, state: String, reason: String },
+    #[error("the MCP server {server} went away during the call: {reason}")]
+    Gone { server: String, reason: String },
+    #[error("the MCP server {server} wants to know who is there: {reason}")]
+    NeedsAuth {
+        server: String,
+        reason: String,
+        /// What more must be allowed, where the server says that.
+        scope: Option<String>,
+    },
+    #[error("the MCP server {server} did not finish within {limit:?}, and the call was cancelled")]
+    Timeout { server: String, limit: Duration },
+    #[error(
+        "the MCP server {server} gave no sign of life for {limit:?}, and the call was cancelled"
+    )]
+    Silent { server: String, limit: Duration },
+    #[error("the call was cancelled")]
+    Cancelled,
+    #[error("the MCP server {server} refused the call: {message} (code {code})")]
+    Refused { server: String, code: i32, message: String },
+    #[error("the MCP server {server} could not be reached: {reason}")]
+    Unreachable { server: String, reason: String },
+    #[error("the MCP server {server} answered with something else than was asked for")]
+    Unexpected { server: String },
+}
+
+/// How long a request may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    pub(crate) total: Duration,
+    /// Without a sign of life.
+    pub(crate) silence: Option<Duration>,
+}
+
+/// A request that a server may answer with questions of its own.
+pub(crate) trait Question: Clone {
+    fn request(self) -> ClientRequest;
+    fn answer(&mut self, answers: Option<InputResponses>, state: Option<String>);
+}
+
+macro_rules! question {
+    ($params:ident, $request:ident) => {
+        impl Question for $params {
+            fn request(self) -> ClientRequest {
+                ClientRequest::$request($request::new(self))
+            }
+
+            fn answer(&mut self, answers: Option<InputResponses>, state: Option<String>) {
+                self.input_responses = answers;
+                self.request_state = state;
+            }
+        }
+    };
+}
+
+question!(CallToolRequestParams, CallToolRequest);
+question!(GetPromptRequestParams, GetPromptRequest);
+question!(ReadResourceRequestParams, ReadResourceRequest);
+
+/// A conversation with a server about one thing.
+pub(crate) struct Call<'a> {
+    pub(crate) server: &'a str,
+    pub(crate) live: &'a Live,
+    pub(crate) options: &'a CallOptions,
+    pub(crate) patience: Patience,
+}
+
+impl Call<'_> {
+    /// Asks, answers what the server needs to know first, and gives what it says in the end.
+    pub(crate) async fn converse(
+        &self,
+        mut question: impl Question,
+    ) -> Result<ServerResult, CallError> {
+        let deadline = Instant::now() + self.patience.total;
+        for round in 0..DEFAULT_MRTR_MAX_ROUNDS {
+            let required = match self.ask(question.clone().request(), deadline).await? {
+                ServerResult::InputRequiredResult(required) => required,
+                result => return Ok(result),
+            };
+            let (answers, state) = tokio::select! {
+                answers = self.answers(required, round) => answers?,
+                () = self.options.cancel.cancelled() => return Err(CallError::Cancelled),
+            };
+            question.answer(answers, state);
+        }
+        Err(self.unexpected())
+    }
+
+    async fn answers(
+        &self,
+        required: InputRequiredResult,
+        round: usize,
+    ) -> Result<(Option<InputResponses>, Option<String>), CallError> {
+        let mut answers = InputResponses::new();
+        for (key, request) in required.input_requests.unwrap_or_default() {
+            let answer = self.live.client.fulfil(request).await;
+            answers.insert(key, answer.map_err(|error| self.refused(&error))?);
+        }
+        if answers.is_empty() {
+            if required.request_state.is_none() {
+                return Err(self.unexpected());
+            }
+            // The server only wants to be asked again: not at once.
+            let wait = Duration::from_millis(50 << round.min(3));
+            tokio::time::sleep(wait).await;
+        }
+        Ok(((!answers.is_empty()).then_some(answers), required.request_state))
+    }
+
+    /// One request and its answer.
+    async fn ask(
+        &self,
+        request: ClientRequest,
+        deadline: Instant,
+    ) -> Result<ServerResult, CallError> {
+        let meta = RequestMetaObject::from(self.options.meta.clone());
+        let options = PeerRequestOptions::no_options().with_meta(meta);
+        let sent = self.live.peer.send_request_with_option(request, options).await;
+        let mut handle = match sent {
+            Ok(handle) => handle,
+            Err(error) => return Err(self.failed(error).await),
+        };
+        let mut signs = self.live.client.progress.wait(handle.progress_token.clone());
+        let far = Instant::now() + Duration::from_secs(u64::from(u32::MAX));
+        let silent_at = || self.patience.silence.map_or(far, |silence| Instant::now() + silence);
+        let mut silence = silent_at();
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut handle.rx => {
+                    let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
+                    return match answer {
+                        Ok(result) => Ok(result),
+                        Err(error) => Err(self.failed(error).await),
+                    };
+                }
+                () = self.options.cancel.cancelled() => {
+                    withdraw(handle, "the call was cancelled").await;
+                    return Err(CallError::Cancelled);
+                }
+                () = self.live.gone.cancelled() => return Err(self.gone()),
+                Some(progress) = signs.next() => {
+                    silence = silent_at();
+                    if let Some(on_progress) = &self.options.on_progress {
+                        on_progress(progress);
+                    }
+                }
+                () = sleep_until(deadline) => {
+                    withdraw(handle, "the call took too long").await;
+                    return Err(CallError::Timeout {
+                        server: self.server.to_owned(),
+                        limit: self.patience.total,
+                    });
+                }
+                () = sleep_until(silence) => {
+                    // A server that waits for a person is silent with reason.
+                    if self.live.client.is_asking() {
+                        silence = silent_at();
+                        continue;
+                    }
+                    withdraw(handle, "no sign of life").await;
+                    return Err(CallError::Silent {
+                        server: self.server.to_owned(),
+                        limit: self.patience.silence.unwrap_or_default(),
+                    });
+                }
+            }
+        }
+    }
+
+    async fn failed(&self, error: ServiceError) -> CallError {
+        let server = self.server.to_owned();
+        match error {
+            ServiceError::McpError(error) => self.refused(&error),
+            ServiceError::TransportClosed => self.lost("the answer broke off".to_owned()).await,
+            // The pipe to a program breaks when the program ends.
+            ServiceError::TransportSend(error) if error.error.is::<std::io::Error>() => {
+                self.lost(error.error.to_string()).await
+            }
+            ServiceError::TransportSend(error) => match failure::of(error.error.as_ref()) {
+                Failure::NeedsAuth { reason, scope } => {
+                    CallError::NeedsAuth { server, reason, scope }
+                }
+                Failure::Passing(reason) | Failure::Lasting(reason) => {
+                    CallError::Unreachable { server, reason }
+                }
+            },
+            ServiceError::Cancelled { .. } => CallError::Cancelled,
+            _ => self.unexpected(),
+        }
+    }
+
+    /// A way that broke: because the server is gone, which is told in a moment, or only for this call.
+    async fn lost(&self, reason: String) -> CallError {
+        match timeout(Duration::from_secs(2), self.live.gone.cancelled()).await {
+            Ok(()) => self.gone(),
+            Err(_) => CallError::Unreachable { server: self.server.to_owned(), reason },
+        }
+    }
+
+    fn gone(&self) -> CallError {
+        CallError::Gone { server: self.server.to_owned(), reason: self.live.why_gone() }
+    }
+
+    fn refused(&self, error: &rmcp::ErrorData) -> CallError {
+        CallError::Refused {
+            server: self.server.to_owned(),
+            code: error.code.0,
+            message: error.message.to_string(),
+        }
+    }
+
+    fn unexpected(&self) -> CallError {
+        CallError::Unexpected { server: self.server.to_owned() }
+    }
+
+    /// Calls a tool.
+    pub(crate) async fn tool(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<CallOutput, CallError> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        match self.converse(params).await? {
+            ServerResult::CallToolResult(result) => Ok(output(&result)),
+            ServerResult::EmptyResult(_) => {
+                Ok(CallOutput { content: Vec::new(), structured: None, is_error: false })
+            }
+            // A kind of content that nobody here knows is still worth reading.
+            ServerResult::CustomResult(result) => Ok(CallOutput {
+                is_error: result.0.get("isError").and_then(Value::as_bool).unwrap_or(false),
+                content: content::of_unknown(&result.0),
+                structured: None,
+            }),
+            _ => Err(self.unexpected()),
+        }
+    }
+}
+
+fn output(result: &CallToolResult) -> CallOutput {
+    CallOutput {
+        content: content::of_result(result),
+        structured: result.structured_content.clone(),
+        is_error: result.is_error.unwrap_or(false),
+    }
+}
+
+/// Tells the server that nobody waits any more. One that does not read is not waited for.
+async fn withdraw(handle: RequestHandle<RoleClient>, reason: &str) {
+    let _ = timeout(Duration::from_secs(1), handle.cancel(Some(reason.to_owned()))).await;
+}

@@ -1,0 +1,203 @@
+//! Reads the lists of a server, page by page.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use rmcp::model::{PaginatedRequestParams, ServerCapabilities, Tool};
+use rmcp::{Peer, RoleClient, ServiceError};
+use serde_json::Value;
+use serde_json::value::to_raw_value;
+
+use super::{Catalog, Prompt, PromptArgument, Resource, ResourceTemplate, ToolEntry};
+use crate::name::{cut, tool_name};
+use crate::schema::to_object_schema;
+use crate::transport::failure::{self, Failure};
+
+/// Descriptions longer than this are cut.
+const MOST_DESCRIPTION: usize = 2_048;
+/// Longer names are refused by providers.
+const MOST_NAME: usize = 128;
+/// A server that still has pages after so many goes in circles.
+const MOST_PAGES: usize = 1_000;
+
+/// One of the lists that can change by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Tools,
+    Prompts,
+    Resources,
+}
+
+/// Reads some lists again into a catalog. What cannot be read is empty there, with a problem; only a
+/// server that asks for authorization fails the whole.
+pub(crate) async fn list(
+    peer: &Peer<RoleClient>,
+    capabilities: &ServerCapabilities,
+    server: &str,
+    parts: &[Part],
+    catalog: &mut Catalog,
+) -> Result<(), Failure> {
+    for part in parts {
+        match part {
+            Part::Tools if capabilities.tools.is_some() => {
+                let (tools, problems) = list_tools(peer, server).await?;
+                (catalog.tools, catalog.tool_problems) = (tools, problems);
+            }
+            Part::Prompts if capabilities.prompts.is_some() => {
+                let (prompts, problems) = list_prompts(peer).await?;
+                (catalog.prompts, catalog.prompt_problems) = (prompts, problems);
+            }
+            Part::Resources if capabilities.resources.is_some() => {
+                list_resources(peer, catalog).await?;
+            }
+            Part::Tools | Part::Prompts | Part::Resources => {}
+        }
+    }
+    Ok(())
+}
+
+/// Follows the pages of a list to its end; a part of a list is worth more than nothing.
+macro_rules! pages {
+    ($peer:expr, $method:ident, $field:ident, $problems:expr) => {{
+        let mut all = Vec::new();
+        let mut cursor = None;
+        for page in 0..MOST_PAGES {
+            let params = PaginatedRequestParams::default().with_cursor(cursor.take());
+            match $peer.$method(Some(params)).await {
+                Ok(result) => {
+                    all.extend(result.$field);
+                    cursor = result.next_cursor;
+                }
+                Err(error) => {
+                    $problems.push(format!("{} failed: {}", stringify!($method), why(&error)?));
+                }
+            }
+            if cursor.is_none() {
+                break;
+            }
+            if page + 1 == MOST_PAGES {
+                $problems.push(format!("{} has no end", stringify!($method)));
+            }
+        }
+        all
+    }};
+}
+
+async fn list_tools(
+    peer: &Peer<RoleClient>,
+    server: &str,
+) -> Result<(Vec<Arc<ToolEntry>>, Vec<String>), Failure> {
+    let mut problems = Vec::new();
+    let tools: Vec<Tool> = pages!(peer, list_tools, tools, problems);
+    let mut names = HashSet::new();
+    let mut entries = Vec::new();
+    for tool in tools {
+        let name = tool_name(server, &tool.name);
+        if name.len() > MOST_NAME {
+            problems.push(format!("the tool {} is left out: its name is too long", tool.name));
+        } else if !names.insert(name) {
+            problems.push(format!("the tool {} is left out: another has its name", tool.name));
+        } else {
+            match entry(&tool) {
+                Ok(entry) => entries.push(Arc::new(entry)),
+                Err(why) => problems.push(format!("the tool {} is left out: {why}", tool.name)),
+            }
+        }
+    }
+    // By the name that the model sees, so that a server's own order never changes a request.
+    entries.sort_by_key(|entry| tool_name(server, &entry.name));
+    Ok((entries, problems))
+}
+
+fn entry(tool: &Tool) -> Result<ToolEntry, String> {
+    let schema = to_object_schema(tool.input_schema.as_ref().clone())?;
+    let meta = |key: &str| tool.meta.as_ref().and_then(|meta| meta.0.get(key));
+    let is_on = |key: &str| meta(key).and_then(Value::as_bool).unwrap_or(false);
+    let hints = tool.annotations.as_ref();
+    let most = meta("anthropic/maxResultSizeChars").and_then(Value::as_u64);
+    Ok(ToolEntry {
+        name: tool.name.to_string(),
+        title: tool.title.clone().or_else(|| hints?.title.clone()),
+        description: cut(tool.description.as_deref().unwrap_or_default(), MOST_DESCRIPTION),
+        input_schema: to_raw_value(&schema).map_err(|error| error.to_string())?,
+        annotations: hints
+            .and_then(|hints| serde_json::to_value(hints).ok())
+            .unwrap_or_else(|| Value::Object(serde_json::Map::default())),
+        only_reads: hints.and_then(|hints| hints.read_only_hint).unwrap_or(false),
+        always_load: is_on("anthropic/alwaysLoad"),
+        requires_user_interaction: is_on("anthropic/requiresUserInteraction"),
+        most_characters: most.and_then(|most| usize::try_from(most).ok()),
+    })
+}
+
+async fn list_prompts(peer: &Peer<RoleClient>) -> Result<(Vec<Prompt>, Vec<String>), Failure> {
+    let mut problems = Vec::new();
+    let prompts: Vec<rmcp::model::Prompt> = pages!(peer, list_prompts, prompts, problems);
+    let mut prompts: Vec<Prompt> = prompts
+        .into_iter()
+        .map(|prompt| Prompt {
+            name: prompt.name,
+            title: prompt.title,
+            description: prompt.description.map(|text| cut(&text, MOST_DESCRIPTION)),
+            arguments: prompt
+                .arguments
+                .unwrap_or_default()
+                .into_iter()
+                .map(|argument| PromptArgument {
+                    name: argument.name,
+                    description: argument.description,
+                    required: argument.required.unwrap_or(false),
+                })
+                .collect(),
+        })
+        .collect();
+    prompts.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok((prompts, problems))
+}
+
+async fn list_resources(peer: &Peer<RoleClient>, catalog: &mut Catalog) -> Result<(), Failure> {
+    let mut problems = Vec::new();
+    let resources: Vec<rmcp::model::Resource> = pages!(peer, list_resources, resources, problems);
+    catalog.resources = resources
+        .into_iter()
+        .map(|resource| Resource {
+            uri: resource.uri,
+            name: resource.name,
+            title: resource.title,
+            description: resource.description.map(|text| cut(&text, MOST_DESCRIPTION)),
+            mime_type: resource.mime_type,
+        })
+        .collect();
+    catalog.resources.sort_by(|one, other| one.uri.cmp(&other.uri));
+    // Many servers with resources know no templates: that is no problem.
+    let mut unknown = Vec::new();
+    let templates: Vec<rmcp::model::ResourceTemplate> =
+        pages!(peer, list_resource_templates, resource_templates, unknown);
+    catalog.templates = templates
+        .into_iter()
+        .map(|template| ResourceTemplate {
+            uri_template: template.uri_template,
+            name: template.name,
+            title: template.title,
+            description: template.description.map(|text| cut(&text, MOST_DESCRIPTION)),
+            mime_type: template.mime_type,
+        })
+        .collect();
+    catalog.templates.sort_by(|one, other| one.uri_template.cmp(&other.uri_template));
+    catalog.resource_problems = problems;
+    Ok(())
+}
+
+/// What is wrong with a list.
+fn why(error: &ServiceError) -> Result<String, Failure> {
+    Ok(match error {
+        ServiceError::McpError(error) => error.message.to_string(),
+        ServiceError::TransportClosed => "the server is gone".to_owned(),
+        ServiceError::UnexpectedResponse => "the answer is not a list".to_owned(),
+        ServiceError::TransportSend(error) => match failure::of(error.error.as_ref()) {
+            refused @ Failure::NeedsAuth { .. } => return Err(refused),
+            Failure::Passing(reason) | Failure::Lasting(reason) => reason,
+        },
+        other => other.to_string(),
+    })
+}

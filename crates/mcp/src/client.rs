@@ -1,0 +1,260 @@
+//! Our side of a connection: what a server may ask of us, and what it tells us unasked.
+
+#![expect(
+    deprecated,
+    reason = "roots, sampling and logging leave the protocol one day; servers use them now"
+)]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
+    ErrorData, FormElicitationCapability, Implementation, InputRequest, ListRootsResult,
+    LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
+    Root, RootsCapabilities, SamplingCapability, UrlElicitationCapability,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ClientHandler, RoleClient};
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use url::Url;
+
+use crate::host::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, Sampler};
+use crate::progress::ProgressDesk;
+
+/// How often each list has been reported to be out of date.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stale {
+    pub(crate) tools: u64,
+    pub(crate) prompts: u64,
+    pub(crate) resources: u64,
+}
+
+/// Who we are to the servers of a pool.
+pub(crate) struct Manners {
+    pub(crate) version: String,
+    pub(crate) roots: Vec<PathBuf>,
+    pub(crate) elicitor: Arc<dyn Elicitor>,
+    pub(crate) sampler: Option<Arc<dyn Sampler>>,
+}
+
+/// Answers one server.
+pub(crate) struct Client {
+    /// The name under which people know the server.
+    server: String,
+    manners: Arc<Manners>,
+    pub(crate) progress: ProgressDesk,
+    stale: watch::Sender<Stale>,
+    /// How many of the server's questions wait for a person.
+    open_questions: AtomicUsize,
+}
+
+impl Client {
+    pub(crate) fn new(server: String, manners: Arc<Manners>) -> Self {
+        Self {
+            server,
+            manners,
+            progress: ProgressDesk::default(),
+            stale: watch::Sender::default(),
+            open_questions: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn stale(&self) -> watch::Receiver<Stale> {
+        self.stale.subscribe()
+    }
+
+    pub(crate) fn mark_stale(&self, mark: impl FnOnce(&mut Stale)) {
+        self.stale.send_modify(mark);
+    }
+
+    /// Whether the server waits for a person, so that its silence means nothing.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.open_questions.load(Ordering::Relaxed) > 0
+    }
+
+    /// Answers what a server wants to know before it finishes a call.
+    pub(crate) async fn fulfil(&self, request: InputRequest) -> Result<Value, ErrorData> {
+        match request {
+            InputRequest::CreateMessage(request) => to_value(&self.sample(request.params).await?),
+            InputRequest::Elicitation(request) => to_value(&self.elicit(request.params).await),
+            InputRequest::ListRoots(_) => to_value(&self.roots()),
+            _ => Err(ErrorData::new(
+                ErrorCode::METHOD_NOT_FOUND,
+                "this client does not know what is asked",
+                None,
+            )),
+        }
+    }
+
+    async fn elicit(&self, params: ElicitRequestParams) -> ElicitResult {
+        let (message, kind) = match params {
+            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+                let schema = serde_json::to_value(requested_schema).unwrap_or_default();
+                (message, ElicitationKind::Form { schema })
+            }
+            ElicitRequestParams::UrlElicitationParams { message, url, elicitation_id, .. } => {
+                (message, ElicitationKind::Url { url, id: elicitation_id })
+            }
+            _ => return ElicitResult::new(ElicitationAction::Decline),
+        };
+        let form = match &kind {
+            ElicitationKind::Form { schema } => Some(schema.clone()),
+            ElicitationKind::Url { .. } => None,
+        };
+        let _open = OpenQuestion::new(&self.open_questions);
+        let question = Elicitation { server: self.server.clone(), message, kind };
+        match self.manners.elicitor.elicit(question).await {
+            ElicitationAnswer::Accept(mut fields) => {
+                let accepted = ElicitResult::new(ElicitationAction::Accept);
+                let Some(form) = form else { return accepted };
+                fill_in_defaults(&form, &mut fields);
+                accepted.with_content(Value::Object(fields))
+            }
+            ElicitationAnswer::Decline => ElicitResult::new(ElicitationAction::Decline),
+            ElicitationAnswer::Cancel => ElicitResult::new(ElicitationAction::Cancel),
+        }
+    }
+
+    async fn sample(
+        &self,
+        params: CreateMessageRequestParams,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let refuse = |reason: String| ErrorData::new(ErrorCode::INVALID_REQUEST, reason, None);
+        let Some(sampler) = &self.manners.sampler else {
+            return Err(refuse("this client does not let servers use its model".to_owned()));
+        };
+        let result = sampler.sample(&self.server, to_value(&params)?).await.map_err(refuse)?;
+        serde_json::from_value(result)
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+
+    fn roots(&self) -> ListRootsResult {
+        let root = |path: &PathBuf| {
+            let root =
+                Root::new(Url::from_directory_path(path).ok()?.as_str().trim_end_matches('/'));
+            Some(match path.file_name() {
+                Some(name) => root.with_name(name.to_string_lossy()),
+                None => root,
+            })
+        };
+        ListRootsResult::new(self.manners.roots.iter().filter_map(root).collect())
+    }
+}
+
+impl ClientHandler for Client {
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.roots = Some(RootsCapabilities::default());
+        capabilities.elicitation = Some(
+            ElicitationCapability::new()
+                .with_form(FormElicitationCapability::default())
+                .with_url(UrlElicitationCapability::default()),
+        );
+        capabilities.sampling = self.manners.sampler.is_some().then(SamplingCapability::default);
+        ClientConfig::new(
+            capabilities,
+            Implementation::new("centurion", self.manners.version.clone()),
+        )
+        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        tokio::select! {
+            result = self.sample(params) => result,
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
+        }
+    }
+
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Ok(self.roots())
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        tokio::select! {
+            result = self.elicit(request) => Ok(result),
+            () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
+        }
+    }
+
+    async fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.progress.hand(params);
+    }
+
+    async fn on_logging_message(
+        &self,
+        params: LoggingMessageNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let (server, logger) = (&self.server, params.logger.as_deref().unwrap_or_default());
+        match params.level {
+            LoggingLevel::Debug | LoggingLevel::Info => {
+                tracing::debug!(server, logger, message = %params.data, "an MCP server says");
+            }
+            _ => tracing::info!(server, logger, message = %params.data, "an MCP server warns"),
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.mark_stale(|stale| stale.tools += 1);
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.mark_stale(|stale| stale.prompts += 1);
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.mark_stale(|stale| stale.resources += 1);
+    }
+}
+
+struct OpenQuestion<'a>(&'a AtomicUsize);
+
+impl<'a> OpenQuestion<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Gives fields that were left out the values that the form proposes.
+fn fill_in_defaults(form: &Value, fields: &mut Map<String, Value>) {
+    let Some(properties) = form.get("properties").and_then(Value::as_object) else { return };
+    for (name, property) in properties {
+        if let Some(default) = property.get("default")
+            && !fields.contains_key(name)
+        {
+            fields.insert(name.clone(), default.clone());
+        }
+    }
+}
+
+fn to_value(result: &impl serde::Serialize) -> Result<Value, ErrorData> {
+    serde_json::to_value(result).map_err(|error| {
+        ErrorData::internal_error("this answer is no JSON", Some(json!(error.to_string())))
+    })
+}

@@ -1,0 +1,243 @@
+//! A handle to a server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_config::mcp::McpServer;
+use centurion_tools::DynTool;
+use rmcp::model::{
+    GetPromptRequestParams, ReadResourceRequestParams, ResourceContents, Role, ServerResult,
+};
+use serde_json::{Map, Value};
+use tokio::sync::{oneshot, watch};
+use tokio_util::sync::DropGuard;
+
+use crate::call::{Call, CallError, CallOptions, CallOutput, Patience};
+use crate::catalog::{
+    Prompt, PromptMessage, PromptText, Resource, ResourceContent, ResourceTemplate, ServerInfo,
+    ToolInfo,
+};
+use crate::link::Link;
+use crate::name::tool_name;
+use crate::tool::McpTool;
+use crate::{State, auth, content};
+
+/// A connection to a server, under the name that this server has for its holder.
+///
+/// Clones are the same connection. One that came from [`crate::Pool::own`] is closed when its last clone
+/// is dropped; one that came from [`crate::Pool::share`] is the pool's. The tools that it gives do not
+/// keep it open.
+#[derive(Clone)]
+pub struct Connection {
+    server: Arc<McpServer>,
+    link: Arc<Link>,
+    /// Dropping the last of these closes the connection. `None` for a shared one.
+    lease: Option<Arc<DropGuard>>,
+}
+
+impl Connection {
+    pub(crate) fn new(server: McpServer, link: Arc<Link>, lease: Option<DropGuard>) -> Self {
+        Self { server: Arc::new(server), link, lease: lease.map(Arc::new) }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.server.name
+    }
+
+    pub fn server(&self) -> &McpServer {
+        &self.server
+    }
+
+    pub fn state(&self) -> State {
+        self.link.seen().state.clone()
+    }
+
+    /// Waits until the connection is made or has failed, but not longer than so.
+    pub async fn ready(&self, patience: Duration) -> State {
+        self.link.ready(patience).await
+    }
+
+    /// Who the server says that it is.
+    pub fn server_info(&self) -> Option<ServerInfo> {
+        self.link.seen().info.clone()
+    }
+
+    /// What the server wants models to know about it; at most two kilobytes.
+    pub fn instructions(&self) -> Option<String> {
+        self.link.seen().instructions.clone()
+    }
+
+    /// Counts every change of the state and of what the server offers.
+    pub fn generation(&self) -> u64 {
+        *self.link.generation().borrow()
+    }
+
+    /// The same count, to wait for.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.link.generation()
+    }
+
+    /// The server's tools, by name.
+    pub fn tools(&self) -> Vec<Arc<dyn DynTool>> {
+        let catalog = Arc::clone(&self.link.seen().catalog);
+        let tool = |entry| -> Arc<dyn DynTool> {
+            Arc::new(McpTool::new(&self.server, Arc::clone(entry), &self.link))
+        };
+        catalog.tools.iter().map(tool).collect()
+    }
+
+    /// What else is known of the tools, in the same order.
+    pub fn tool_infos(&self) -> Vec<ToolInfo> {
+        let catalog = Arc::clone(&self.link.seen().catalog);
+        let info = |entry: &Arc<crate::catalog::ToolEntry>| ToolInfo {
+            name: tool_name(&self.server.name, &entry.name),
+            tool: entry.name.clone(),
+            title: entry.title.clone(),
+            annotations: entry.annotations.clone(),
+            only_reads: entry.only_reads,
+            always_load: entry.always_load,
+            requires_user_interaction: entry.requires_user_interaction,
+        };
+        catalog.tools.iter().map(info).collect()
+    }
+
+    pub fn prompts(&self) -> Vec<Prompt> {
+        self.link.seen().catalog.prompts.clone()
+    }
+
+    pub fn resources(&self) -> Vec<Resource> {
+        self.link.seen().catalog.resources.clone()
+    }
+
+    pub fn resource_templates(&self) -> Vec<ResourceTemplate> {
+        self.link.seen().catalog.templates.clone()
+    }
+
+    /// What a person should know: why the server cannot be used, what of it had to be left out.
+    pub fn problems(&self) -> Vec<String> {
+        let seen = self.link.seen();
+        let state = seen.state.reason().map(str::to_owned);
+        state.into_iter().chain(seen.catalog.problems().cloned()).collect()
+    }
+
+    /// Fills a prompt in.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        options: &CallOptions,
+    ) -> Result<PromptText, CallError> {
+        let mut params = GetPromptRequestParams::new(name);
+        params.arguments = (!arguments.is_empty()).then_some(arguments);
+        match self.ask(params, options).await? {
+            ServerResult::GetPromptResult(result) => Ok(PromptText {
+                description: result.description,
+                messages: result
+                    .messages
+                    .iter()
+                    .map(|message| PromptMessage {
+                        from_assistant: matches!(message.role, Role::Assistant),
+                        content: content::of_block(&message.content),
+                    })
+                    .collect(),
+            }),
+            _ => Err(CallError::Unexpected { server: self.server.name.clone() }),
+        }
+    }
+
+    /// Reads a resource.
+    pub async fn read_resource(
+        &self,
+        uri: &str,
+        options: &CallOptions,
+    ) -> Result<Vec<ResourceContent>, CallError> {
+        match self.ask(ReadResourceRequestParams::new(uri), options).await? {
+            ServerResult::ReadResourceResult(result) => {
+                Ok(result.contents.into_iter().filter_map(resource_content).collect())
+            }
+            _ => Err(CallError::Unexpected { server: self.server.name.clone() }),
+        }
+    }
+
+    /// Calls a tool by the server's own name for it, without bounds on what it says: for hooks and for
+    /// tools that answer permission questions.
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        options: &CallOptions,
+    ) -> Result<CallOutput, CallError> {
+        call(&self.link, &self.server, tool, arguments, options).await
+    }
+
+    async fn ask(
+        &self,
+        question: impl crate::call::Question,
+        options: &CallOptions,
+    ) -> Result<ServerResult, CallError> {
+        let live = self.link.live(&self.server.name).await?;
+        let patience = patience(&self.link, &self.server);
+        Call { server: &self.server.name, live: &live, options, patience }.converse(question).await
+    }
+
+    /// Lets the connection go and makes it again, process and all; tells how that went.
+    pub async fn reconnect(&self) -> State {
+        let (tell, told) = oneshot::channel();
+        if self.link.wishes.send(tell).await.is_err() {
+            return State::Closed;
+        }
+        told.await.unwrap_or_else(|_| self.state())
+    }
+
+    /// Closes the connection for all who hold it, and waits until nothing of it is left. A shared one is
+    /// not closed: its pool does that.
+    pub async fn close(&self) {
+        if self.lease.is_some() {
+            self.link.closing.cancel();
+            self.link.closed.cancelled().await;
+        }
+    }
+}
+
+/// Calls a tool of a server.
+pub(crate) async fn call(
+    link: &Link,
+    server: &McpServer,
+    tool: &str,
+    arguments: Map<String, Value>,
+    options: &CallOptions,
+) -> Result<CallOutput, CallError> {
+    let live = tokio::select! {
+        live = link.live(&server.name) => live?,
+        () = options.cancel.cancelled() => return Err(CallError::Cancelled),
+    };
+    let patience = patience(link, server);
+    let mut result =
+        Call { server: &server.name, live: &live, options, patience }.tool(tool, arguments).await;
+    if let Err(CallError::NeedsAuth { reason, scope, .. }) = &mut result {
+        let state = auth::needs_login(&link.settings, server, reason, scope.clone());
+        // Whoever called is told how to log in, too.
+        if let Some(told) = state.reason() {
+            told.clone_into(reason);
+        }
+        link.change(|seen| seen.state = state);
+    }
+    result
+}
+
+fn patience(link: &Link, server: &McpServer) -> Patience {
+    let limits = &link.settings.limits;
+    Patience { total: server.timeout.unwrap_or(limits.call), silence: limits.idle(link.is_remote) }
+}
+
+fn resource_content(content: ResourceContents) -> Option<ResourceContent> {
+    match content {
+        ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
+            Some(ResourceContent::Text { uri, mime_type, text })
+        }
+        ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+            Some(ResourceContent::Blob { uri, mime_type, data: blob })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,135 @@
+//! What a server gives back, in the forms that a model can read.
+
+use centurion_protocol::ToolResultContent;
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::Value;
+
+/// Larger pictures are refused by those who would have to look at them: five megabytes, as base64.
+const MOST_IMAGE: usize = 5 * 1024 * 1024 * 4 / 3;
+
+/// The parts of a call's result.
+pub(crate) fn of_result(result: &CallToolResult) -> Vec<ToolResultContent> {
+    let mut content: Vec<_> = result.content.iter().map(of_block).collect();
+    if content.is_empty()
+        && let Some(structured) = &result.structured_content
+    {
+        content.push(ToolResultContent::Text(structured.to_string()));
+    }
+    content
+}
+
+/// A result whose form nobody has agreed on, as its JSON.
+pub(crate) fn of_unknown(result: &Value) -> Vec<ToolResultContent> {
+    vec![ToolResultContent::Text(result.to_string())]
+}
+
+pub(crate) fn of_block(block: &ContentBlock) -> ToolResultContent {
+    match block {
+        ContentBlock::Text(text) => ToolResultContent::Text(text.text.clone()),
+        ContentBlock::Image(image) => of_bytes("image", &image.mime_type, &image.data),
+        ContentBlock::Audio(audio) => of_bytes("audio", &audio.mime_type, &audio.data),
+        ContentBlock::Resource(resource) => of_resource(&resource.resource),
+        ContentBlock::ResourceLink(link) => {
+            let mut text = format!("[resource {}: {}", link.name, link.uri);
+            if let Some(kind) = &link.mime_type {
+                text = format!("{text} ({kind})");
+            }
+            if let Some(description) = &link.description {
+                text = format!("{text}: {description}");
+            }
+            ToolResultContent::Text(text + "]")
+        }
+        other => ToolResultContent::Text(serde_json::to_string(other).unwrap_or_default()),
+    }
+}
+
+pub(crate) fn of_resource(resource: &ResourceContents) -> ToolResultContent {
+    match resource {
+        ResourceContents::TextResourceContents { uri, text, .. } => {
+            ToolResultContent::Text(format!("[resource {uri}]\n{text}"))
+        }
+        ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+            let kind = mime_type.as_deref().unwrap_or("application/octet-stream");
+            of_bytes(&format!("resource {uri}"), kind, blob)
+        }
+        other => ToolResultContent::Text(serde_json::to_string(other).unwrap_or_default()),
+    }
+}
+
+/// Bytes as base64: shown where a model can see them, else described.
+fn of_bytes(what: &str, media_type: &str, data: &str) -> ToolResultContent {
+    let (media_type, data) = (media_type.to_owned(), data.to_owned());
+    match media_type.as_str() {
+        "image/png" | "image/jpeg" | "image/gif" | "image/webp" if data.len() <= MOST_IMAGE => {
+            ToolResultContent::Image { media_type, data }
+        }
+        "application/pdf" => ToolResultContent::Document { media_type, data },
+        _ => ToolResultContent::Text(format!(
+            "[{what} of type {media_type}, {} bytes, which cannot be shown]",
+            data.len() / 4 * 3
+        )),
+    }
+}
+
+/// All text of a result.
+pub(crate) fn text(content: &[ToolResultContent]) -> String {
+    let texts = content.iter().filter_map(|part| match part {
+        ToolResultContent::Text(text) => Some(text.as_str()),
+        ToolResultContent::Image { .. } | ToolResultContent::Document { .. } => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parts(result: Value) -> Vec<ToolResultContent> {
+        of_result(&serde_json::from_value(result).unwrap())
+    }
+
+    #[test]
+    fn every_kind_of_content_reaches_the_model_in_some_form() {
+        let parts = parts(json!({ "content": [
+            { "type": "text", "text": "hello" },
+            { "type": "image", "data": "AAAA", "mimeType": "image/png" },
+            { "type": "image", "data": "AAAA", "mimeType": "image/tiff" },
+            { "type": "audio", "data": "AAAAAAAA", "mimeType": "audio/wav" },
+            { "type": "resource", "resource": { "uri": "a:b", "text": "body" } },
+            { "type": "resource", "resource": { "uri": "a:c", "blob": "AAAA", "mimeType": "application/pdf" } },
+            { "type": "resource_link", "uri": "a:d", "name": "d", "mimeType": "text/plain", "description": "why" },
+        ] }));
+        let text = |text: &str| ToolResultContent::Text(text.to_owned());
+        assert_eq!(
+            parts,
+            [
+                text("hello"),
+                ToolResultContent::Image { media_type: "image/png".into(), data: "AAAA".into() },
+                text("[image of type image/tiff, 3 bytes, which cannot be shown]"),
+                text("[audio of type audio/wav, 6 bytes, which cannot be shown]"),
+                text("[resource a:b]\nbody"),
+                ToolResultContent::Document {
+                    media_type: "application/pdf".into(),
+                    data: "AAAA".into()
+                },
+                text("[resource d: a:d (text/plain): why]"),
+            ]
+        );
+    }
+
+    #[test]
+    fn structured_content_is_shown_where_there_is_nothing_else() {
+        assert_eq!(
+            parts(json!({ "content": [], "structuredContent": { "n": 1 } })),
+            [ToolResultContent::Text("{\"n\":1}".into())]
+        );
+        assert_eq!(
+            parts(
+                json!({ "content": [{ "type": "text", "text": "one" }], "structuredContent": { "n": 1 } })
+            ),
+            [ToolResultContent::Text("one".into())]
+        );
+    }
+}

@@ -1,0 +1,342 @@
+//! Opens a connection: starts or reaches the server, greets it, and reads what it offers.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use centurion_config::mcp::{McpRemote, McpServer, McpTransport};
+use reqwest::header::HeaderMap;
+use rmcp::RoleClient;
+use rmcp::model::{ProtocolVersion, ServerCapabilities, SubscriptionFilter};
+use rmcp::service::{
+    ClientLifecycleMode, RunningService, Subscription, serve_client_with_lifecycle_and_ct,
+};
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::auth::AuthClient;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClient, StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::catalog::{self, Catalog, Part, ServerInfo};
+use crate::client::Client;
+use crate::link::Live;
+use crate::name::cut;
+use crate::pool::Settings;
+use crate::process::ServerProcess;
+use crate::transport::failure::{self, Failure};
+use crate::transport::{LateAnswer, PATIENCE, Probe, SdkTransport, SseTransport, Watched};
+use crate::{auth, headers};
+
+/// Instructions longer than this are cut.
+const MOST_INSTRUCTIONS: usize = 2_048;
+
+/// An open connection. Dropping it lets the server go and ends its process.
+pub(crate) struct Session {
+    pub(crate) live: Live,
+    /// Cancelled as soon as nothing more can come from the server.
+    pub(crate) ended: CancellationToken,
+    pub(crate) capabilities: ServerCapabilities,
+    pub(crate) info: ServerInfo,
+    pub(crate) instructions: Option<String>,
+    pub(crate) catalog: Catalog,
+    /// Newer servers tell of changes only to those who ask for it.
+    pub(crate) subscription: Option<Subscription>,
+    service: RunningService<RoleClient, Arc<Client>>,
+    process: Option<ServerProcess>,
+    _gone: DropGuard,
+}
+
+impl Session {
+    /// Why the server went away, once it has.
+    pub(crate) async fn why_ended(&mut self) -> String {
+        match &mut self.process {
+            Some(process) => process.why_ended().await,
+            None => "the connection broke".to_owned(),
+        }
+    }
+
+    /// Tells all who wait for this server that it is gone, and why. Only the first reason counts.
+    pub(crate) fn give_up(&self, reason: &str) {
+        let mut told = self.live.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_empty() {
+            reason.clone_into(&mut told);
+        }
+        drop(told);
+        self.live.gone.cancel();
+    }
+
+    /// Ends the connection in good order; bounded in time, whatever the server does.
+    pub(crate) async fn close(mut self) {
+        const GOODBYE: Duration = Duration::from_secs(2);
+        self.give_up("the connection was closed");
+        drop(self.subscription.take());
+        let _ = self.service.close_with_timeout(GOODBYE).await;
+        if let Some(process) = self.process.take() {
+            process.stop().await;
+        }
+    }
+}
+
+/// Whether a server is asked first which generation of the protocol it speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Greeting {
+    Ask,
+    /// It is known to be a new one.
+    New,
+    Plain,
+}
+
+impl Greeting {
+    fn lifecycle(self) -> ClientLifecycleMode {
+        match self {
+            Self::Ask => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::LATEST],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+            Self::New => {
+                ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
+            }
+            Self::Plain => ClientLifecycleMode::Initialize,
+        }
+    }
+}
+
+/// Opens a connection, within the time that servers have for that.
+pub(crate) async fn open(
+    settings: &Settings,
+    server: &McpServer,
+    greeting: Greeting,
+) -> Result<Session, Failure> {
+    let limit = settings.limits.connect;
+    match &server.transport {
+        McpTransport::Stdio { command, args, env } => {
+            let program = Program { command, args, env };
+            let late = LateAnswer::default();
+            let opened = program.open(settings, server, greeting, PATIENCE, &late).await;
+            match opened {
+                // It took its time to start, and is a newer one: it cannot be greeted as an older one.
+                Err(failure) if late.came() => {
+                    tracing::debug!(server = server.name, ?failure, "a server is started over");
+                    program.open(settings, server, Greeting::New, limit, &late).await
+                }
+                settled => settled,
+            }
+        }
+        McpTransport::Sdk { name } => {
+            let Some(channel) = &settings.sdk else {
+                return Err(Failure::Lasting("there is no host that has this server".to_owned()));
+            };
+            let transport = SdkTransport::new(Arc::clone(channel), name);
+            tokio::time::timeout(limit, greet(settings, server, transport, Greeting::Plain))
+                .await
+                .unwrap_or_else(|_| Err(Failure::Lasting(late(settings))))
+        }
+        McpTransport::Http(remote) => {
+            tokio::time::timeout(limit, open_http(settings, server, remote, greeting))
+                .await
+                .unwrap_or_else(|_| Err(Failure::Passing(late(settings))))
+        }
+        McpTransport::Sse(remote) => {
+            tokio::time::timeout(limit, open_sse(settings, server, remote))
+                .await
+                .unwrap_or_else(|_| Err(Failure::Passing(late(settings))))
+        }
+    }
+}
+
+/// A server that is a program of this machine.
+struct Program<'a> {
+    command: &'a str,
+    args: &'a [String],
+    env: &'a BTreeMap<String, String>,
+}
+
+impl Program<'_> {
+    /// Starts it and greets it. `patience` is for the question which protocol it speaks.
+    async fn open(
+        &self,
+        settings: &Settings,
+        server: &McpServer,
+        greeting: Greeting,
+        patience: Duration,
+        answer: &LateAnswer,
+    ) -> Result<Session, Failure> {
+        let Self { command, args, env } = self;
+        let started = ServerProcess::start(settings, command, args, env);
+        let (mut process, stdout, stdin) = started
+            .map_err(|error| Failure::Lasting(format!("{command} could not start: {error}")))?;
+        let pipes = AsyncRwTransport::new_client(stdout, stdin);
+        let greeted =
+            greet(settings, server, Probe::new(pipes, patience, answer.clone()), greeting);
+        match tokio::time::timeout(settings.limits.connect, greeted).await {
+            Ok(Ok(mut session)) => {
+                session.process = Some(process);
+                Ok(session)
+            }
+            Ok(Err(Failure::Passing(_))) => Err(Failure::Lasting(process.why_ended().await)),
+            Ok(Err(failure)) => Err(failure),
+            Err(_) => Err(Failure::Lasting(process.with_last_words(late(settings)))),
+        }
+    }
+}
+
+fn late(settings: &Settings) -> String {
+    format!("it was not ready within {:?}", settings.limits.connect)
+}
+
+async fn open_http(
+    settings: &Settings,
+    server: &McpServer,
+    remote: &McpRemote,
+    greeting: Greeting,
+) -> Result<Session, Failure> {
+    let headers =
+        headers::collect(settings, &server.name, remote).await.map_err(Failure::Lasting)?;
+    let http = http(settings)?;
+    let config =
+        StreamableHttpClientTransportConfig::with_uri(remote.url.as_str()).custom_headers(headers);
+    match authority(settings, remote).await? {
+        Some(manager) => {
+            let client = AuthClient::new(http, manager);
+            greet_http(settings, server, client, config, greeting).await
+        }
+        None => greet_http(settings, server, http, config, greeting).await,
+    }
+}
+
+async fn greet_http<C>(
+    settings: &Settings,
+    server: &McpServer,
+    client: C,
+    config: StreamableHttpClientTransportConfig,
+    greeting: Greeting,
+) -> Result<Session, Failure>
+where
+    C: StreamableHttpClient + Sync,
+{
+    let transport = StreamableHttpClientTransport::with_client(client, config);
+    greet(settings, server, transport, greeting).await
+}
+
+async fn open_sse(
+    settings: &Settings,
+    server: &McpServer,
+    remote: &McpRemote,
+) -> Result<Session, Failure> {
+    let headers =
+        headers::collect(settings, &server.name, remote).await.map_err(Failure::Lasting)?;
+    let headers: HeaderMap = headers.into_iter().collect();
+    let authority = authority(settings, remote).await?.map(Arc::new);
+    let transport = SseTransport::open(http(settings)?, &remote.url, headers, authority)
+        .await
+        .map_err(|error| failure::of(&error))?;
+    greet(settings, server, transport, Greeting::Plain).await
+}
+
+fn http(settings: &Settings) -> Result<reqwest::Client, Failure> {
+    settings.http().map_err(|error| Failure::Lasting(failure::chain(&error)))
+}
+
+/// Who vouches for us, where somebody has logged in.
+async fn authority(
+    settings: &Settings,
+    remote: &McpRemote,
+) -> Result<Option<rmcp::transport::auth::AuthorizationManager>, Failure> {
+    let own = remote.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
+    match &settings.credentials {
+        Some(credentials) if !own => auth::manager_with_tokens(remote, credentials)
+            .await
+            .map_err(|error| failure::of_auth(&error)),
+        _ => Ok(None),
+    }
+}
+
+/// The handshake, and the first reading of all lists.
+async fn greet<T>(
+    settings: &Settings,
+    server: &McpServer,
+    transport: T,
+    greeting: Greeting,
+) -> Result<Session, Failure>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    let client = Arc::new(Client::new(server.name.clone(), Arc::clone(&settings.manners)));
+    let ended = CancellationToken::new();
+    let transport = Watched::new(transport, ended.clone());
+    let service = serve_client_with_lifecycle_and_ct(
+        Arc::clone(&client),
+        transport,
+        greeting.lifecycle(),
+        CancellationToken::new(),
+    )
+    .await
+    .map_err(|error| failure::of_handshake(&error))?;
+    let peer = service.peer().clone();
+    let Some(told) = peer.peer_info() else {
+        return Err(Failure::Lasting("it did not say what it can do".to_owned()));
+    };
+    let capabilities = told.capabilities.clone();
+    let mut catalog = Catalog::default();
+    let parts = [Part::Tools, Part::Prompts, Part::Resources];
+    tokio::select! {
+        read = catalog::list(&peer, &capabilities, &server.name, &parts, &mut catalog) => read?,
+        () = ended.cancelled() => {
+            return Err(Failure::Passing("it went away while it told what it offers".to_owned()));
+        }
+    }
+    let gone = CancellationToken::new();
+    let identity = told.server_info.as_ref();
+    Ok(Session {
+        subscription: subscribe(&peer, &told.protocol_version, &capabilities).await,
+        info: ServerInfo {
+            name: identity.map_or_else(|| server.name.clone(), |info| info.name.clone()),
+            version: identity.map(|info| info.version.clone()).unwrap_or_default(),
+            protocol: told.protocol_version.to_string(),
+        },
+        instructions: told
+            .instructions
+            .as_deref()
+            .filter(|text| !text.trim().is_empty())
+            .map(|text| cut(text, MOST_INSTRUCTIONS)),
+        live: Live { peer, client, gone: gone.clone(), reason: Arc::new(Mutex::default()) },
+        ended,
+        capabilities,
+        catalog,
+        service,
+        process: None,
+        _gone: gone.drop_guard(),
+    })
+}
+
+/// Asks a newer server to tell of changes, where it can.
+pub(crate) async fn subscribe(
+    peer: &rmcp::Peer<RoleClient>,
+    version: &ProtocolVersion,
+    capabilities: &ServerCapabilities,
+) -> Option<Subscription> {
+    if version.has_initialize() {
+        return None;
+    }
+    let is_on = |flag: Option<Option<bool>>| flag.flatten() == Some(true);
+    let mut filter = SubscriptionFilter::new();
+    filter.tools_list_changed =
+        is_on(capabilities.tools.as_ref().map(|tools| tools.list_changed)).then_some(true);
+    filter.prompts_list_changed =
+        is_on(capabilities.prompts.as_ref().map(|prompts| prompts.list_changed)).then_some(true);
+    filter.resources_list_changed =
+        is_on(capabilities.resources.as_ref().map(|resources| resources.list_changed))
+            .then_some(true);
+    if filter == SubscriptionFilter::new() {
+        return None;
+    }
+    match peer.listen(filter).await {
+        Ok(subscription) => Some(subscription),
+        Err(error) => {
+            tracing::debug!(%error, "an MCP server does not tell of changes");
+            None
+        }
+    }
+}

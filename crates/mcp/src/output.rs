@@ -1,0 +1,86 @@
+//! Results of bounded size: what does not fit is kept in a file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use centurion_protocol::ToolResultContent;
+
+use crate::{content, private_file};
+
+/// What is shown of a result that does not fit.
+const PREVIEW: usize = 2_000;
+
+/// Puts the text of a result into a file when it does not fit, with its beginning in its place.
+///
+/// `name` tells the file from all others of the session.
+pub(crate) async fn bound(
+    content: Vec<ToolResultContent>,
+    most: usize,
+    directory: &Path,
+    name: &str,
+) -> Vec<ToolResultContent> {
+    let text = content::text(&content);
+    let count = text.chars().count();
+    if count <= most {
+        return content;
+    }
+    let end = text.floor_char_boundary(PREVIEW.min(most));
+    let preview = text.get(..end).unwrap_or_default().to_owned();
+    let told = match keep(directory, name, text).await {
+        Ok(path) => format!(
+            "The result has {count} characters, more than the {most} that fit here. All of it is in {}: \
+             read or search that file in parts.",
+            path.display()
+        ),
+        Err(error) => format!(
+            "The result has {count} characters, more than the {most} that fit here, and could not be \
+             kept in a file ({error}). Ask for less at a time."
+        ),
+    };
+    let shown = ToolResultContent::Text(format!("{told} It begins with:\n\n{preview}"));
+    let others = content.into_iter().filter(|part| !matches!(part, ToolResultContent::Text(_)));
+    std::iter::once(shown).chain(others).collect()
+}
+
+async fn keep(directory: &Path, name: &str, text: String) -> io::Result<PathBuf> {
+    let is_plain = |symbol: char| symbol.is_ascii_alphanumeric() || matches!(symbol, '_' | '-');
+    let name: String = name.chars().filter(|symbol| is_plain(*symbol)).collect();
+    let path = directory.join(format!("{name}.txt"));
+    let written = path.clone();
+    tokio::task::spawn_blocking(move || private_file::create(&written, text.as_bytes()))
+        .await
+        .map_err(io::Error::other)??;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_does_not_fit_is_in_a_private_file_and_pictures_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let picture =
+            ToolResultContent::Image { media_type: "image/png".into(), data: "AA".into() };
+        let long = "é".repeat(5_000);
+        let parts = vec![ToolResultContent::Text(long.clone()), picture.clone()];
+        let kept = bound(parts.clone(), 5_000, dir.path(), "a/b").await;
+        assert_eq!(kept, parts);
+
+        let bounded = bound(parts, 4_999, &dir.path().join("new"), "mcp__a__b-toolu/1").await;
+        let file = dir.path().join("new/mcp__a__b-toolu1.txt");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), long);
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        let [ToolResultContent::Text(text), rest] = bounded.as_slice() else {
+            panic!("{bounded:?}")
+        };
+        assert!(
+            text.contains("5000 characters") && text.contains(file.to_str().unwrap()),
+            "{text}"
+        );
+        assert!(text.len() < 3_000);
+        assert_eq!(*rest, picture);
+    }
+}

@@ -1,0 +1,94 @@
+//! The process behind a server that talks through its standard streams.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use centurion_tools::{Piped, PipedProgram};
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::pool::Settings;
+
+/// What is kept of what a server says on its standard error.
+const LAST_WORDS: usize = 8 * 1024;
+
+/// A running server. Dropping it kills it and everything that it started.
+pub(crate) struct ServerProcess {
+    piped: Piped,
+    last_words: Arc<Mutex<VecDeque<u8>>>,
+    /// Reads the standard error to its end, so that a server that says much is never held up.
+    listener: JoinSet<()>,
+}
+
+impl ServerProcess {
+    pub(crate) fn start(
+        settings: &Settings,
+        command: &str,
+        args: &[String],
+        env: &BTreeMap<String, String>,
+    ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
+        let mut environment = settings.environment();
+        environment.extend(env.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let program = PipedProgram {
+            program: command.into(),
+            args: args.iter().map(Into::into).collect(),
+            environment,
+            cwd: settings.cwd.clone(),
+        };
+        let mut piped = Piped::start(&settings.guard, &program)?;
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (piped.stdin.take(), piped.stdout.take(), piped.stderr.take())
+        else {
+            return Err(io::Error::other("its standard streams are not there"));
+        };
+        let last_words = Arc::default();
+        let mut listener = JoinSet::new();
+        listener.spawn(listen(stderr, Arc::clone(&last_words)));
+        Ok((Self { piped, last_words, listener }, stdout, stdin))
+    }
+
+    /// How the server ended, with its last words. Waits a moment for both.
+    pub(crate) async fn why_ended(&mut self) -> String {
+        let how = match timeout(Duration::from_secs(1), self.piped.wait()).await {
+            Ok(end) => match end.code {
+                Some(code) => format!("it ended with code {code}"),
+                None => "it was ended by a signal".to_owned(),
+            },
+            Err(_) => "it closed its output".to_owned(),
+        };
+        // A child that still runs may keep the stream open for ever.
+        let _ = timeout(Duration::from_millis(200), self.listener.join_next()).await;
+        self.with_last_words(how)
+    }
+
+    /// Adds what the server said last on its standard error.
+    pub(crate) fn with_last_words(&self, reason: String) -> String {
+        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        let words: Vec<u8> = words.iter().copied().collect();
+        let words = String::from_utf8_lossy(&words);
+        match words.trim() {
+            "" => reason,
+            words => format!("{reason}; it last said: {words}"),
+        }
+    }
+
+    /// Ends the server and everything that it started, politely at first.
+    pub(crate) async fn stop(mut self) {
+        self.piped.stop().await;
+    }
+}
+
+async fn listen(mut stderr: ChildStderr, last_words: Arc<Mutex<VecDeque<u8>>>) {
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
+        let said = buffer.get(..count).unwrap_or_default();
+        let mut words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.extend(said);
+        let surplus = words.len().saturating_sub(LAST_WORDS);
+        words.drain(..surplus);
+    }
+}

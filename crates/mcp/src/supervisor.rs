@@ -1,0 +1,250 @@
+//! Keeps one connection: makes it, makes it again when a remote one breaks, and follows what changes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_config::mcp::McpServer;
+use rmcp::model::ServerNotification;
+use rmcp::service::Subscription;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+
+use crate::catalog::{self, Catalog, Part};
+use crate::client::{Client, Stale};
+use crate::link::Link;
+use crate::open::{Greeting, Session, open};
+use crate::transport::failure::Failure;
+use crate::{State, auth};
+
+/// How often a remote server is tried at first.
+const FIRST_TRIES: u32 = 3;
+/// How often it is tried after it broke.
+const MORE_TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_secs(1);
+
+type Wish = oneshot::Sender<State>;
+
+/// Runs in a task of its own until the connection is closed.
+pub(crate) struct Supervisor {
+    link: Arc<Link>,
+    server: McpServer,
+    wishes: mpsc::Receiver<Wish>,
+}
+
+/// Why a connection is being made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Asked,
+    Broke,
+}
+
+/// What ended a time of peace.
+enum Event {
+    Closing,
+    Wish(Wish),
+    Ended,
+}
+
+impl Supervisor {
+    pub(crate) fn new(link: Arc<Link>, server: McpServer, wishes: mpsc::Receiver<Wish>) -> Self {
+        Self { link, server, wishes }
+    }
+
+    pub(crate) async fn run(mut self) {
+        let _closed = self.link.closed.clone().drop_guard();
+        let mut cause = Cause::Asked;
+        let mut wish: Option<Wish> = None;
+        loop {
+            let opened = tokio::select! {
+                biased;
+                () = self.link.closing.cancelled() => break,
+                // Whoever asks does not want to wait for the next try.
+                Some(newer) = self.wishes.recv() => {
+                    (cause, wish) = (Cause::Asked, Some(newer));
+                    continue;
+                }
+                opened = try_to_open(&self.link, &self.server, cause) => opened,
+            };
+            let event = match opened {
+                Ok(session) => {
+                    self.show(&session);
+                    self.tell(wish.take());
+                    self.keep(session).await
+                }
+                Err(failure) => {
+                    self.show_failure(failure);
+                    self.tell(wish.take());
+                    self.rest().await
+                }
+            };
+            cause = match event {
+                Event::Closing => break,
+                Event::Wish(newer) => {
+                    wish = Some(newer);
+                    Cause::Asked
+                }
+                Event::Ended => Cause::Broke,
+            };
+            self.link.change(|seen| seen.state = State::Pending);
+        }
+        self.link.change(|seen| {
+            (seen.state, seen.live, seen.catalog) = (State::Closed, None, Arc::default());
+        });
+    }
+
+    fn show(&self, session: &Session) {
+        self.link.change(|seen| {
+            seen.state = State::Connected;
+            seen.live = Some(session.live.clone());
+            seen.catalog = Arc::new(session.catalog.clone());
+            seen.info = Some(session.info.clone());
+            seen.instructions.clone_from(&session.instructions);
+        });
+    }
+
+    fn show_failure(&self, failure: Failure) {
+        let state = match failure {
+            Failure::NeedsAuth { reason, scope } => {
+                auth::needs_login(&self.link.settings, &self.server, &reason, scope)
+            }
+            Failure::Passing(reason) | Failure::Lasting(reason) => State::Failed { reason },
+        };
+        self.link.change(|seen| {
+            (seen.state, seen.live, seen.catalog) = (state, None, Arc::default());
+        });
+    }
+
+    /// Answers whoever asked for the connection.
+    fn tell(&self, wish: Option<Wish>) {
+        if let Some(wish) = wish {
+            // They may not wait any more.
+            let _ = wish.send(self.link.seen().state.clone());
+        }
+    }
+
+    /// Stays with an open connection until something happens to it; lets it go in good order.
+    async fn keep(&mut self, mut session: Session) -> Event {
+        let mut stale = session.live.client.stale();
+        // Something may have changed while the lists were read for the first time.
+        stale.mark_changed();
+        let mut known = Stale::default();
+        let event = loop {
+            tokio::select! {
+                biased;
+                () = self.link.closing.cancelled() => break Event::Closing,
+                () = session.ended.cancelled() => break Event::Ended,
+                Some(wish) = self.wishes.recv() => break Event::Wish(wish),
+                Ok(()) = stale.changed() => {
+                    let now = *stale.borrow_and_update();
+                    let parts = changed(known, now);
+                    known = now;
+                    self.read_again(&mut session, &parts).await;
+                }
+                notification = next_notification(&mut session.subscription) => match notification {
+                    Some(notification) => mark(&session.live.client, &notification),
+                    None => session.subscription = None,
+                },
+            }
+        };
+        if let Event::Ended = event {
+            let reason = session.why_ended().await;
+            session.give_up(&reason);
+            if !self.link.is_remote {
+                self.show_failure(Failure::Lasting(reason));
+                session.close().await;
+                return self.rest().await;
+            }
+        }
+        self.link.change(|seen| seen.live = None);
+        session.close().await;
+        event
+    }
+
+    /// Reads lists again that have changed.
+    async fn read_again(&self, session: &mut Session, parts: &[Part]) {
+        if parts.is_empty() {
+            return;
+        }
+        let mut catalog = session.catalog.clone();
+        let peer = session.live.peer.clone();
+        let reading =
+            catalog::list(&peer, &session.capabilities, &self.server.name, parts, &mut catalog);
+        let done = tokio::select! {
+            read = reading => read.map_err(|failure| self.show_failure(failure)).is_ok(),
+            () = self.link.closing.cancelled() => false,
+            () = session.ended.cancelled() => false,
+            () = sleep(self.link.settings.limits.connect) => false,
+        };
+        if done {
+            self.replace_catalog(session, catalog);
+        }
+    }
+
+    fn replace_catalog(&self, session: &mut Session, catalog: Catalog) {
+        session.catalog = catalog;
+        let shown = Arc::new(session.catalog.clone());
+        self.link.change(|seen| seen.catalog = shown);
+    }
+
+    /// Waits, without a connection, until somebody wants one or nobody ever will.
+    async fn rest(&mut self) -> Event {
+        tokio::select! {
+            () = self.link.closing.cancelled() => Event::Closing,
+            wish = self.wishes.recv() => wish.map_or(Event::Closing, Event::Wish),
+        }
+    }
+}
+
+/// Opens the connection, in as many tries as its kind deserves.
+async fn try_to_open(link: &Link, server: &McpServer, cause: Cause) -> Result<Session, Failure> {
+    let tries = match cause {
+        _ if !link.is_remote => 1,
+        Cause::Asked => FIRST_TRIES,
+        Cause::Broke => MORE_TRIES,
+    };
+    let mut pause = PAUSE;
+    let mut last = None;
+    for attempt in 0..tries {
+        if attempt > 0 || cause == Cause::Broke {
+            sleep(pause).await;
+            pause *= 2;
+        }
+        // A server that breaks when it is asked may take a plain greeting.
+        let greeting = if attempt % 2 == 0 { Greeting::Ask } else { Greeting::Plain };
+        match open(&link.settings, server, greeting).await {
+            Err(Failure::Passing(reason)) => {
+                tracing::debug!(server = server.name, reason, "an MCP server is not there");
+                last = Some(Failure::Passing(reason));
+            }
+            settled => return settled,
+        }
+    }
+    Err(last.unwrap_or_else(|| Failure::Lasting("it was never tried".to_owned())))
+}
+
+/// Which lists have been reported since.
+fn changed(known: Stale, now: Stale) -> Vec<Part> {
+    let parts = [
+        (known.tools != now.tools, Part::Tools),
+        (known.prompts != now.prompts, Part::Prompts),
+        (known.resources != now.resources, Part::Resources),
+    ];
+    parts.into_iter().filter_map(|(is_changed, part)| is_changed.then_some(part)).collect()
+}
+
+/// What a newer server tells; nothing ever, where nobody is subscribed.
+async fn next_notification(subscription: &mut Option<Subscription>) -> Option<ServerNotification> {
+    match subscription {
+        Some(subscription) => subscription.next().await.ok().flatten(),
+        None => std::future::pending().await,
+    }
+}
+
+fn mark(client: &Client, notification: &ServerNotification) {
+    client.mark_stale(|stale| match notification {
+        ServerNotification::ToolListChangedNotification(_) => stale.tools += 1,
+        ServerNotification::PromptListChangedNotification(_) => stale.prompts += 1,
+        ServerNotification::ResourceListChangedNotification(_) => stale.resources += 1,
+        _ => {}
+    });
+}

@@ -1,0 +1,201 @@
+//! Logging in to a server, against an authorization server of the test's own.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use centurion_config::mcp::{McpOAuth, McpServer, McpTransport};
+use centurion_mcp::{CallOptions, LoginError, State, login, logout};
+use centurion_testkit::{Recorded, Reply, Server};
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::bench::{Bench, PATIENCE, call, object, program, remote, server};
+use crate::web;
+
+/// An MCP server that trusts only tokens of its own authorization server. Each token is good for one
+/// generation; asking with a refresh token begins the next.
+struct World {
+    web: Server,
+    generation: Arc<AtomicUsize>,
+}
+
+impl World {
+    fn new() -> Self {
+        let base: Arc<OnceLock<String>> = Arc::default();
+        let generation = Arc::new(AtomicUsize::new(1));
+        let (known, current) = (Arc::clone(&base), Arc::clone(&generation));
+        let web = Server::start_with(move |request| {
+            let base = known.get().map_or("", String::as_str);
+            route(request, base, &current)
+        });
+        base.set(web.url()).unwrap();
+        Self { web, generation }
+    }
+
+    fn server(&self) -> McpServer {
+        server(McpTransport::Http(remote(format!("{}/mcp", self.web.url()))))
+    }
+
+    fn asked(&self, path: &str) -> Vec<String> {
+        let all = self.web.requests().into_iter().filter(|request| request.path == path);
+        all.map(|request| String::from_utf8_lossy(&request.body).into_owned()).collect()
+    }
+}
+
+fn route(request: &Recorded, base: &str, generation: &AtomicUsize) -> Reply {
+    let json = |value: Value| {
+        Reply::status(200).header("content-type", "application/json").body(value.to_string())
+    };
+    let current = generation.load(Ordering::SeqCst);
+    match request.path.as_str() {
+        "/mcp" if request.header("authorization") == Some(&format!("Bearer token-{current}")) => {
+            web::reply(request)
+        }
+        "/mcp" => Reply::status(401).header(
+            "www-authenticate",
+            &format!("Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\", scope=\"read\""),
+        ),
+        "/.well-known/oauth-protected-resource/mcp" => {
+            json(json!({ "resource": format!("{base}/mcp"), "authorization_servers": [base] }))
+        }
+        "/.well-known/oauth-authorization-server" => json(json!({
+            "issuer": base,
+            "authorization_endpoint": format!("{base}/authorize"),
+            "token_endpoint": format!("{base}/token"),
+            "registration_endpoint": format!("{base}/register"),
+            "response_types_supported": ["code"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none"],
+        })),
+        "/register" => {
+            let asked = request.json();
+            let uris = asked["redirect_uris"].clone();
+            json(json!({ "client_id": "registered", "redirect_uris": uris }))
+        }
+        "/token" => {
+            let body = String::from_utf8_lossy(&request.body);
+            if body.contains("grant_type=refresh_token") {
+                if !body.contains(&format!("refresh_token=refresh-{}", current - 1)) {
+                    let error = json!({ "error": "invalid_grant" }).to_string();
+                    return Reply::status(400).header("content-type", "application/json").body(error);
+                }
+            } else if !body.contains("code=the-code") || !body.contains("code_verifier=") {
+                return Reply::status(400);
+            }
+            json(json!({
+                "access_token": format!("token-{current}"),
+                "refresh_token": format!("refresh-{current}"),
+                "token_type": "Bearer",
+                "expires_in": 3600,
+            }))
+        }
+        _ => Reply::status(404),
+    }
+}
+
+/// A person who agrees: the browser goes where the page sends it.
+fn agree(page: &str) {
+    let page = Url::parse(page).unwrap();
+    let find =
+        |name: &str| page.query_pairs().find(|(known, _)| known == name).unwrap().1.into_owned();
+    assert_eq!(find("code_challenge_method"), "S256");
+    visit(format!("{}?code=the-code&state={}", find("redirect_uri"), find("state")));
+}
+
+fn refuse(page: &str) {
+    let page = Url::parse(page).unwrap();
+    let find =
+        |name: &str| page.query_pairs().find(|(known, _)| known == name).unwrap().1.into_owned();
+    let back = find("redirect_uri");
+    // A stranger at the door changes nothing.
+    visit(format!("{back}?code=evil&state=guess"));
+    visit(format!(
+        "{back}?error=access_denied&error_description=not+today&state={}",
+        find("state")
+    ));
+}
+
+fn visit(url: String) {
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        runtime.block_on(async { client.get(url).send().await.unwrap() });
+    });
+}
+
+#[tokio::test]
+async fn a_login_gives_tokens_that_are_kept_used_and_renewed() {
+    let world = World::new();
+    let bench = Bench::new();
+    let tokens = bench.root().join("tokens.json");
+    let connection = bench.pool.share(world.server());
+    assert_eq!(connection.ready(PATIENCE).await.to_string(), "needs-auth");
+
+    login(&world.server(), &tokens, None, agree).await.unwrap();
+    assert_eq!(std::fs::metadata(&tokens).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(connection.reconnect().await, State::Connected);
+    assert_eq!(call(&connection, "echo", json!({})).await, "{}");
+    assert_eq!(world.asked("/register").len(), 1);
+
+    // The server forgets the token: it is renewed without anybody noticing.
+    world.generation.store(2, Ordering::SeqCst);
+    assert_eq!(call(&connection, "echo", json!({})).await, "{}");
+    assert!(std::fs::read_to_string(&tokens).unwrap().contains("refresh-2"));
+
+    // It forgets everything: somebody has to log in again.
+    world.generation.store(9, Ordering::SeqCst);
+    let error = connection.call("echo", object(json!({})), &CallOptions::default()).await;
+    assert!(error.is_err());
+    let state = connection.state();
+    assert!(state.reason().is_some_and(|reason| reason.contains("mcp login test")), "{state:?}");
+
+    assert!(logout(&world.server(), &tokens).unwrap());
+    assert!(!logout(&world.server(), &tokens).unwrap());
+    assert_eq!(connection.reconnect().await.to_string(), "needs-auth");
+}
+
+#[tokio::test]
+async fn a_known_client_does_not_register_and_asks_for_its_scopes() {
+    let world = World::new();
+    let bench = Bench::new();
+    let mut place = remote(format!("{}/mcp", world.web.url()));
+    place.oauth = Some(McpOAuth {
+        client_id: Some("mine".into()),
+        callback_port: Some(centurion_testkit::closed_port()),
+        scopes: vec!["one".into(), "two".into()],
+        auth_server_metadata_url: Some(format!(
+            "{}/.well-known/oauth-authorization-server",
+            world.web.url()
+        )),
+    });
+    let port = place.oauth.as_ref().unwrap().callback_port.unwrap();
+    let server = server(McpTransport::Http(place));
+    let seen = Arc::new(OnceLock::new());
+    let page = Arc::clone(&seen);
+    login(&server, &bench.root().join("tokens.json"), Some("hush"), move |url| {
+        page.set(url.to_owned()).unwrap();
+        agree(url);
+    })
+    .await
+    .unwrap();
+    let page = seen.get().unwrap();
+    assert!(page.contains("client_id=mine") && page.contains("scope=one+two"), "{page}");
+    assert!(page.contains(&format!("localhost%3A{port}")), "{page}");
+    assert!(world.asked("/register").is_empty());
+    assert_eq!(bench.pool.share(server).ready(PATIENCE).await, State::Connected);
+}
+
+#[tokio::test]
+async fn a_login_that_cannot_be_says_why() {
+    let world = World::new();
+    let bench = Bench::new();
+    let tokens = bench.root().join("tokens.json");
+    let error = login(&world.server(), &tokens, None, refuse).await.unwrap_err();
+    assert!(matches!(&error, LoginError::Refused(why) if why == "not today"), "{error}");
+    assert!(!tokens.exists());
+    let error =
+        login(&program(""), &tokens, None, |_| panic!("there is no page")).await.unwrap_err();
+    assert!(matches!(error, LoginError::NotRemote(_)), "{error}");
+}

@@ -1,0 +1,65 @@
+//! A server that lives in the host.
+
+use std::sync::{Arc, Mutex};
+
+use centurion_config::mcp::McpTransport;
+use centurion_mcp::{CallError, CallOptions, HostFuture, SdkChannel, State};
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, PATIENCE, call, object, server};
+use crate::web::answer;
+
+/// A host with one server in it.
+#[derive(Default)]
+struct TestHost {
+    heard: Mutex<Vec<(String, Value)>>,
+}
+
+impl SdkChannel for TestHost {
+    fn exchange<'a>(
+        &'a self,
+        server: &'a str,
+        message: Value,
+    ) -> HostFuture<'a, Result<Option<Value>, String>> {
+        self.heard.lock().unwrap().push((server.to_owned(), message.clone()));
+        let reply = match message["params"]["name"].as_str() {
+            Some("lost") => Err("the host is busy".to_owned()),
+            _ => Ok(Some(
+                answer(&message).unwrap_or_else(|| json!({ "jsonrpc": "2.0", "result": {} })),
+            )),
+        };
+        Box::pin(std::future::ready(reply))
+    }
+}
+
+fn inproc() -> centurion_config::mcp::McpServer {
+    server(McpTransport::Sdk { name: "inproc".to_owned() })
+}
+
+#[tokio::test]
+async fn messages_go_through_the_host() {
+    let host = Arc::new(TestHost::default());
+    let bench = Bench::with([], |options| options.sdk = Some(Arc::clone(&host) as _));
+    let connection = bench.pool.share(inproc());
+    assert_eq!(connection.ready(PATIENCE).await, State::Connected);
+    assert_eq!(call(&connection, "echo", json!({ "a": 1 })).await, "{\"a\":1}");
+    let error = connection.call("lost", object(json!({})), &CallOptions::default()).await;
+    let Err(CallError::Unreachable { reason, .. }) = &error else { panic!("{error:?}") };
+    assert!(reason.contains("the host is busy"), "{reason}");
+
+    let heard = host.heard.lock().unwrap();
+    assert!(heard.iter().all(|(server, _)| server == "inproc"));
+    let methods: Vec<_> =
+        heard.iter().map(|(_, message)| message["method"].as_str().unwrap()).collect();
+    assert_eq!(
+        methods,
+        ["initialize", "notifications/initialized", "tools/list", "tools/call", "tools/call"]
+    );
+    assert_eq!(heard[0].1["params"]["protocolVersion"], "2025-11-25");
+}
+
+#[tokio::test]
+async fn without_a_host_there_is_no_such_server() {
+    let state = Bench::new().pool.share(inproc()).ready(PATIENCE).await;
+    assert!(state.reason().unwrap().contains("no host"), "{state:?}");
+}

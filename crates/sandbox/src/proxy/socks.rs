@@ -1,0 +1,134 @@
+//! One connection by SOCKS 5 through the proxy that the user runs: what it asks for is looked at on the way.
+//!
+//! Who the command is to that proxy is between the two of them; only a host that may be reached is passed on.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::Routes;
+use super::connection::own_proxy;
+
+const VERSION: u8 = 5;
+/// How long the two may take to agree.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) async fn serve(mut client: TcpStream, routes: &Routes) -> io::Result<()> {
+    let port = routes.socks.ok_or(io::ErrorKind::Unsupported)?;
+    let mut proxy = timeout(PATIENCE, own_proxy(port)).await??;
+    if !timeout(PATIENCE, agree(&mut client, &mut proxy, routes)).await?? {
+        return Ok(());
+    }
+    copy_bidirectional(&mut client, &mut proxy).await?;
+    Ok(())
+}
+
+/// Brings the two together until the request is made; `false` if it may not be.
+async fn agree(client: &mut TcpStream, proxy: &mut TcpStream, routes: &Routes) -> io::Result<bool> {
+    /// The ways to say who one is that can be followed: nothing, and a name with a password.
+    const NOTHING: u8 = 0;
+    const PASSWORD: u8 = 2;
+    const REFUSED: u8 = 0xff;
+
+    let [version, count] = read(client).await?;
+    if version != VERSION {
+        return Err(unclear());
+    }
+    let mut offered = vec![0; usize::from(count)];
+    client.read_exact(&mut offered).await?;
+    offered.retain(|way| [NOTHING, PASSWORD].contains(way));
+    let Ok(count @ 1..) = u8::try_from(offered.len()) else {
+        client.write_all(&[VERSION, REFUSED]).await?;
+        return Ok(false);
+    };
+    proxy.write_all(&[[VERSION, count].as_slice(), &offered].concat()).await?;
+    let [_, chosen] = pass::<2>(proxy, client).await?;
+    match chosen {
+        NOTHING => {}
+        PASSWORD => {
+            pass::<1>(client, proxy).await?;
+            for _ in ["name", "password"] {
+                let [length] = pass(client, proxy).await?;
+                let mut text = vec![0; usize::from(length)];
+                client.read_exact(&mut text).await?;
+                proxy.write_all(&text).await?;
+            }
+            let [_, status] = pass::<2>(proxy, client).await?;
+            if status != 0 {
+                return Ok(false);
+            }
+        }
+        _ => return Ok(false),
+    }
+    request(client, proxy, routes).await
+}
+
+/// Passes on a request for a host that may be reached.
+async fn request(
+    client: &mut TcpStream,
+    proxy: &mut TcpStream,
+    routes: &Routes,
+) -> io::Result<bool> {
+    const CONNECT: u8 = 1;
+    const NOT_ALLOWED: u8 = 2;
+    const NOT_SUPPORTED: u8 = 7;
+
+    let head: [u8; 4] = read(client).await?;
+    let [version, command, _, kind] = head;
+    if version != VERSION {
+        return Err(unclear());
+    }
+    let (address, host) = match kind {
+        1 => {
+            let address: [u8; 4] = read(client).await?;
+            (address.to_vec(), Ipv4Addr::from(address).to_string())
+        }
+        4 => {
+            let address: [u8; 16] = read(client).await?;
+            (address.to_vec(), Ipv6Addr::from(address).to_canonical().to_string())
+        }
+        3 => {
+            let [length] = read(client).await?;
+            let mut name = vec![0; usize::from(length)];
+            client.read_exact(&mut name).await?;
+            let host = String::from_utf8(name.clone()).map_err(|_| unclear())?;
+            ([&[length], name.as_slice()].concat(), host)
+        }
+        _ => return Err(unclear()),
+    };
+    let port: [u8; 2] = read(client).await?;
+    // Only connections: by the others a host could be reached that was not named.
+    let refusal = match command {
+        CONNECT if routes.domains.pass_on(&host) => None,
+        CONNECT => Some(NOT_ALLOWED),
+        _ => Some(NOT_SUPPORTED),
+    };
+    if let Some(code) = refusal {
+        client.write_all(&[VERSION, code, 0, 1, 0, 0, 0, 0, 0, 0]).await?;
+        client.shutdown().await?;
+        return Ok(false);
+    }
+    proxy.write_all(&[head.as_slice(), &address, &port].concat()).await?;
+    Ok(true)
+}
+
+async fn read<const N: usize>(from: &mut TcpStream) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    from.read_exact(&mut bytes).await?;
+    Ok(bytes)
+}
+
+/// Reads from the one and tells it to the other.
+async fn pass<const N: usize>(from: &mut TcpStream, to: &mut TcpStream) -> io::Result<[u8; N]> {
+    let bytes = read(from).await?;
+    to.write_all(&bytes).await?;
+    Ok(bytes)
+}
+
+fn unclear() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "this is not SOCKS 5")
+}
