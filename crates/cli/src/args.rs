@@ -8,6 +8,7 @@ use centurion_protocol::{Effort, SessionId};
 use clap::{Args, Parser, ValueEnum};
 
 use crate::configuration::SettingsArgs;
+use crate::delegation::DelegationArgs;
 use crate::mcp::McpArgs;
 
 /// A multi-agent coding runtime.
@@ -20,6 +21,7 @@ use crate::mcp::McpArgs;
     after_help = "Commands:\n  \
         centurion demo             Show a real agent at work: no key, no network\n  \
         centurion sessions         List the sessions of this directory; `sessions show ID` prints one\n  \
+        centurion agents           List agents, check their files, write new ones\n  \
         centurion permissions      `permissions explain 'Bash(git push)'` says what would be decided, and why\n  \
         centurion mcp              List, add and remove MCP servers, or be one: `mcp serve`\n  \
         centurion trust            Show, grant or revoke trust in this folder\n  \
@@ -64,6 +66,8 @@ pub(crate) struct RunArgs {
     pub(crate) settings: SettingsArgs,
     #[command(flatten)]
     pub(crate) mcp: McpArgs,
+    #[command(flatten)]
+    pub(crate) delegation: DelegationArgs,
 }
 
 #[derive(Clone, Debug, Args)]

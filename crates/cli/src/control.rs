@@ -4,10 +4,13 @@
 //! request that ends with the host's response, or is withdrawn when its call ends first.
 
 mod servers;
+mod state;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use centurion_config::agents::{ActiveAgent, Vocabulary, read_agents_flag};
 use centurion_engine::{
     Answerer, Ask, ElicitFuture, Handle, HookHost, Remember, Reply, ReplyFuture,
 };
@@ -23,6 +26,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use self::state::State;
 use crate::models::ModelLimits;
 use crate::output::{Output, note};
 
@@ -35,18 +39,28 @@ pub(crate) struct Control {
     models: OnceLock<(ModelLimits, Model)>,
     /// Where servers are connected that the host adds while the session runs.
     pool: OnceLock<Arc<Pool>>,
+    /// The managed settings that leave hooks to plugins, if some do.
+    hook_policy: OnceLock<String>,
+    state: State,
 }
 
 impl Control {
     pub(crate) fn new(output: Arc<Output>, world: Arc<dyn World>) -> Self {
         let waiting = Mutex::new(Some(HashMap::new()));
-        Self { output, world, waiting, models: OnceLock::new(), pool: OnceLock::new() }
+        let (models, pool, hook_policy) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { output, world, waiting, models, pool, hook_policy, state: State::default() }
     }
 
     /// Lets the host choose only models that the settings allow.
     pub(crate) fn limit_models(&self, limits: ModelLimits, model: Model) {
         // One session has one control channel, and says this once.
         let _ = self.models.set((limits, model));
+    }
+
+    /// Keeps hooks of the host out.
+    pub(crate) fn refuse_hooks(&self, origin: String) {
+        // As above.
+        let _ = self.hook_policy.set(origin);
     }
 
     /// Servers that the host adds are connected here.
@@ -85,6 +99,15 @@ impl Control {
             }
             "mcp_set_servers" => servers::set(handle, self.pool.get(), request.get("servers")),
             "interrupt" => Ok(json!({"still_queued": handle.interrupt()})),
+            "stop_task" => {
+                handle.stop_task(text("task_id")).await;
+                Ok(json!({}))
+            }
+            "background_tasks" => {
+                handle.background_agents();
+                Ok(json!({}))
+            }
+            "stop_all_tasks" => Ok(json!({"stopped": handle.stop_agents()})),
             "set_permission_mode" => text("mode")
                 .parse::<Mode>()
                 .map_err(|error| error.to_string())
@@ -158,7 +181,7 @@ fn initialization(handle: &Handle) -> Value {
         .into();
     json!({
         "commands": commands(handle),
-        "agents": [],
+        "agents": agents(handle),
         "output_style": "default",
         "available_output_styles": ["default"],
         "models": models,
@@ -189,15 +212,47 @@ impl Control {
     }
 }
 
+/// The agents that can be asked for, as hosts list them.
+fn agents(handle: &Handle) -> Vec<Value> {
+    let agent = |agent: ActiveAgent| {
+        let definition = &agent.definition;
+        let model = definition.model.as_ref().map(|model| model.as_str());
+        match model {
+            Some(model) => json!({
+                "name": definition.name.value, "description": definition.description.value, "model": model,
+            }),
+            None => {
+                json!({"name": definition.name.value, "description": definition.description.value})
+            }
+        }
+    };
+    handle.agents().into_iter().map(agent).collect()
+}
+
 impl Control {
     /// Takes up what the host brings: functions that are hooks, and servers that live in it.
     fn take_up(&self, handle: &Handle, request: &Value) {
-        if let Some(hooks) = request.get("hooks").filter(|hooks| hooks.is_object()) {
+        let hooks = request.get("hooks").filter(|hooks| hooks.is_object());
+        if let (Some(_), Some(origin)) = (hooks, self.hook_policy.get()) {
+            note(&format!(
+                "warning: initialize: {origin} leaves hooks to plugins; those of the host are off"
+            ));
+        } else if let Some(hooks) = hooks {
             let set = HookSet::from_host(hooks);
             for problem in set.problems() {
                 note(&format!("warning: initialize: {problem}"));
             }
             handle.add_hooks(set);
+        }
+        if let Some(agents) = request.get("agents").filter(|agents| agents.is_object()) {
+            match read_agents_flag(
+                &agents.to_string(),
+                Path::new("initialize"),
+                &Vocabulary::default(),
+            ) {
+                Ok(agents) => handle.add_agents(agents),
+                Err(error) => note(&format!("warning: initialize: {error}")),
+            }
         }
         let names = request.get("sdkMcpServers").and_then(Value::as_array);
         for name in names.into_iter().flatten().filter_map(Value::as_str) {
@@ -240,6 +295,7 @@ impl SdkChannel for Control {
 impl Answerer for Control {
     fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
         Box::pin(async move {
+            let _required = self.require_action();
             let request = json!({
                 "subtype": "can_use_tool",
                 "tool_name": ask.tool,
@@ -248,6 +304,8 @@ impl Answerer for Control {
                 "tool_use_id": ask.call,
                 "decision_reason": ask.reason,
                 "permission_suggestions": ask.suggestions,
+                "agent_id": ask.agent.as_ref().map(|agent| &agent.id),
+                "agent": ask.agent,
             });
             match self.ask_host(request).await {
                 Ok(answer) => reply(&answer),
@@ -258,6 +316,7 @@ impl Answerer for Control {
 
     fn elicit(&self, question: Elicitation) -> ElicitFuture<'_> {
         Box::pin(async move {
+            let _required = self.require_action();
             match self.ask_host(elicitation(&question)).await {
                 Ok(answer) => elicited(&answer),
                 Err(_) => ElicitationAnswer::Cancel,

@@ -1,36 +1,41 @@
-//! `centurion demo`: a real agent with real tools in a scratch repository; only the model is scripted.
+//! `centurion demo`: a lead and three agents that it starts, with real tools in a scratch repository; only the
+//! model is scripted.
 //!
-//! Needs no key, no network and nothing prepared, and touches nothing outside its scratch directory.
+//! Needs no key, no network and nothing prepared, and touches nothing outside its scratch directory. It
+//! succeeds only if everything that it promises was seen to happen.
 
-use std::os::unix::fs::PermissionsExt;
+mod repository;
+mod witness;
+
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
+use centurion_config::agents::AgentSources;
+use centurion_config::paths::Dirs;
+use centurion_config::skills::SkillSources;
+use centurion_engine::builtin::{self, Switches};
 use centurion_engine::{
-    Bypass, Extensions, Options, PromptOptions, Redaction, RequestSettings, Session, Start,
-    Storage, ToolChoice,
+    AgentOptions, Bypass, Definitions, Extensions, Options, PromptOptions, Redaction,
+    RequestSettings, Session, Start, Storage, ToolChoice,
 };
 use centurion_model::Model;
 use centurion_permissions::{Mode, Policy, Rule, RuleOrigin};
-use centurion_protocol::{Block, Env, Outcome, SystemWorld, World};
+use centurion_protocol::{Block, Env, Outcome, SessionId, SystemWorld, World};
 use clap::Parser;
 use jiff::tz::TimeZone;
 
-use crate::output::{LiveView, Nowhere, note};
+use self::witness::{Step, Witness};
+use crate::output::{LiveView, note};
 use crate::setup;
 use crate::surroundings::Surroundings;
 
 const SCENARIO: &str = include_str!("demo/scenario.json");
-const PROMPT: &str = "The test of sum.sh fails. Find out why and fix it.";
-const SUM: &str = "#!/usr/bin/env bash\n# Adds up its arguments.\ntotal=0\nfor number in \"${@:2}\"; do\n  \
-                   total=$((total + number))\ndone\necho \"$total\"\n";
-const TEST: &str = "#!/usr/bin/env bash\nresult=$(./sum.sh 1 2 3)\nif [ \"$result\" = 6 ]; then\n  \
-                    echo \"ok: 1 + 2 + 3 = $result\"\nelse\n  echo \"FAILED: 1 + 2 + 3 = $result, expected 6\"\n  \
-                    exit 1\nfi\n";
+const PROMPT: &str =
+    "The test of sum.sh fails. Find out why, fix it, and add an example to README.md.";
 
-/// Shows a real agent at work, without a key or a network.
+/// Shows agents at work, without a key or a network.
 #[derive(Debug, Parser)]
 #[command(name = "centurion demo")]
 pub(crate) struct DemoArgs {}
@@ -39,11 +44,15 @@ pub(crate) async fn run(_: DemoArgs) -> anyhow::Result<ExitCode> {
     let scratch =
         tempfile::Builder::new().prefix("centurion-demo-").tempdir()?.keep().canonicalize()?;
     let project = scratch.join("project");
-    prepare(&project).context("cannot prepare the scratch repository")?;
+    repository::prepare(&project).context("cannot prepare the scratch repository")?;
     note(&format!("A scratch repository with a failing test: {}", project.display()));
     note(&format!("The prompt: {PROMPT}\n"));
-    let mut session =
-        Session::open(options(&Surroundings::observe()?, &scratch, &project).await?).await?;
+    let state = Env::from([("CENTURION_CONFIG_DIR", &*scratch.join("state").to_string_lossy())]);
+    let dirs = Dirs::new(&state, None)?;
+    let witness = Witness::default();
+    let surroundings = Surroundings::observe()?;
+    let options = options(&surroundings, &scratch, &project, &dirs, witness.clone()).await?;
+    let mut session = Session::open(options).await?;
     let handle = session.handle();
     handle.submit(SystemWorld.record_id(), vec![Block::text(PROMPT)]);
     handle.close();
@@ -51,53 +60,42 @@ pub(crate) async fn run(_: DemoArgs) -> anyhow::Result<ExitCode> {
     let id = session.id();
     drop(session);
     ensure!(outcome == Some(Outcome::Completed), "the demo did not complete: {outcome:?}");
+    let mut steps = witness.steps();
+    steps.push(Step {
+        what: "the test passes, and README.md has an example that is true".to_owned(),
+        is_seen: repository::is_done(&project),
+    });
+    sum_up(&steps, &scratch, &project, &dirs, id);
+    Ok(if steps.iter().all(|step| step.is_seen) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Says what was seen, and where all of it is.
+fn sum_up(steps: &[Step], scratch: &Path, project: &Path, dirs: &Dirs, id: SessionId) {
+    note("\nWhat was seen (files and commands are real, only the model was scripted):");
+    for step in steps {
+        let mark = if step.is_seen { "✓" } else { "✗ NOT SEEN:" };
+        note(&format!("  {mark} {}", step.what));
+    }
     note(&format!(
-        "\nEverything above happened: the files, the commands and the edit are real, only the model was scripted.\n\
+        "\n  Transcript of the lead:  {lead}\
+         \n  Those of its agents:     {agents}\
          \n  See the change:          git -C {project} diff\
          \n  See the session again:   CENTURION_CONFIG_DIR={scratch}/state centurion sessions show {id}\
          \n  Work in your repository: export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY, or start Ollama), then\
-         \n                           centurion -p \"what to do\" --permission-mode acceptEdits",
+         \n                           centurion -p \"what to do\" --verbose --permission-mode acceptEdits",
+        lead = dirs.transcript(project, id).display(),
+        agents = dirs.session_dir(project, id).join("subagents").display(),
         project = project.display(),
         scratch = scratch.display(),
     ));
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Makes a git repository with a script and a test that fails.
-fn prepare(project: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir(project)?;
-    for (name, content) in [("sum.sh", SUM), ("test.sh", TEST)] {
-        let path = project.join(name);
-        std::fs::write(&path, content)?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
-    }
-    git(project, &["init", "--quiet", "--initial-branch=main"])?;
-    git(project, &["add", "."])?;
-    git(project, &["commit", "--quiet", "--message", "Add up numbers"])
-}
-
-fn git(project: &Path, arguments: &[&str]) -> anyhow::Result<()> {
-    // The user's own git configuration (signing, hooks, templates) stays out of the demo.
-    let status = Command::new("git")
-        .args(["-c", "user.name=Demo", "-c", "user.email=demo@localhost"])
-        .args(arguments)
-        .current_dir(project)
-        .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")])
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .env_remove("GIT_INDEX_FILE")
-        .env_remove("GIT_OBJECT_DIRECTORY")
-        .stdin(Stdio::null())
-        .status()
-        .context("git is needed for the demo and could not be started")?;
-    ensure!(status.success(), "git {} failed", arguments.join(" "));
-    Ok(())
 }
 
 async fn options(
     surroundings: &Surroundings,
     scratch: &Path,
     project: &Path,
+    dirs: &Dirs,
+    witness: Witness,
 ) -> anyhow::Result<Options> {
     let scenario = scratch.join("scenario.json");
     std::fs::write(&scenario, SCENARIO)?;
@@ -105,12 +103,8 @@ async fn options(
     let env = Arc::clone(&surroundings.env);
     let spec = format!("script:{}", scenario.display());
     let model = Model::open(Some(&spec), &env, Arc::clone(&world)).await?;
-    let view = LiveView::new(Nowhere, surroundings.paints());
+    let view = LiveView::new(witness, surroundings.paints());
     let session = world.session_id();
-    let dirs = centurion_config::paths::Dirs::new(
-        &Env::from([("CENTURION_CONFIG_DIR", &*scratch.join("state").to_string_lossy())]),
-        None,
-    )?;
     Ok(Options {
         start: Start::New(session),
         storage: Storage {
@@ -142,7 +136,8 @@ async fn options(
         tools: ToolChoice::All,
         policy: Policy {
             mode: Mode::AcceptEdits,
-            allow: Rule::parse_list("Bash(./test.sh)", &RuleOrigin::Flag)?.into(),
+            allow: Rule::parse_list("Bash(./test.sh *),Bash(./sum.sh *)", &RuleOrigin::Flag)?
+                .into(),
             repository: Some(project.to_owned()),
             cwd: project.to_owned(),
             project_root: project.to_owned(),
@@ -156,5 +151,13 @@ async fn options(
         guard: setup::guard()?,
         entrypoint: "demo".to_owned(),
         extensions: Extensions::default(),
+        agents: AgentOptions::new(Definitions::new(
+            AgentSources {
+                built_in: builtin::agents(&Switches::default()),
+                ..AgentSources::default()
+            },
+            SkillSources::default(),
+            Arc::new(SystemWorld),
+        )),
     })
 }

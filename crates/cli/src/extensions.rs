@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_config::mcp::{Declared, McpConfiguration, McpStanding};
+use centurion_config::plugins::PluginCatalog;
 use centurion_config::settings::Settings;
 use centurion_engine::{Elicitations, Extensions, HookHost};
 use centurion_hooks::{Event, HookRules, HookSet};
@@ -13,6 +14,7 @@ use centurion_protocol::Env;
 
 use crate::args::{InputFormat, RunArgs};
 use crate::control::Control;
+use crate::delegation;
 use crate::output::note;
 use crate::setup;
 use crate::surroundings::Surroundings;
@@ -27,6 +29,7 @@ pub(crate) struct Around<'a> {
     pub(crate) roots: &'a [PathBuf],
     pub(crate) output_dir: &'a Path,
     pub(crate) control: &'a Arc<Control>,
+    pub(crate) plugins: &'a PluginCatalog,
 }
 
 /// Hooks that are known, and servers that are being connected.
@@ -61,6 +64,7 @@ pub(crate) fn extensions(
     };
     let extensions = Extensions {
         hooks,
+        plugin_hooks: delegation::plugin_hooks(around.plugins),
         hook_rules: HookRules::new(&settings.hook_limits()),
         hook_host: has_host.then(|| control() as Arc<dyn HookHost>),
         shows_hooks: args.format.include_hook_events,

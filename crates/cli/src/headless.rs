@@ -33,6 +33,9 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let configuration = Configuration::load(&surroundings, &args.settings)?;
     configuration.warn();
     let limits = ModelLimits::new(&configuration.settings);
+    if let Some(origin) = configuration.settings.plugin_only().hooks {
+        control.refuse_hooks(origin.to_string());
+    }
     let sweep = Sweep::new(&configuration.settings, &surroundings.dirs, SystemTime::now());
     let view = view(&args, &output, &surroundings);
     let (options, lasting) =
@@ -41,6 +44,9 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     control.use_pool(Arc::clone(&lasting.pool));
     control.limit_models(limits, options.model.clone());
     let mut session = Session::open(options).await?;
+    if surroundings.env.is_on("CLAUDE_CODE_SDK_READS_SESSION_STATE") {
+        control.report_state(session.id());
+    }
     if session.broken_lines() > 0 {
         let count = session.broken_lines();
         note(&format!(

@@ -118,6 +118,7 @@ impl Input {
         let user = User {
             message: UserMessage { role: "user", content },
             parent_tool_use_id: None,
+            agent: None,
             timestamp: self.world.now(),
             tool_use_result: None,
             is_synthetic: false,

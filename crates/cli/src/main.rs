@@ -3,9 +3,11 @@
 //! The only crate that reads the environment, the home directory and the terminal, or exits.
 
 mod absent_model;
+mod agents;
 mod args;
 mod configuration;
 mod control;
+mod delegation;
 mod demo;
 mod doctor;
 mod explain;
@@ -16,6 +18,7 @@ mod key_helper;
 mod mcp;
 mod models;
 mod output;
+mod plugin;
 mod policy;
 mod prompt_tool;
 mod remember;
@@ -60,9 +63,11 @@ fn main() -> ExitCode {
 fn run() -> anyhow::Result<ExitCode> {
     let arguments = || std::env::args_os().skip(1);
     match arguments().next().as_deref().and_then(OsStr::to_str) {
+        Some("agents") => block_on(agents::run(agents::AgentsCommandArgs::parse_from(arguments()))),
         Some("demo") => block_on(demo::run(demo::DemoArgs::parse_from(arguments()))),
         Some("doctor") => doctor::run(&doctor::DoctorArgs::parse_from(arguments())),
         Some("mcp") => block_on(mcp::run(mcp::McpCommandArgs::parse_from(arguments()))),
+        Some("plugin") => plugin::run(plugin::PluginCommandArgs::parse_from(arguments())),
         Some("permissions") => explain::run(&explain::PermissionsArgs::parse_from(arguments())),
         Some("trust") => trust::run(&trust::TrustArgs::parse_from(arguments())),
         Some("sessions") => sessions::run(&sessions::SessionsArgs::parse_from(arguments())),

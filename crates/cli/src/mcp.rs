@@ -14,6 +14,7 @@ use anyhow::Context;
 use centurion_config::mcp::{
     Declared, McpApproval, McpConfiguration, McpFlag, McpPlaces, McpSources,
 };
+use centurion_config::plugins::PluginCatalog;
 use centurion_protocol::Env;
 use clap::{Args, Parser, Subcommand};
 
@@ -122,6 +123,24 @@ pub(crate) fn configuration(
         loaded.servers.retain(|declared| only.contains(&declared.server.name));
     }
     Ok(loaded)
+}
+
+/// Adds the servers of plugins, those of the user's own files first where names are the same.
+pub(crate) fn add_plugins(
+    configuration: &mut McpConfiguration,
+    plugins: &PluginCatalog,
+    env: &Env,
+) {
+    for parsed in plugins.enabled.iter().flat_map(|plugin| plugin.servers(env)) {
+        configuration.problems.extend(parsed.problems);
+        let Some(server) = parsed.server else { continue };
+        if configuration.find(&server.name).is_some() {
+            continue;
+        }
+        let standing = configuration.judge(&server);
+        let endpoint = parsed.endpoint;
+        configuration.servers.push(Declared { server, standing, endpoint });
+    }
 }
 
 /// What variables in the definitions of servers stand for, besides the environment.

@@ -1,14 +1,14 @@
 //! `centurion sessions`: what was talked about here, and one session in full.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
 use anyhow::Context;
 use centurion_config::paths::Dirs;
-use centurion_protocol::transcript::{HeadView, LineKind};
+use centurion_protocol::transcript::{HeadView, LineKind, SESSION_TITLE};
 use centurion_protocol::{Block, Role, SessionId, ToolResultContent};
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
@@ -144,23 +144,47 @@ fn list(dirs: &[PathBuf], json: bool, output: &Output) {
     }
 }
 
-/// What the head of a transcript tells; the rest of the file is not read.
+/// How much of the end of a transcript is read for a name that the session was given later.
+const TAIL: u64 = 64 * 1024;
+
+/// What the two ends of a transcript tell; the rest of the file is not read.
 fn summary(id: SessionId, path: PathBuf, modified: SystemTime) -> Option<Summary> {
     let bytes = path.metadata().ok()?.len();
     let (mut title, mut cwd) = (String::new(), String::new());
-    for line in BufReader::new(File::open(&path).ok()?).split(b'\n').take(50).map_while(Result::ok)
-    {
+    let mut file = File::open(&path).ok()?;
+    let named = last_title(&mut file, bytes);
+    file.rewind().ok()?;
+    for line in BufReader::new(file).split(b'\n').take(50).map_while(Result::ok) {
         let Ok(view) = serde_json::from_slice::<HeadView<'_>>(&line) else { continue };
         if cwd.is_empty() {
             view.cwd.as_deref().unwrap_or_default().clone_into(&mut cwd);
         }
-        if let Some(text) = typed_text(&view) {
-            title = text.lines().next().unwrap_or_default().chars().take(TITLE).collect();
+        if let Some(given) = view.title() {
+            title = given;
+        } else if let Some(text) = typed_text(&view) {
+            if title.is_empty() {
+                text.lines().next().unwrap_or_default().clone_into(&mut title);
+            }
             break;
         }
     }
+    let title = named.unwrap_or(title).chars().take(TITLE).collect();
     let modified = Timestamp::try_from(modified).ok()?;
     Some(Summary { id, modified, bytes, title, cwd, path })
+}
+
+/// The last name that the end of a transcript gives the session.
+fn last_title(file: &mut File, bytes: u64) -> Option<String> {
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(bytes.saturating_sub(TAIL))).ok()?;
+    file.take(TAIL).read_to_end(&mut tail).ok()?;
+    let lines = tail.rsplit(|byte| *byte == b'\n');
+    let mut named = lines.filter(|line| has(line, SESSION_TITLE));
+    named.find_map(|line| serde_json::from_slice::<HeadView<'_>>(line).ok()?.title())
+}
+
+fn has(line: &[u8], text: &str) -> bool {
+    line.windows(text.len()).any(|part| part == text.as_bytes())
 }
 
 /// What a person typed on this line.

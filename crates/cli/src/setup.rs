@@ -23,9 +23,9 @@ use crate::absent_model::absent_model;
 use crate::args::{PromptTool, RunArgs};
 use crate::configuration::Configuration;
 use crate::control::Control;
+use crate::delegation::{self, Found};
 use crate::extensions::{self, Around};
 use crate::key_helper::HelperCommand;
-use crate::mcp;
 use crate::models::ModelLimits;
 use crate::output::note;
 use crate::policy::{self, LiveRules};
@@ -54,11 +54,11 @@ pub(crate) async fn options(
     control: &Arc<Control>,
 ) -> anyhow::Result<(Options, Lasting)> {
     let env = Arc::new(configuration.settings.overlay(&surroundings.env));
-    let servers = mcp::configuration(surroundings, &configuration, &args.mcp)?;
+    let additional_directories = additional_directories(&args.add_dir)?;
+    let found = Found::look(args, &additional_directories, surroundings, &configuration, &world)?;
     let Configuration { settings, .. } = configuration;
     let cwd = surroundings.cwd.clone();
     let repository = repo_root(&cwd);
-    let additional_directories = additional_directories(&args.add_dir)?;
     let policy =
         policy::policy(args, surroundings, &settings, repository.clone(), &additional_directories)?;
     let bypass = policy::bypass(policy.mode, &settings, &surroundings.env);
@@ -94,9 +94,25 @@ pub(crate) async fn options(
         args,
         surroundings,
         &settings,
-        &servers,
-        &Around { env: &env, roots: &fixed, output_dir: &storage.output_dir, control },
+        &found.servers,
+        &Around {
+            env: &env,
+            roots: &fixed,
+            output_dir: &storage.output_dir,
+            control,
+            plugins: &found.plugins,
+        },
     )?;
+    let run = delegation::Run {
+        args,
+        settings: &settings,
+        env: &env,
+        surroundings,
+        pool: &pool,
+        limits: &limits,
+        model: &model,
+    };
+    let agents = found.into_options(&run)?;
     let answerer = answerer(args, control, &extensions)?;
     let includes_git = settings.include_git_instructions();
     let rule_store = RuleFiles::new(&settings);
@@ -133,6 +149,7 @@ pub(crate) async fn options(
         allows_sandboxed: auto_allow,
         cwd,
         extensions,
+        agents,
     };
     Ok((options, Lasting { pool, _proxy: proxy }))
 }
@@ -162,7 +179,7 @@ pub(crate) fn guard() -> anyhow::Result<GuardProgram> {
     Ok(GuardProgram::new(program))
 }
 
-fn additional_directories(given: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn additional_directories(given: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     given
         .iter()
         .map(|path| {

@@ -2,12 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "program/agent_ends.rs"]
+mod agent_ends;
+#[path = "program/agent_extras.rs"]
+mod agent_extras;
+#[path = "program/agents.rs"]
+mod agents;
 #[path = "program/components.rs"]
 mod components;
 #[path = "program/conformance.rs"]
 mod conformance;
 #[path = "program/crash.rs"]
 mod crash;
+#[path = "program/delegation.rs"]
+mod delegation;
 #[path = "program/demo.rs"]
 mod demo;
 #[path = "program/faults.rs"]
@@ -24,6 +32,8 @@ mod mcp;
 mod network;
 #[path = "program/output.rs"]
 mod output;
+#[path = "program/plugins.rs"]
+mod plugins;
 #[path = "program/processes.rs"]
 mod processes;
 #[path = "program/program.rs"]
@@ -44,3 +54,5 @@ mod servers;
 mod sessions;
 #[path = "program/settings.rs"]
 mod settings;
+#[path = "program/stage.rs"]
+mod stage;

@@ -8,6 +8,7 @@ mod definition;
 mod json;
 mod markdown;
 mod name;
+mod place;
 mod reading;
 mod sources;
 #[cfg(test)]
@@ -23,7 +24,8 @@ pub(crate) use markdown::trimmed;
 pub use markdown::{
     AGENT_GRAMMAR, AgentFileError, AgentScope, FailedAgent, read_markdown, write_markdown,
 };
-pub use name::{NameError, check_name, directory_name};
+pub use name::{NameError, check_name, directory_name, folded};
+pub use place::{ReadPlace, read_place};
 pub(crate) use reading::effort;
 pub use reading::{AGENT_KEYS, ReadAgent, Vocabulary};
 pub(crate) use sources::PROJECT_DIRS;

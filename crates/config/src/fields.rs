@@ -90,11 +90,12 @@ impl Fields {
             self.invalid(&member, "text");
             return None;
         };
-        let text = match text.text.trim() {
-            plain if !text.is_quoted => plain.replace("\\n", "\n").replace("\\t", "\t"),
-            quoted => quoted.to_owned(),
+        let text = match &text.text {
+            plain if !text.is_quoted => &plain.replace("\\n", "\n").replace("\\t", "\t"),
+            quoted => quoted,
         };
-        (!text.trim().is_empty()).then(|| Located::new(text, member.line))
+        let text = text.trim();
+        (!text.is_empty()).then(|| Located::new(text.to_owned(), member.line))
     }
 
     /// One word or number, exactly as it was written.

@@ -1,10 +1,12 @@
 //! What a person wrote on disk: settings, definitions of agents and skills, memory files. This crate
 //! finds and reads it, and says with file and line what is wrong with it.
 //!
-//! Runs nothing, and writes only what a person answered: a rule into their settings, their trust in a
-//! folder. Reads no environment and no home directory: the binary hands in
-//! an [`Env`](centurion_protocol::Env) and the paths.
+//! Runs nothing, and writes only what a person answered or asked for: a rule into their settings, their
+//! trust in a folder, a plugin that they add, the place that an agent's memory is kept in. Reads no
+//! environment and no home directory: the binary hands in an [`Env`](centurion_protocol::Env) and the
+//! paths.
 
+pub mod agent_memory;
 pub mod agents;
 mod fields;
 mod files;
@@ -12,6 +14,7 @@ pub mod frontmatter;
 pub mod mcp;
 pub mod memory;
 pub mod paths;
+pub mod plugins;
 mod scan;
 pub mod settings;
 pub mod skills;

@@ -29,6 +29,7 @@ pub use self::sources::{McpApproval, McpFlag, McpFlagError, McpPlaces, McpSource
 use self::standing::{Judge, shadow};
 pub use self::standing::{McpDenial, McpDisabled, McpStanding};
 use crate::Problem;
+use crate::agents::AgentSource;
 
 /// A server, checked and with its variables expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,8 +166,14 @@ impl McpConfiguration {
         named().find(|it| it.standing.is_active()).or_else(|| named().next())
     }
 
-    /// What is to be done with a server that came another way, from a plugin or an agent's definition.
+    /// What is to be done with a server that came another way, such as from a plugin.
     pub fn judge(&self, server: &McpServer) -> McpStanding {
         self.judge.standing(server)
+    }
+
+    /// What is to be done with a server that an agent's definition declares. Those of plugins' agents
+    /// are what the administrator let in with the plugin.
+    pub fn judge_for(&self, server: &McpServer, agent: AgentSource) -> McpStanding {
+        self.judge.standing_for(server, agent)
     }
 }

@@ -61,6 +61,8 @@ pub enum Origin {
     Named,
     /// As a file under `rules/`.
     Rule,
+    /// As a file under `rules/` that waited for a file which its `paths` mean.
+    ScopedRule(Vec<String>),
     ImportedBy(PathBuf),
 }
 
@@ -131,7 +133,7 @@ impl MemoryFile {
         };
         match &self.origin {
             Origin::Named => what.to_owned(),
-            Origin::Rule => format!("a rule among {what}"),
+            Origin::Rule | Origin::ScopedRule(_) => format!("a rule among {what}"),
             Origin::ImportedBy(path) => format!("{what}, imported by {}", path.display()),
         }
     }

@@ -15,9 +15,12 @@ mod level;
 mod mcp;
 mod merge;
 mod permissions;
+mod plugin_only;
+mod plugins;
 mod report;
 mod sandbox;
 mod sources;
+mod subagents;
 #[cfg(test)]
 mod tests;
 
@@ -29,7 +32,8 @@ use serde_json::Value;
 
 pub use self::agents::DeclaredAgent;
 pub use self::edit::{
-    Change, EditError, RuleList, SettingsFile, add_directory, add_rule, set_default_mode,
+    Change, EditError, RuleList, SettingsFile, add_directory, add_rule, remove_directories,
+    remove_rules, replace_rules, set_default_mode, switch_plugin,
 };
 pub use self::hooks::{DeclaredHooks, HookLimits, Lines};
 pub(crate) use self::keys::closest;
@@ -40,10 +44,13 @@ pub use self::mcp::McpSettings;
 use self::merge::Merged;
 pub use self::merge::{Off, Standing};
 pub use self::permissions::{DefaultMode, Permissions, RuleForm, RuleText};
+pub use self::plugin_only::PluginOnly;
+pub use self::plugins::{PluginSettings, PluginSwitch};
 pub use self::report::{KeyReport, KeyState};
 pub use self::sandbox::{Sandbox, SandboxFiles, SandboxNetwork};
 use self::sources::Candidate;
 pub use self::sources::{FlagError, FlagSettings, SettingsSources, Tracking, TrackingCheck};
+pub use self::subagents::{ChildMode, ForkGate, SessionMode, SubagentLimits, SubagentSettings};
 use crate::Problem;
 use crate::files::{self, LARGEST_SETTINGS, Stamp};
 
@@ -203,6 +210,16 @@ impl Settings {
     /// Which MCP servers the settings let run.
     pub fn mcp(&self) -> McpSettings {
         McpSettings::new(&self.merged)
+    }
+
+    /// The agent that the main session runs as.
+    pub fn agent(&self) -> Option<Sourced<String>> {
+        self.merged.text("agent").filter(|agent| !agent.value.trim().is_empty())
+    }
+
+    /// How agents that other agents start behave, and what holds them down.
+    pub fn subagents(&self) -> SubagentSettings {
+        SubagentSettings::new(&self.merged)
     }
 
     pub fn model(&self) -> Option<Sourced<String>> {

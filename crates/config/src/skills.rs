@@ -2,6 +2,9 @@
 
 mod catalog;
 mod definition;
+mod lookup;
+mod preload;
+mod resources;
 #[cfg(test)]
 mod tests;
 
@@ -10,3 +13,6 @@ pub use definition::{
     SKILL_GRAMMAR, SKILL_KEYS, Shell, SkillDefinition, SkillFileError, SkillKind, SkillOrigin,
     SkillSource, read_skill,
 };
+pub use lookup::SkillLookupError;
+pub use preload::{Preload, Preloaded, SkillText};
+pub use resources::Resources;

@@ -9,10 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use centurion_config::agents::AgentSources;
 use centurion_config::settings::Level;
+use centurion_config::skills::SkillSources;
 use centurion_engine::{
-    Bypass, Extensions, Options, PromptOptions, Redaction, RequestSettings, Start, Storage,
-    ToolChoice, ToolServer, View,
+    AgentOptions, Bypass, Definitions, Extensions, Options, PromptOptions, Redaction,
+    RequestSettings, Start, Storage, ToolChoice, ToolServer, View,
 };
 use centurion_hooks::{HookOrigin, HookSet, HookSource};
 use centurion_model::{Model, ProviderKind, RetryPolicy, script};
@@ -84,6 +86,11 @@ fn options(dir: &Path, hooks: HookSet) -> Options {
         guard: GuardProgram::new("/nonexistent/guard"),
         entrypoint: "bench".to_owned(),
         extensions: Extensions { hooks, ..Extensions::default() },
+        agents: AgentOptions::new(Definitions::new(
+            AgentSources::default(),
+            SkillSources::default(),
+            Arc::new(SystemWorld),
+        )),
     }
 }
 

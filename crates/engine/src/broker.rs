@@ -8,12 +8,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use centurion_config::agents::Color;
 use centurion_mcp::{Elicitation, ElicitationAnswer};
-use centurion_protocol::ToolUseId;
+use centurion_protocol::{AgentId, ToolUseId};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
+use crate::identity::Identity;
 use crate::permissions::Remember;
 
 /// A question: may this call run, with this input? A choice to make and a plan to approve are calls too,
@@ -27,6 +29,31 @@ pub struct Ask {
     pub reason: String,
     /// Answers that would hold for longer than this call, in the shape of the public protocol.
     pub suggestions: Vec<Value>,
+    /// Who asks, unless it is the main agent.
+    pub agent: Option<AskingAgent>,
+}
+
+/// The agent that a question comes from.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct AskingAgent {
+    pub id: AgentId,
+    /// Its name, or its type.
+    pub name: String,
+    pub color: Option<&'static str>,
+    /// The names from the main agent's children down to it.
+    pub path: Vec<String>,
+}
+
+impl AskingAgent {
+    pub(crate) fn of(identity: &Identity) -> Option<Self> {
+        let name = identity.name.as_ref().or(identity.kind.as_ref());
+        Some(Self {
+            id: identity.id.clone()?,
+            name: name.cloned().unwrap_or_default(),
+            color: identity.color.map(Color::as_str),
+            path: identity.path.clone(),
+        })
+    }
 }
 
 /// How a question ended.
@@ -134,6 +161,7 @@ mod tests {
             input,
             reason: "Bash needs permission".into(),
             suggestions: Vec::new(),
+            agent: None,
         }
     }
 

@@ -1,136 +1,224 @@
-//! The one budget: money is reserved before a request and settled after it.
+//! The one budget: money and tokens are reserved before a request and settled after it.
 //!
 //! Budgets form a tree. A reservation is taken from every level up to the root in one step or not at all,
 //! so that no level is exceeded by more than the requests in flight. A limit of zero means nothing may
 //! be spent.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What an agent and its descendants may spend, in dollars.
+use thiserror::Error;
+
+/// Money and tokens that go together, such as those of one request.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Amount {
+    pub(crate) dollars: f64,
+    pub(crate) tokens: u64,
+}
+
+/// What may be spent; `None` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Limit {
+    pub dollars: Option<f64>,
+    pub tokens: Option<u64>,
+}
+
+impl From<Option<f64>> for Limit {
+    fn from(dollars: Option<f64>) -> Self {
+        Self { dollars, tokens: None }
+    }
+}
+
+/// What an agent and its descendants may spend.
 #[derive(Debug)]
 pub(crate) struct Budget {
     parent: Option<Arc<Self>>,
+    limit: Limit,
     state: Mutex<State>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
-    /// `None` is no limit.
-    limit: Option<f64>,
-    spent: f64,
-    reserved: f64,
+    spent: Amount,
+    reserved: Amount,
+    /// How many reservations that is; without any, nothing is left over from rounding.
+    open: usize,
 }
 
-/// Money set aside for one request. Dropping it without settling gives it back.
+/// Money and tokens set aside for one request. Dropping it without settling gives them back.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     budget: Arc<Budget>,
-    amount: f64,
+    amount: Amount,
+    cost: Amount,
+}
+
+/// A number of one of the two things that a budget counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Quantity {
+    Dollars(f64),
+    Tokens(u64),
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dollars(dollars) => {
+                // Requests cost fractions of a cent, limits are seldom written in them.
+                let is_round = (dollars * 100.0 - (dollars * 100.0).round()).abs() < 1e-6;
+                if is_round { write!(f, "${dollars:.2}") } else { write!(f, "${dollars:.4}") }
+            }
+            Self::Tokens(1) => f.write_str("1 token"),
+            Self::Tokens(tokens) => write!(f, "{tokens} tokens"),
+        }
+    }
+}
+
+/// Whose budget it was, seen from the agent that wanted to spend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BudgetLevel {
+    Own,
+    /// An agent above it.
+    Above,
+    Session,
+}
+
+impl fmt::Display for BudgetLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Own => "the agent's budget",
+            Self::Above => "the budget of an agent above this one",
+            Self::Session => "the session's budget",
+        })
+    }
+}
+
+/// Which limit of which level does not pay for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[error("{level} of {limit} does not pay for another request: {spent} spent{}", held(*.reserved))]
+pub(crate) struct Refused {
+    pub(crate) limit: Quantity,
+    pub(crate) spent: Quantity,
+    /// What is set aside for requests under way.
+    pub(crate) reserved: Quantity,
+    pub(crate) level: BudgetLevel,
+}
+
+fn held(reserved: Quantity) -> String {
+    match reserved {
+        Quantity::Tokens(0) => String::new(),
+        Quantity::Dollars(dollars) if dollars <= 0.0 => String::new(),
+        some => format!(", {some} held for requests under way"),
+    }
 }
 
 impl Budget {
-    pub(crate) fn root(limit: Option<f64>) -> Arc<Self> {
-        Self::new(None, limit)
+    pub(crate) fn root(limit: impl Into<Limit>) -> Arc<Self> {
+        Self::new(None, limit.into())
     }
 
     /// A part of this budget, with a limit of its own.
-    pub(crate) fn child(self: &Arc<Self>, limit: Option<f64>) -> Arc<Self> {
-        Self::new(Some(Arc::clone(self)), limit)
+    pub(crate) fn child(self: &Arc<Self>, limit: impl Into<Limit>) -> Arc<Self> {
+        Self::new(Some(Arc::clone(self)), limit.into())
     }
 
-    fn new(parent: Option<Arc<Self>>, limit: Option<f64>) -> Arc<Self> {
-        let state = State { limit, spent: 0.0, reserved: 0.0 };
-        Arc::new(Self { parent, state: Mutex::new(state) })
+    fn new(parent: Option<Arc<Self>>, limit: Limit) -> Arc<Self> {
+        Arc::new(Self { parent, limit, state: Mutex::default() })
     }
 
-    /// Sets `amount` aside here and in every budget above; `None` when one of them has not that much left.
-    pub(crate) fn reserve(self: &Arc<Self>, amount: f64) -> Option<Reservation> {
+    /// Sets `amount` aside here and in every budget above, or says which of them has not that much left.
+    pub(crate) fn reserve(self: &Arc<Self>, amount: Amount) -> Result<Reservation, Refused> {
         let mut taken: Vec<&Self> = Vec::new();
-        let mut next = Some(&**self);
-        while let Some(budget) = next {
-            if !budget.take(amount) {
+        for budget in self.line() {
+            if let Err((limit, spent, reserved)) = budget.take(amount) {
+                let is_own = taken.is_empty();
                 for other in taken {
-                    other.give_back(amount);
+                    other.close(amount, Amount::default());
                 }
-                return None;
+                let level = match (&budget.parent, is_own) {
+                    (None, _) => BudgetLevel::Session,
+                    (Some(_), true) => BudgetLevel::Own,
+                    (Some(_), false) => BudgetLevel::Above,
+                };
+                return Err(Refused { limit, spent, reserved, level });
             }
             taken.push(budget);
-            next = budget.parent.as_deref();
         }
-        Some(Reservation { budget: Arc::clone(self), amount })
+        Ok(Reservation { budget: Arc::clone(self), amount, cost: Amount::default() })
     }
 
-    fn take(&self, amount: f64) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = state.limit.is_none_or(|limit| state.spent + state.reserved + amount <= limit);
-        if fits {
-            state.reserved += amount;
-        }
-        fits
+    /// This budget and those above it, up to the root.
+    fn line(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |budget| budget.parent.as_deref())
     }
 
-    fn give_back(&self, amount: f64) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.reserved = (state.reserved - amount).max(0.0);
+    /// Sets both parts aside, or says of the one that does not fit: the limit, what is spent and what is
+    /// set aside already.
+    fn take(&self, amount: Amount) -> Result<(), (Quantity, Quantity, Quantity)> {
+        let mut state = self.state();
+        let State { spent, reserved, .. } = *state;
+        let dollars = spent.dollars + reserved.dollars + amount.dollars;
+        if let Some(limit) = self.limit.dollars
+            && (dollars > limit || dollars.is_nan())
+        {
+            let [limit, spent, reserved] =
+                [limit, spent.dollars, reserved.dollars].map(Quantity::Dollars);
+            return Err((limit, spent, reserved));
+        }
+        let tokens = spent.tokens.saturating_add(reserved.tokens).saturating_add(amount.tokens);
+        if let Some(limit) = self.limit.tokens
+            && tokens > limit
+        {
+            let [limit, spent, reserved] =
+                [limit, spent.tokens, reserved.tokens].map(Quantity::Tokens);
+            return Err((limit, spent, reserved));
+        }
+        state.reserved.dollars += amount.dollars;
+        state.reserved.tokens = reserved.tokens.saturating_add(amount.tokens);
+        state.open += 1;
+        Ok(())
+    }
+
+    /// Ends a reservation of `amount`, which cost `cost`.
+    fn close(&self, amount: Amount, cost: Amount) {
+        let mut state = self.state();
+        state.spent.dollars += cost.dollars;
+        state.spent.tokens = state.spent.tokens.saturating_add(cost.tokens);
+        state.open = state.open.saturating_sub(1);
+        state.reserved = match state.open {
+            0 => Amount::default(),
+            _ => Amount {
+                dollars: (state.reserved.dollars - amount.dollars).max(0.0),
+                tokens: state.reserved.tokens.saturating_sub(amount.tokens),
+            },
+        };
     }
 
     /// What has been spent here and below.
-    pub(crate) fn spent(&self) -> f64 {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).spent
+    #[cfg(test)]
+    pub(crate) fn spent(&self) -> Amount {
+        self.state().spent
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Reservation {
     /// Replaces the estimate by what the request really cost.
-    pub(crate) fn settle(self, cost: f64) {
-        let mut next = Some(&*self.budget);
-        while let Some(budget) = next {
-            budget.state.lock().unwrap_or_else(PoisonError::into_inner).spent += cost;
-            next = budget.parent.as_deref();
-        }
+    pub(crate) fn settle(mut self, cost: Amount) {
+        self.cost = cost;
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut next = Some(&*self.budget);
-        while let Some(budget) = next {
-            budget.give_back(self.amount);
-            next = budget.parent.as_deref();
+        for budget in self.budget.line() {
+            budget.close(self.amount, self.cost);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_reserved_cannot_be_reserved_again() {
-        let budget = Budget::root(Some(1.0));
-        let first = budget.reserve(0.6).unwrap();
-        assert!(budget.reserve(0.6).is_none());
-        first.settle(0.1);
-        assert!((budget.spent() - 0.1).abs() < 1e-9);
-        assert!(budget.reserve(0.9).is_some());
-    }
-
-    #[test]
-    fn a_dropped_reservation_costs_nothing_and_zero_means_none() {
-        let budget = Budget::root(Some(1.0));
-        drop(budget.reserve(1.0));
-        assert!(budget.reserve(1.0).is_some());
-        assert!(Budget::root(Some(0.0)).reserve(0.000_001).is_none());
-        assert!(Budget::root(None).reserve(1e9).is_some());
-    }
-
-    #[test]
-    fn a_child_cannot_hold_more_than_its_parent_has_left() {
-        let root = Budget::root(Some(1.0));
-        let child = root.child(None);
-        let held = child.reserve(0.8).unwrap();
-        assert!(child.reserve(0.3).is_none());
-        held.settle(0.8);
-        assert!((root.spent() - 0.8).abs() < 1e-9);
-    }
-}
+mod tests;

@@ -22,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::hooked::Leave;
 pub(crate) use self::hooked::{Aside, Company, text_of};
-use crate::broker::{Ask, Broker, Reply};
+use crate::broker::{Ask, AskingAgent, Broker, Reply};
+use crate::caller::Caller;
 use crate::hooks::AgentHooks;
 use crate::permissions::{Permissions, Remember};
 use crate::redact::redact;
@@ -46,6 +47,8 @@ pub(crate) struct Dispatch {
     pub servers: Arc<Servers>,
     /// Whether a command that the sandbox confines needs no question.
     pub allows_sandboxed: bool,
+    /// The agent whose calls these are.
+    pub caller: Arc<Caller>,
 }
 
 /// How a call ended.
@@ -242,8 +245,10 @@ impl Dispatch {
                 input: ready.call.input.clone(),
                 reason,
                 suggestions,
+                agent: AskingAgent::of(&self.caller.identity),
             };
-            self.broker.ask(ask, &context.cancel).await
+            // Whoever waits for a person holds no place that another agent could use.
+            self.caller.wait(self.broker.ask(ask, &context.cancel)).await
         };
         match reply {
             // What was asked about is what may be touched, wherever links lead by now.

@@ -10,6 +10,7 @@ mod partial;
 mod record;
 mod request;
 mod stop;
+mod title;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,18 +23,24 @@ use centurion_protocol::{
     Block, Conversation, Effort, Message, Outcome, Role, StopReason, Thinking, ToolUse, ToolUseId,
     Usage,
 };
+use centurion_tools::erase;
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_tool::{AgentTool, Listing};
 use crate::budget::Budget;
 use crate::dispatch::{Aside, Dispatch};
+use crate::evidence::Evidence;
+use crate::ground::edition;
 use crate::hooks::reminder;
+use crate::identity::Identity;
 use crate::journal::{Journal, JournalError};
 use crate::queue::Item;
 use crate::servers::Announced;
 use crate::session::Shared;
 use crate::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
+use crate::task::{Denial, Task};
 use crate::transcript::interrupted;
 
 /// What the model reads after a person stopped it.
@@ -61,13 +68,13 @@ pub struct RequestSettings {
 pub(crate) struct Driver {
     pub(crate) shared: Arc<Shared>,
     /// This agent's transcript.
-    pub(crate) journal: Journal,
+    pub(crate) journal: Arc<Journal>,
     pub(crate) dispatch: Dispatch,
     pub(crate) conversation: Conversation,
     pub(crate) system: SystemPrompt,
     pub(crate) settings: RequestSettings,
-    /// Text that goes before the first input.
-    pub(crate) context: Option<String>,
+    /// Texts that go before the first input.
+    pub(crate) context: Vec<String>,
     /// Calls of an earlier process whose results were never recorded.
     pub(crate) unanswered: Vec<ToolUseId>,
     /// The call that a hook put off; it is taken up before anything else.
@@ -107,6 +114,16 @@ pub(crate) struct Run {
     pub(crate) cancelled_in_tools: bool,
     /// What the provider's failure is called.
     pub(crate) failure: Option<&'static str>,
+    /// What the last answer consumed.
+    pub(crate) last_usage: Usage,
+    /// What the calls did.
+    pub(crate) evidence: Evidence,
+    /// Calls that were not allowed, and why.
+    pub(crate) denial_reasons: Vec<Denial>,
+    /// Whether nothing followed a call that was not allowed but words.
+    pub(crate) ended_on_denial: bool,
+    /// Whether hooks know that the agent stops.
+    pub(crate) told_stop: bool,
     /// The call that a hook put off.
     pub(crate) deferred: Option<ToolUse>,
 }
@@ -128,6 +145,11 @@ impl Run {
             outcome: Outcome::Cancelled,
             cancelled_in_tools: false,
             failure: None,
+            last_usage: Usage::default(),
+            evidence: Evidence::default(),
+            denial_reasons: Vec::new(),
+            ended_on_denial: false,
+            told_stop: false,
             deferred: None,
         }
     }
@@ -149,24 +171,24 @@ impl Driver {
     /// An agent with nothing behind it; what else it has is set afterwards.
     pub(crate) fn new(
         shared: Arc<Shared>,
-        journal: Journal,
+        journal: impl Into<Arc<Journal>>,
         dispatch: Dispatch,
         conversation: Conversation,
         system: SystemPrompt,
         settings: RequestSettings,
     ) -> Self {
         Self {
-            budget: shared.budget.child(None),
+            budget: Arc::clone(&dispatch.caller.budget),
             stop_cap: StopCap::new(&dispatch.workspace.env),
             unanswered: conversation.open_calls().to_vec(),
             shared,
-            journal,
+            journal: journal.into(),
             dispatch,
             conversation,
             system,
             settings,
             deferred: None,
-            context: None,
+            context: Vec::new(),
             structured: None,
             memory: None,
             counted: None,
@@ -275,7 +297,7 @@ impl Driver {
                     }
                 }
                 Step::End if self.structured.is_none() => {
-                    if !self.goes_on(run, cancel).await? {
+                    if !self.takes_mail(run, cancel).await? && !self.goes_on(run, cancel).await? {
                         break Outcome::Completed;
                     }
                 }
@@ -288,6 +310,34 @@ impl Driver {
         })
     }
 
+    /// Whether something came for an agent that would otherwise end; the model is told. What comes for the
+    /// main agent begins a run of its own.
+    async fn takes_mail(
+        &mut self,
+        run: &mut Run,
+        cancel: &CancellationToken,
+    ) -> Result<bool, JournalError> {
+        let due = match &self.identity().id {
+            Some(id) => self.shared.queue.pending(Some(id)),
+            None => return Ok(false),
+        };
+        let due = self.admit(run, &due, cancel).await?.unwrap_or_default();
+        if due.is_empty() {
+            return Ok(false);
+        }
+        self.deliver(Vec::new(), &due)?;
+        Ok(true)
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.dispatch.caller.identity
+    }
+
+    /// The agent as a task, unless it is the main agent.
+    pub(crate) fn task(&self) -> Option<&Arc<Task>> {
+        self.dispatch.caller.task.as_ref()
+    }
+
     /// Puts results, context and queue items before the model, as one message.
     fn deliver(&mut self, mut blocks: Vec<Block>, items: &[Item]) -> Result<(), JournalError> {
         for id in std::mem::take(&mut self.unanswered) {
@@ -295,13 +345,14 @@ impl Driver {
             self.record_result(&block, None, &Value::Null)?;
             blocks.push(block);
         }
-        if let Some(context) = self.context.take() {
+        for context in std::mem::take(&mut self.context) {
             self.record_attachment("session_context", &context)?;
             blocks.push(Block::Text(context));
         }
         let context = std::mem::take(&mut self.aside.context);
         let mut aside: Vec<String> = context.iter().map(|text| reminder(text)).collect();
-        aside.extend(self.shared.take_whispers(None).iter().map(|text| reminder(text)));
+        let whispers = self.shared.take_whispers(self.identity().id.as_ref());
+        aside.extend(whispers.iter().map(|text| reminder(text)));
         aside.extend(self.serve());
         for text in aside {
             self.record_attachment("aside", &text)?;
@@ -333,6 +384,16 @@ impl Driver {
             let served = servers.serve(&self.dispatch.permissions, window);
             self.dispatch.toolbox.serve(served);
             self.served = version;
+        }
+    }
+
+    /// Tells the model of agents that came or went since it was last told.
+    pub(crate) fn take_up_agents(&mut self) {
+        let caller = &self.dispatch.caller;
+        if let Some(listing) = Listing::of(caller) {
+            let edition = edition(Some(&listing));
+            let tool = erase(AgentTool::new(Arc::clone(caller), listing));
+            self.dispatch.toolbox.replace(tool, edition);
         }
     }
 

@@ -54,6 +54,16 @@ impl Environment {
         }
     }
 
+    /// The same for an agent with another directory and another model, or one that need not know about git.
+    pub(crate) fn of_agent(&self, cwd: &Path, model: &str, with_git: bool) -> Self {
+        Self {
+            cwd: cwd.to_owned(),
+            model: model.to_owned(),
+            git: self.git.clone().filter(|_| with_git),
+            ..self.clone()
+        }
+    }
+
     /// The section of the system prompt.
     pub(crate) fn render(&self) -> String {
         let mut text = String::from("# Environment\n");

@@ -8,12 +8,13 @@ mod watch;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use centurion_hooks::events::FileChanged;
 use centurion_hooks::{
     Common, Effects, EffortLevel, Event, EventInput, Fired, HookRules, HookSet, Hooks,
-    Registration, Scope, Surroundings,
+    Registration, Surroundings,
 };
 use centurion_protocol::sdk::{EventBody, Informational, System};
-use centurion_protocol::{AgentId, Effort, RecordId};
+use centurion_protocol::{Effort, RecordId};
 use centurion_tools::Workspace;
 use centurion_tools::guard::GuardProgram;
 use tokio_util::sync::CancellationToken;
@@ -21,20 +22,11 @@ use tokio_util::sync::CancellationToken;
 use self::handlers::Handlers;
 pub use self::handlers::HookHost;
 use self::watch::Watch;
+use crate::identity::Identity;
 use crate::journal::{Stamp, create_private_dir};
 use crate::markup::contain;
 use crate::permissions::Permissions;
 use crate::session::Shared;
-
-/// Which agent it is.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Identity {
-    /// `None` for the main agent.
-    pub(crate) id: Option<AgentId>,
-    pub(crate) kind: Option<String>,
-    pub(crate) parent: Option<AgentId>,
-    pub(crate) depth: u32,
-}
 
 /// The hooks of one agent.
 pub(crate) struct AgentHooks {
@@ -45,17 +37,16 @@ pub(crate) struct AgentHooks {
     pub(crate) shared: Arc<Shared>,
     pub(crate) permissions: Arc<Permissions>,
     pub(crate) workspace: Arc<Workspace>,
-    pub(crate) identity: Identity,
+    pub(crate) identity: Arc<Identity>,
     /// The main agent's transcript.
     pub(crate) transcript: PathBuf,
     pub(crate) effort: Option<Effort>,
     /// What the agent was last told by somebody.
-    pub(crate) prompt: Mutex<Option<RecordId>>,
+    pub(crate) prompt: Arc<Mutex<Option<RecordId>>>,
 }
 
 /// What the hooks of a session are made from.
 pub(crate) struct SessionHooks {
-    pub(crate) settings: HookSet,
     pub(crate) rules: HookRules,
     pub(crate) host: Option<Arc<dyn HookHost>>,
     /// Whether every run of a hook is an event.
@@ -65,51 +56,39 @@ pub(crate) struct SessionHooks {
     /// Where hooks set variables for commands.
     pub(crate) env_file: PathBuf,
     pub(crate) stamp: Stamp,
-    pub(crate) transcript: PathBuf,
-    pub(crate) effort: Option<Effort>,
+}
+
+/// The hooks of a session, before anybody has brought any.
+pub(crate) fn session_hooks(
+    shared: &Arc<Shared>,
+    workspace: &Arc<Workspace>,
+    parts: SessionHooks,
+) -> Hooks {
+    let delegate = Handlers {
+        shared: Arc::downgrade(shared),
+        servers: Arc::clone(&shared.servers),
+        workspace: Arc::clone(workspace),
+        host: parts.host,
+        stamp: parts.stamp,
+    };
+    let watcher = Watch { shared: Arc::downgrade(shared), shows_runs: parts.shows_runs };
+    let around = Surroundings {
+        guard: parts.guard,
+        env: Arc::clone(&workspace.env),
+        project_dir: workspace.root.clone(),
+        home: parts.home,
+        overflow_dir: workspace.output_dir.clone(),
+        env_file: Some(parts.env_file),
+        world: Arc::clone(&shared.world),
+        delegate: Arc::new(delegate),
+        watcher: Arc::new(watcher),
+    };
+    let hooks = Hooks::new(around, parts.rules);
+    shared.keep_hooks(hooks.clone());
+    hooks
 }
 
 impl AgentHooks {
-    /// The hooks of a session, as its main agent has them.
-    pub(crate) fn of_session(
-        shared: &Arc<Shared>,
-        workspace: Arc<Workspace>,
-        parts: SessionHooks,
-    ) -> Arc<Self> {
-        let delegate = Handlers {
-            shared: Arc::downgrade(shared),
-            servers: Arc::clone(&shared.servers),
-            workspace: Arc::clone(&workspace),
-            host: parts.host,
-            stamp: parts.stamp,
-        };
-        let watcher = Watch { shared: Arc::downgrade(shared), shows_runs: parts.shows_runs };
-        let around = Surroundings {
-            guard: parts.guard,
-            env: Arc::clone(&workspace.env),
-            project_dir: workspace.root.clone(),
-            home: parts.home,
-            overflow_dir: workspace.output_dir.clone(),
-            env_file: Some(parts.env_file),
-            world: Arc::clone(&shared.world),
-            delegate: Arc::new(delegate),
-            watcher: Arc::new(watcher),
-        };
-        let hooks = Hooks::new(around, parts.rules);
-        shared.keep_hooks(hooks.clone());
-        Arc::new(Self {
-            from_settings: Some(hooks.add(Scope::Session, parts.settings)),
-            hooks: Some(hooks),
-            shared: Arc::clone(shared),
-            permissions: Arc::clone(&shared.permissions),
-            workspace,
-            identity: Identity::default(),
-            transcript: parts.transcript,
-            effort: parts.effort,
-            prompt: Mutex::default(),
-        })
-    }
-
     /// Whether nothing would run. Costs next to nothing: every call of every agent asks.
     pub(crate) fn has_none(&self, event: Event) -> bool {
         self.hooks.as_ref().is_none_or(|hooks| hooks.is_empty_for(event))
@@ -124,7 +103,7 @@ impl AgentHooks {
         let Some(hooks) = self.hooks.as_ref().filter(|hooks| !hooks.is_empty_for(E::EVENT)) else {
             return Fired::default();
         };
-        if matches!(E::EVENT, Event::SessionStart | Event::CwdChanged) {
+        if matches!(E::EVENT, Event::SessionStart | Event::CwdChanged | Event::FileChanged) {
             // These hooks are given a file there, to set variables in.
             let made = create_private_dir(&self.workspace.output_dir);
             if let Err(error) = made {
@@ -133,8 +112,17 @@ impl AgentHooks {
             }
         }
         let fired = hooks.fire(&self.common(), input, cancel).await;
-        self.tell(&fired.effects);
+        self.tell(&fired.hook_name, &fired.effects);
         fired
+    }
+
+    /// Tells hooks of the files that they watch and that changed since the last look.
+    pub(crate) async fn tell_changed_files(&self, cancel: &CancellationToken) {
+        let Some(hooks) = &self.hooks else { return };
+        for change in hooks.changed_files(&self.workspace.cwd()) {
+            let changed = FileChanged { file_path: &change.path, event: change.event };
+            self.fire(&changed, cancel).await;
+        }
     }
 
     /// Puts the hooks of changed settings in force.
@@ -165,12 +153,18 @@ impl AgentHooks {
         }
     }
 
-    fn tell(&self, effects: &Effects) {
+    fn tell(&self, hook_name: &str, effects: &Effects) {
         for message in &effects.user_messages {
             self.shared.inform("info", message.clone());
         }
         for error in &effects.errors {
             self.shared.inform("warning", error.to_string());
+        }
+        if !effects.terminal_sequences.is_empty() {
+            let message = format!(
+                "{hook_name} hook: its terminalSequence has no effect: this session has no terminal"
+            );
+            self.shared.inform("warning", message);
         }
     }
 }

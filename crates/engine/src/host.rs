@@ -1,30 +1,46 @@
 //! What tools may ask of the agent that runs them: questions to a person, planning, news of shells.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use centurion_permissions::Mode;
 use centurion_protocol::ToolUseId;
-use centurion_tools::{Answer, Host, HostFuture, PlanVerdict, Question, ShellChange, ShellEnd};
+use centurion_protocol::sdk::{EventBody, ToolProgress};
+use centurion_tools::{
+    AgentState, AgentStop, Answer, Host, HostFuture, PlanVerdict, Question, ShellChange, ShellEnd,
+};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
 
-use crate::broker::{Ask, Reply};
+use crate::agent_tool::whole_result;
+use crate::broker::{Ask, AskingAgent, Reply};
+use crate::identity::Identity;
+use crate::markup::contain;
 use crate::notification;
 use crate::permissions::Permissions;
 use crate::session::Shared;
+use crate::task::Stopper;
+
+/// How long whoever stops an agent waits for its end.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The host of one agent's tools.
 pub(crate) struct AgentHost {
     /// Weak, because the session owns the shells that own this.
     shared: Weak<Shared>,
     permissions: Arc<Permissions>,
+    identity: Arc<Identity>,
 }
 
 impl AgentHost {
-    pub(crate) fn new(shared: Weak<Shared>, permissions: Arc<Permissions>) -> Self {
-        Self { shared, permissions }
+    pub(crate) fn new(
+        shared: Weak<Shared>,
+        permissions: Arc<Permissions>,
+        identity: Arc<Identity>,
+    ) -> Self {
+        Self { shared, permissions, identity }
     }
 
     fn show_mode(&self) {
@@ -44,6 +60,7 @@ impl AgentHost {
             input,
             reason,
             suggestions: Vec::new(),
+            agent: AskingAgent::of(&self.identity),
         };
         // The dispatch drops this future when the call is cancelled, which withdraws the question.
         shared.broker.ask(ask, &CancellationToken::new()).await
@@ -104,15 +121,67 @@ impl Host for AgentHost {
         })
     }
 
+    fn call_progressed(&self, call: &ToolUseId, tool: &str, elapsed: Duration) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.show(EventBody::ToolProgress(ToolProgress {
+                tool_use_id: call.clone(),
+                tool_name: tool.to_owned(),
+                parent_tool_use_id: None,
+                elapsed_time_seconds: elapsed.as_secs(),
+            }));
+        }
+    }
+
     fn shell_changed(&self, change: ShellChange) {
         if let Some(shared) = self.shared.upgrade() {
             notification::show_shell(&shared, &change);
         }
     }
 
+    fn stop_agent<'a>(&'a self, id: &'a str) -> HostFuture<'a, Option<AgentStop>> {
+        Box::pin(async move {
+            let shared = self.shared.upgrade()?;
+            let task = shared.delegation.get()?.find(id)?;
+            let was_running = task.stop(Stopper::Agent);
+            // Its end is known when the call answers.
+            task.ended(STOP_PATIENCE).await;
+            let (id, description) = (task.id.to_string(), task.spec.description.clone());
+            Some(AgentStop { id, description, was_running })
+        })
+    }
+
+    fn agent_state<'a>(
+        &'a self,
+        id: &'a str,
+        patience: Option<Duration>,
+    ) -> HostFuture<'a, Option<AgentState>> {
+        Box::pin(async move {
+            let shared = self.shared.upgrade()?;
+            let task = shared.delegation.get()?.find(id)?;
+            let end = match patience {
+                Some(patience) => task.ended(patience).await,
+                None => task.end(),
+            };
+            // The news of it are told with this answer, unless somebody has them already.
+            let told = end.as_ref().filter(|_| patience.is_some()).map(|end| end.notification);
+            let told = told.filter(|id| shared.queue.claim(*id));
+            Some(AgentState {
+                id: task.id.to_string(),
+                description: task.spec.description.clone(),
+                status: end.as_ref().map_or("running", |end| end.status()),
+                text: match &end {
+                    Some(end) => contain(&whole_result(&task, end)),
+                    None => contain(&task.progress().activity),
+                },
+                output_file: task.output.path().to_owned(),
+                notification: told.map(|id| id.to_string()),
+            })
+        })
+    }
+
     fn owe_shell_end(&self, end: ShellEnd) {
         if let Some(shared) = self.shared.upgrade() {
-            notification::owe_shell_end(&shared, &end);
+            notification::owe_shell_end(&shared, &end, self.identity.id.as_ref());
         }
     }
 }

@@ -120,6 +120,12 @@ impl Journal {
         Ok(uuid)
     }
 
+    /// Whether what is appended can be read again later.
+    pub(crate) fn is_kept(&self) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        !matches!(state.target, Target::Nowhere)
+    }
+
     /// Appends a fact about the run.
     pub(crate) fn note(&self, subtype: &str, data: &Value) -> Result<RecordId, JournalError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,6 +171,15 @@ impl Journal {
         }
         file.append(&bytes)?;
         Ok(true)
+    }
+
+    /// Closes the file until there is something more to write: agents that wait their turn are many, and
+    /// files that may be open at once are few.
+    pub(crate) fn rest(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Target::Open(file) = &state.target {
+            state.target = Target::Planned(file.path.clone());
+        }
     }
 
     /// Waits until everything appended so far is on the disk itself, beside whatever else goes on.

@@ -4,44 +4,75 @@
 //! Knows nothing of HTTP, terminals or command lines, and reads neither the environment nor the home
 //! directory: the binary hands in what it found there.
 
+mod agent_tool;
 mod broker;
 mod budget;
+pub mod builtin;
+mod bulk_stop;
+mod caller;
+mod definitions;
+mod delegation;
 mod dispatch;
 mod driver;
 mod elicitation;
 mod environment;
+mod evidence;
+mod ground;
 mod hooks;
 mod host;
+mod identity;
 mod journal;
 mod ledger;
+mod limits;
+mod list_agents;
 mod markup;
 mod notification;
+mod output_file;
 mod permissions;
+mod places;
 mod private_file;
 mod prompt;
+mod pulse;
 mod queue;
+mod recall;
 mod redact;
+mod remembered;
 mod report;
+mod resolve;
+mod schedule;
+mod send_message;
 mod servers;
 mod session;
+mod spawn;
+mod spec;
 mod structured;
+mod task;
 mod toolbox;
 pub mod transcript;
 
-pub use broker::{Answerer, Ask, ElicitFuture, Reply, ReplyFuture};
+pub use agent_tool::{Explanation, Section};
+pub use broker::{Answerer, Ask, AskingAgent, ElicitFuture, Reply, ReplyFuture};
+pub use budget::Limit;
+pub use definitions::Definitions;
+pub use delegation::{DelegationRules, SessionMode};
 pub use driver::RequestSettings;
 pub use elicitation::Elicitations;
+pub use ground::{AgentServers, BroughtBy, ModelRefusal};
 pub use hooks::HookHost;
 pub use journal::{JournalError, Redaction};
+pub use limits::{LimitError, Limits};
 pub use permissions::{
-    Bypass, Change, Destination, Remember, Remembered, RuleSource, RuleStore, Rules,
+    Bypass, Change, Destination, Remember, Remembered, RuleChange, RuleSource, RuleStore, Rules,
 };
 pub use prompt::PromptOptions;
 pub use queue::Priority;
+pub use resolve::{
+    Decided, EffectiveAgent, LaunchError, LeftOut, MainFlags, Provenance, Reach, ToolView,
+};
 pub use servers::REQUIRED_PATIENCE;
 pub use session::{
-    Extensions, Handle, NotOffered, OpenError, Options, PROTOCOL_VERSION, Session, Start, Storage,
-    ToolReply, ToolServer, View,
+    AgentOptions, Extensions, Handle, NotOffered, OpenError, Options, PROTOCOL_VERSION, Session,
+    Start, Storage, ToolReply, ToolServer, View,
 };
 pub use structured::{SchemaError, StructuredOutput};
 pub use toolbox::{ToolChoice, ToolboxError};

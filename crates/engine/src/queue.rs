@@ -6,6 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use centurion_protocol::{AgentId, Block, RecordId};
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -40,9 +41,24 @@ pub(crate) enum Origin {
     Person,
     /// Background work ended.
     TaskNotification,
+    /// Several agents ended, and this tells of all of them.
+    TaskNotifications { covers: Vec<RecordId> },
     /// A hook has something to say, or something to ask.
     Hook,
+    /// The task that an agent was started for.
+    Delegation,
+    /// What a definition puts before the first input.
+    Initial,
+    /// Another agent says it.
+    Message { from: String },
+    /// A schedule of the main agent was due.
+    Schedule { id: String, due: Timestamp },
+    /// Schedules were due while the session was closed, until it was opened again.
+    MissedSchedules { ids: Vec<String>, until: Timestamp },
 }
+
+/// What kind of origin a schedule is.
+pub(crate) const SCHEDULE: &str = "schedule";
 
 impl Origin {
     /// The origin as hosts and transcripts spell it; `None` for people.
@@ -51,6 +67,26 @@ impl Origin {
             Self::Person => None,
             Self::Hook => Some(serde_json::json!({"kind": "hook"})),
             Self::TaskNotification => Some(serde_json::json!({"kind": "task-notification"})),
+            Self::TaskNotifications { covers } => {
+                Some(serde_json::json!({"kind": "task-notification", "covers": covers}))
+            }
+            Self::Delegation | Self::Initial => Some(serde_json::json!({"kind": "coordinator"})),
+            Self::Message { from } => Some(serde_json::json!({"kind": "peer", "from": from})),
+            Self::Schedule { id, due } => {
+                Some(serde_json::json!({"kind": SCHEDULE, "id": id, "due": due}))
+            }
+            Self::MissedSchedules { ids, until } => {
+                Some(serde_json::json!({"kind": SCHEDULE, "missed": ids, "due": until}))
+            }
+        }
+    }
+
+    /// Whether it tells of this schedule.
+    fn is_of_schedule(&self, schedule: &str) -> bool {
+        match self {
+            Self::Schedule { id, .. } => id == schedule,
+            Self::MissedSchedules { ids, .. } => ids.iter().any(|id| id == schedule),
+            _ => false,
         }
     }
 }
@@ -114,6 +150,47 @@ impl Queue {
     pub(crate) fn delivered(&self, ids: &[RecordId]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.items.retain(|item| !ids.contains(&item.id));
+    }
+
+    /// Takes an item away for somebody who tells of it in another way; `false` if it is told already.
+    pub(crate) fn claim(&self, id: RecordId) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = state.items.len();
+        state.items.retain(|item| item.id != id);
+        state.items.len() < waiting
+    }
+
+    /// Whether something of a schedule still waits.
+    pub(crate) fn holds_schedule(&self, id: &str) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.items.iter().any(|item| item.origin.is_of_schedule(id))
+    }
+
+    /// Takes away what a schedule has queued: it was deleted.
+    pub(crate) fn withdraw_schedule(&self, schedule: &str) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_its =
+            |origin: &Origin| matches!(origin, Origin::Schedule { id, .. } if id == schedule);
+        state.items.retain(|item| !is_its(&item.origin));
+    }
+
+    /// News for an agent that will not read it any more becomes news for the main agent. What others said to
+    /// it stays: it reads that when it is set to work again.
+    pub(crate) fn readdress(&self, from: &AgentId) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut has_moved = false;
+        for item in &mut state.items {
+            if item.addressee.as_ref() == Some(from)
+                && matches!(item.origin, Origin::TaskNotification)
+            {
+                item.addressee = None;
+                has_moved = true;
+            }
+        }
+        drop(state);
+        if has_moved {
+            self.changed.notify_waiters();
+        }
     }
 
     /// Waits until something is due for an agent; `None` when the queue is closed and nothing is.
@@ -197,6 +274,20 @@ mod tests {
         assert!(queue.next(None).await.is_none());
     }
 
+    #[test]
+    fn an_item_can_be_claimed_once_and_not_after_it_was_delivered() {
+        // I-3
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        let (one, two) =
+            (item(&world, Priority::Later, "one"), item(&world, Priority::Later, "two"));
+        let (first, second) = (one.id, two.id);
+        queue.push(one);
+        queue.push(two);
+        queue.delivered(&[second]);
+        assert!(!queue.claim(second) && queue.claim(first) && !queue.claim(first));
+        assert!(queue.pending(None).is_empty());
+    }
+
     #[tokio::test]
     async fn an_abandoned_queue_takes_nothing_and_wakes_who_waits() {
         let (world, queue) = (SeededWorld::new(1), Queue::default());
@@ -204,6 +295,23 @@ mod tests {
         queue.push(item(&world, Priority::Next, "too late"));
         assert!(queue.pending(None).is_empty());
         assert!(queue.arrival(None).await.is_none());
+    }
+
+    #[test]
+    fn what_a_schedule_queued_can_be_found_and_withdrawn() {
+        // S-216
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        let due = |id: &str| Origin::Schedule { id: id.to_owned(), due: world.now() };
+        let missed = Origin::MissedSchedules { ids: vec!["c".to_owned()], until: world.now() };
+        for origin in [due("a"), due("b"), missed] {
+            queue.push(Item { origin, ..item(&world, Priority::Later, "prompt") });
+        }
+        queue.withdraw_schedule("a");
+        queue.withdraw_schedule("c");
+        let held = ["a", "b", "c", "d"].map(|id| queue.holds_schedule(id));
+        assert_eq!(held, [false, true, true, false], "what was missed is told all the same");
+        queue.delivered(&queue.pending(None).iter().map(|item| item.id).collect::<Vec<_>>());
+        assert!(!queue.holds_schedule("b") && !queue.holds_schedule("c"));
     }
 
     #[test]

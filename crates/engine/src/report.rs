@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use centurion_protocol::Outcome;
-use centurion_protocol::sdk::RunResult;
+use centurion_protocol::sdk::{RunResult, SubagentStats};
 use serde_json::Value;
 
 use crate::driver::Run;
@@ -37,12 +37,19 @@ pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Valu
             .as_ref()
             .map(|call| serde_json::json!({"id": call.id, "name": call.name, "input": call.input})),
         terminal_reason,
+        subagent_stats: subagent_stats(shared),
         api_error_status: run.api_status,
         errors,
         ttft_ms: run.first_token.map(millis),
         result_index: index,
         origin,
     }
+}
+
+/// What became of the agents that were started, if any were.
+fn subagent_stats(shared: &Shared) -> Option<Box<SubagentStats>> {
+    let stats = shared.delegation.get()?.stats();
+    (stats != SubagentStats::default()).then(|| Box::new(stats))
 }
 
 /// Whether hosts are told that something went wrong.
@@ -114,9 +121,13 @@ fn words(run: &Run) -> (&'static str, &'static str) {
         }
         Outcome::ContextOverflow => ("error_during_execution", "prompt_too_long"),
         Outcome::ApiError => ("error_during_execution", "api_error"),
-        Outcome::Empty | Outcome::MaxTokens | Outcome::Refusal => {
-            ("error_during_execution", "model_error")
-        }
+        // The main agent does not end in the last three of these ways.
+        Outcome::Empty
+        | Outcome::MaxTokens
+        | Outcome::Refusal
+        | Outcome::Stalled
+        | Outcome::Denied
+        | Outcome::Interrupted => ("error_during_execution", "model_error"),
         Outcome::JournalFailed => ("error_during_execution", "turn_setup_failed"),
         Outcome::HookStopped => ("error_during_execution", "hook_stopped"),
         // Nothing failed: somebody decides later.

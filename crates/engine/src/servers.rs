@@ -133,6 +133,14 @@ impl Servers {
         held.connections.iter().any(|it| it.name() == name)
     }
 
+    /// The same servers for another agent, which looks for tools by itself.
+    pub(crate) fn view(&self) -> Arc<Self> {
+        let held = self.held();
+        let (connections, disabled) = (held.connections.clone(), held.disabled.clone());
+        let state = Held { connections, disabled, ..Held::default() };
+        Arc::new(Self { state: Mutex::new(state), deferral: self.deferral })
+    }
+
     /// Waits until every server is there or has failed, for so long at most.
     pub(crate) async fn settle(&self, patience: Duration) {
         let connections = self.active();

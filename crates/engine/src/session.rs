@@ -3,6 +3,8 @@
 //! It owns what its agents share (queue, broker, budget, shells) and runs the main agent once for each
 //! input that the queue holds.
 
+mod explain;
+mod main_agent;
 mod open;
 mod options;
 mod shared;
@@ -11,24 +13,37 @@ mod tool_server;
 use std::sync::Arc;
 use std::time::Duration;
 
+use centurion_hooks::Registration;
 use centurion_hooks::events::SessionEnd;
 use centurion_protocol::sdk::{EventBody, Init, System};
-use centurion_protocol::{Outcome, SessionId};
+use centurion_protocol::{Block, Outcome, SessionId};
 use centurion_tools::Shells;
+use futures_util::future::{join_all, select_all};
+use serde_json::json;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use self::open::{OpenError, PROTOCOL_VERSION};
-pub use self::options::{Extensions, Options, Start, Storage};
+pub use self::options::{AgentOptions, Extensions, Options, Start, Storage};
 pub(crate) use self::shared::Shared;
 pub use self::shared::{Handle, View};
 pub use self::tool_server::{NotOffered, ToolReply, ToolServer};
+use crate::delegation::Delegation;
 use crate::driver::{Driver, Run};
 use crate::elicitation::Elicitations;
-use crate::queue::Item;
+use crate::journal::JournalError;
+use crate::prompt::PromptOptions;
+use crate::queue::{Item, Origin, Priority};
 use crate::report;
+use crate::resolve::MainFlags;
+use crate::schedule;
+use crate::task::{Stopper, Task};
+use crate::transcript::MAIN_AGENT;
 
 /// How long a finished run waits for background shells before it ends them.
 const SHELL_GRACE: Duration = Duration::from_secs(5);
+/// How long agents have to end when the session does.
+const AGENT_GRACE: Duration = Duration::from_secs(5);
 
 /// One session with its main agent.
 pub struct Session {
@@ -42,6 +57,12 @@ pub struct Session {
     begins: Option<&'static str>,
     server_patience: Duration,
     elicitations: Arc<Elicitations>,
+    /// What the agent's definition says before the first input.
+    initial_prompt: Option<String>,
+    /// What of the main agent flags have fixed, and how its prompt was asked for.
+    asked: (MainFlags, PromptOptions),
+    /// Keeps the hooks of the agent's definition in force.
+    _agent_hooks: Vec<Registration>,
 }
 
 impl Session {
@@ -60,6 +81,17 @@ impl Session {
 
     /// Runs until the input is closed and nothing is owed. Returns how the last run ended.
     pub async fn run(&mut self) -> Option<Outcome> {
+        let shared = Arc::clone(&self.shared);
+        let last = tokio::select! {
+            biased;
+            last = self.work() => last,
+            never = schedule::keep_time(&shared) => match never {},
+        };
+        self.end().await;
+        last
+    }
+
+    async fn work(&mut self) -> Option<Outcome> {
         let mut last = None;
         while let Some(items) = self.next_items().await {
             last = Some(self.run_once(&items).await);
@@ -68,15 +100,48 @@ impl Session {
                 self.shared.queue.abandon();
             }
         }
-        self.end().await;
         last
+    }
+
+    /// Ends all agents, and waits until their records are complete.
+    async fn end_agents(&self) {
+        let Some(delegation) = self.shared.delegation.get() else { return };
+        let deadline = Instant::now() + AGENT_GRACE;
+        // One that was about to end may have started another.
+        loop {
+            let running = delegation.running();
+            let left = deadline.saturating_duration_since(Instant::now());
+            if running.is_empty() || left.is_zero() {
+                return;
+            }
+            for task in &running {
+                task.stop(Stopper::Session);
+            }
+            join_all(running.iter().map(|task| task.ended(left))).await;
+        }
+    }
+
+    /// The types of agents that can be asked for, as hosts are told.
+    fn agent_names(&self) -> Vec<String> {
+        let agents = self.handle().agents();
+        agents.iter().map(|agent| agent.definition.name.value.clone()).collect()
+    }
+
+    /// Notes which agent the session runs as, for those who resume it.
+    fn record_agent(&self) -> Result<(), JournalError> {
+        if let Some(kind) = &self.driver.identity().kind {
+            self.driver.journal.note(MAIN_AGENT, &json!({"agent": kind}))?;
+        }
+        Ok(())
     }
 
     /// Tells hooks, and ends everything that still runs.
     async fn end(&self) {
+        self.end_agents().await;
         let hooks = &self.driver.dispatch.hooks;
         if self.begins.is_none() {
             hooks.fire(&SessionEnd { reason: "other" }, &CancellationToken::new()).await;
+            self.driver.record_title();
         }
         self.elicitations.detach();
         if let Some(hooks) = &hooks.hooks {
@@ -85,15 +150,48 @@ impl Session {
         self.shells.shutdown().await;
     }
 
+    /// What the main agent is to be told next; `None` when nothing will come any more. Agents in the
+    /// background are waited for, for as long as the rules say; shells for a moment.
     async fn next_items(&self) -> Option<Vec<Item>> {
         if let Some(items) = self.shared.queue.next(None).await {
             return Some(items);
         }
-        if self.shared.queue.is_abandoned() || self.shells.running().is_empty() {
-            return None;
+        let delegation = self.shared.delegation.get()?;
+        let deadline = delegation.rules.wait.map(|wait| Instant::now() + wait);
+        loop {
+            let agents = delegation.running();
+            if self.shared.queue.is_abandoned()
+                || (agents.is_empty()
+                    && self.shells.running().is_empty()
+                    && !delegation.is_telling())
+            {
+                // One that ended in this moment has told before it was gone.
+                return Some(self.shared.queue.pending(None)).filter(|items| !items.is_empty());
+            }
+            let patience = if agents.is_empty() {
+                Some(SHELL_GRACE)
+            } else {
+                deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+            };
+            tokio::select! {
+                items = self.shared.queue.arrival(None) => return items,
+                () = any_end(&agents) => {}
+                () = after(patience) => return None,
+            }
         }
-        let arrival = self.shared.queue.arrival(None);
-        tokio::time::timeout(SHELL_GRACE, arrival).await.ok().flatten()
+    }
+
+    /// Puts what the agent's definition says first before the first input.
+    fn take_initial_prompt(&mut self) {
+        if let Some(initial) = self.initial_prompt.take() {
+            self.shared.queue.push(Item {
+                id: self.shared.world.record_id(),
+                priority: Priority::Now,
+                addressee: None,
+                content: vec![Block::Text(initial)],
+                origin: Origin::Person,
+            });
+        }
     }
 
     async fn run_once(&mut self, items: &[Item]) -> Outcome {
@@ -110,6 +208,10 @@ impl Session {
         if !cancel.is_cancelled()
             && let Some(source) = self.begins.take()
         {
+            self.take_initial_prompt();
+            if let Err(error) = self.record_agent() {
+                tracing::error!(%error, "the agent of the session could not be recorded");
+            }
             self.driver.begin(source, &cancel).await;
             items = self.shared.queue.pending(None);
         }
@@ -122,10 +224,14 @@ impl Session {
             self.driver.settings.thinking = thinking;
         }
         self.driver.take_up_servers();
-        self.init.tools = self.driver.dispatch.toolbox.all_names().map(str::to_owned).collect();
+        self.driver.take_up_agents();
+        let tools = self.driver.dispatch.toolbox.all_names();
+        self.init.tools = tools.map(|name| public_name(name).to_owned()).collect();
+        self.init.agents = self.agent_names();
         self.init.mcp_servers = self.shared.servers.statuses();
         self.init.slash_commands = self.shared.servers.commands();
         self.init.permission_mode = self.shared.permissions.mode().to_string();
+        self.show_state("running");
         self.shared.show(EventBody::System(System::Init(Box::new(self.init.clone()))));
         let mut run = Run::new();
         if let Err(error) = self.driver.run(&mut run, items, &cancel).await {
@@ -140,6 +246,54 @@ impl Session {
             tracing::error!(%error, "the end of the run could not be recorded");
         }
         self.shared.show(EventBody::Result(Box::new(result)));
+        if self.is_idle() {
+            self.show_state("idle");
+        }
         run.outcome
     }
+
+    /// Whether no other turn is owed: nothing waits, and nobody works whose end would be told.
+    fn is_idle(&self) -> bool {
+        let has_agents = self.shared.delegation.get().is_some_and(|it| !it.running().is_empty());
+        !has_agents && self.shared.queue.pending(None).is_empty()
+    }
+
+    /// Tells hosts that ask for it whether the session is at work.
+    fn show_state(&self, state: &'static str) {
+        let asks = |it: &Delegation| it.ground.env.is_on("CLAUDE_CODE_SDK_READS_SESSION_STATE");
+        if self.shared.delegation.get().is_some_and(asks) {
+            self.shared.show(EventBody::System(System::SessionStateChanged { state }));
+        }
+    }
+}
+
+impl Drop for Session {
+    /// Agents end with their session, also where it was not run to its end.
+    fn drop(&mut self) {
+        let Some(delegation) = self.shared.delegation.get() else { return };
+        for task in delegation.running() {
+            task.stop(Stopper::Session);
+        }
+    }
+}
+
+/// Waits until one of these agents has ended.
+async fn any_end(agents: &[Arc<Task>]) {
+    let ends = agents.iter().map(|task| Box::pin(task.ended(Duration::MAX)));
+    match agents {
+        [] => std::future::pending().await,
+        _ => drop(select_all(ends).await),
+    }
+}
+
+async fn after(patience: Option<Duration>) {
+    match patience {
+        Some(patience) => tokio::time::sleep(patience).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The name that hosts know a tool by.
+fn public_name(tool: &str) -> &str {
+    if tool == "Agent" { "Task" } else { tool }
 }

@@ -1,14 +1,16 @@
 //! The tools of one agent: what is advertised is exactly what can be called (invariant I-2).
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use centurion_permissions::canonical_tool_name;
 use centurion_protocol::ToolSpecs;
 use centurion_tools::DynTool;
 use indexmap::IndexMap;
 use thiserror::Error;
 
 use crate::permissions::Permissions;
+use crate::resolve::ToolView;
 
 /// Tools that need somebody who answers.
 const NEED_A_PERSON: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
@@ -62,9 +64,60 @@ pub(crate) struct Toolbox {
     own: IndexMap<String, Arc<dyn DynTool>>,
     /// What servers bring. It comes after the others: a server that comes or goes moves none of them.
     served: Served,
+    /// Which of all tools the agent has.
+    view: ToolView,
     /// Why a tool that exists is not here.
-    withheld: HashMap<String, &'static str>,
+    withheld: HashMap<String, String>,
     specs: ToolSpecs,
+    /// Where agents with the same tools find them rendered.
+    cache: Option<Arc<SpecCache>>,
+    /// What tells tools of the same names apart.
+    edition: u64,
+}
+
+/// What decides about a tool beside the agent's own view.
+pub(crate) struct Offer<'a> {
+    pub(crate) choice: &'a ToolChoice,
+    pub(crate) permissions: &'a Permissions,
+    pub(crate) has_answerer: bool,
+}
+
+impl Offer<'_> {
+    /// Why a tool is not on offer, if so.
+    fn refusal(&self, name: &str) -> Option<&'static str> {
+        if !self.choice.contains(name) {
+            Some("this run was started without it")
+        } else if !self.has_answerer && NEED_A_PERSON.contains(&name) {
+            Some("nobody is there to answer; decide yourself and say what you assumed")
+        } else if !self.permissions.is_offered(name) {
+            Some("a deny rule takes it away")
+        } else {
+            None
+        }
+    }
+
+    /// The names of the tools that an agent could have.
+    pub(crate) fn names(&self, tools: &[Arc<dyn DynTool>]) -> Vec<String> {
+        let names = tools.iter().map(|tool| tool.name());
+        names.filter(|name| self.refusal(name).is_none()).map(str::to_owned).collect()
+    }
+}
+
+/// Definitions of tools that were rendered before: a thousand agents with the same tools share one text.
+#[derive(Default)]
+pub(crate) struct SpecCache(Mutex<HashMap<(String, u64), ToolSpecs>>);
+
+impl SpecCache {
+    /// More than any session has in use at once; beyond it the cache begins anew.
+    const MOST: usize = 64;
+
+    fn get(&self, key: (String, u64), make: impl FnOnce() -> ToolSpecs) -> ToolSpecs {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= Self::MOST && !known.contains_key(&key) {
+            known.clear();
+        }
+        known.entry(key).or_insert_with(make).clone()
+    }
 }
 
 /// The tools of servers at one moment.
@@ -81,41 +134,64 @@ impl Toolbox {
     /// Picks the tools of an agent, in the order of `all`.
     pub(crate) fn new(
         all: Vec<Arc<dyn DynTool>>,
-        choice: &ToolChoice,
-        permissions: &Permissions,
-        has_answerer: bool,
+        view: ToolView,
+        offer: &Offer<'_>,
+        cache: Option<Arc<SpecCache>>,
+        edition: u64,
     ) -> Result<Self, ToolboxError> {
-        choice.check(&all)?;
-        let mut own = IndexMap::new();
+        offer.choice.check(&all)?;
+        let mut own = IndexMap::with_capacity(all.len());
         let mut withheld = HashMap::new();
         for tool in all {
             let name = tool.name().to_owned();
-            let reason = if !choice.contains(&name) {
-                "this run was started without it"
-            } else if !has_answerer && NEED_A_PERSON.contains(&&*name) {
-                "nobody is there to answer; decide yourself and say what you assumed"
-            } else if !permissions.is_offered(&name) {
-                "a deny rule takes it away"
-            } else {
-                own.insert(name, tool);
-                continue;
-            };
-            withheld.insert(name, reason);
+            let refusal = offer.refusal(&name).map(str::to_owned);
+            match refusal.or_else(|| view.admits(&name).err().map(|why| why.to_string())) {
+                Some(reason) => {
+                    withheld.insert(name, reason);
+                }
+                None => {
+                    own.insert(name, tool);
+                }
+            }
         }
-        let specs = ToolSpecs::new(own.values().map(|tool| tool.spec()).collect());
-        Ok(Self { own, served: Served::default(), withheld, specs })
+        let specs = ToolSpecs::new(Vec::new());
+        let mut toolbox =
+            Self { own, served: Served::default(), view, withheld, specs, cache, edition };
+        toolbox.render();
+        Ok(toolbox)
     }
 
     /// Adds a tool that the run itself brings.
     pub(crate) fn with(mut self, tool: Arc<dyn DynTool>) -> Self {
         self.own.insert(tool.name().to_owned(), tool);
+        self.cache = None;
         self.render();
         self
     }
 
-    /// Takes up what servers bring now.
-    pub(crate) fn serve(&mut self, served: Served) {
+    /// Puts a tool in the place of the one with its name, if the agent has it.
+    pub(crate) fn replace(&mut self, tool: Arc<dyn DynTool>, edition: u64) {
+        if self.edition == edition {
+            return;
+        }
+        if let Some(own) = self.own.get_mut(tool.name()) {
+            *own = tool;
+            self.edition = edition;
+            self.render();
+        }
+    }
+
+    /// Takes up what servers bring now, as far as the agent has it.
+    pub(crate) fn serve(&mut self, mut served: Served) {
+        served.offered.retain(|name, _| self.view.admits(name).is_ok());
+        served.deferred.retain(|name| self.view.admits(name).is_ok());
+        if served.offered.is_empty() && self.served.offered.is_empty() {
+            self.served = served;
+            return;
+        }
         self.served = served;
+        // What a server says about a tool may change while its name stays.
+        self.cache = None;
         self.render();
     }
 
@@ -124,11 +200,20 @@ impl Toolbox {
     }
 
     fn render(&mut self) {
-        self.specs = ToolSpecs::new(self.tools().map(|tool| tool.spec()).collect());
+        let make = || ToolSpecs::new(self.tools().map(|tool| tool.spec()).collect());
+        let specs = match &self.cache {
+            Some(cache) => {
+                let names: Vec<&str> = self.names().collect();
+                cache.get((names.join(" "), self.edition), make)
+            }
+            None => make(),
+        };
+        self.specs = specs;
     }
 
     pub(crate) fn get(&self, name: &str) -> Result<&Arc<dyn DynTool>, String> {
-        self.own.get(name).or_else(|| self.served.offered.get(name)).ok_or_else(|| {
+        let own = self.own.get(name).or_else(|| self.own.get(canonical_tool_name(name)));
+        own.or_else(|| self.served.offered.get(name)).ok_or_else(|| {
             if self.served.deferred.contains(name) {
                 return format!(
                     "{name} is not loaded: call ToolSearch with the query \"select:{name}\" first."

@@ -18,6 +18,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::schedule;
+
 /// What a model reads for a call whose program ended before the result was recorded.
 pub const INTERRUPTED: &str = "The program ended before this call's result was recorded. It may have \
      taken effect in part, in full or not at all: check before you repeat it.";
@@ -36,18 +38,73 @@ pub struct Loaded {
     pub seen_files: Vec<Value>,
     /// The call that a hook put off when the session last ended, to be taken up again.
     pub deferred: Option<ToolUse>,
+    /// The agent that the session ran as.
+    pub agent: Option<String>,
+    /// What the session was named last.
+    pub title: Option<String>,
+    /// What the main agent has set up for later and still owes.
+    pub(crate) schedules: Vec<schedule::Kept>,
     /// Lines that could not be read.
     pub broken_lines: usize,
 }
 
 /// How the note of a call is called that was put off.
 pub const DEFERRED: &str = "tool_deferred";
+/// How the note is called of the agent that a session runs as.
+pub const MAIN_AGENT: &str = "main_agent";
 
 /// Reads a whole transcript. Never fails: what cannot be read is left out and counted.
 pub fn load(text: &[u8]) -> Loaded {
-    let mut loaded = load_straight(text).unwrap_or_else(|| load_branch(text));
+    let mut loaded = load_chain(text, false);
     loaded.deferred = deferred(text, loaded.conversation.open_calls());
+    loaded.agent = main_agent(text);
+    loaded.schedules = schedule::read(text);
     loaded
+}
+
+/// Reads the transcript of an agent that another one started: all its lines stand beside the main chain.
+pub(crate) fn load_agent(text: &[u8]) -> Loaded {
+    load_chain(text, true)
+}
+
+/// What the agent of a transcript said last.
+pub(crate) fn last_words(text: &[u8]) -> Option<String> {
+    let conversation = load_agent(text).conversation;
+    let said = |message: &Message| {
+        let texts = message.blocks().into_iter().filter_map(|block| match block {
+            Block::Text(text) if message.role() == Role::Assistant => Some(text),
+            _ => None,
+        });
+        Some(texts.collect::<Vec<_>>().join("\n")).filter(|text| !text.trim().is_empty())
+    };
+    conversation.iter().filter_map(said).last()
+}
+
+fn load_chain(text: &[u8], is_side: bool) -> Loaded {
+    load_straight(text, is_side).unwrap_or_else(|| load_branch(text, is_side))
+}
+
+/// The agent that the session ran as when it last began.
+fn main_agent(text: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Note {
+        data: Data,
+    }
+    #[derive(Deserialize)]
+    struct Data {
+        agent: String,
+    }
+    // Text inside a record has its quotes escaped, so that only a note looks like this.
+    let at = memchr::memmem::rfind(text, b"\"subtype\":\"main_agent\"")?;
+    let note: Note = serde_json::from_slice(line_around(text, at)).ok()?;
+    Some(note.data.agent)
+}
+
+/// The line that a place is in.
+fn line_around(text: &[u8], at: usize) -> &[u8] {
+    let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |end| end + 1);
+    let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |end| at + end);
+    &text[start..end]
 }
 
 /// The call that waits for its result because it was put off. Looked for from the end, and only where a call
@@ -68,9 +125,7 @@ fn deferred(text: &[u8], open: &[ToolUseId]) -> Option<ToolUse> {
     }
     let [waits] = open else { return None };
     let at = memchr::memmem::rfind(text, DEFERRED.as_bytes())?;
-    let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |end| end + 1);
-    let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |end| at + end);
-    let line = std::str::from_utf8(&text[start..end]).ok()?;
+    let line = std::str::from_utf8(line_around(text, at)).ok()?;
     let note: Note<'_> = serde_json::from_str(line).ok()?;
     let Deferred { tool_use_id: id, name, input } = note.data;
     let is_it = note.subtype == DEFERRED && id == *waits;
@@ -78,17 +133,17 @@ fn deferred(text: &[u8], open: &[ToolUseId]) -> Option<ToolUse> {
 }
 
 /// Nearly all transcripts are one straight line of records; `None` for one that is not.
-fn load_straight(text: &[u8]) -> Option<Loaded> {
+fn load_straight(text: &[u8], is_side: bool) -> Option<Loaded> {
     let mut history = History::new(text.len());
     for line in lines(text) {
         match parse(line) {
-            Some(view) if is_conversation(&view) => {
+            Some(view) if view.is_sidechain == is_side && is_conversation(&view) => {
                 if history.loaded.last.is_some() && view.parent_uuid != history.loaded.last {
                     return None;
                 }
                 history.take(&view);
             }
-            Some(_) => {}
+            Some(view) => history.loaded.title = view.title().or(history.loaded.title),
             None => history.loaded.broken_lines += 1,
         }
     }
@@ -96,12 +151,13 @@ fn load_straight(text: &[u8]) -> Option<Loaded> {
 }
 
 /// Reads the branch that ends in the last record of the conversation.
-fn load_branch(text: &[u8]) -> Loaded {
+fn load_branch(text: &[u8], is_side: bool) -> Loaded {
     let views: Vec<Option<LineView<'_>>> = lines(text).map(parse).collect();
     let mut history = History::new(text.len());
     history.loaded.broken_lines = views.iter().filter(|view| view.is_none()).count();
+    history.loaded.title = views.iter().rev().flatten().find_map(LineView::title);
     let records: Vec<LineView<'_>> =
-        views.into_iter().flatten().filter(|view| !view.is_sidechain).collect();
+        views.into_iter().flatten().filter(|view| view.is_sidechain == is_side).collect();
     for index in branch(&records) {
         history.take(&records[index]);
     }
@@ -125,7 +181,7 @@ fn parse(line: &[u8]) -> Option<LineView<'_>> {
 }
 
 fn is_conversation(view: &LineView<'_>) -> bool {
-    view.kind != LineKind::Other && !view.is_sidechain
+    view.kind != LineKind::Other
 }
 
 /// The places of the records on the branch of the last one, oldest first.

@@ -2,12 +2,30 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "story/agent_calls.rs"]
+mod agent_calls;
+#[path = "story/agent_crowds.rs"]
+mod agent_crowds;
+#[path = "story/agent_ends.rs"]
+mod agent_ends;
+#[path = "story/agent_hooks.rs"]
+mod agent_hooks;
+#[path = "story/agent_servers.rs"]
+mod agent_servers;
+#[path = "story/agent_stage.rs"]
+mod agent_stage;
 #[path = "story/bench.rs"]
 mod bench;
 #[path = "story/deferred.rs"]
 mod deferred;
+#[path = "story/delegation.rs"]
+mod delegation;
+#[path = "story/explain.rs"]
+mod explain;
 #[path = "story/faults.rs"]
 mod faults;
+#[path = "story/hook_fields.rs"]
+mod hook_fields;
 #[path = "story/hook_handlers.rs"]
 mod hook_handlers;
 #[path = "story/hook_outputs.rs"]
@@ -18,11 +36,17 @@ mod hook_stage;
 mod hooks;
 #[path = "story/limits.rs"]
 mod limits;
+#[path = "story/main_agent.rs"]
+mod main_agent;
 #[path = "story/outcomes.rs"]
 mod outcomes;
 #[path = "story/permissions.rs"]
 mod permissions;
 #[path = "story/resume.rs"]
 mod resume;
+#[path = "story/scenarios.rs"]
+mod scenarios;
+#[path = "story/schedules.rs"]
+mod schedules;
 #[path = "story/tools.rs"]
 mod tools;

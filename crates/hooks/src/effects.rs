@@ -104,6 +104,9 @@ impl Effects {
         if let Some(error) = &reply.error {
             fail(error.clone());
         }
+        for (field, why) in output.without_effect(event) {
+            fail(format!("its {field} has no effect {why}"));
+        }
         match &output.terminal_sequence {
             Some(sequence) if terminal::is_harmless(sequence) => {
                 self.terminal_sequences.push(sequence.clone());

@@ -81,7 +81,8 @@ impl HookSet {
         Ok(Self::with_lines(&value, &lines, origin))
     }
 
-    fn with_lines(value: &Value, lines: &Lines, origin: &HookOrigin) -> Self {
+    /// The same from a part of a file, with the lines of its parts.
+    pub fn with_lines(value: &Value, lines: &Lines, origin: &HookOrigin) -> Self {
         let mut parser = Parser::new(Form::Settings);
         match value.get("hooks") {
             Some(hooks) => parser.read(hooks, lines, "/hooks", origin),
@@ -156,6 +157,9 @@ fn switched_off(off: &Off) -> String {
             "these hooks do not run: they come from the repository, and this folder is \
                            not trusted; help: `centurion trust`"
                 .to_owned()
+        }
+        Off::PluginOnly(by) => {
+            format!("these hooks do not run: {by} leaves hooks to plugins and managed settings")
         }
         _ => "these hooks do not run: they do not count in a file of this level".to_owned(),
     }

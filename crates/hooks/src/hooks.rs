@@ -2,7 +2,7 @@
 //!
 //! Every agent fires its events here. Without hooks for an event that costs one look at a number.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -18,6 +18,7 @@ use crate::hook_set::{Hook, HookSet};
 use crate::input::{Common, EventInput};
 use crate::rules::HookRules;
 use crate::run::HttpClient;
+use crate::watch_list::{FileChange, WatchList};
 use crate::watcher::HookWatcher;
 
 /// What hooks need of the program around them.
@@ -58,6 +59,7 @@ pub(crate) struct Shared {
     pub(crate) core: Arc<Core>,
     /// What runs although nobody waits for it. Ends with the session.
     pub(crate) background: Background,
+    pub(crate) watched: WatchList,
 }
 
 /// What a hook needs to run.
@@ -116,6 +118,7 @@ impl Hooks {
             state: Mutex::new(State { registered: Vec::new(), rules: Arc::new(rules), next_id: 0 }),
             core: Arc::new(Core { around, http }),
             background: Background::default(),
+            watched: WatchList::default(),
         }))
     }
 
@@ -137,6 +140,17 @@ impl Hooks {
     /// Whether no hook can be meant by an event. Costs next to nothing.
     pub fn is_empty_for(&self, event: Event) -> bool {
         !EventSet::from_bits(self.0.events.load(Ordering::Acquire)).contains(event)
+    }
+
+    /// The watched files that changed since the last look. Looks at none where no hook would be told.
+    pub fn changed_files(&self, cwd: &Path) -> Vec<FileChange> {
+        if self.is_empty_for(Event::FileChanged) {
+            return Vec::new();
+        }
+        let registered = self.0.state().registered.clone();
+        let hooks = registered.iter().flat_map(|it| it.hooks(Event::FileChanged));
+        let named = hooks.flat_map(|(hook, _)| hook.matcher.file_names());
+        self.0.watched.look(named.map(|name| cwd.join(name)).collect())
     }
 
     /// Ends everything that hooks have left running.

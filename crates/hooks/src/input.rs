@@ -103,6 +103,11 @@ pub trait EventInput: Serialize + Send + Sync {
     /// Makes one verdict of what hooks said. `replies` are in the order of the hooks' declaration,
     /// whichever was first.
     fn fold(&self, common: &Common, replies: &[Reply]) -> Self::Verdict;
+
+    /// The files that are to be watched from now on; `None` leaves those that are.
+    fn watches(_: &Self::Verdict) -> Option<&[PathBuf]> {
+        None
+    }
 }
 
 /// The JSON object that hooks are told.

@@ -24,6 +24,7 @@ mod reply;
 mod rules;
 mod run;
 mod terminal;
+mod watch_list;
 mod watcher;
 
 pub use condition::{Condition, ConditionError};
@@ -43,4 +44,5 @@ pub use output::{
 };
 pub use reply::Reply;
 pub use rules::HookRules;
+pub use watch_list::FileChange;
 pub use watcher::{HookOutcome, HookResponse, HookStarted, HookWatcher, LateReply};

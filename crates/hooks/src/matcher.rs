@@ -66,6 +66,22 @@ impl Matcher {
     }
 }
 
+impl Matcher {
+    /// The names that it spells out, of files to watch in the directory where the agent works. A dot in such
+    /// a name is a dot.
+    pub(crate) fn file_names(&self) -> Vec<&str> {
+        let is_letter =
+            |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.');
+        let is_name =
+            |name: &&str| name.chars().all(is_letter) && name.chars().any(char::is_alphanumeric);
+        match self {
+            Self::Every => Vec::new(),
+            Self::Names(names) => names.iter().map(String::as_str).collect(),
+            Self::Pattern(regex) => regex.as_str().split('|').filter(is_name).collect(),
+        }
+    }
+}
+
 fn is_plain(letter: char, event: Event) -> bool {
     let is_strict = matches!(event, Event::FileChanged | Event::StopFailure);
     letter.is_ascii_alphanumeric()
@@ -126,6 +142,21 @@ mod tests {
             assert_eq!(matched, expected, "{event}: {matcher} on {subject}");
         }
         assert!(Matcher::parse("Bash", tool).unwrap().fits(None, tool));
+    }
+
+    #[test]
+    fn files_to_watch_are_named_in_the_matcher() {
+        for (matcher, expected) in [
+            (".envrc|.env", &[".envrc", ".env"][..]),
+            ("Makefile|Cargo_toml", &["Makefile", "Cargo_toml"]),
+            ("package-lock.json", &["package-lock.json"]),
+            (r".*\.rs|a.toml|.|..", &["a.toml"]),
+            ("*", &[]),
+            ("", &[]),
+        ] {
+            let parsed = Matcher::parse(matcher, Event::FileChanged).unwrap();
+            assert_eq!(parsed.file_names(), expected, "{matcher}");
+        }
     }
 
     #[test]

@@ -44,10 +44,10 @@ pub(crate) struct Specific {
     pub(crate) updated_tool_output: Option<Value>,
     #[serde(rename = "updatedMCPToolOutput")]
     pub(crate) updated_mcp_tool_output: Option<Value>,
-    pub(crate) classifier_context: Option<String>,
+    pub(crate) classifier_context: Option<serde::de::IgnoredAny>,
     pub(crate) initial_user_message: Option<String>,
     pub(crate) session_title: Option<String>,
-    pub(crate) watch_paths: Vec<PathBuf>,
+    pub(crate) watch_paths: Option<Vec<PathBuf>>,
     pub(crate) reload_skills: Option<bool>,
     pub(crate) suppress_original_prompt: Option<bool>,
     pub(crate) display_content: Option<String>,
@@ -151,6 +151,40 @@ impl HookOutput {
             )),
             _ => Ok(output),
         }
+    }
+
+    /// The fields that the hook gave and that do nothing, each with the reason.
+    pub(crate) fn without_effect(&self, event: Event) -> impl Iterator<Item = (&str, String)> {
+        use Event as E;
+        let specific = self.specific.as_ref();
+        let gives = |is_given: fn(&Specific) -> bool| specific.is_some_and(is_given);
+        let elsewhere = |events: &[Event]| {
+            let is_elsewhere = !events.contains(&event);
+            is_elsewhere.then(|| format!("at {event}"))
+        };
+        let nobody_classifies = || Some("here: no model classifies calls".to_owned());
+        [
+            (
+                "sessionTitle",
+                gives(|it| it.session_title.is_some()),
+                elsewhere(&[E::SessionStart, E::UserPromptSubmit]),
+            ),
+            (
+                "watchPaths",
+                gives(|it| it.watch_paths.is_some()),
+                elsewhere(&[E::SessionStart, E::CwdChanged, E::FileChanged]),
+            ),
+            (
+                "suppressOriginalPrompt",
+                gives(|it| it.suppress_original_prompt.is_some()),
+                elsewhere(&[E::UserPromptSubmit]),
+            ),
+            ("reloadSkills", gives(|it| it.reload_skills.is_some()), elsewhere(&[E::SessionStart])),
+            ("classifierContext", gives(|it| it.classifier_context.is_some()), nobody_classifies()),
+        ]
+        .into_iter()
+        .filter(|(_, is_given, _)| *is_given)
+        .filter_map(|(field, _, why)| Some((field, why?)))
     }
 }
 

@@ -76,8 +76,12 @@ impl Hooks {
             }
         }
         let replies = join_all(waited_for).await;
+        let verdict = input.fold(common, &replies);
+        if let Some(paths) = E::watches(&verdict) {
+            self.0.watched.replace(paths);
+        }
         Fired {
-            verdict: input.fold(common, &replies),
+            verdict,
             effects: Effects::gather(E::EVENT, &told.hook_name, &replies),
             runs: handlers.len(),
             hook_name: told.hook_name.clone(),

@@ -189,6 +189,11 @@ impl Connection {
         told.await.unwrap_or_else(|_| self.state())
     }
 
+    /// Whether it ends with whoever brought it.
+    pub fn is_own(&self) -> bool {
+        self.lease.is_some()
+    }
+
     /// Closes the connection for all who hold it, and waits until nothing of it is left. A shared one is
     /// not closed: its pool does that.
     pub async fn close(&self) {

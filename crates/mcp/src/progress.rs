@@ -2,9 +2,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 /// How far a call has come, as its server tells it.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +86,34 @@ impl Drop for Signs<'_> {
     }
 }
 
+/// Thins out the signs of life of one call: a watcher is told at most once a second.
+#[derive(Debug)]
+pub(crate) struct Heartbeat {
+    started: Instant,
+    last: Mutex<Option<Instant>>,
+}
+
+impl Default for Heartbeat {
+    fn default() -> Self {
+        Self { started: Instant::now(), last: Mutex::default() }
+    }
+}
+
+impl Heartbeat {
+    const PAUSE: Duration = Duration::from_secs(1);
+
+    /// Takes a sign; how long the call has run, if it is time to tell.
+    pub(crate) fn beat(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|last| now - last < Self::PAUSE) {
+            return None;
+        }
+        *last = Some(now);
+        Some(now - self.started)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rmcp::model::NumberOrString;
@@ -92,6 +122,17 @@ mod tests {
 
     fn sign(token: i64, done: f64) -> ProgressNotificationParam {
         ProgressNotificationParam::new(ProgressToken(NumberOrString::Number(token)), done)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_beats_at_most_once_a_second() {
+        let heartbeat = Heartbeat::default();
+        let mut beats = Vec::new();
+        for _ in 0..30 {
+            beats.extend(heartbeat.beat().map(|elapsed| elapsed.as_millis()));
+            tokio::time::advance(Duration::from_millis(100)).await;
+        }
+        assert_eq!(beats, [0, 1000, 2000]);
     }
 
     #[tokio::test]

@@ -13,6 +13,7 @@ use crate::call::{CallError, CallOptions};
 use crate::catalog::ToolEntry;
 use crate::link::Link;
 use crate::name::tool_name;
+use crate::progress::Heartbeat;
 use crate::{connection, content, output};
 
 /// The tool under its full name. It does not keep its connection open.
@@ -89,7 +90,19 @@ impl McpCall {
         let call = context.call.as_str();
         let mut meta = Map::new();
         meta.insert("claudecode/toolUseId".to_owned(), json!(call));
-        let options = CallOptions { meta, cancel: context.cancel.clone(), on_progress: None };
+        let heartbeat = Heartbeat::default();
+        let (host, id, tool) =
+            (Arc::clone(&context.workspace.host), context.call.clone(), self.name.clone());
+        let on_progress = move |_| {
+            if let Some(elapsed) = heartbeat.beat() {
+                host.call_progressed(&id, &tool, elapsed);
+            }
+        };
+        let options = CallOptions {
+            meta,
+            cancel: context.cancel.clone(),
+            on_progress: Some(Arc::new(on_progress)),
+        };
         let Self { name, server, entry, link, arguments } = self;
         let result = connection::call(&link, &server, &entry.name, arguments, &options)
             .await

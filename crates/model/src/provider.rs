@@ -24,6 +24,8 @@ pub struct Request {
     pub session: SessionId,
     /// `None` for the main agent.
     pub agent: Option<AgentId>,
+    /// The agent that started that one, unless it was the main agent.
+    pub parent_agent: Option<AgentId>,
 }
 
 /// The system prompt of one agent, rendered once. Its last section carries a cache breakpoint.

@@ -53,6 +53,7 @@ pub(crate) fn request(model: &str, messages: impl IntoIterator<Item = Message>) 
         effort: None,
         session: SeededWorld::new(9).session_id(),
         agent: None,
+        parent_agent: None,
     }
 }
 

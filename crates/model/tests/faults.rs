@@ -42,6 +42,7 @@ fn request() -> Request {
         effort: None,
         session: SeededWorld::new(2).session_id(),
         agent: None,
+        parent_agent: None,
     }
 }
 

@@ -1,7 +1,9 @@
-//! The one judgement: deny rules, ask rules, mode, allow rules, defaults, in this order. Only the
-//! prohibition of plan mode comes earlier, right after the deny rules.
+//! The one judgement: deny rules, ask rules, mode, allow rules, defaults, in this order. Only what the
+//! agent's definition keeps a tool to and the prohibition of plan mode come earlier, right after the
+//! deny rules.
 
 use crate::access::Access;
+use crate::confinement;
 use crate::mode::Mode;
 use crate::origin::RuleSource;
 use crate::paths::is_inside;
@@ -80,6 +82,9 @@ fn judge(query: &Query<'_>) -> Decision {
     if let Some(hit) = query.taken_by(RuleKind::Deny) {
         return Decision::by_rule(RuleKind::Deny, hit);
     }
+    if let Some(reason) = confinement::refusal(query) {
+        return Decision::new(Verdict::Deny, reason, Layer::Role);
+    }
     // Before the ask rules: what planning forbids, no answer to a question may let through.
     if policy.mode == Mode::Plan && changes_something(query) {
         return Decision::new(Verdict::Deny, Reason::Mode(Mode::Plan), Layer::Mode);
@@ -89,6 +94,9 @@ fn judge(query: &Query<'_>) -> Decision {
     }
     if query.is_entry() {
         return judge_entry(query);
+    }
+    if is_memory(query) {
+        return Decision::new(Verdict::Allow, Reason::Memory, Layer::Role);
     }
     if let Some(analysis) = &query.analysis
         && let Some(target) = analysis.critical_removal(policy)
@@ -101,6 +109,16 @@ fn judge(query: &Query<'_>) -> Decision {
     match &query.analysis {
         Some(analysis) => shell_verdict::judge(query, analysis),
         None => judge_plain(query),
+    }
+}
+
+/// Whether a call touches nothing but the memory of the agent.
+fn is_memory(query: &Query<'_>) -> bool {
+    let Some(memory) = &query.policy.role.memory else { return false };
+    match query.call.access {
+        // Links are resolved in the path, so that it is where it seems to be.
+        Access::Read(path) | Access::Write(path) => path.starts_with(memory),
+        _ => false,
     }
 }
 

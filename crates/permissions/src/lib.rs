@@ -2,6 +2,7 @@
 //! would touch. No I/O: paths arrive resolved, and links are asked of whoever hands them in.
 
 mod access;
+mod confinement;
 mod decide;
 mod domain_pattern;
 mod links;
@@ -23,6 +24,7 @@ mod shell;
 mod shell_verdict;
 mod suggest;
 mod tool_name;
+mod tool_selector;
 mod wildcard;
 
 pub use access::Access;
@@ -36,4 +38,5 @@ pub use rule::{Rule, RuleError, RuleKind, RuleWarning};
 pub use rule_set::RuleSet;
 pub use shell::{Readings, Unclear, simple_command};
 pub use suggest::{Destination, SuggestedRule, Suggestion, suggest};
-pub use tool_name::canonical as canonical_tool_name;
+pub use tool_name::{all_names as all_tool_names, canonical as canonical_tool_name};
+pub use tool_selector::ToolSelector;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::value::RawValue;
 
 use crate::access::Access;
+use crate::confinement;
 use crate::links::{Links, NoLinks};
 use crate::mode::Mode;
 use crate::rule::{RuleKind, Specifier};
@@ -46,8 +47,14 @@ pub struct Policy {
 /// The rules of an agent's own definition. They bind that agent and nobody else.
 #[derive(Clone, Debug, Default)]
 pub struct Role {
+    /// Where the agent keeps its memory, with links resolved: it reads and writes there without asking.
+    pub memory: Option<PathBuf>,
     pub allow: RuleSet,
     pub deny: RuleSet,
+    /// What the agent is kept to: of a tool that a rule here names, only those calls may run, whatever
+    /// else would let others run. A rule that names the whole tool lifts that; tools that no rule here
+    /// names are free of it.
+    pub only: RuleSet,
 }
 
 /// Which part of a policy decided.
@@ -83,16 +90,19 @@ impl Policy {
         })
     }
 
-    /// Whether a deny rule keeps the file or directory at this path from being read.
+    /// Whether the file or directory at this path is kept from being read: by a deny rule, or because
+    /// every tool that searches is kept elsewhere.
     ///
     /// For what lies below a place that a search was allowed to look into: the search asks for each path,
-    /// so this is quick when no rule speaks about paths.
+    /// so this is quick when no rule speaks about paths. Which tool searches is not known here: one that
+    /// is kept to some places while the other is free was held to them where its search began.
     pub fn denies_reading(&self, path: &Path) -> bool {
-        self.rules(RuleKind::Deny).iter().any(|(rules, _)| {
+        let denied = self.rules(RuleKind::Deny).iter().any(|(rules, _)| {
             let reads =
                 |rule: &crate::Rule| matches!(rule.tool.name(), Some("Read" | "Grep" | "Glob"));
             rules.for_path(RuleKind::Deny, path, self, reads).is_some()
-        })
+        });
+        denied || ["Grep", "Glob"].iter().all(|tool| confinement::keeps_away(self, tool, path))
     }
 
     /// Whether some rule guards certain files from being read: a search through a tree could pass it.

@@ -117,36 +117,35 @@ impl<'a> Query<'a> {
         if !self.has_commands() {
             return None;
         }
-        self.giving(|rules| {
-            part.readings().find_map(|(text, word_for_word)| {
-                rules.for_command(text, |rule| {
-                    let exact = |rule: &Rule| {
-                        matches!(&rule.specifier, Specifier::Command(pattern) if pattern.is_exact())
-                    };
-                    self.counts(rule) && (!word_for_word || exact(rule))
-                })
-            })
-        })
+        self.giving(|rules| rules.for_part(part, |rule| self.counts(rule)))
     }
 
     /// The allow rule that lets the shell open a file, as it is named and where it leads.
     pub(crate) fn file_given_by(&self, path: &Path, writes: bool) -> Option<Hit<'a>> {
-        self.giving(|rules| {
-            let name = |rule: &Rule| match rule.tool.name() {
-                Some("Edit") => true,
-                Some("Read") => !writes,
-                _ => false,
-            };
-            let every = |rule: &Rule| matches!(rule.specifier, Specifier::Every);
-            let tool = if writes { "Edit" } else { "Read" };
-            let named = rules.for_tool(RuleKind::Allow, tool, every);
-            named.or_else(|| {
-                let spots = self.scene.spots(path);
-                let given: Option<Vec<&Rule>> = spots
-                    .map(|spot| rules.for_path(RuleKind::Allow, &spot, self.policy, name))
-                    .collect();
-                given?.pop()
-            })
+        self.giving(|rules| self.file_rule(rules, path, writes))
+    }
+
+    /// The rule of these that lets the shell open a file, as it is named and where it leads.
+    pub(crate) fn file_rule<'r>(
+        &self,
+        rules: &'r RuleSet,
+        path: &Path,
+        writes: bool,
+    ) -> Option<&'r Rule> {
+        let name = |rule: &Rule| match rule.tool.name() {
+            Some("Edit") => true,
+            Some("Read") => !writes,
+            _ => false,
+        };
+        let every = |rule: &Rule| matches!(rule.specifier, Specifier::Every);
+        let tool = if writes { "Edit" } else { "Read" };
+        let named = rules.for_tool(RuleKind::Allow, tool, every);
+        named.or_else(|| {
+            let spots = self.scene.spots(path);
+            let given: Option<Vec<&Rule>> = spots
+                .map(|spot| rules.for_path(RuleKind::Allow, &spot, self.policy, name))
+                .collect();
+            given?.pop()
         })
     }
 
@@ -203,7 +202,7 @@ impl<'a> Query<'a> {
     }
 
     /// Whether a rule of this call's tool that is neither about commands nor about paths means it.
-    fn holds(&self, kind: RuleKind, rule: &Rule) -> bool {
+    pub(crate) fn holds(&self, kind: RuleKind, rule: &Rule) -> bool {
         let input = || self.input().map_or(&EMPTY as &Map<_, _>, |input| input);
         match (&rule.specifier, self.call.access) {
             (Specifier::Every, _) => true,
@@ -277,7 +276,7 @@ impl<'a> Query<'a> {
     }
 
     /// The paths of a call that reads or writes one file: where it leads, and how it was named.
-    fn paths(&self) -> impl Iterator<Item = &'a Path> {
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &'a Path> {
         let resolved = match self.call.access {
             Access::Read(path) | Access::Write(path) => Some(path.as_path()),
             Access::Session | Access::Shell(_) | Access::Network(_) | Access::External { .. } => {

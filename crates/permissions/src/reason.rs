@@ -17,6 +17,8 @@ pub enum Reason {
     Rule { kind: RuleKind, source: RuleSource },
     /// A deny rule takes away the whole tool.
     NotOffered(RuleSource),
+    /// The agent's definition keeps the tool to these rules, and none of them gives the call.
+    Confined { tool: String, rules: Vec<RuleSource> },
     /// The mode decides about calls of this kind.
     Mode(Mode),
     /// In `dontAsk`, what would have been asked is denied.
@@ -25,6 +27,8 @@ pub enum Reason {
     NotListed,
     /// The call touches nothing but the session.
     SessionOnly,
+    /// The call is about the agent's own memory.
+    Memory,
     /// The call reads inside the working directories.
     ReadInside,
     /// The call reads a place that is open to reading without being a working directory.
@@ -60,6 +64,9 @@ impl fmt::Display for Reason {
             Self::NotOffered(source) => {
                 write!(f, "the tool is not offered: the rule {source} takes it away")
             }
+            Self::Confined { tool, rules } => {
+                write!(f, "the agent's definition allows {tool} only as {}", alternatives(rules))
+            }
             Self::Mode(Mode::Plan) => f.write_str(
                 "plan mode changes nothing: put the step into the plan and have the plan approved first",
             ),
@@ -69,6 +76,7 @@ impl fmt::Display for Reason {
             }
             Self::NotListed => f.write_str("no `Cd` rule lists the directory, and some list others"),
             Self::SessionOnly => f.write_str("it touches nothing outside the session"),
+            Self::Memory => f.write_str("it is about the agent's own memory"),
             Self::ReadInside => f.write_str("it reads inside the working directories"),
             Self::ReadOpen => f.write_str("it reads a place that is open to reading"),
             Self::ReadOnlyCommand => f.write_str("the command only reads"),
@@ -89,6 +97,20 @@ impl fmt::Display for Reason {
             Self::Network(url) => write!(f, "no rule or mode lets it reach `{}`", brief(url)),
             Self::External(tool) => write!(f, "no rule or mode lets `{tool}` run"),
         }
+    }
+}
+
+/// Rules as they were written, with `or` between them; the first few where there are many.
+fn alternatives(rules: &[RuleSource]) -> String {
+    const MOST: usize = 8;
+    let mut texts: Vec<String> = rules.iter().take(MOST).map(|rule| brief(&rule.text)).collect();
+    if rules.len() > MOST {
+        texts.push(format!("{} others", rules.len() - MOST));
+    }
+    match texts.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
     }
 }
 
@@ -118,6 +140,23 @@ mod tests {
             missing.to_string(),
             "the tool is not offered: the rule `Bash` from the command line takes it away"
         );
+    }
+
+    #[test]
+    fn a_confined_tool_is_told_with_what_it_may_do() {
+        let confined = |texts: &[&str]| {
+            let rules = texts.iter().map(|text| source(text)).collect();
+            Reason::Confined { tool: "Bash".to_owned(), rules }.to_string()
+        };
+        for (rules, expected) in [
+            (&["Bash(git *)"][..], "Bash(git *)"),
+            (&["Bash(git *)", "Bash(make)"], "Bash(git *) or Bash(make)"),
+            (&["Bash(a)", "Bash(b)", "Bash(c)"], "Bash(a), Bash(b) or Bash(c)"),
+        ] {
+            let said = format!("the agent's definition allows Bash only as {expected}");
+            assert_eq!(confined(rules), said);
+        }
+        assert!(confined(&["Bash(x)"; 30]).ends_with("Bash(x) or 22 others"));
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::path_pattern::PathIndex;
 use crate::policy::Policy;
 use crate::rule::{Rule, RuleKind, Specifier};
-use crate::shell::opening;
+use crate::shell::{Part, opening};
 use crate::tool_name::{ToolPattern, canonical, server_of};
 
 /// The allow, the ask or the deny rules of a policy.
@@ -17,7 +18,9 @@ use crate::tool_name::{ToolPattern, canonical, server_of};
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     rules: Vec<Rule>,
-    index: Index,
+    /// Made anew with each change, and shared by clones until then: a policy has several sets, and is
+    /// cloned for each agent.
+    index: Arc<Index>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -123,6 +126,22 @@ impl RuleSet {
         })
     }
 
+    /// The rule about commands that gives one command of a line and fulfils the condition.
+    pub(crate) fn for_part(
+        &self,
+        part: &Part<'_>,
+        condition: impl Fn(&Rule) -> bool,
+    ) -> Option<&Rule> {
+        part.readings().find_map(|(text, word_for_word)| {
+            self.for_command(text, |rule| {
+                let exact = |rule: &Rule| {
+                    matches!(&rule.specifier, Specifier::Command(pattern) if pattern.is_exact())
+                };
+                condition(rule) && (!word_for_word || exact(rule))
+            })
+        })
+    }
+
     /// The rule about commands that means exactly this text.
     pub(crate) fn for_exact_command(&self, text: &str) -> Option<&Rule> {
         self.rules.get(*self.index.by_text.get(text)?)
@@ -158,7 +177,7 @@ impl RuleSet {
 
 impl From<Vec<Rule>> for RuleSet {
     fn from(rules: Vec<Rule>) -> Self {
-        Self { index: Index::new(&rules), rules }
+        Self { index: Arc::new(Index::new(&rules)), rules }
     }
 }
 
@@ -171,7 +190,7 @@ impl FromIterator<Rule> for RuleSet {
 impl Extend<Rule> for RuleSet {
     fn extend<I: IntoIterator<Item = Rule>>(&mut self, rules: I) {
         self.rules.extend(rules);
-        self.index = Index::new(&self.rules);
+        self.index = Arc::new(Index::new(&self.rules));
     }
 }
 

@@ -122,6 +122,19 @@ fn file_grant<'a>(
     given.ok_or_else(|| refused(Path::new(&redirection.target.written)))
 }
 
+/// Whether every file that the shell opens for a command needs nobody's word or is given.
+pub(crate) fn are_files_given(
+    command: &Command,
+    scene: Scene<'_>,
+    is_given: impl Fn(&Path, &Redirection) -> bool,
+) -> bool {
+    command.redirections.iter().all(|redirection| {
+        let targets = targets(redirection, command);
+        is_free_file(redirection, command, scene)
+            || (!targets.is_empty() && targets.iter().all(|path| is_given(path, redirection)))
+    })
+}
+
 /// Whether opening the file needs nobody's word.
 fn is_free_file(redirection: &Redirection, command: &Command, scene: Scene<'_>) -> bool {
     if redirection.target.value.as_deref().is_some_and(is_sink) {

@@ -3,17 +3,28 @@
 use crate::rule::RuleKind;
 use crate::wildcard::Wildcard;
 
+/// Names that tools once had, with those they have now.
+const OLD: [(&str, &str); 10] = [
+    ("Task", "Agent"),
+    ("KillShell", "TaskStop"),
+    ("KillBash", "TaskStop"),
+    ("BashOutput", "TaskOutput"),
+    ("AgentOutputTool", "TaskOutput"),
+    ("FileEdit", "Edit"),
+    ("MultiEdit", "Edit"),
+    ("FileWrite", "Write"),
+    ("LS", "Read"),
+    ("NotebookRead", "Read"),
+];
+
 /// The present name of a tool that was once called otherwise.
 pub fn canonical(name: &str) -> &str {
-    match name {
-        "Task" => "Agent",
-        "KillShell" | "KillBash" => "TaskStop",
-        "BashOutput" | "AgentOutputTool" => "TaskOutput",
-        "FileEdit" | "MultiEdit" => "Edit",
-        "FileWrite" => "Write",
-        "LS" | "NotebookRead" => "Read",
-        current => current,
-    }
+    OLD.iter().find(|(old, _)| *old == name).map_or(name, |(_, current)| current)
+}
+
+/// The names of all tools that there are, here or elsewhere, with those that they once had.
+pub fn all_names() -> impl Iterator<Item = &'static str> {
+    KNOWN.into_iter().chain(OLD.into_iter().map(|(old, _)| old))
 }
 
 /// Every tool that a rule may name, with those that not every session or version offers: a rule for one

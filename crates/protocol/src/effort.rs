@@ -47,7 +47,8 @@ impl FromStr for Effort {
 }
 
 /// Whether and how a model may think before it answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Thinking {
     /// As the model does by default.
     #[default]

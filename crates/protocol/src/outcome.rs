@@ -66,6 +66,12 @@ pub enum Outcome {
     DeferredUnavailable,
     /// A hook ended the run, or kept the input from the model.
     HookStopped,
+    /// Nothing came of it for too long.
+    Stalled,
+    /// It ended right after a call that it was not allowed to make.
+    Denied,
+    /// Its process ended before it did.
+    Interrupted,
     /// Somebody interrupted the run.
     Cancelled,
 }
@@ -90,6 +96,9 @@ impl Outcome {
             Self::Deferred => "deferred",
             Self::DeferredUnavailable => "deferred_unavailable",
             Self::HookStopped => "hook_stopped",
+            Self::Stalled => "stalled",
+            Self::Denied => "denied",
+            Self::Interrupted => "interrupted",
             Self::Cancelled => "cancelled",
         }
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{Block, Outcome, RecordId, SessionId, StopReason, ToolUseId, Usage};
+use crate::{AgentId, Block, Outcome, RecordId, SessionId, StopReason, ToolUseId, Usage};
 
 /// An event with what every event carries.
 #[derive(Clone, Debug, Serialize)]
@@ -27,6 +27,7 @@ pub enum EventBody {
     Assistant(Assistant),
     User(User),
     StreamEvent(Stream),
+    ToolProgress(ToolProgress),
     Result(Box<RunResult>),
 }
 
@@ -38,10 +39,17 @@ pub enum System {
     PermissionDenied(PermissionDenied),
     Status(Status),
     Informational(Informational),
-    TaskStarted(TaskStarted),
+    TaskStarted(Box<TaskStarted>),
+    TaskProgress(Box<TaskProgress>),
     TaskUpdated(TaskUpdated),
-    TaskNotification(TaskNotification),
-    BackgroundTasksChanged { tasks: Vec<BackgroundTask> },
+    TaskNotification(Box<TaskNotification>),
+    BackgroundTasksChanged {
+        tasks: Vec<BackgroundTask>,
+    },
+    /// For hosts that keep their side open until nothing is owed: `running`, `requires_action` or `idle`.
+    SessionStateChanged {
+        state: &'static str,
+    },
     HookStarted(Value),
     HookResponse(Value),
 }
@@ -80,6 +88,8 @@ pub struct ApiRetry {
 pub struct PermissionDenied {
     pub tool_name: String,
     pub tool_use_id: ToolUseId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
     pub decision_reason: String,
     pub message: String,
 }
@@ -97,42 +107,148 @@ pub struct Informational {
     pub level: &'static str,
 }
 
-#[derive(Clone, Debug, Serialize)]
+/// A shell in the background or an agent begins.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct TaskStarted {
     pub task_id: String,
-    pub tool_use_id: ToolUseId,
+    /// Another one for each time that the same agent is set to work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<ToolUseId>,
     pub description: String,
-    pub task_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent_type: Option<String>,
+    /// The name that others reach it by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The colour that people know it by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
     pub is_backgrounded: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spawn_depth: Option<u32>,
+    /// The agent that started it, unless that is the main agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_task_id: Option<AgentId>,
+    pub task_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+}
+
+/// An agent has done something.
+#[derive(Clone, Debug, Serialize)]
+pub struct TaskProgress {
+    pub task_id: String,
+    pub run_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<ToolUseId>,
+    /// What it does now, in a few words.
+    pub description: String,
+    pub subagent_type: String,
+    pub usage: TaskUsage,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_tool_name: Option<String>,
+}
+
+/// What an agent has used so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
+pub struct TaskUsage {
+    pub total_tokens: u64,
+    pub tool_uses: u64,
+    pub duration_ms: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskUpdated {
     pub task_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
     pub patch: TaskPatch,
 }
 
-#[derive(Clone, Debug, Serialize)]
+/// What is different now.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct TaskPatch {
-    pub status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<&'static str>,
     /// Milliseconds since the epoch.
-    pub end_time: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_time: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_backgrounded: Option<bool>,
 }
 
+/// A shell in the background or an agent has ended.
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskNotification {
     pub task_id: String,
-    pub tool_use_id: ToolUseId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<ToolUseId>,
     pub status: &'static str,
     pub output_file: String,
     pub summary: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TaskUsage>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct BackgroundTask {
     pub task_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
     pub task_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent_type: Option<String>,
     pub description: String,
+}
+
+/// Which agent an event is about; absent for the main agent.
+#[derive(Clone, Debug, Serialize)]
+pub struct AgentTag {
+    pub agent_id: AgentId,
+    pub subagent_type: String,
+    pub task_description: String,
+}
+
+/// What became of the agents that a session started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SubagentStats {
+    pub spawned: u64,
+    pub requested: RequestedStats,
+    pub started_in_background: u64,
+    pub max_depth: u32,
+    pub spawned_by_subagents: u64,
+    pub completed: u64,
+    pub failed: u64,
+    pub killed: KilledStats,
+    pub refused: RefusedStats,
+    pub by_type: IndexMap<String, u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RequestedStats {
+    pub background: u64,
+    pub foreground: u64,
+    pub unset: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct KilledStats {
+    pub parent: u64,
+    pub user: u64,
+    pub system: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RefusedStats {
+    pub depth_limit: u64,
+    pub concurrency_limit: u64,
+    pub budget: u64,
 }
 
 /// One content block of an answer.
@@ -140,6 +256,8 @@ pub struct BackgroundTask {
 pub struct Assistant {
     pub message: AssistantMessage,
     pub parent_tool_use_id: Option<ToolUseId>,
+    #[serde(flatten)]
+    pub agent: Option<AgentTag>,
     pub timestamp: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
@@ -166,6 +284,8 @@ pub struct AssistantMessage {
 pub struct User {
     pub message: UserMessage,
     pub parent_tool_use_id: Option<ToolUseId>,
+    #[serde(flatten)]
+    pub agent: Option<AgentTag>,
     pub timestamp: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_result: Option<Value>,
@@ -186,6 +306,15 @@ pub struct UserMessage {
 pub struct Stream {
     pub event: Box<RawValue>,
     pub parent_tool_use_id: Option<ToolUseId>,
+}
+
+/// A call that runs for longer is alive.
+#[derive(Clone, Debug, Serialize)]
+pub struct ToolProgress {
+    pub tool_use_id: ToolUseId,
+    pub tool_name: String,
+    pub parent_tool_use_id: Option<ToolUseId>,
+    pub elapsed_time_seconds: u64,
 }
 
 /// How a turn ended, with everything it cost.
@@ -211,6 +340,8 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deferred_tool_use: Option<Value>,
     pub terminal_reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent_stats: Option<Box<SubagentStats>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_error_status: Option<u16>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

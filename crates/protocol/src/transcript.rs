@@ -136,6 +136,19 @@ pub struct SystemBody<'a> {
     pub data: &'a Value,
 }
 
+/// The subtype of the line that names the session.
+pub const SESSION_TITLE: &str = "session_title";
+
+/// The name that a line of this subtype gives the session, if it is one that does.
+fn session_title(subtype: Option<&str>, data: Option<&RawValue>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        title: String,
+    }
+    let data = data.filter(|_| subtype == Some(SESSION_TITLE))?;
+    serde_json::from_str::<Named>(data.get()).ok().map(|named| named.title)
+}
+
 /// The kinds of lines that make up a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -167,6 +180,17 @@ pub struct LineView<'a> {
     pub rendered: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub rendered_role: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    subtype: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}
+
+impl LineView<'_> {
+    /// The name that the line gives the session.
+    pub fn title(&self) -> Option<String> {
+        session_title(self.subtype.as_deref(), self.data)
+    }
 }
 
 /// A line as it is read back for a list of sessions.
@@ -183,6 +207,17 @@ pub struct HeadView<'a> {
     pub cwd: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub message: Option<MessageView<'a>>,
+    #[serde(borrow, default)]
+    subtype: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}
+
+impl HeadView<'_> {
+    /// The name that the line gives the session.
+    pub fn title(&self) -> Option<String> {
+        session_title(self.subtype.as_deref(), self.data)
+    }
 }
 
 /// The message of a line: `content` is a string or a list of blocks.

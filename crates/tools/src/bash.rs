@@ -53,8 +53,8 @@ impl Tool for Bash {
 
     const NAME: &'static str = "Bash";
 
-    fn withheld(&self) -> Option<&'static str> {
-        (!self.offers_unsandboxed).then_some("dangerouslyDisableSandbox")
+    fn withheld(&self) -> &[&'static str] {
+        if self.offers_unsandboxed { &[] } else { &["dangerouslyDisableSandbox"] }
     }
 
     fn is_read_only(&self, _: &BashInput) -> bool {

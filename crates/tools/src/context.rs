@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use centurion_permissions::Access;
 use centurion_protocol::{Env, TaskId, ToolUseId, World};
@@ -114,12 +115,54 @@ pub trait Host: Send + Sync {
     fn propose_plan<'a>(&'a self, call: &'a ToolUseId, plan: String)
     -> HostFuture<'a, PlanVerdict>;
 
+    /// A call that runs for longer gave a sign of life: a fact for whoever watches.
+    fn call_progressed(&self, _call: &ToolUseId, _tool: &str, _elapsed: Duration) {}
+
     /// A background shell started or ended: a fact for whoever watches.
     fn shell_changed(&self, change: ShellChange);
+
+    /// Ends an agent; `None` when there is none of this id or name, as where there are no agents at all.
+    fn stop_agent<'a>(&'a self, _id: &'a str) -> HostFuture<'a, Option<AgentStop>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    /// How an agent stands, after waiting for its end for so long at most; `None` when there is none of this
+    /// id or name. Whoever waited and was told of the end is not told again.
+    fn agent_state<'a>(
+        &'a self,
+        _id: &'a str,
+        _patience: Option<Duration>,
+    ) -> HostFuture<'a, Option<AgentState>> {
+        Box::pin(std::future::ready(None))
+    }
 
     /// The model is owed the news that a background shell ended. Called once for each, unless a call has
     /// told it already.
     fn owe_shell_end(&self, end: ShellEnd);
+}
+
+/// What came of the wish to end an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentStop {
+    pub id: String,
+    /// What the agent was for.
+    pub description: String,
+    /// Whether there was something to end.
+    pub was_running: bool,
+}
+
+/// How an agent stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentState {
+    pub id: String,
+    pub description: String,
+    /// `running`, `completed`, `failed` or `killed`.
+    pub status: &'static str,
+    /// What it does now, or what it said last.
+    pub text: String,
+    pub output_file: PathBuf,
+    /// The id of the notification that this takes the place of.
+    pub notification: Option<String>,
 }
 
 /// A question with its choices.

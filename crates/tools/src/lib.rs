@@ -38,8 +38,8 @@ mod write;
 
 pub use builtin::{builtin, builtin_under};
 pub use context::{
-    Answer, Host, HostFuture, PlanVerdict, Question, QuestionOption, ShellChange, ShellEnd,
-    ToolContext, Workspace,
+    AgentState, AgentStop, Answer, Host, HostFuture, PlanVerdict, Question, QuestionOption,
+    ShellChange, ShellEnd, ToolContext, Workspace,
 };
 pub use edit::Edit;
 pub use glob::Glob;

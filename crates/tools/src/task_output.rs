@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::bash::output_limit;
 use crate::shell::{BackgroundShell, ShellExit, ShellState};
 use crate::task_stop::unknown_task;
-use crate::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::{AgentState, Tool, ToolContext, ToolError, ToolOutput};
 
 /// Tells how a background task stands and what it has written so far, by default after waiting for
 /// its end. You are told of an end without this; to look at output, Read the task's output file.
@@ -57,8 +57,16 @@ impl Tool for TaskOutput {
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let shells = &context.workspace.shells;
+        let patience = Duration::from_millis(input.timeout).min(LONGEST_WAIT);
+        let agent = tokio::select! {
+            biased;
+            agent = context.workspace.host.agent_state(&input.task_id, input.block.then_some(patience)) => agent,
+            () = context.cancel.cancelled() => return Err(ToolError::Cancelled { partial: None }),
+        };
+        if let Some(agent) = agent {
+            return Ok(about_agent(&agent, input.block));
+        }
         let shell = if input.block {
-            let patience = Duration::from_millis(input.timeout).min(LONGEST_WAIT);
             tokio::select! {
                 // An end that has come is told, even to a call that is being cancelled.
                 biased;
@@ -75,6 +83,30 @@ impl Tool for TaskOutput {
         let output = shells.output(&shell, limit).await;
         Ok(answer(&shell, input.block, output.trim_matches('\n')))
     }
+}
+
+fn about_agent(agent: &AgentState, waited: bool) -> ToolOutput {
+    let AgentState { id, status, text, .. } = agent;
+    let file = agent.output_file.display();
+    let retrieval = match (*status, waited) {
+        ("running", true) => "timeout",
+        ("running", false) => "not_ready",
+        _ => "success",
+    };
+    ToolOutput::text(format!("Agent {id}: {status}\nOutput file: {file}\n{text}")).with_data(
+        json!({
+            "retrieval_status": retrieval,
+            "task": {
+                "task_id": id,
+                "task_type": "local_agent",
+                "status": status,
+                "description": agent.description,
+                "output": text,
+                "outputFile": agent.output_file,
+            },
+            "notification": agent.notification,
+        }),
+    )
 }
 
 fn answer(shell: &BackgroundShell, waited: bool, output: &str) -> ToolOutput {

@@ -5,13 +5,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::shell::{Shells, StopError};
-use crate::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::{AgentStop, Tool, ToolContext, ToolError, ToolOutput};
 
-/// Ends a background task and every process that it started.
+/// Ends an agent, or a background command with every process that it started.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TaskStopInput {
-    /// The task's id.
+    /// The id of the task, or of the agent.
     task_id: Option<String>,
     /// An older name for `task_id`.
     shell_id: Option<String>,
@@ -40,6 +40,9 @@ impl Tool for TaskStop {
         let Some(id) = input.task_id.or(input.shell_id) else {
             return Err(ToolError::Input("give the id of a task as `task_id`".to_owned()));
         };
+        if let Some(agent) = context.workspace.host.stop_agent(&id).await {
+            return stopped_agent(&agent);
+        }
         let shells = &context.workspace.shells;
         let shell = shells.stop(&id).await.map_err(|error| match error {
             StopError::Unknown => unknown_task(&id, shells),
@@ -55,6 +58,21 @@ impl Tool for TaskStop {
         });
         Ok(ToolOutput::text(data.to_string()).with_data(data))
     }
+}
+
+fn stopped_agent(agent: &AgentStop) -> Result<ToolOutput, ToolError> {
+    let AgentStop { id, description, was_running } = agent;
+    if !was_running {
+        let reason = format!("task {id} is not running any more, nothing to stop");
+        return Err(ToolError::Failed(reason));
+    }
+    let data = json!({
+        "message": format!("Stopped agent {id} ({description})"),
+        "task_id": id,
+        "task_type": "local_agent",
+        "command": description,
+    });
+    Ok(ToolOutput::text(data.to_string()).with_data(data))
 }
 
 /// Says that there is no such task, and which there are.

@@ -27,9 +27,14 @@ pub trait Tool: Send + Sync + 'static {
 
     const NAME: &'static str;
 
-    /// A field of the input that this tool does not offer to the model.
-    fn withheld(&self) -> Option<&'static str> {
-        None
+    /// Fields of the input that this tool does not offer to the model, though it takes them.
+    fn withheld(&self) -> &[&'static str] {
+        &[]
+    }
+
+    /// The description, given the doc comment.
+    fn describe(&self, usual: String) -> String {
+        usual
     }
 
     /// Whether this call changes nothing, so that it may run beside others.
@@ -138,12 +143,11 @@ impl<T: Tool> DynTool for Erased<T> {
         };
         let mut schema = schema.to_value();
         schema::make_lean(&mut schema);
-        if let (Some(field), Some(Value::Object(fields))) =
-            (self.0.withheld(), schema.get_mut("properties"))
-        {
-            fields.shift_remove(field);
+        if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+            fields.retain(|name, _| !self.0.withheld().contains(&name.as_str()));
         }
         let input_schema = serde_json::value::to_raw_value(&schema).unwrap_or_default();
+        let description = self.0.describe(description);
         ToolSpec { name: T::NAME.to_owned(), description, input_schema }
     }
 

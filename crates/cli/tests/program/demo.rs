@@ -5,18 +5,37 @@ use std::process::Command;
 use crate::program::Program;
 
 #[test]
-fn the_demo_needs_nothing_and_really_fixes_its_test() {
+fn the_demo_needs_nothing_and_shows_agents_that_really_fix_its_test() {
+    // S-369
     let program = Program::alone();
     let ended = program.run(&["demo"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    for step in ["● Read sum.sh", "FAILED", "● Edit sum.sh", "ok: 1 + 2 + 3 = 6", "centurion -p"]
-    {
+    for step in [
+        "  ▶ writer  Document sum.sh [general-purpose] (in the background)",
+        "  ● scout  Bash ./test.sh",
+        "● Edit sum.sh",
+        "Queued: writer reads it before its next step",
+        "  ▶ checker  goes on (in the background)",
+        "✓ three agents worked for the lead: checker, scout, writer",
+        "✓ one went on after its report, with all it knew: checker",
+        "✓ the test passes, and README.md has an example that is true",
+        "centurion -p",
+    ] {
         assert!(ended.stderr.contains(step), "{step} is missing: {}", ended.stderr);
     }
+    assert!(!ended.stderr.contains("NOT SEEN"), "{}", ended.stderr);
     let line = ended.stderr.lines().next().unwrap();
-    let project = line.rsplit(' ').next().unwrap();
+    let project = std::path::Path::new(line.rsplit(' ').next().unwrap());
     let test = Command::new("./test.sh").current_dir(project).output().unwrap();
     assert!(test.status.success());
+    let after = |label: &str| {
+        let line = ended.stderr.lines().find_map(|line| line.trim().strip_prefix(label));
+        line.unwrap_or_else(|| panic!("{label} is missing")).trim().to_owned()
+    };
+    let agents = std::fs::read_dir(after("Those of its agents:")).unwrap().flatten();
+    let is_transcript = |path: &std::path::Path| path.extension().is_some_and(|it| it == "jsonl");
+    assert_eq!(agents.filter(|entry| is_transcript(&entry.path())).count(), 3);
+    assert!(std::fs::exists(after("Transcript of the lead:")).unwrap());
     assert!(program.transcripts().is_empty(), "the user's own sessions are left alone");
-    std::fs::remove_dir_all(std::path::Path::new(project).parent().unwrap()).unwrap();
+    std::fs::remove_dir_all(project.parent().unwrap()).unwrap();
 }

@@ -6,6 +6,8 @@ use centurion_testkit::{Recorded, Reply, Scratch, Server, sse};
 use serde_json::{Value, json};
 
 use crate::components::{python, script};
+use crate::processes::processes;
+use crate::stage::{Stage, agent, bash};
 
 /// A model that does what it is told in so many words: `call TOOL INPUT`, and says what came of it.
 fn obedient(request: &Recorded) -> Reply {
@@ -47,4 +49,39 @@ fn the_sdk_for_python_drives_the_program() {
     assert_eq!(scratch.read("allowed.txt"), "changed by the host");
     assert!(!scratch.project().join("denied.txt").exists());
     assert!(!scratch.project().join("hooked.txt").exists());
+}
+
+#[test]
+fn the_sdk_for_python_brings_watches_and_ends_agents() {
+    // S-328, D-28
+    let helper = |prompt: &str, more: &Value| {
+        let mut call = agent(prompt, more);
+        call["input"]["subagent_type"] = json!("helper");
+        call
+    };
+    let stage = Stage::new(&json!({
+        "lead": [[helper("@@asks", &json!({}))], "all done"],
+        "asks": [[bash("bash -c 'touch made.txt'")], "I helped."],
+        "waits": [[helper("@@stuck", &json!({}))], "not waiting", "heard of it"],
+        "stuck": [[bash("sleep 98851")], "never"],
+        "behind": [[helper("@@slow", &json!({"run_in_background": true}))], "meanwhile", "heard of it"],
+        "slow": [{"blocks": [bash("touch slow.txt")], "latency_ms": 300}, "I helped."],
+    }));
+    let scratch = &stage.program.scratch;
+    let output = Command::new(python())
+        .arg(script("agents_host.py"))
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", scratch.home())
+        .env("CENTURION", env!("CARGO_BIN_EXE_centurion"))
+        .env("MODEL", stage.model())
+        .current_dir(scratch.project())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}{told}", String::from_utf8_lossy(&output.stdout));
+    assert!(
+        scratch.project().join("made.txt").exists() && scratch.project().join("slow.txt").exists()
+    );
+    assert!(processes("sleep 98851").is_empty());
 }

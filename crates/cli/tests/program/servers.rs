@@ -1,6 +1,8 @@
 //! Servers and the run that has them: who starts and ends them, and who may use what.
 
 use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 use centurion_testkit::{Recorded, Reply};
 use serde_json::value::RawValue;
@@ -169,4 +171,34 @@ fn tools_are_found_by_a_search_and_the_others_stay_where_they_are() {
     assert!(tools(4).starts_with(&tools(3)));
     // What was told is told once.
     assert_eq!(told(&program).matches("ToolSearch can load").count(), 1);
+}
+
+#[test]
+fn a_host_sees_that_a_call_of_a_server_is_alive() {
+    let program = Program::answering([
+        call("toolu_1", "mcp__slow__progress", json!({"mark": "heard"})),
+        Reply::text("done"),
+    ]);
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/mcp/server.py");
+    let config = json!({"slow": {"command": "python3", "args": [server, "signs"]}}).to_string();
+    let flags = ["-p", "go", "--allowedTools", "mcp__slow", "--output-format", "stream-json"];
+    let mut command = program.command(flags);
+    command.args(["--verbose", "--mcp-config", &config]).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mark = program.scratch.project().join("heard");
+    let mut beats = Vec::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap) {
+        let event: Value = serde_json::from_str(&line).unwrap();
+        if event["type"] == "tool_progress" {
+            // The tool ends when its sign was seen.
+            std::fs::write(&mark, "").unwrap();
+            beats.push(event);
+        }
+    }
+    assert!(child.wait().unwrap().success());
+    assert_eq!(beats.len(), 1);
+    assert_eq!(beats[0]["tool_use_id"], "toolu_1");
+    assert_eq!(beats[0]["tool_name"], "mcp__slow__progress");
+    assert_eq!(beats[0]["parent_tool_use_id"], Value::Null);
+    assert!(beats[0]["elapsed_time_seconds"].is_u64(), "{}", beats[0]);
 }

@@ -95,6 +95,28 @@ fn sessions_are_listed_and_shown() {
 }
 
 #[test]
+fn a_session_is_listed_under_the_name_that_a_hook_gave_it() {
+    let program = Program::answering(["one", "two", "three"].map(Reply::text));
+    let named = |event: &str, title: &str| {
+        let output = json!({"hookSpecificOutput": {"hookEventName": event, "sessionTitle": title}});
+        let hook = json!({"type": "command", "command": format!("echo '{output}'")});
+        json!({"hooks": {event: [{"hooks": [hook]}]}}).to_string()
+    };
+    let title = || -> Value {
+        let list = program.run(&["sessions", "--json"]).stdout;
+        serde_json::from_str::<Value>(&list).unwrap()[0]["title"].clone()
+    };
+    let start = named("SessionStart", "Fix the parser");
+    program.run(&["-p", "first", "--session-id", ID, "--settings", &start]);
+    assert_eq!(title(), "Fix the parser");
+    program.run(&["-p", "second", "--resume", ID]);
+    assert_eq!(title(), "Fix the parser");
+    let prompt = named("UserPromptSubmit", "Fix the lexer");
+    program.run(&["-p", "third", "--resume", ID, "--settings", &prompt]);
+    assert_eq!(title(), "Fix the lexer");
+}
+
+#[test]
 fn a_file_that_was_read_before_can_be_edited_after_a_resume() {
     let edit = json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"});
     let program = Program::answering([

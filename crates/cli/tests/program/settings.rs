@@ -411,7 +411,7 @@ fn doctor_says_why_a_key_does_nothing() {
     let program = Program::alone();
     let settings = json!({
         "cleanupPeriodDays": 3, "modelOverrides": {"a": "b"}, "enforceAvailableModels": true,
-        "subagents": {"x": 1}, "crossSessionInbound": "refuse",
+        "crossSessionInbound": "refuse",
         "sandbox": {
             "credentials": {"x": 1},
             "network": {"strictAllowlist": false, "allowUnixSockets": ["/s"], "httpProxyPort": 1,
@@ -427,12 +427,7 @@ fn doctor_says_why_a_key_does_nothing() {
     keys.sort_unstable();
     assert_eq!(
         keys,
-        [
-            "crossSessionInbound",
-            "sandbox.credentials",
-            "sandbox.network.strictAllowlist",
-            "subagents"
-        ],
+        ["crossSessionInbound", "sandbox.credentials", "sandbox.network.strictAllowlist"],
         "{doctor}"
     );
     assert!(idle.contains("nobody is asked about a host") && idle.contains("not settled"));

@@ -14,6 +14,7 @@ use super::name::{check_name, folded};
 use super::reading::{ReadAgent, Vocabulary};
 use super::sources::{AgentPlace, AgentSources};
 use crate::Problem;
+use crate::plugins::adapt_agent;
 use crate::scan::{Found, Memo, Place};
 use crate::settings::{DeclaredAgent, Level, Off, printable};
 
@@ -76,9 +77,10 @@ impl AgentLoader {
     pub fn load(&mut self, sources: &AgentSources, world: &dyn World) -> Arc<AgentCatalog> {
         let is_same = self.last.as_ref().is_some_and(|(last, _)| last == sources);
         if !is_same {
-            // Names that are known decide what is said about a file.
-            let keeps_readings =
-                self.last.as_ref().is_some_and(|(last, _)| last.vocabulary == sources.vocabulary);
+            // Names that are known decide what is said about a file, and plugins what theirs say.
+            let keeps_readings = self.last.as_ref().is_some_and(|(last, _)| {
+                last.vocabulary == sources.vocabulary && last.plugins == sources.plugins
+            });
             if !keeps_readings {
                 self.memo = Memo::default();
             }
@@ -87,7 +89,7 @@ impl AgentLoader {
         let mut places = HashSet::new();
         let mut roots = HashSet::new();
         let mut is_unchanged = is_same;
-        for source in STRONGEST_FIRST {
+        for source in STRONGEST_FIRST.into_iter().filter(|source| sources.wants(*source)) {
             gathering.before_files(source);
             for place in sources.places(source) {
                 // A directory that is reached again is the stronger one's.
@@ -119,10 +121,19 @@ impl AgentLoader {
         gathering: &mut Gathering<'_>,
         world: &dyn World,
     ) -> bool {
-        let vocabulary = &gathering.sources.vocabulary;
+        let sources = gathering.sources;
+        let plugin = sources.plugins.iter().find(|it| Some(&it.plugin) == place.plugin.as_ref());
         let visit = self.memo.visit(&place.place, world, |path, text| {
-            read_markdown(text, path, &scope_of(place, path), vocabulary)
+            let read = read_markdown(text, path, &scope_of(place, path), &sources.vocabulary)?;
+            Ok(match plugin {
+                Some(plugin) => read.map(|read| adapt_agent(plugin, read)),
+                None => read,
+            })
         });
+        if let (Some(plugin), false) = (plugin, visit.is_unchanged) {
+            let (plugin, path) = (plugin.plugin.as_str(), place.place.root.display());
+            tracing::debug!(plugin, %path, files = visit.found.len(), "agents of a plugin read");
+        }
         for refused in visit.refused {
             gathering.failed.push(FailedAgent {
                 path: refused.path,
@@ -302,7 +313,8 @@ fn sort_key(definition: &AgentDefinition) -> (String, String) {
 
 /// Which places are looked at, for whoever watches files.
 pub fn watched_directories(sources: &AgentSources) -> Vec<PathBuf> {
-    let places = STRONGEST_FIRST.iter().flat_map(|source| sources.places(*source));
+    let wanted = STRONGEST_FIRST.into_iter().filter(|source| sources.wants(*source));
+    let places = wanted.flat_map(|source| sources.places(source));
     let mut roots: Vec<PathBuf> = places.map(|it| it.place).map(|it: Place| it.root).collect();
     roots.sort();
     roots.dedup();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use centurion_protocol::Effort;
+use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::fields::Located;
@@ -104,6 +105,14 @@ pub enum AgentSource {
 }
 
 impl AgentSource {
+    const ALL: [Self; 6] =
+        [Self::BuiltIn, Self::Plugin, Self::User, Self::Project, Self::Flag, Self::Policy];
+
+    /// The source of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|source| source.as_str() == name)
+    }
+
     /// As hosts know it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -208,7 +217,8 @@ impl FromStr for Isolation {
 }
 
 /// Whose memory an agent keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum MemoryScope {
     /// The user's, in all projects.
     User,
@@ -240,7 +250,8 @@ impl FromStr for MemoryScope {
 }
 
 /// The colour that an agent is shown in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Color {
     Red,
     Blue,

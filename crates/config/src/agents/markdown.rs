@@ -13,37 +13,8 @@ use crate::fields::{Fields, Located, Weight};
 use crate::frontmatter::{self, FrontmatterError, Grammar, Member, Shape, Value};
 use crate::settings::printable;
 
-/// How frontmatter of agents is cut where it is no YAML: at these keys a new value begins, whatever
-/// the text before it looks like.
-pub const AGENT_GRAMMAR: Grammar<'static> = Grammar {
-    known: &[
-        "name",
-        "description",
-        "tools",
-        "disallowedTools",
-        "model",
-        "effort",
-        "permissionMode",
-        "mcpServers",
-        "requiredMcpServers",
-        "hooks",
-        "skills",
-        "maxTurns",
-        "background",
-        "isolation",
-        "memory",
-        "color",
-        "initialPrompt",
-        "forkContext",
-        "omitClaudeMd",
-        "criticalSystemReminder_EXPERIMENTAL",
-        "when-to-use",
-        "prompt",
-        "allowed-tools",
-        "allowedTools",
-    ],
-    raw: &[],
-};
+/// How frontmatter of agents is cut where it is no YAML.
+pub const AGENT_GRAMMAR: Grammar<'static> = Grammar { known: &reading::PIECE_KEYS, raw: &[] };
 
 /// Whose file it is, and so what it must say.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -51,7 +51,7 @@ pub fn directory_name(name: &str) -> String {
 }
 
 /// A name without what people write differently: case, and what joins words.
-pub(super) fn folded(name: &str) -> String {
+pub fn folded(name: &str) -> String {
     name.chars()
         .map(|it| if matches!(it, '_' | ' ') { '-' } else { it })
         .flat_map(char::to_lowercase)

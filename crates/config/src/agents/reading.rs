@@ -11,8 +11,9 @@ use crate::Problem;
 use crate::fields::{Fields, Located, Remark, Weight};
 use crate::frontmatter::Shape;
 
-/// The keys that a definition may have.
-pub const AGENT_KEYS: [&str; 20] = [
+/// The keys at which a value begins, whatever the text before it looks like: those that a definition may
+/// have, and at the end [`FOREIGN`] ones, which authors of near-YAML take for them.
+pub(super) const PIECE_KEYS: [&str; 24] = [
     "name",
     "description",
     "tools",
@@ -33,7 +34,17 @@ pub const AGENT_KEYS: [&str; 20] = [
     "forkContext",
     "omitClaudeMd",
     "criticalSystemReminder_EXPERIMENTAL",
+    "when-to-use",
+    "prompt",
+    "allowed-tools",
+    "allowedTools",
 ];
+
+/// How many of [`PIECE_KEYS`] no definition has.
+const FOREIGN: usize = 4;
+
+/// The keys that a definition may have.
+pub const AGENT_KEYS: &[&str] = PIECE_KEYS.split_at(PIECE_KEYS.len() - FOREIGN).0;
 
 /// Keys from elsewhere, and what to do about them.
 const SYNONYMS: [(&str, &str); 10] = [
@@ -100,7 +111,7 @@ pub(super) fn read_fields(
 
 /// What remains to be told once all fields are taken.
 pub(super) fn finish(fields: Fields) -> Vec<Remark> {
-    fields.finish(&AGENT_KEYS, &SYNONYMS)
+    fields.finish(AGENT_KEYS, &SYNONYMS)
 }
 
 /// Remarks as problems of a file.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::definition::AgentSource;
 use super::reading::{ReadAgent, Vocabulary};
+use crate::plugins::{PluginVariables, Power};
 use crate::scan::{Pick, Place};
 use crate::settings::{DeclaredAgent, LevelChoice};
 
@@ -23,6 +24,9 @@ pub struct AgentSources {
     /// The user's directories, such as `~/.claude`; the later one wins.
     pub config_dirs: Vec<PathBuf>,
     pub levels: LevelChoice,
+    /// Whether only managed agents, those of plugins and the program's own count; see
+    /// [`PluginOnly`](crate::settings::PluginOnly).
+    pub plugin_only: bool,
     pub plugins: Vec<PluginAgents>,
     pub built_in: Vec<BuiltInAgent>,
     pub vocabulary: Vocabulary,
@@ -43,13 +47,17 @@ pub struct ProjectFolders {
 }
 
 /// The agents of one plugin.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PluginAgents {
     pub plugin: String,
     /// The plugin's own directory, which links must not lead out of.
     pub root: PathBuf,
     /// Directories and single files; one that is reached twice loads once.
     pub paths: Vec<PathBuf>,
+    /// What the texts of its agents may name.
+    pub variables: PluginVariables,
+    /// Whether all that its agents say counts.
+    pub power: Power,
 }
 
 /// An agent that is part of the program, as Markdown.
@@ -102,6 +110,13 @@ pub(super) struct AgentPlace {
 }
 
 impl AgentSources {
+    /// Whether agents of a source count at all.
+    pub(super) fn wants(&self, source: AgentSource) -> bool {
+        let is_left =
+            matches!(source, AgentSource::Policy | AgentSource::Plugin | AgentSource::BuiltIn);
+        is_left || !self.plugin_only
+    }
+
     /// All places of one kind, the strongest first.
     pub(super) fn places(&self, source: AgentSource) -> Vec<AgentPlace> {
         let mut places = Vec::new();

@@ -25,7 +25,8 @@ pub fn names(value: &Value) -> Option<(Vec<String>, Separator)> {
                     Shape::Map(members) => {
                         let [member] = members.as_slice() else { return None };
                         let rest = member.value.as_text()?;
-                        names.push(format!("{}: {rest}", member.key));
+                        let text = format!("{}: {rest}", member.key);
+                        names.extend(pieces(&text, |it| it == ','));
                     }
                     Shape::List(_) => return None,
                 }
@@ -69,9 +70,9 @@ fn pieces(text: &str, is_separator: impl Fn(char) -> bool) -> Vec<String> {
     parts.map(unquote).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// A name without blanks and quotes around it.
+/// A name without blanks and quotes around it, in whatever order they stand.
 fn unquote(name: &str) -> &str {
-    name.trim().trim_matches(['"', '\'']).trim()
+    name.trim_matches(|it: char| it.is_whitespace() || matches!(it, '"' | '\''))
 }
 
 #[cfg(test)]
@@ -117,5 +118,17 @@ mod tests {
         assert_eq!(read("t: {Read: true}"), None);
         assert_eq!(read("t: [[Read]]"), None);
         assert_eq!(read("t:\n  - Bash(git commit: x)\n").unwrap().0, ["Bash(git commit: x)"]);
+    }
+
+    #[test]
+    fn names_stay_apart_when_a_colon_makes_a_map_of_them() {
+        let names = read("t:\n  - Bash(git commit: x), Read\n").unwrap().0;
+        assert_eq!(names, ["Bash(git commit: x)", "Read"]);
+    }
+
+    #[test]
+    fn quotes_within_blanks_within_quotes_are_no_part_of_a_name() {
+        assert_eq!(read("t: '\" Read \" , Write'").unwrap().0, ["Read", "Write"]);
+        assert_eq!(read("t: [\" 'Read' \"]").unwrap().0, ["Read"]);
     }
 }

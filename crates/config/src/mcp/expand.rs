@@ -34,7 +34,7 @@ impl<'v> McpVariables<'v> {
     }
 
     /// The text with only what this program knows replaced: the rest is for the shell that will read it.
-    pub(super) fn expand_known(&self, text: &str) -> String {
+    pub(crate) fn expand_known(&self, text: &str) -> String {
         replace(text, |name, otherwise| {
             let known = self.known.get(name).map(String::as_str);
             known.filter(|_| otherwise.is_none())

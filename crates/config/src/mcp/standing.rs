@@ -8,6 +8,7 @@ use super::policy::Policy;
 use super::sources::{Choices, Found};
 use super::{Declared, McpApproval, McpOrigin, McpScope, McpServer, McpSources};
 use crate::Problem;
+use crate::agents::AgentSource;
 use crate::settings::{McpSettings, Origin, Standing};
 
 /// Whether a server runs, and if not, why.
@@ -46,6 +47,8 @@ pub enum McpDenial {
     Listed(Origin),
     /// There is an `allowedMcpServers`, and it is not on it.
     NotListed(Option<Origin>),
+    /// The administrator leaves servers to plugins and managed files.
+    PluginOnly(Origin),
 }
 
 impl McpStanding {
@@ -102,6 +105,9 @@ impl fmt::Display for McpDenial {
             Self::NotListed(Some(origin)) => {
                 write!(formatter, "`allowedMcpServers` does not name it, {origin}")
             }
+            Self::PluginOnly(origin) => {
+                write!(formatter, "only managed servers and those of plugins run, {origin}")
+            }
             Self::NotListed(None) => formatter.write_str("`allowedMcpServers` names no server"),
         }
     }
@@ -113,6 +119,8 @@ pub(super) struct Judge {
     managed: Option<PathBuf>,
     is_strict: bool,
     policy: Policy,
+    /// Who leaves servers to plugins and managed files.
+    plugin_only: Option<Origin>,
     /// The strongest file first.
     choices: Vec<Choices>,
     settings: McpSettings,
@@ -131,6 +139,7 @@ impl Judge {
             managed: found.managed.take(),
             is_strict: sources.is_strict,
             policy: Policy::new(&settings, problems),
+            plugin_only: sources.settings.plugin_only().mcp,
             choices: std::mem::take(&mut found.choices),
             settings,
             folder: sources.settings.standing(),
@@ -140,7 +149,21 @@ impl Judge {
 
     /// What becomes of a server, if none of the same name is stronger.
     pub(super) fn standing(&self, server: &McpServer) -> McpStanding {
-        if let Some(denial) = self.denial(server) {
+        let is_left = matches!(server.origin.scope, McpScope::Managed | McpScope::Plugin(_));
+        self.standing_of(server, is_left)
+    }
+
+    /// What becomes of a server that an agent declares: it comes from where the agent does.
+    pub(super) fn standing_for(&self, server: &McpServer, agent: AgentSource) -> McpStanding {
+        use AgentSource::{BuiltIn, Plugin, Policy};
+        self.standing_of(server, matches!(agent, Plugin | Policy | BuiltIn))
+    }
+
+    /// `is_left`: whether it is what a policy of plugins alone leaves.
+    fn standing_of(&self, server: &McpServer, is_left: bool) -> McpStanding {
+        let plugin_only = self.plugin_only.as_ref().filter(|_| !is_left);
+        let plugin_only = plugin_only.map(|origin| McpDenial::PluginOnly(origin.clone()));
+        if let Some(denial) = self.denial(server).or(plugin_only) {
             return McpStanding::Denied(denial);
         }
         match &server.origin.scope {

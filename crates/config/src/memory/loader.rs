@@ -176,7 +176,7 @@ impl<'m> Loader<'m> {
             path: &rule.path,
             real: &rule.real,
             scope: rule.scope,
-            origin: Origin::Rule,
+            origin: Origin::ScopedRule(rule.patterns.clone()),
             text: &rule.body,
             first_line: rule.first_line,
         };

@@ -1,14 +1,18 @@
 //! Writing into a settings file: one value is added, and all else stays as it was written.
 
+mod lists;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use thiserror::Error;
 
 use super::document::{Json, Node};
-use super::draft::Draft;
+use super::draft::{Draft, InTheWay};
 use super::keys::MODES;
 use crate::files::{self, FileError, LARGEST_SETTINGS, Readers};
+
+pub use self::lists::{remove_directories, remove_rules, replace_rules};
 
 /// A file that may be written to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,6 +150,35 @@ pub fn set_default_mode(file: &SettingsFile, mode: &str) -> Result<Change, EditE
                 let value = json!({ "defaultMode": mode });
                 Ok(Some(draft.with_member(&draft.root, "permissions", &value)))
             }
+        }
+    })
+}
+
+/// Switches a plugin on or off; `None` says nothing about it any more. What is not there is not made to
+/// say nothing.
+pub fn switch_plugin(
+    file: &SettingsFile,
+    id: &str,
+    is_on: Option<bool>,
+) -> Result<Change, EditError> {
+    const KEY: &str = "enabledPlugins";
+    if is_on.is_none() && !file.path().exists() {
+        return Ok(Change::AlreadyThere);
+    }
+    change(file, |draft| {
+        let plugins = draft.root.get(KEY);
+        if let Some(node) = plugins.filter(|node| !matches!(node.json, Json::Object(_))) {
+            return Err(file.shape(node.line, KEY, "object"));
+        }
+        let current = plugins.and_then(|plugins| plugins.get(id));
+        match (is_on, plugins, current) {
+            (None, Some(plugins), Some(_)) => Ok(draft.without_member(plugins, id)),
+            (None, ..) => Ok(None),
+            (Some(is_on), _, Some(node)) if node.json == Json::Bool(is_on) => Ok(None),
+            (Some(is_on), ..) => draft
+                .with_value_at(&[KEY, id], &json!(is_on))
+                .map(Some)
+                .map_err(|InTheWay { line, key }| file.shape(line, &key, "object")),
         }
     })
 }
@@ -312,6 +345,29 @@ mod tests {
         add_rule(&SettingsFile::of_user(root.join("settings.json")), RuleList::Allow, "X").unwrap();
         assert!(root.join("settings.json").is_symlink());
         assert!(fs::read_to_string(root.join("dotfiles/s.json")).unwrap().contains("\"X\""));
+    }
+
+    #[test]
+    fn a_plugin_is_switched_in_place() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("settings.json");
+        let file = SettingsFile::of_user(path.clone());
+        let text = || fs::read_to_string(&path).unwrap();
+        assert_eq!(switch_plugin(&file, "p@m", None).unwrap(), Change::AlreadyThere);
+        assert!(!path.exists());
+        let before =
+            "{\n\t\"model\" : \"m\",\n\t\"enabledPlugins\": {\n\t\t\"a.b@c\": true\n\t}\n}";
+        fs::write(&path, before).unwrap();
+        assert_eq!(switch_plugin(&file, "p@m", Some(true)).unwrap(), Change::Written);
+        assert_eq!(switch_plugin(&file, "p@m", Some(true)).unwrap(), Change::AlreadyThere);
+        assert!(text().contains("\"a.b@c\": true,\n\t\t\"p@m\": true\n"), "{}", text());
+        switch_plugin(&file, "p@m", Some(false)).unwrap();
+        assert!(text().contains("\"p@m\": false"), "{}", text());
+        switch_plugin(&file, "p@m", None).unwrap();
+        assert_eq!(text(), before);
+        fs::write(&path, "{\n\"enabledPlugins\": []}").unwrap();
+        let error = switch_plugin(&file, "p@m", Some(true)).unwrap_err().to_string();
+        assert!(error.contains("settings.json:2: `enabledPlugins` is no object"), "{error}");
     }
 
     #[test]

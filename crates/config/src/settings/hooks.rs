@@ -51,7 +51,7 @@ impl Lines {
         Ok((node.to_value(), Self::of(&node)))
     }
 
-    pub(super) fn of(node: &Node) -> Self {
+    pub(crate) fn of(node: &Node) -> Self {
         let mut lines = Self::default();
         lines.note(node, String::new(), 0);
         lines

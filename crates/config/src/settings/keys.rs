@@ -15,6 +15,8 @@ pub(super) enum Kind {
     Integer(u64, u64),
     /// A number from zero to one.
     Fraction,
+    /// A number that is not below zero, such as one of dollars.
+    Number,
     Texts(Join),
     /// Permission rules: texts, or objects with a `tool`.
     Rules,
@@ -31,6 +33,8 @@ pub(super) enum Kind {
     /// An object whose parts may come from several files.
     Object,
     List,
+    /// True for all of these words, false for none, or a list of some.
+    Switches(&'static [&'static str]),
     Any,
 }
 
@@ -78,6 +82,9 @@ pub(super) struct Key {
     gate: Gate,
     /// Which values need the gate.
     widens: fn(&Value) -> bool,
+    /// Whether it is a number that holds something down: without trust, a repository may lower what
+    /// others wrote and not raise it.
+    is_limit: bool,
 }
 
 impl Key {
@@ -89,6 +96,10 @@ impl Key {
     /// Whether this program does anything with the value.
     pub(super) fn is_used(&self, value: &Value) -> bool {
         (self.works)(value)
+    }
+
+    pub(super) fn is_limit(&self) -> bool {
+        self.is_limit
     }
 
     /// Why a value is not used.
@@ -127,6 +138,10 @@ impl Key {
     const fn if_it(self, widens: fn(&Value) -> bool) -> Self {
         Self { widens, ..self }
     }
+
+    const fn limit(self) -> Self {
+        Self { is_limit: true, ..self }
+    }
 }
 
 const fn key(path: &'static str, kind: Kind) -> Key {
@@ -138,6 +153,7 @@ const fn key(path: &'static str, kind: Kind) -> Key {
         place: Place::Anywhere,
         gate: Gate::Open,
         widens: |_| true,
+        is_limit: false,
     }
 }
 
@@ -148,6 +164,9 @@ pub(super) const MODES: &[&str] =
     &["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"];
 pub(super) const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh"];
 
+/// What a policy can leave to plugins.
+pub(super) const SURFACES: &[&str] = &["skills", "agents", "hooks", "mcp"];
+
 fn is_wide_mode(value: &Value) -> bool {
     matches!(value.as_str(), Some("acceptEdits" | "bypassPermissions"))
 }
@@ -157,6 +176,19 @@ fn names_a_provider(value: &Value) -> bool {
     let names = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
     names.iter().filter_map(Value::as_str).any(|name| name.contains(':'))
 }
+
+/// How deep agents may start others, and how many may run at once, where nobody says.
+pub(super) const DEPTH: u32 = 3;
+pub(super) const RUNNING: u32 = 20;
+
+/// More than anybody means: what is written here is a slip.
+const MOST_AGENTS: u64 = 1_000_000;
+const MOST_TOKENS: u64 = 1_000_000_000_000;
+const LONGEST_WAIT: u64 = 7 * 24 * 3600;
+
+pub(super) const CHILD_MODES: &[&str] = &["inherit", "definition"];
+pub(super) const FORKS: &[&str] = &["off", "interactive", "always"];
+pub(super) const SESSION_MODES: &[&str] = &["normal", "coordinator", "assistant", "proactive"];
 
 fn is_on(value: &Value) -> bool {
     value == &Value::Bool(true)
@@ -219,9 +251,37 @@ pub(super) static KEYS: &[Key] = &[
     key("fastMode", Kind::Bool),
     key("advisorModel", Kind::Text),
     // Agents.
-    key("agent", Kind::Text).parent(),
+    key("agent", Kind::Text).works().parent(),
     key("agents", Kind::Map).folder(),
-    key("subagents", Kind::Object).folder(),
+    key("subagents.models", Kind::TextMap).works().folder(),
+    key("subagents.permissionMode", Kind::Choice(CHILD_MODES)).works().folder(),
+    key("subagents.background", Kind::Bool).works().folder().if_it(is_on),
+    key("subagents.fork", Kind::Choice(FORKS)).works().folder().if_it(|value| value != "off"),
+    key("subagents.escStopsBackground", Kind::Bool).works().folder().if_it(is_off),
+    key("subagents.disabled", TEXTS).works(),
+    key("subagents.memorySnapshot", Kind::Bool).works().folder().if_it(is_on),
+    key("subagents.mode", Kind::Choice(SESSION_MODES))
+        .works()
+        .folder()
+        .if_it(|value| value != "normal"),
+    key("subagents.autoBackgroundSeconds", Kind::Integer(0, LONGEST_WAIT)).works(),
+    key("subagents.stallSeconds", Kind::Integer(0, LONGEST_WAIT)).works(),
+    key("subagents.limits.depth", Kind::Integer(0, 100))
+        .works()
+        .folder()
+        .if_it(|value| value.as_u64() > Some(DEPTH.into()))
+        .limit(),
+    key("subagents.limits.running", Kind::Integer(0, MOST_AGENTS))
+        .works()
+        .folder()
+        .if_it(|value| value.as_u64() > Some(RUNNING.into()))
+        .limit(),
+    // Without these there is no limit: whatever a repository says, it lowers.
+    key("subagents.limits.spawns", Kind::Integer(0, MOST_AGENTS)).works().limit(),
+    key("subagents.limits.spawnsPerMinute", Kind::Integer(0, MOST_AGENTS)).works().limit(),
+    key("subagents.limits.budgetUsd", Kind::Number).works().limit(),
+    key("subagents.limits.tokens", Kind::Integer(0, MOST_TOKENS)).works().limit(),
+    key("subagents.limits.turns", Kind::Integer(0, MOST_AGENTS)).works().limit(),
     key("teammateMode", Kind::Choice(&["in-process", "auto", "tmux", "iterm2"])),
     key("worktree.baseRef", Kind::Choice(&["fresh", "head"])),
     key("worktree.symlinkDirectories", TEXTS),
@@ -238,14 +298,14 @@ pub(super) static KEYS: &[Key] = &[
     key("allowedHttpHookUrls", Kind::Texts(Join::Limit)).works().parent(),
     key("httpHookAllowedEnvVars", Kind::Texts(Join::Limit)).works().parent(),
     // Plugins.
-    key("enabledPlugins", Kind::BoolMap).folder(),
-    key("extraKnownMarketplaces", Kind::Map).folder(),
-    key("additionalMarketplaces", Kind::Map).folder(),
-    key("strictKnownMarketplaces", Kind::List).managed(),
-    key("allowedMarketplaces", Kind::List).managed(),
-    key("blockedMarketplaces", Kind::List).managed(),
-    key("pluginConfigs", Kind::Object).personal(),
-    key("strictPluginOnlyCustomization", Kind::Any).managed(),
+    key("enabledPlugins", Kind::BoolMap).works().folder(),
+    key("extraKnownMarketplaces", Kind::Map).works().folder(),
+    key("additionalMarketplaces", Kind::Map).works().folder(),
+    key("strictKnownMarketplaces", Kind::List).works().managed(),
+    key("allowedMarketplaces", Kind::List).works().managed(),
+    key("blockedMarketplaces", Kind::List).works().managed(),
+    key("pluginConfigs", Kind::Object).works().personal(),
+    key("strictPluginOnlyCustomization", Kind::Switches(SURFACES)).works().managed(),
     key("disableSideloadFlags", Kind::Bool).works().managed(),
     // MCP servers.
     key("enableAllProjectMcpServers", Kind::Bool).works().folder().if_it(is_on),

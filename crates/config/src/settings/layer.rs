@@ -156,7 +156,7 @@ impl Layer {
                 }
             }
             // A list that is taken whole counts even when it is empty.
-            (Kind::Texts(_), Json::List(items)) => {
+            (Kind::Texts(_) | Kind::Switches(_), Json::List(items)) => {
                 let items = items.iter().enumerate();
                 let good: Vec<Value> =
                     items.filter_map(|(index, item)| self.item(key, index, item)).collect();
@@ -219,7 +219,9 @@ impl Layer {
                 format!("`{}`", printable(text))
             }
             (Value::String(text), Kind::Rule) if text.trim().is_empty() => "empty".to_owned(),
-            (Value::Number(number), Kind::Integer(..) | Kind::Fraction) => number.to_string(),
+            (Value::Number(number), Kind::Integer(..) | Kind::Fraction | Kind::Number) => {
+                number.to_string()
+            }
             // What else was written may be a secret in the wrong place.
             _ => node.kind().to_owned(),
         };
@@ -255,19 +257,21 @@ fn item_kind(kind: Kind) -> Kind {
         Kind::Variables => Kind::Variable,
         Kind::Map => Kind::Any,
         Kind::Rules => Kind::Rule,
+        Kind::Switches(words) => Kind::Choice(words),
         other => other,
     }
 }
 
 fn fits(kind: Kind, value: &Value) -> bool {
     match kind {
-        Kind::Bool => value.is_boolean(),
+        Kind::Bool | Kind::Switches(_) => value.is_boolean(),
         Kind::Text => value.is_string(),
         // No process can be given the other one.
         Kind::Variable => value.as_str().is_some_and(|text| !text.contains('\0')),
         Kind::Choice(words) => value.as_str().is_some_and(|text| words.contains(&text)),
         Kind::Integer(least, most) => value.as_u64().is_some_and(|it| (least..=most).contains(&it)),
         Kind::Fraction => value.as_f64().is_some_and(|it| (0.0..=1.0).contains(&it)),
+        Kind::Number => value.as_f64().is_some_and(|it| it.is_finite() && it >= 0.0),
         Kind::Rule => match value {
             Value::String(text) => !text.trim().is_empty(),
             Value::Object(rule) => {
@@ -293,6 +297,7 @@ fn expectation(kind: Kind) -> String {
         Kind::Choice(words) => format!("one of {}", words.join(", ")),
         Kind::Integer(least, most) => format!("a whole number from {least} to {most}"),
         Kind::Fraction => "a number from 0 to 1".to_owned(),
+        Kind::Number => "a number of 0 or more".to_owned(),
         Kind::Texts(_) => "a list of texts".to_owned(),
         Kind::Rules => "a list of rules such as \"Bash(ls *)\"".to_owned(),
         Kind::Rule => {
@@ -302,6 +307,7 @@ fn expectation(kind: Kind) -> String {
         Kind::BoolMap => "an object of names with true or false".to_owned(),
         Kind::Map | Kind::Object => "an object".to_owned(),
         Kind::List => "a list".to_owned(),
+        Kind::Switches(words) => format!("true, false or a list of {}", words.join(", ")),
         Kind::Any => "something".to_owned(),
     }
 }

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::keys::{Gate, Join, Kind, Place};
+use super::keys::{Gate, Join, KEYS, Kind, Place};
 use super::layer::{Entry, Layer};
 use super::level::{Level, Origin, Sourced};
+use super::plugin_only::PluginOnly;
 
 /// What a repository has been given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +32,8 @@ pub enum Off {
     NotInProject,
     /// Managed settings let no other allow rules count.
     ManagedRulesOnly,
+    /// Managed settings leave this to plugins and to themselves.
+    PluginOnly(Origin),
     /// A stronger file says otherwise.
     Overridden(Origin),
 }
@@ -56,6 +59,7 @@ impl Merged {
             layers.iter().filter(|it| it.level == Level::Managed).find_map(|layer| {
                 single(layer, "allowManagedPermissionRulesOnly").and_then(Value::as_bool)
             });
+        let plugin_only = PluginOnly::of(layers);
         let mut values = Vec::new();
         for (layer, is_repository) in layers.iter().zip(is_repository) {
             for entry in &layer.entries {
@@ -70,12 +74,39 @@ impl Merged {
                     (is_foreign_allow && managed_rules_only == Some(true))
                         .then_some(Off::ManagedRulesOnly)
                 });
+                let off = off.or_else(|| plugin_only.refusal(layer.level, entry.key.path));
                 values.push(Judged { entry: entry.clone(), origin: layer.origin(entry.line), off });
             }
         }
         let mut merged = Self { values };
+        if standing != Standing::Full {
+            let of_layer = layers.iter().zip(is_repository);
+            let of_value = of_layer.flat_map(|(layer, it)| layer.entries.iter().map(|_| *it));
+            merged.keep_limits(&of_value.collect::<Vec<bool>>());
+        }
         merged.override_weaker();
         merged
+    }
+
+    /// Switches off the limits of a repository that are above what somebody else wrote: its files are
+    /// the stronger ones, and would raise them. The flags say which values are the repository's.
+    fn keep_limits(&mut self, is_repository: &[bool]) {
+        let raises = |(index, judged): (usize, &Judged)| {
+            let own = |index: usize| is_repository.get(index) == Some(&false);
+            let number = |it: &Judged| it.entry.value.as_f64();
+            let mut others = self.values.iter().enumerate().filter(|(other, it)| {
+                own(*other) && it.off.is_none() && it.entry.key.path == judged.entry.key.path
+            });
+            judged.entry.key.is_limit()
+                && !own(index)
+                && others.any(|(_, other)| number(other) < number(judged))
+        };
+        let too_high: Vec<bool> = self.values.iter().enumerate().map(raises).collect();
+        for (judged, too_high) in self.values.iter_mut().zip(too_high) {
+            if too_high && judged.off.is_none() {
+                judged.off = Some(Off::Untrusted);
+            }
+        }
     }
 
     /// Switches off what a stronger level has decided already.
@@ -86,7 +117,11 @@ impl Merged {
                 continue;
             }
             let slot = (judged.entry.key.path, judged.entry.name.clone());
+            let is_switches = matches!(judged.entry.key.kind, Kind::Switches(_));
+            let adds_up = is_switches && judged.entry.value.is_array();
             match strongest.get(&slot) {
+                // A weaker file may add to a list; only a plain yes or no ends the matter.
+                None if adds_up => {}
                 None => {
                     strongest.insert(slot, judged.origin.clone());
                 }
@@ -133,8 +168,23 @@ impl Merged {
         texts
     }
 
-    /// All that files say about a key, as one JSON value.
+    /// All that files say about a key, or about the keys below it, as one JSON value.
     pub(super) fn value(&self, path: &str) -> Option<Value> {
+        let below = KEYS.iter().filter_map(|key| {
+            let name = key.path.strip_prefix(path)?.strip_prefix('.')?;
+            let value = self.value_of_key(key.path)?;
+            Some(name.rsplit('.').fold(value, |value, name| {
+                Value::Object(Map::from_iter([(name.to_owned(), value)]))
+            }))
+        });
+        let group = below.reduce(|mut whole, part| {
+            lay_under(&mut whole, part);
+            whole
+        });
+        group.or_else(|| self.value_of_key(path))
+    }
+
+    fn value_of_key(&self, path: &str) -> Option<Value> {
         let mut values = self.all(path).map(|judged| match &judged.entry.name {
             Some(name) => {
                 Value::Object(Map::from_iter([(name.clone(), judged.entry.value.clone())]))
@@ -150,7 +200,10 @@ impl Merged {
 
 /// Whether anything in a file would be off if a repository brought it.
 pub(super) fn is_gated(layer: &Layer, standing: Standing) -> bool {
-    layer.entries.iter().any(|entry| !suffices(standing, entry.key.gate(&entry.value)))
+    layer.entries.iter().any(|entry| {
+        let may_raise = entry.key.is_limit() && standing != Standing::Full;
+        may_raise || !suffices(standing, entry.key.gate(&entry.value))
+    })
 }
 
 fn single<'l>(layer: &'l Layer, path: &str) -> Option<&'l Value> {

@@ -64,6 +64,9 @@ impl KeyReport {
                 Off::ManagedRulesOnly => {
                     "managed settings let only their own allow rules count".to_owned()
                 }
+                Off::PluginOnly(by) => {
+                    format!("{by} leaves this to plugins and managed settings")
+                }
                 Off::Overridden(by) => format!("{by} says otherwise"),
             },
         }

@@ -1,8 +1,10 @@
 //! Whole trees of settings files in scratch directories: which count, and what they are together.
 
 mod hooks;
+mod plugin_only;
 mod properties;
 mod reading;
+mod subagents;
 mod trust;
 
 use std::fs;
@@ -196,13 +198,13 @@ fn every_kind_merges_in_its_way() {
         "model": "weak", "effortLevel": "high", "fallbackModel": ["u1", "u2"],
         "availableModels": ["a", "b"], "claudeMdExcludes": ["x", "y"],
         "env": {"A": "user", "B": "user", "C": "user"},
-        "subagents": {"models": {"Explore": "haiku"}, "background": true, "list": [2]},
+        "subagents": {"models": {"Explore": "haiku"}, "background": true, "disabled": ["Plan"]},
         "agents": {"one": {"description": "user", "prompt": "p"}, "two": {"prompt": "q"}},
     }));
     machine.project(&json!({
         "model": "strong", "fallbackModel": "p", "availableModels": ["b", "c"],
         "claudeMdExcludes": ["y", "z"], "env": {"A": "", "B": "project"},
-        "subagents": {"models": {"Plan": "opus"}, "background": false, "list": [1]},
+        "subagents": {"models": {"Plan": "opus"}, "background": false, "disabled": ["Bash"]},
         "agents": {"one": {"prompt": "project"}}, "alwaysThinkingEnabled": false,
     }));
     let settings = machine.trusted();
@@ -215,7 +217,8 @@ fn every_kind_merges_in_its_way() {
     assert_eq!(
         settings.value("subagents"),
         Some(json!({
-            "models": {"Plan": "opus", "Explore": "haiku"}, "background": false, "list": [1, 2]
+            "models": {"Plan": "opus", "Explore": "haiku"}, "background": false,
+            "disabled": ["Bash", "Plan"],
         }))
     );
     assert_eq!(

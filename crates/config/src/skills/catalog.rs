@@ -11,6 +11,7 @@ use super::definition::{
 };
 use crate::Problem;
 use crate::agents::{PROJECT_DIRS, ProjectFolders};
+use crate::plugins::{PluginVariables, Power, adapt_skill};
 use crate::scan::{Memo, Pick, Place};
 use crate::settings::LevelChoice;
 
@@ -23,19 +24,26 @@ pub struct SkillSources {
     /// The user's directories, such as `~/.claude`; the later one wins.
     pub config_dirs: Vec<PathBuf>,
     pub levels: LevelChoice,
+    /// Whether only managed skills and those of plugins count; see
+    /// [`PluginOnly`](crate::settings::PluginOnly).
+    pub plugin_only: bool,
     pub plugins: Vec<PluginSkills>,
 }
 
 /// The skills and commands of one plugin.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PluginSkills {
     pub plugin: String,
     /// The plugin's own directory, which links must not lead out of. Its own `SKILL.md` is a skill.
     pub root: PathBuf,
-    /// Directories of skills.
+    /// Directories of skills, and directories that are one.
     pub skills: Vec<PathBuf>,
     /// Directories of commands, and single files.
     pub commands: Vec<PathBuf>,
+    /// What the texts of its skills may name.
+    pub variables: PluginVariables,
+    /// Whether all that its skills say counts.
+    pub power: Power,
 }
 
 /// All skills and commands, sorted by name.
@@ -56,20 +64,6 @@ pub struct SkillCatalog {
 pub struct ShadowedSkill {
     pub definition: Arc<SkillDefinition>,
     pub by: SkillOrigin,
-}
-
-impl SkillCatalog {
-    /// The skill of exactly this name; or else the one of a plugin whose name ends with it, if there is
-    /// just one.
-    pub fn find(&self, name: &str) -> Option<&Arc<SkillDefinition>> {
-        let exact = self.active.iter().find(|skill| skill.name == name);
-        exact.or_else(|| {
-            let has_suffix =
-                |skill: &str| skill.strip_suffix(name).is_some_and(|before| before.ends_with(':'));
-            let mut found = self.active.iter().filter(|skill| has_suffix(&skill.name));
-            found.next().filter(|_| found.next().is_none())
-        })
-    }
 }
 
 /// What a file turned out to be.
@@ -99,6 +93,10 @@ impl SkillLoader {
     /// of a look at each file.
     pub fn load(&mut self, sources: &SkillSources, world: &dyn World) -> Arc<SkillCatalog> {
         let mut is_unchanged = self.last.as_ref().is_some_and(|(last, _)| last == sources);
+        // What a plugin's skills say depends on the plugin.
+        if self.last.as_ref().is_some_and(|(last, _)| last.plugins != sources.plugins) {
+            self.memo = Memo::default();
+        }
         let mut places = HashSet::new();
         let mut taken = HashSet::new();
         let mut catalog = SkillCatalog::default();
@@ -107,9 +105,14 @@ impl SkillLoader {
             if !places.insert(place.place.clone()) {
                 continue;
             }
+            let plugin =
+                sources.plugins.iter().find(|it| Some(&it.plugin) == place.plugin.as_ref());
             let visit = self.memo.visit(&place.place, world, |path, text| {
-                let read = read_skill(text, place.origin(path));
-                read.map(|(definition, problems)| (Arc::new(definition), problems))
+                let (mut definition, mut problems) = read_skill(text, place.origin(path))?;
+                if let Some(plugin) = plugin {
+                    definition = adapt_skill(plugin, definition, &mut problems);
+                }
+                Ok((Arc::new(definition), problems))
             });
             is_unchanged &= visit.is_unchanged;
             catalog.failed.extend(visit.refused.into_iter().map(|refused| Problem {
@@ -177,8 +180,10 @@ impl SkillSources {
         let mut places = Vec::new();
         for kind in [SkillKind::Skill, SkillKind::Command] {
             self.managed(kind, &mut places);
-            self.user(kind, &mut places);
-            self.project(kind, &mut places);
+            if !self.plugin_only {
+                self.user(kind, &mut places);
+                self.project(kind, &mut places);
+            }
         }
         for plugin in &self.plugins {
             plugin.places(&mut places);
@@ -242,6 +247,7 @@ impl PluginSkills {
         };
         add(&self.root, Pick::Skill, SkillKind::Skill);
         for directory in &self.skills {
+            add(directory, Pick::Skill, SkillKind::Skill);
             add(directory, Pick::Skills, SkillKind::Skill);
         }
         for path in &self.commands {

@@ -1,5 +1,7 @@
 //! Skills and commands as people write them, and where they keep them.
 
+mod preload;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -153,6 +155,7 @@ fn skills_and_commands_of_all_scopes_are_found() {
             root: machine.path("kit"),
             skills: vec![machine.path("kit/skills")],
             commands: vec![machine.path("kit/commands")],
+            ..PluginSkills::default()
         }],
         ..SkillSources::default()
     };

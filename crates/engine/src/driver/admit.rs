@@ -18,6 +18,13 @@ use crate::journal::JournalError;
 use crate::permissions::Objection;
 use crate::queue::{Item, Origin, Priority};
 
+/// An input that is kept from the model.
+struct Refused {
+    reason: String,
+    /// What the person who wrote it gets back, to say it in another way.
+    gives_back: Option<String>,
+}
+
 impl Driver {
     /// Lets hooks see what is due. `None` if something was and nothing is left of it.
     pub(super) async fn admit(
@@ -36,16 +43,28 @@ impl Driver {
         for item in items {
             let mut item = item.clone();
             let refused = match item.origin {
-                Origin::Hook => None,
+                Origin::Hook | Origin::Delegation | Origin::Message { .. } => None,
+                Origin::Initial => {
+                    let refused = self.expand(&mut item, &mut aside, cancel).await;
+                    refused.map(|reason| Refused { reason, gives_back: None })
+                }
                 Origin::Person => match self.expand(&mut item, &mut aside, cancel).await {
-                    Some(reason) => Some(reason),
+                    Some(reason) => Some(Refused { reason, gives_back: None }),
                     None => self.submit(&item, &mut aside, cancel).await,
                 },
-                Origin::TaskNotification => self.submit(&item, &mut aside, cancel).await,
+                Origin::TaskNotification
+                | Origin::TaskNotifications { .. }
+                | Origin::Schedule { .. }
+                | Origin::MissedSchedules { .. } => self.submit(&item, &mut aside, cancel).await,
             };
             match refused {
                 None => admitted.push(item),
-                Some(reason) => self.keep_all_out(run, &[item], &reason)?,
+                Some(Refused { reason, gives_back }) => {
+                    self.keep_all_out(run, &[item], &reason)?;
+                    if let Some(prompt) = gives_back {
+                        self.shared.inform("info", format!("the input was: {prompt}"));
+                    }
+                }
             }
         }
         self.aside.context.append(&mut aside.context);
@@ -64,7 +83,9 @@ impl Driver {
         reason: &str,
     ) -> Result<(), JournalError> {
         for item in items {
-            self.journal.note("prompt_blocked", &json!({"item": item.id, "reason": reason}))?;
+            let origin = item.origin.to_value();
+            let data = json!({"item": item.id, "reason": reason, "origin": origin});
+            self.journal.note("prompt_blocked", &data)?;
             self.shared.queue.delivered(&[item.id]);
             self.shared.inform("warning", format!("the input was kept from the model: {reason}"));
             run.errors.push(reason.to_owned());
@@ -111,18 +132,25 @@ impl Driver {
         item: &Item,
         aside: &mut Aside,
         cancel: &CancellationToken,
-    ) -> Option<String> {
+    ) -> Option<Refused> {
         let hooks = &self.dispatch.hooks;
         hooks.set_prompt(item.id);
         if hooks.has_none(Event::UserPromptSubmit) {
             return None;
         }
-        let fired = hooks.fire(&UserPromptSubmit { prompt: &text(&item.content) }, cancel).await;
+        let prompt = text(&item.content);
+        let fired = hooks.fire(&UserPromptSubmit { prompt: &prompt }, cancel).await;
         aside.take(fired.context_for_model(), &fired.effects);
+        let verdict = fired.verdict;
+        self.name_session(verdict.session_title.as_deref());
+        if let Some(reason) = verdict.block.0 {
+            let is_given_back = matches!(item.origin, Origin::Person) && !verdict.suppress_original;
+            return Some(Refused { reason, gives_back: is_given_back.then_some(prompt) });
+        }
         // A hook that was cut off might have said no. News of background work is not lost for that.
         let is_cut_off = cancel.is_cancelled() && matches!(item.origin, Origin::Person);
-        let cut_off = || "the run was interrupted before its hooks had answered".to_owned();
-        fired.verdict.block.0.or_else(|| is_cut_off.then(cut_off))
+        let reason = "the run was interrupted before its hooks had answered";
+        is_cut_off.then(|| Refused { reason: reason.to_owned(), gives_back: None })
     }
 
     /// The session begins, or begins again. What a hook wants to be said first goes to the queue.
@@ -132,14 +160,16 @@ impl Driver {
         }
         let hooks = &self.dispatch.hooks;
         let model = Some(self.settings.model.as_str());
-        let start = SessionStart { source, model, session_title: None };
+        let title = self.shared.title();
+        let start = SessionStart { source, model, session_title: title.as_deref() };
         let fired = hooks.fire(&start, cancel).await;
         self.aside.take(fired.context_for_model(), &fired.effects);
+        self.name_session(fired.verdict.session_title.as_deref());
         if let Some(text) = fired.verdict.initial_user_message {
             self.shared.queue.push(Item {
                 id: self.shared.world.record_id(),
                 priority: Priority::Now,
-                addressee: None,
+                addressee: self.identity().id.clone(),
                 content: vec![Block::Text(text)],
                 origin: Origin::Person,
             });
@@ -153,11 +183,13 @@ impl Driver {
             return;
         }
         for file in files {
-            let (load_reason, parent) = match (&file.origin, trigger) {
-                (MemoryOrigin::ImportedBy(parent), _) => ("include", Some(parent.as_path())),
-                (_, None) => ("session_start", None),
-                (MemoryOrigin::Rule, Some(_)) => ("path_glob_match", None),
-                (MemoryOrigin::Named, Some(_)) => ("nested_traversal", None),
+            let (load_reason, parent, globs) = match (&file.origin, trigger) {
+                (MemoryOrigin::ImportedBy(parent), _) => ("include", Some(parent.as_path()), None),
+                (MemoryOrigin::ScopedRule(globs), _) => {
+                    ("path_glob_match", None, Some(globs.as_slice()))
+                }
+                (_, None) => ("session_start", None, None),
+                (_, Some(_)) => ("nested_traversal", None, None),
             };
             let loaded = InstructionsLoaded {
                 file_path: &file.path,
@@ -168,7 +200,7 @@ impl Driver {
                     Scope::Local => "Local",
                 },
                 load_reason,
-                globs: None,
+                globs,
                 trigger_file_path: trigger,
                 parent_file_path: parent,
             };
@@ -176,8 +208,10 @@ impl Driver {
         }
     }
 
-    /// Takes up settings that changed on disk, unless a hook keeps them out.
+    /// Takes up settings that changed on disk, unless a hook keeps them out. Before that, hooks hear of files
+    /// that they watch.
     pub(crate) async fn refresh(&self, cancel: &CancellationToken) {
+        self.dispatch.hooks.tell_changed_files(cancel).await;
         let permissions = &self.dispatch.permissions;
         let Some(change) = permissions.changed() else { return };
         let mut objection = None;

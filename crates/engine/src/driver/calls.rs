@@ -5,6 +5,7 @@ use std::path::Path;
 use centurion_config::memory;
 use centurion_hooks::Event;
 use centurion_hooks::events::{BatchCall, PostToolBatch};
+use centurion_permissions::canonical_tool_name;
 use centurion_protocol::sdk::{EventBody, PermissionDenial, PermissionDenied, System};
 use centurion_protocol::{Block, Outcome, RecordId, StopReason, ToolResult, ToolUse, ToolUseId};
 use centurion_tools::PreparedCall;
@@ -19,6 +20,7 @@ use crate::hooks::reminder;
 use crate::journal::JournalError;
 use crate::prompt::instructions;
 use crate::structured::StructuredOutput;
+use crate::task::Denial;
 use crate::transcript::DEFERRED;
 
 /// What the model reads after a person stopped its tools.
@@ -38,6 +40,7 @@ impl Driver {
         calls: Vec<ToolUse>,
         cancel: &CancellationToken,
     ) -> Result<Option<Outcome>, JournalError> {
+        self.dispatch.caller.note(&self.settings);
         // A person who says no and stop means all of these calls.
         let stop = cancel.child_token();
         let mut planned: Vec<Planned<'_>> =
@@ -86,7 +89,10 @@ impl Driver {
             self.record_attachment("instructions", &reminder)?;
             blocks.push(Block::Text(reminder));
         }
-        let due = if outcome.is_none() { self.shared.queue.pending(None) } else { Vec::new() };
+        let due = match outcome {
+            None => self.shared.queue.pending(self.identity().id.as_ref()),
+            Some(_) => Vec::new(),
+        };
         // Nothing that waits may keep the results from being told.
         let due = self.admit(run, &due, cancel).await?.unwrap_or_default();
         self.deliver(blocks, &due)?;
@@ -169,12 +175,15 @@ impl Driver {
         cancel: &CancellationToken,
         ended: &mut Vec<(usize, Dispatched)>,
     ) -> Result<(), JournalError> {
-        let mut waiting = group.into_iter().enumerate();
+        let group: Vec<(usize, Planned<'_>)> = group.into_iter().enumerate().collect();
+        let mut waiting = group.into_iter();
+        run.ended_on_denial = false;
         let mut running = FuturesUnordered::new();
         loop {
-            while running.len() < self.settings.concurrent_calls.max(1)
+            while self.may_begin(running.len(), waiting.as_slice().first())
                 && let Some((n, (call, prepared))) = waiting.next()
             {
+                self.tell_call(call);
                 running.push(async move {
                     let dispatched = match prepared {
                         Err(result) => *result,
@@ -191,12 +200,22 @@ impl Driver {
             if let Some(reason) = &dispatched.denied {
                 self.record_denial(run, call, reason)?;
             }
+            run.ended_on_denial |= dispatched.denied.is_some();
+            run.evidence.add(call, &dispatched.data, dispatched.result.is_error);
+            self.tell_progress();
             if !dispatched.is_deferred {
                 let block = Block::ToolResult(dispatched.result.clone());
                 self.record_result(&block, source, &dispatched.data)?;
             }
             ended.push((n, dispatched));
         }
+    }
+
+    /// Whether another call may begin beside so many. Agents have a limit of their own.
+    fn may_begin(&self, running: usize, next: Option<&(usize, Planned<'_>)>) -> bool {
+        let starts_agent =
+            next.is_some_and(|(_, (call, _))| canonical_tool_name(&call.name) == "Agent");
+        starts_agent || running < self.settings.concurrent_calls.max(1)
     }
 
     fn record_denial(
@@ -211,9 +230,11 @@ impl Driver {
         self.shared.show(EventBody::System(System::PermissionDenied(PermissionDenied {
             tool_name: call.name.clone(),
             tool_use_id: call.id.clone(),
+            agent_id: self.identity().id.clone(),
             decision_reason: reason.to_owned(),
             message: format!("{} was not allowed: {reason}", call.name),
         })));
+        run.denial_reasons.push(Denial { tool: call.name.clone(), reason: reason.to_owned() });
         run.denials.push(PermissionDenial {
             tool_name: call.name.clone(),
             tool_use_id: call.id.clone(),

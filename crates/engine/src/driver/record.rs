@@ -1,16 +1,20 @@
 //! Recording: each step of the driver goes to the journal first, and is then shown.
 
+use std::borrow::Cow;
+
 use centurion_model::Answer;
 use centurion_protocol::sdk::{Assistant, AssistantMessage, EventBody, User, UserMessage};
 use centurion_protocol::transcript::{
     AssistantBody, AssistantMessage as RecordedAnswer, Attachment, AttachmentBody, Body, Rendered,
     UserBody, UserContent, UserMessage as RecordedInput,
 };
-use centurion_protocol::{Block, RecordId, Role};
+use centurion_protocol::{Block, RecordId, Role, ToolUse};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::Driver;
 use crate::journal::JournalError;
+use crate::notification::show_progress;
 use crate::queue::{Item, Origin};
 
 impl Driver {
@@ -37,6 +41,9 @@ impl Driver {
                 request_id: answer.request_id.as_deref(),
             }))?;
             last = Some(record);
+            if !self.shows(block) {
+                continue;
+            }
             self.shared.show_as(
                 record,
                 EventBody::Assistant(Assistant {
@@ -50,12 +57,19 @@ impl Driver {
                         stop_sequence: None,
                         usage: answer.usage,
                     },
-                    parent_tool_use_id: None,
+                    parent_tool_use_id: self.identity().call.clone(),
+                    agent: self.identity().tag(),
                     timestamp: self.shared.world.now(),
                     request_id: answer.request_id.clone(),
                     error: None,
                 }),
             );
+        }
+        if let Some(task) = self.task() {
+            task.pulse.beat();
+            task.output.answer(blocks);
+            let tokens = answer.usage.total();
+            task.advance(|progress| progress.tokens = tokens);
         }
         self.push(Role::Assistant, blocks);
         Ok(last)
@@ -90,7 +104,7 @@ impl Driver {
             blocks => UserContent::Blocks(blocks),
         };
         let origin = item.origin.to_value();
-        self.journal.append(Body::User(UserBody {
+        let record = self.journal.append(Body::User(UserBody {
             message: RecordedInput { role: "user", content },
             tool_use_result: None,
             source: None,
@@ -98,6 +112,12 @@ impl Driver {
             queue_item: Some(item.id),
             origin: origin.as_ref(),
         }))?;
+        // Whoever watches sees what a call asks of an agent; what people say they know.
+        if matches!(item.origin, Origin::Delegation) && !self.is_background() {
+            for block in &item.content {
+                self.show_input(record, block, None, false);
+            }
+        }
         Ok(())
     }
 
@@ -125,13 +145,47 @@ impl Driver {
     ) {
         let user = User {
             message: UserMessage { role: "user", content: vec![block.clone()] },
-            parent_tool_use_id: None,
+            parent_tool_use_id: self.identity().call.clone(),
+            agent: self.identity().tag(),
             timestamp: self.shared.world.now(),
             tool_use_result: data.cloned(),
             is_synthetic,
             is_replay: false,
         };
         self.shared.show_as(record, EventBody::User(user));
+    }
+
+    /// Whether nobody waits for this agent.
+    fn is_background(&self) -> bool {
+        self.task().is_some_and(|task| task.is_background())
+    }
+
+    /// Whether whoever watches sees a block of an answer. What an agent says and thinks while a call waits
+    /// for it is for that call.
+    fn shows(&self, block: &Block) -> bool {
+        let is_said = !matches!(block, Block::ToolUse(_));
+        let forwards = || self.shared.delegation.get().is_some_and(|it| it.rules.forwards_text);
+        self.identity().is_main() || !is_said || self.is_background() || forwards()
+    }
+
+    /// Notes what an agent is about to do.
+    pub(super) fn tell_call(&self, call: &ToolUse) {
+        let Some(task) = self.task() else { return };
+        task.pulse.beat();
+        let activity = activity(call);
+        task.advance(|progress| {
+            progress.tool_uses += 1;
+            progress.last_tool = Some(call.name.clone());
+            progress.activity = activity;
+        });
+        show_progress(&self.shared, task);
+    }
+
+    /// Notes that a call of an agent has ended.
+    pub(super) fn tell_progress(&self) {
+        if let Some(task) = self.task() {
+            task.pulse.beat();
+        }
     }
 
     /// Records text that the runtime puts before the model.
@@ -143,4 +197,39 @@ impl Driver {
         }))?;
         Ok(())
     }
+}
+
+/// What a call does, in a few words for people.
+fn activity(call: &ToolUse) -> String {
+    #[derive(Deserialize)]
+    struct Input<'a> {
+        #[serde(borrow, alias = "notebook_path", alias = "path")]
+        file_path: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        description: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        command: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        pattern: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        url: Option<Cow<'a, str>>,
+    }
+    let Ok(input) = serde_json::from_str::<Input<'_>>(call.input.get()) else {
+        return call.name.clone();
+    };
+    let file = || input.file_path.as_deref().map(|path| path.rsplit('/').next().unwrap_or(path));
+    let text = match call.name.as_str() {
+        "Read" => file().map(|name| format!("Reading {name}")),
+        "Edit" | "NotebookEdit" => file().map(|name| format!("Editing {name}")),
+        "Write" => file().map(|name| format!("Writing {name}")),
+        "Grep" | "Glob" => input.pattern.as_deref().map(|text| format!("Searching {text}")),
+        "WebFetch" => input.url.as_deref().map(|url| format!("Fetching {url}")),
+        _ => {
+            let what = input.description.as_deref().or(input.command.as_deref());
+            what.map(|what| format!("{}: {what}", call.name))
+        }
+    };
+    let text = text.unwrap_or_else(|| call.name.clone());
+    let line = text.lines().next().unwrap_or_default();
+    line[..line.floor_char_boundary(80)].to_owned()
 }

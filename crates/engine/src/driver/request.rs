@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, INTERRUPTED, Run, partial};
+use crate::budget::Amount;
 use crate::journal::JournalError;
 
 /// What an answer is taken to need at least when money or window are checked before it.
@@ -34,13 +35,14 @@ impl Driver {
                 ));
                 return Ok(Err(Outcome::ContextOverflow));
             }
-            let Some(reservation) = self.budget.reserve(info.cost(&self.least_usage(estimate)))
-            else {
-                run.errors.push(format!(
-                    "the budget does not pay for another request: ${:.4} spent",
-                    self.shared.budget.spent()
-                ));
-                return Ok(Err(Outcome::Budget));
+            let least = self.least_usage(estimate);
+            let amount = Amount { dollars: info.cost(&least), tokens: least.total() };
+            let reservation = match self.budget.reserve(amount) {
+                Ok(reservation) => reservation,
+                Err(refused) => {
+                    run.errors.push(refused.to_string());
+                    return Ok(Err(Outcome::Budget));
+                }
             };
             // Some providers refuse an answer that could outgrow the window.
             let room = info.context_window.saturating_sub(estimate);
@@ -54,12 +56,13 @@ impl Driver {
             }
             // What broken tries and cut-off answers consumed is paid for like the rest.
             if used.total() > 0 {
-                let cost = self.shared.add_usage(&self.settings.model, &used);
-                reservation.settle(cost);
+                let dollars = self.shared.add_usage(&self.settings.model, &used);
+                reservation.settle(Amount { dollars, tokens: used.total() });
                 run.usage += used;
             }
             match streamed {
                 Streamed::Answer(answer) => {
+                    run.last_usage = answer.usage;
                     let guess = self.conversation.tokens();
                     self.counted =
                         Some((answer.usage.total(), guess)).filter(|(total, _)| *total > 0);
@@ -120,7 +123,8 @@ impl Driver {
             thinking: self.settings.thinking,
             effort: self.settings.effort,
             session: self.shared.id,
-            agent: None,
+            agent: self.identity().id.clone(),
+            parent_agent: self.identity().parent.clone(),
         };
         let patience = match self.settings.fallback_models.as_slice() {
             [] => Patience::Full,
@@ -139,6 +143,9 @@ impl Driver {
             };
             match event {
                 Some(Ok(ModelEvent::Stream(event))) => {
+                    if let Some(task) = self.task() {
+                        task.pulse.beat();
+                    }
                     self.show_piece(run, &event);
                     builder.push(&event);
                 }
@@ -179,8 +186,10 @@ impl Driver {
             let ends =
                 matches!(event, StreamEvent::Finish { .. }).then(partial::message_stop).flatten();
             for event in partial::to_json(event).into_iter().chain(ends) {
-                self.shared
-                    .show(EventBody::StreamEvent(Stream { event, parent_tool_use_id: None }));
+                self.shared.show(EventBody::StreamEvent(Stream {
+                    event,
+                    parent_tool_use_id: self.identity().call.clone(),
+                }));
             }
         }
     }
@@ -250,7 +259,8 @@ impl Driver {
                     stop_sequence: None,
                     usage: Usage::default(),
                 },
-                parent_tool_use_id: None,
+                parent_tool_use_id: self.identity().call.clone(),
+                agent: self.identity().tag(),
                 timestamp: self.shared.world.now(),
                 request_id: None,
                 error: Some(error.kind.sdk_name()),

@@ -1,32 +1,32 @@
 //! The end of a turn: hooks may want the agent to go on.
 
-use centurion_hooks::Event;
-use centurion_hooks::events::{BackgroundWork, Stop, StopFailure};
+use std::sync::Arc;
+
+use centurion_hooks::events::{BackgroundWork, Stop, StopFailure, StopVerdict, SubagentStop};
+use centurion_hooks::{Event, Fired};
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, Run};
+use crate::delegation::Delegation;
 use crate::hooks::reminder;
 use crate::journal::JournalError;
 use crate::markup::contain;
+use crate::schedule;
+use crate::task::Task;
 
 impl Driver {
     /// Whether hooks keep the agent from stopping. Then it has been told why.
     pub(super) async fn goes_on(
         &mut self,
-        run: &Run,
+        run: &mut Run,
         cancel: &CancellationToken,
     ) -> Result<bool, JournalError> {
-        if self.dispatch.hooks.has_none(Event::Stop) {
+        run.told_stop = true;
+        let event = if self.identity().is_main() { Event::Stop } else { Event::SubagentStop };
+        if self.dispatch.hooks.has_none(event) {
             return Ok(false);
         }
-        let background_tasks = self.background_work();
-        let stop = Stop {
-            stop_hook_active: self.stop_cap.is_active(),
-            last_assistant_message: &run.text,
-            background_tasks: &background_tasks,
-            session_crons: &[],
-        };
-        let fired = self.dispatch.hooks.fire(&stop, cancel).await;
+        let fired = self.fire_stop(&run.text, cancel).await;
         // A hook that ends the run ends it where it ends anyway.
         if fired.effects.stop.is_some() {
             return Ok(false);
@@ -47,7 +47,43 @@ impl Driver {
             .chain(context.iter().map(|text| reminder(text)))
             .collect();
         self.say_all(&texts)?;
+        run.told_stop = false;
         Ok(true)
+    }
+
+    /// Tells hooks that the agent is done: the main agent's `Stop` is another event than everybody else's.
+    pub(crate) async fn fire_stop(
+        &self,
+        last_assistant_message: &str,
+        cancel: &CancellationToken,
+    ) -> Fired<StopVerdict> {
+        let background_tasks = self.background_work();
+        let session_crons = schedule::scheduled_work(&self.shared);
+        let stop_hook_active = self.stop_cap.is_active();
+        let hooks = &self.dispatch.hooks;
+        match self.task() {
+            None => {
+                let stop = Stop {
+                    stop_hook_active,
+                    last_assistant_message,
+                    background_tasks: &background_tasks,
+                    session_crons: &session_crons,
+                };
+                hooks.fire(&stop, cancel).await
+            }
+            Some(task) => {
+                let stop = SubagentStop {
+                    stop_hook_active,
+                    agent_id: &task.id,
+                    agent_type: &task.spec.agent_type,
+                    agent_transcript_path: &task.transcript,
+                    last_assistant_message,
+                    background_tasks: &background_tasks,
+                    session_crons: &session_crons,
+                };
+                hooks.fire(&stop, cancel).await
+            }
+        }
     }
 
     /// Tells hooks that the provider failed for good.
@@ -70,6 +106,19 @@ impl Driver {
             command: Some(shell.command),
             ..BackgroundWork::default()
         };
-        self.dispatch.workspace.shells.running().into_iter().map(work).collect()
+        let agent = |task: Arc<Task>| BackgroundWork {
+            id: task.id.to_string(),
+            kind: "subagent".to_owned(),
+            status: "running".to_owned(),
+            description: task.spec.description.clone(),
+            agent_type: Some(task.spec.agent_type.clone()),
+            name: task.spec.name.clone(),
+            ..BackgroundWork::default()
+        };
+        let own = self.identity().id.as_ref();
+        let agents = self.shared.delegation.get().map(Delegation::running).unwrap_or_default();
+        let below = agents.into_iter().filter(|task| task.spec.parent.as_ref() == own);
+        let shells = self.dispatch.workspace.shells.running().into_iter().map(work);
+        shells.chain(below.map(agent)).collect()
     }
 }

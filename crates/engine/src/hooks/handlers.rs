@@ -11,14 +11,17 @@ use centurion_tools::{DynTool, ReadState, Workspace, builtin};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::{AgentHooks, Identity};
+use super::AgentHooks;
+use crate::budget::Limit;
+use crate::caller::Caller;
 use crate::dispatch::Dispatch;
 use crate::driver::{Driver, RequestSettings, Run};
 use crate::journal::{Journal, Stamp};
 use crate::queue::{Item, Origin, Priority};
+use crate::resolve::{Reach, ToolView};
 use crate::servers::Servers;
 use crate::session::Shared;
-use crate::toolbox::{ToolChoice, Toolbox};
+use crate::toolbox::{Offer, ToolChoice, Toolbox};
 
 /// What a judge is told before anything else.
 const JUDGE: &str = "You are asked to judge one thing in the work of a coding agent. Answer with one JSON \
@@ -105,8 +108,21 @@ impl Handlers {
             world: Arc::clone(&self.workspace.world),
             host: Arc::clone(&self.workspace.host),
         });
-        let toolbox = Toolbox::new(tools, &ToolChoice::All, &permissions, false)
-            .map_err(|error| error.to_string())?;
+        let offer =
+            Offer { choice: &ToolChoice::All, permissions: &permissions, has_answerer: false };
+        let view = ToolView::all(Reach::Main);
+        let toolbox =
+            Toolbox::new(tools, view, &offer, None, 0).map_err(|error| error.to_string())?;
+        let caller = Caller::new(
+            Arc::downgrade(&quiet),
+            Arc::default(),
+            Arc::clone(&permissions),
+            Servers::none(),
+            quiet.budget.child(Limit::default()),
+            None,
+            None,
+            None,
+        );
         let hooks = AgentHooks {
             // A hook does not set off other hooks.
             hooks: None,
@@ -114,10 +130,10 @@ impl Handlers {
             shared: Arc::clone(&quiet),
             permissions: Arc::clone(&permissions),
             workspace: Arc::clone(&workspace),
-            identity: Identity::default(),
+            identity: Arc::default(),
             transcript: request.common.transcript_path.clone(),
             effort: None,
-            prompt: Mutex::default(),
+            prompt: Arc::clone(&caller.prompt),
         };
         let dispatch = Dispatch {
             toolbox,
@@ -127,6 +143,7 @@ impl Handlers {
             hooks: Arc::new(hooks),
             servers: Servers::none(),
             allows_sandboxed: false,
+            caller,
         };
         let settings = RequestSettings {
             model,

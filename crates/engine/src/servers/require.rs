@@ -33,6 +33,16 @@ impl Servers {
         Ok(())
     }
 
+    /// Whether every pattern names a server that is there with a tool, or that may still come.
+    pub(crate) fn may_meet(&self, patterns: &[String]) -> bool {
+        let may = |connection: &Connection| match connection.state() {
+            State::Connected => !connection.tools().is_empty(),
+            State::Pending => true,
+            _ => false,
+        };
+        patterns.iter().all(|pattern| self.named(pattern).iter().any(may))
+    }
+
     /// The servers that a pattern names, with `*` for anything.
     fn named(&self, pattern: &str) -> Vec<Connection> {
         let glob = GlobBuilder::new(pattern).case_insensitive(true).build();

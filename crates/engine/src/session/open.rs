@@ -1,27 +1,33 @@
 //! Making a session ready to run. Nothing is written until there is something to record.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use centurion_config::memory::{Memory, MemoryTracker};
-use centurion_protocol::SessionId;
+use centurion_config::agents::{ActiveAgent, AgentCatalog};
+use centurion_hooks::Scope;
 use centurion_protocol::sdk::Init;
-use centurion_tools::guard::GuardProgram;
-use centurion_tools::{ReadState, Shells, ShellsConfig, Workspace, builtin_under, resolve};
+use centurion_tools::{ReadState, builtin_under, resolve};
 use thiserror::Error;
 
-use super::{Options, Session, Shared, Start};
-use crate::budget::Budget;
-use crate::dispatch::Dispatch;
-use crate::driver::{Driver, RequestSettings};
+use super::main_agent::{self, MainAgent};
+use super::{AgentOptions, Options, Session, Shared, Start, Storage};
+use crate::budget::{Budget, Limit};
+use crate::builtin;
+use crate::caller::Caller;
+use crate::delegation::Delegation;
+use crate::driver::Driver;
 use crate::environment::Environment;
-use crate::hooks::{AgentHooks, SessionHooks};
-use crate::host::AgentHost;
+use crate::ground::{Ground, Parts};
+use crate::hooks::{AgentHooks, SessionHooks, session_hooks};
+use crate::identity::Identity;
 use crate::journal::{Journal, JournalError, Stamp, TranscriptFile};
 use crate::permissions::Permissions;
-use crate::prompt::{instructions, system_prompt};
+use crate::prompt::system_prompt;
+use crate::recall;
+use crate::resolve::LaunchError;
+use crate::schedule::{self, Kept};
 use crate::servers::{Deferral, Servers};
-use crate::toolbox::{Toolbox, ToolboxError};
+use crate::toolbox::ToolboxError;
 use crate::transcript::{self, Loaded};
 
 /// The version of the headless protocol that our events follow; hosts look at it.
@@ -36,12 +42,17 @@ pub enum OpenError {
     Journal(#[from] JournalError),
     #[error(transparent)]
     Tools(#[from] ToolboxError),
+    #[error("--agent '{name}' not found. Available agents: {available}")]
+    NoSuchAgent { name: String, available: String },
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    #[error("the agent `{name}` cannot run: {reason}")]
+    Agent { name: String, reason: String },
 }
 
 impl Session {
     /// Makes a session ready to run.
     pub async fn open(mut options: Options) -> Result<Self, OpenError> {
-        let id = options.start.id();
         let environment = Environment::observe(&options).await;
         let stamp = stamp(&mut options, &environment);
         let (journal, loaded) = open_journal(&options, stamp.clone())?;
@@ -49,46 +60,21 @@ impl Session {
             options.settings.model.clone_from(model);
         }
         let shared = share(&mut options);
-        let (permissions, servers) = (Arc::clone(&shared.permissions), Arc::clone(&shared.servers));
-        let extensions = options.extensions;
+        shared.set_title(loaded.title.clone());
+        let is_resumed = matches!(options.start, Start::Resume(_));
+        let begins = Some(options.start.source());
+        let asked = asked_agent(&options, &loaded, &shared)?;
+        let identity = Arc::new(main_agent::identity(asked.as_ref()));
         let env_file = options.storage.output_dir.join("hook-environment.sh");
-        let users_env_file = options.env.get("CLAUDE_ENV_FILE").map(PathBuf::from);
-        let env_files = users_env_file.into_iter().chain([env_file.clone()]).collect();
-        let shells = shells(options.guard.clone(), id, &options.cwd, env_files);
-        let workspace = Arc::new(Workspace {
-            root: options.cwd.clone(),
-            cwd: Mutex::new(options.cwd.clone()),
-            read_state: seen(&loaded.seen_files),
-            may_read: readers(&permissions),
-            sandbox: options.sandbox.clone(),
-            todos: Mutex::default(),
-            shells: Arc::clone(&shells),
-            output_dir: options.storage.output_dir,
-            env: options.env,
-            world: options.world,
-            host: Arc::new(AgentHost::new(Arc::downgrade(&shared), Arc::clone(&permissions))),
-        });
-        let mut toolbox = Toolbox::new(
-            builtin_under(options.sandbox.as_deref()),
-            &options.tools,
-            &permissions,
-            shared.broker.has_answerer(),
-        )?;
-        if let Some(structured) = &options.structured {
-            toolbox = toolbox.with(Arc::new(structured.clone()));
-        }
-        let init = init(
+        let provisional = main_caller(&shared, &identity, None);
+        let mut ground = lay_ground(&mut options, environment, &stamp, &env_file);
+        let extensions = options.extensions;
+        let seen = seen(&loaded.seen_files);
+        let workspace = ground.workspace(&shared, &provisional, options.cwd.clone(), seen);
+        let hooks = session_hooks(
             &shared,
-            &toolbox,
-            &options.cwd,
-            &options.additional_directories,
-            &options.settings,
-        );
-        let hooks = AgentHooks::of_session(
-            &shared,
-            Arc::clone(&workspace),
+            &workspace,
             SessionHooks {
-                settings: extensions.hooks,
                 rules: extensions.hook_rules,
                 host: extensions.hook_host,
                 shows_runs: extensions.shows_hooks,
@@ -96,37 +82,62 @@ impl Session {
                 guard: options.guard,
                 env_file,
                 stamp,
-                transcript: options.storage.transcript.unwrap_or_default(),
-                effort: options.settings.effort,
             },
         );
+        ground.hooks = Some(hooks.clone());
+        let ground = Arc::new(ground);
+        let AgentOptions { rules, definitions, flags, .. } = options.agents;
+        let mode = rules.mode;
+        let delegation = Delegation::new(rules, definitions, Arc::clone(&ground));
+        // The session is new: nobody has set it before.
+        let _ = shared.delegation.set(delegation);
+        schedule::set_up(&shared, mode, &ground.env, options.time_zone, &journal);
+        let asked_for = (flags.clone(), options.prompt.clone());
+        let mut main = MainAgent::plain(options.settings, options.prompt, mode);
+        if let Some(agent) = &asked {
+            main.become_agent(agent, &shared, &provisional, &flags, &options.cwd).await?;
+        }
+        let caller = main_caller(&shared, &identity, main.view.startable());
+        let agent_hooks = main.register_hooks(&shared, &identity, &hooks);
+        let from_settings = hooks.add(Scope::Session, extensions.hooks);
+        for set in extensions.plugin_hooks {
+            shared.add_hooks(set);
+        }
+        let hooks = Arc::new(AgentHooks {
+            hooks: Some(hooks),
+            from_settings: Some(from_settings),
+            shared: Arc::clone(&shared),
+            permissions: Arc::clone(&shared.permissions),
+            workspace: Arc::clone(&workspace),
+            identity,
+            transcript: ground.transcript.clone(),
+            effort: main.settings.effort,
+            prompt: Arc::clone(&caller.prompt),
+        });
         extensions.elicitations.attach(Arc::clone(&shared.broker), Arc::clone(&hooks));
-        let is_new = loaded.conversation.is_empty();
-        let memory = options.memory.as_ref().filter(|_| is_new).and_then(Memory::render);
-        let dispatch = Dispatch {
-            toolbox,
-            workspace,
-            permissions,
-            broker: Arc::clone(&shared.broker),
-            hooks,
-            servers,
-            allows_sandboxed: options.allows_sandboxed,
-        };
-        let driver = Driver {
-            context: memory.as_deref().map(instructions),
+        let shells = Arc::clone(&workspace.shells);
+        // As above.
+        let _ = shared.shells.set(Arc::clone(&shells));
+        let memory = main.memory.as_deref();
+        let system = system_prompt(&main.prompt, &ground.environment, mode, memory);
+        let parts = Parts {
+            caller,
+            view: main.view,
+            system,
+            settings: main.settings,
+            journal,
+            conversation: loaded.conversation,
             structured: options.structured,
-            memory: options.memory.map(|memory| MemoryTracker::new(Arc::new(memory))),
-            counted: loaded.counted,
-            deferred: loaded.deferred,
-            ..Driver::new(
-                Arc::clone(&shared),
-                journal,
-                dispatch,
-                loaded.conversation,
-                system_prompt(&options.prompt, &environment),
-                options.settings,
-            )
+            instructions: main.instructions,
         };
+        let mut driver = ground.assemble(&shared, parts, workspace, hooks)?;
+        driver.counted = loaded.counted;
+        driver.deferred = loaded.deferred;
+        if driver.conversation.is_empty() {
+            driver.context.extend(main.context);
+        }
+        go_on(&shared, &driver.journal, loaded.schedules, is_resumed)?;
+        let init = init(&shared, &driver, &options.cwd, &options.additional_directories);
         Ok(Self {
             shared,
             driver,
@@ -134,10 +145,127 @@ impl Session {
             init,
             results: 0,
             broken_lines: loaded.broken_lines,
-            begins: Some(options.start.source()),
+            begins,
             server_patience: extensions.server_patience,
             elicitations: extensions.elicitations,
+            initial_prompt: main.initial_prompt,
+            asked: asked_for,
+            _agent_hooks: agent_hooks,
         })
+    }
+}
+
+/// What all agents of the session stand on, but for the hooks.
+fn lay_ground(
+    options: &mut Options,
+    environment: Environment,
+    stamp: &Stamp,
+    env_file: &Path,
+) -> Ground {
+    let users_env_file = options.env.get("CLAUDE_ENV_FILE").map(PathBuf::from);
+    let (storage, agents) = (&options.storage, &mut options.agents);
+    Ground {
+        agents_dir: agents_dir(storage),
+        guard: options.guard.clone(),
+        sandbox: options.sandbox.clone(),
+        allows_sandboxed: options.allows_sandboxed,
+        output_dir: storage.output_dir.clone(),
+        env_files: users_env_file.into_iter().chain([env_file.to_owned()]).collect(),
+        tools: builtin_under(options.sandbox.as_deref()),
+        choice: std::mem::take(&mut options.tools),
+        environment,
+        memory: options.memory.take().map(Arc::new),
+        stamp: stamp.clone(),
+        redaction: storage.redaction,
+        transcript: storage.transcript.clone().unwrap_or_default(),
+        settings: options.settings.clone(),
+        hooks: None,
+        agent_servers: agents.servers.take(),
+        refuse_model: Arc::clone(&agents.refuse_model),
+        trusts_project: agents.trusts_project,
+        memories: agents.memory.take(),
+        hooks_are_for_plugins: agents.hooks_are_for_plugins,
+        settings_files: std::mem::take(&mut agents.settings_files),
+        specs: Arc::default(),
+        env: Arc::clone(&options.env),
+    }
+}
+
+/// Takes up what a resumed session left: its agents, and what was set up for later. A copy of a session is
+/// not the one that this was made for.
+fn go_on(
+    shared: &Arc<Shared>,
+    journal: &Journal,
+    kept: Vec<Kept>,
+    is_resumed: bool,
+) -> Result<(), JournalError> {
+    if is_resumed {
+        recall::take_up(shared);
+        schedule::take_up(shared, kept);
+        return Ok(());
+    }
+    schedule::leave_behind(journal, &kept)
+}
+
+/// The agent that the session runs as: the one that was asked for, or the one it ran as before.
+fn asked_agent(
+    options: &Options,
+    loaded: &Loaded,
+    shared: &Shared,
+) -> Result<Option<ActiveAgent>, OpenError> {
+    let agents = &options.agents;
+    let Some(name) = agents.main.as_ref().or(loaded.agent.as_ref()) else { return Ok(None) };
+    let catalog = agents.definitions.agents();
+    match find_main(&catalog, name) {
+        Some(agent) => Ok(Some(agent.clone())),
+        None if agents.main.is_none() => {
+            let text =
+                format!("the session ran as the agent `{name}`, which is not there any more");
+            shared.inform("warning", text);
+            Ok(None)
+        }
+        None => Err(OpenError::NoSuchAgent { name: name.clone(), available: names(&catalog) }),
+    }
+}
+
+/// The agent of a name; that of a plugin's also by the last part of its name, if there is just one.
+pub(super) fn find_main<'c>(catalog: &'c AgentCatalog, name: &str) -> Option<&'c ActiveAgent> {
+    let named = catalog.find(name).or_else(|| catalog.find(builtin::alias(name)?));
+    named.or_else(|| {
+        let is_its = |agent: &&ActiveAgent| agent.definition.name.rsplit(':').next() == Some(name);
+        let mut found = catalog.active.iter().filter(is_its);
+        found.next().filter(|_| found.next().is_none())
+    })
+}
+
+fn names(catalog: &AgentCatalog) -> String {
+    let shown = catalog.active.iter().filter(|agent| agent.definition.name.value != "fork");
+    shown.map(|agent| agent.definition.name.value.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The main agent, as its tools see it.
+fn main_caller(
+    shared: &Arc<Shared>,
+    identity: &Arc<Identity>,
+    startable: Option<&str>,
+) -> Arc<Caller> {
+    Caller::new(
+        Arc::downgrade(shared),
+        Arc::clone(identity),
+        Arc::clone(&shared.permissions),
+        Arc::clone(&shared.servers),
+        shared.budget.child(Limit::default()),
+        None,
+        None,
+        startable.map(str::to_owned),
+    )
+}
+
+/// Where the transcripts of agents are: beside the session's own, in the layout that readers know.
+fn agents_dir(storage: &Storage) -> PathBuf {
+    match &storage.transcript {
+        Some(transcript) => transcript.with_extension("").join("subagents"),
+        None => storage.output_dir.join("subagents"),
     }
 }
 
@@ -152,6 +280,7 @@ fn share(options: &mut Options) -> Arc<Shared> {
         options.rule_store.take(),
     );
     let connections = std::mem::take(&mut options.extensions.servers);
+    let patience = options.extensions.server_patience;
     let shared = Shared::new(
         options.start.id(),
         Arc::clone(&options.world),
@@ -160,7 +289,8 @@ fn share(options: &mut Options) -> Arc<Shared> {
         options.model.clone(),
         Arc::new(permissions),
         Servers::new(connections, Deferral::chosen(&options.env)),
-    );
+    )
+    .with_patience(patience);
     if let Some(answerer) = options.answerer.take() {
         shared.broker.attach(answerer);
     }
@@ -178,19 +308,13 @@ fn stamp(options: &mut Options, environment: &Environment) -> Stamp {
     }
 }
 
-fn init(
-    shared: &Shared,
-    toolbox: &Toolbox,
-    cwd: &Path,
-    additional_directories: &[PathBuf],
-    settings: &RequestSettings,
-) -> Init {
+fn init(shared: &Shared, driver: &Driver, cwd: &Path, additional_directories: &[PathBuf]) -> Init {
     let directories = additional_directories.iter().map(|path| path.display().to_string());
     Init {
         cwd: cwd.display().to_string(),
-        tools: toolbox.names().map(str::to_owned).collect(),
+        tools: driver.dispatch.toolbox.names().map(str::to_owned).collect(),
         mcp_servers: Vec::new(),
-        model: settings.model.clone(),
+        model: driver.settings.model.clone(),
         permission_mode: shared.permissions.mode().to_string(),
         slash_commands: Vec::new(),
         api_key_source: shared.model.key_source().to_owned(),
@@ -204,17 +328,6 @@ fn init(
     }
 }
 
-fn shells(guard: GuardProgram, id: SessionId, cwd: &Path, env_files: Vec<PathBuf>) -> Arc<Shells> {
-    let config = ShellsConfig::new(guard, id, cwd.to_owned());
-    Arc::new(Shells::new(ShellsConfig { environment_files: env_files, ..config }))
-}
-
-/// Whether what lies below a place that may be searched may be read.
-fn readers(permissions: &Arc<Permissions>) -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
-    let permissions = Arc::clone(permissions);
-    Arc::new(move |path| !permissions.denies_reading(path))
-}
-
 /// What an agent knows of files from an earlier process.
 fn seen(results: &[serde_json::Value]) -> ReadState {
     let state = ReadState::default();
@@ -225,7 +338,7 @@ fn seen(results: &[serde_json::Value]) -> ReadState {
 }
 
 /// Opens the transcript and reads what it holds.
-fn open_journal(options: &Options, stamp: Stamp) -> Result<(Journal, Loaded), OpenError> {
+fn open_journal(options: &Options, stamp: Stamp) -> Result<(Arc<Journal>, Loaded), OpenError> {
     let (storage, world) = (&options.storage, Arc::clone(&options.world));
     let redaction = storage.redaction;
     let (journal, loaded) = match (&options.start, &storage.transcript) {
@@ -252,7 +365,7 @@ fn open_journal(options: &Options, stamp: Stamp) -> Result<(Journal, Loaded), Op
             (Journal::nowhere(stamp, world), transcript::load(&text))
         }
     };
-    Ok((journal, loaded))
+    Ok((Arc::new(journal), loaded))
 }
 
 fn read(path: Option<&Path>) -> Result<Vec<u8>, OpenError> {

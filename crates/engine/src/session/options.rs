@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use centurion_config::agent_memory::MemoryPlaces;
 use centurion_config::memory::Memory;
 use centurion_hooks::{HookRules, HookSet};
 use centurion_mcp::Connection;
@@ -16,12 +17,16 @@ use jiff::tz::TimeZone;
 
 use super::View;
 use crate::broker::Answerer;
+use crate::definitions::Definitions;
+use crate::delegation::DelegationRules;
 use crate::driver::RequestSettings;
 use crate::elicitation::Elicitations;
+use crate::ground::{AgentServers, ModelRefusal};
 use crate::hooks::HookHost;
 use crate::journal::Redaction;
 use crate::permissions::{Bypass, RuleSource, RuleStore};
 use crate::prompt::PromptOptions;
+use crate::resolve::MainFlags;
 use crate::structured::StructuredOutput;
 use crate::toolbox::ToolChoice;
 
@@ -103,6 +108,46 @@ pub struct Options {
     pub guard: GuardProgram,
     pub entrypoint: String,
     pub extensions: Extensions,
+    pub agents: AgentOptions,
+}
+
+/// The agents that the session knows, and what they may do.
+pub struct AgentOptions {
+    pub definitions: Arc<Definitions>,
+    pub rules: DelegationRules,
+    /// The agent that the session itself runs as.
+    pub main: Option<String>,
+    /// What of the main agent is fixed by flags.
+    pub flags: MainFlags,
+    /// How servers are started that definitions bring.
+    pub servers: Option<Arc<dyn AgentServers>>,
+    pub refuse_model: ModelRefusal,
+    /// Whether definitions of the repository may bring what acts for the user.
+    pub trusts_project: bool,
+    /// Where agents keep their memories; `None` where they keep none.
+    pub memory: Option<MemoryPlaces>,
+    /// Whether only plugins and the administrator may bring hooks.
+    pub hooks_are_for_plugins: bool,
+    /// The settings files that are there, for the program's own agents.
+    pub settings_files: Vec<PathBuf>,
+}
+
+impl AgentOptions {
+    /// A session that knows these agents, with the usual rules.
+    pub fn new(definitions: Arc<Definitions>) -> Self {
+        Self {
+            definitions,
+            rules: DelegationRules::default(),
+            main: None,
+            flags: MainFlags::default(),
+            servers: None,
+            refuse_model: Arc::new(|_| None),
+            trusts_project: false,
+            memory: None,
+            hooks_are_for_plugins: false,
+            settings_files: Vec::new(),
+        }
+    }
 }
 
 /// What extends the agents of a session: hooks and MCP servers.
@@ -110,6 +155,8 @@ pub struct Options {
 pub struct Extensions {
     /// The hooks of the settings.
     pub hooks: HookSet,
+    /// The hooks that plugins bring.
+    pub plugin_hooks: Vec<HookSet>,
     pub hook_rules: HookRules,
     /// The program that drives this one, if it has functions that are hooks.
     pub hook_host: Option<Arc<dyn HookHost>>,

@@ -1,23 +1,29 @@
 //! What the agents of a session share, and the way to reach it from outside.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use centurion_config::agents::{ActiveAgent, ReadAgent};
 use centurion_hooks::{HookSet, Hooks, Registration, Scope};
 use centurion_mcp::Connection;
 use centurion_model::Model;
 use centurion_permissions::Mode;
-use centurion_protocol::sdk::{Event, EventBody, Status, System};
+use centurion_protocol::sdk::{BackgroundTask, Event, EventBody, Status, System};
 use centurion_protocol::{AgentId, Block, RecordId, SessionId, TaskId, Thinking, Usage, World};
+use centurion_tools::Shells;
 use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
 
 use crate::broker::{Answerer, Broker};
 use crate::budget::Budget;
+use crate::bulk_stop;
+use crate::delegation::Delegation;
 use crate::ledger::Ledger;
 use crate::permissions::Permissions;
 use crate::queue::{Item, Origin, Priority, Queue};
+use crate::schedule::Schedules;
 use crate::servers::Servers;
+use crate::task::Stopper;
 
 /// Somebody who watches.
 pub trait View: Send + Sync {
@@ -46,8 +52,15 @@ pub(crate) struct Shared {
     /// The main agent's.
     pub(crate) servers: Arc<Servers>,
     run: Mutex<RunState>,
-    /// What runs in the background now, by id: what each is for.
-    tasks: Mutex<IndexMap<TaskId, String>>,
+    /// What runs in the background now.
+    tasks: Mutex<IndexMap<TaskId, BackgroundTask>>,
+    /// The main agent's shells, once they are there.
+    pub(super) shells: OnceLock<Arc<Shells>>,
+    /// The agents of the session; empty where none can be started.
+    pub(crate) delegation: OnceLock<Delegation>,
+    /// What the main agent has set up for later; empty where it cannot.
+    pub(crate) schedules: OnceLock<Schedules>,
+    server_patience: Duration,
     /// What agents are told with whatever they are told next, by agent. It wakes nobody.
     whispers: Mutex<Vec<(Option<AgentId>, String)>>,
     /// The hooks of the session, with what keeps those in force that others than the settings bring.
@@ -55,6 +68,8 @@ pub(crate) struct Shared {
     /// A model that was chosen while the session runs, for the next run.
     chosen_model: Mutex<Option<String>>,
     chosen_thinking: Mutex<Option<Thinking>>,
+    /// What hooks named the session.
+    title: Mutex<Option<String>>,
 }
 
 #[derive(Default)]
@@ -88,10 +103,15 @@ impl Shared {
             servers,
             run: Mutex::default(),
             tasks: Mutex::default(),
+            shells: OnceLock::new(),
+            delegation: OnceLock::new(),
+            schedules: OnceLock::new(),
+            server_patience: Duration::ZERO,
             whispers: Mutex::default(),
             hooks: Mutex::default(),
             chosen_model: Mutex::default(),
             chosen_thinking: Mutex::default(),
+            title: Mutex::default(),
         }
     }
 
@@ -102,6 +122,23 @@ impl Shared {
         let view = Arc::new(Unseen);
         let aside = Self::new(self.id, world, view, budget, model, permissions, Servers::none());
         Self { ledger: Arc::clone(&self.ledger), ..aside }
+    }
+
+    /// How long the first turn of an agent waits for servers that are not there yet.
+    pub(crate) fn server_patience(&self) -> Duration {
+        self.server_patience
+    }
+
+    pub(super) fn with_patience(self, server_patience: Duration) -> Self {
+        Self { server_patience, ..self }
+    }
+
+    pub(crate) fn title(&self) -> Option<String> {
+        self.title.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_title(&self, title: Option<String>) {
+        *self.title.lock().unwrap_or_else(PoisonError::into_inner) = title;
     }
 
     /// Takes the hooks of the session, to which more can be added.
@@ -143,7 +180,7 @@ impl Shared {
         self.show(EventBody::System(System::Status(Status { status: None, permission_mode })));
     }
 
-    pub(crate) fn tasks(&self) -> MutexGuard<'_, IndexMap<TaskId, String>> {
+    pub(crate) fn tasks(&self) -> MutexGuard<'_, IndexMap<TaskId, BackgroundTask>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -212,6 +249,12 @@ impl Handle {
             Some(current) => current.cancel(),
             None => run.interrupts_next = !waiting.is_empty(),
         }
+        drop(run);
+        if let Some(delegation) = self.0.delegation.get()
+            && delegation.rules.interrupt_ends_background
+        {
+            self.stop_agents();
+        }
         waiting.into_iter().map(|item| item.id).collect()
     }
 
@@ -219,6 +262,43 @@ impl Handle {
     pub fn stop(&self) {
         self.0.queue.abandon();
         self.interrupt();
+    }
+
+    /// Ends an agent or a shell in the background; whether it was running.
+    pub async fn stop_task(&self, id: &str) -> bool {
+        match self.0.delegation.get().and_then(|it| it.find(id)) {
+            Some(task) => task.stop(Stopper::Person),
+            None => match self.0.shells.get() {
+                Some(shells) => shells.stop(id).await.is_ok(),
+                None => false,
+            },
+        }
+    }
+
+    /// Ends every agent in the background. The main agent is told once, of all of them.
+    pub fn stop_agents(&self) -> usize {
+        bulk_stop::stop_all(&self.0)
+    }
+
+    /// Lets every call that waits for an agent go on without it; how many did.
+    pub fn background_agents(&self) -> usize {
+        let running = self.0.delegation.get().map(Delegation::running).unwrap_or_default();
+        running.iter().filter(|task| task.detach()).count()
+    }
+
+    /// Adds agents that a host brings.
+    pub fn add_agents(&self, agents: Vec<ReadAgent>) {
+        if let Some(delegation) = self.0.delegation.get() {
+            delegation.definitions.add(agents);
+        }
+    }
+
+    /// All agents that can be asked for.
+    pub fn agents(&self) -> Vec<ActiveAgent> {
+        let agents = self.0.delegation.get().map(|it| it.definitions.agents());
+        let is_shown = |agent: &&ActiveAgent| agent.definition.name.value != "fork";
+        let active = agents.iter().flat_map(|it| &it.active).filter(is_shown);
+        active.cloned().collect()
     }
 
     /// Adds hooks for the rest of the session.

@@ -12,6 +12,7 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::{Handle, OpenError, Options, Session};
+use crate::delegation::SessionMode;
 use crate::dispatch::{Company, Dispatched};
 
 /// The main agent's built-in tools, for somebody else to call.
@@ -39,6 +40,10 @@ impl ToolServer {
     /// for hooks.
     pub async fn open(mut options: Options) -> Result<Self, OpenError> {
         options.storage.transcript = None;
+        // No agent runs here: there is nobody who could be told of the end of another, or woken at its time.
+        options.agents.rules.limits.depth = 0;
+        options.agents.rules.mode = SessionMode::Normal;
+        options.agents.main = None;
         // Instructions are for a model that we ask.
         options.memory = None;
         let mut session = Session::open(options).await?;

@@ -3,16 +3,19 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use centurion_config::agents::AgentSources;
+use centurion_config::skills::SkillSources;
 use centurion_engine::{
-    Answerer, Bypass, Extensions, Options, PromptOptions, Redaction, RequestSettings, Session,
-    Start, Storage, StructuredOutput, ToolChoice, View,
+    AgentOptions, Answerer, Bypass, Definitions, Extensions, Options, PromptOptions, Redaction,
+    RequestSettings, Session, Start, Storage, StructuredOutput, ToolChoice, View,
 };
 use centurion_model::{EventStream, Model, Provider, ProviderKind, Request, RetryPolicy, script};
 use centurion_permissions::{Mode, Policy, Rule, RuleOrigin};
 use centurion_protocol::sdk::Event;
-use centurion_protocol::{Block, Env, Outcome, SeededWorld, SessionId, World};
+use centurion_protocol::{Block, Effort, Env, Outcome, SeededWorld, SessionId, Thinking, World};
 use centurion_tools::guard::GuardProgram;
 use serde_json::Value;
+use tokio::sync::Notify;
 
 /// A place for one story.
 pub(crate) struct Bench {
@@ -39,6 +42,7 @@ pub(crate) struct Told {
     pub(crate) outcome: Option<Outcome>,
     pub(crate) events: Vec<Value>,
     pub(crate) requests: Vec<Value>,
+    pub(crate) asked: Vec<Asked>,
     pub(crate) session: SessionId,
     pub(crate) transcript: PathBuf,
 }
@@ -109,6 +113,7 @@ impl Bench {
             outcome,
             events: watcher.events.lock().unwrap().clone(),
             requests: watcher.requests.lock().unwrap().clone(),
+            asked: watcher.asked.lock().unwrap().clone(),
             session: session.id(),
             transcript: self.transcript(session.id()),
         }
@@ -198,10 +203,30 @@ impl Bench {
             guard: GuardProgram::new("/nonexistent/guard"),
             entrypoint: "test".to_owned(),
             extensions: Extensions::default(),
+            agents: AgentOptions::new(Definitions::new(
+                AgentSources::default(),
+                SkillSources::default(),
+                self.world(),
+            )),
         };
         (self.adjust)(&mut options);
         options
     }
+}
+
+/// What a request asked for, beside its messages.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Asked {
+    /// `None` for the main agent.
+    pub(crate) agent: Option<String>,
+    pub(crate) model: String,
+    pub(crate) system: Vec<String>,
+    pub(crate) tools: Vec<String>,
+    /// What the Agent tool says about itself, where it is offered.
+    pub(crate) listing: Option<String>,
+    pub(crate) effort: Option<Effort>,
+    pub(crate) thinking: Thinking,
+    pub(crate) messages: Value,
 }
 
 /// Keeps every event and every request.
@@ -209,6 +234,23 @@ impl Bench {
 pub(crate) struct Watcher {
     pub(crate) events: Mutex<Vec<Value>>,
     pub(crate) requests: Mutex<Vec<Value>>,
+    pub(crate) asked: Mutex<Vec<Asked>>,
+    changed: Notify,
+}
+
+impl Watcher {
+    /// Waits until what was seen so far is enough.
+    pub(crate) async fn until(&self, is_enough: impl Fn(&[Value], &[Asked]) -> bool) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            // Registered before the look, so that nothing in between is missed.
+            changed.as_mut().enable();
+            if is_enough(&self.events.lock().unwrap(), &self.asked.lock().unwrap()) {
+                return;
+            }
+            changed.await;
+        }
+    }
 }
 
 impl View for Watcher {
@@ -216,6 +258,7 @@ impl View for Watcher {
         // By way of text, because raw JSON does not go into a `Value` directly.
         let text = serde_json::to_string(event).unwrap();
         self.events.lock().unwrap().push(serde_json::from_str(&text).unwrap());
+        self.changed.notify_waiters();
     }
 }
 
@@ -233,7 +276,22 @@ impl Provider for Recording {
             .map(|message| serde_json::from_slice(&message.wire()[1..]).unwrap())
             .collect();
         assert_valid(&messages);
+        self.watcher.asked.lock().unwrap().push(Asked {
+            agent: request.agent.as_ref().map(ToString::to_string),
+            model: request.model.clone(),
+            system: request.system.sections().map(str::to_owned).collect(),
+            tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
+            listing: request
+                .tools
+                .iter()
+                .find(|tool| tool.name == "Agent")
+                .map(|tool| tool.description.clone()),
+            effort: request.effort,
+            thinking: request.thinking,
+            messages: Value::Array(messages.clone()),
+        });
         self.watcher.requests.lock().unwrap().push(Value::Array(messages));
+        self.watcher.changed.notify_waiters();
         self.inner.stream(request)
     }
 

@@ -115,6 +115,8 @@ pub(crate) struct Desk {
     pub(crate) handle: OnceLock<Handle>,
     /// What its tools were called with.
     pub(crate) calls: Mutex<Vec<Value>>,
+    /// How long it takes to be there.
+    pub(crate) latency: Mutex<Duration>,
     pool: OnceLock<Arc<Pool>>,
 }
 
@@ -124,6 +126,7 @@ impl Desk {
             elicitations: Arc::default(),
             handle: OnceLock::new(),
             calls: Mutex::default(),
+            latency: Mutex::default(),
             pool: OnceLock::new(),
         });
         let pool = Pool::new(PoolOptions {
@@ -143,23 +146,26 @@ impl Desk {
     }
 
     fn connection(&self) -> Connection {
-        self.pool.get().unwrap().share(McpServer {
-            name: "desk".to_owned(),
-            transport: McpTransport::Sdk { name: "desk".to_owned() },
-            timeout: None,
-            always_load: true,
-            origin: McpOrigin { scope: McpScope::Host, file: None, line: None },
-        })
+        self.pool.get().unwrap().share(server("desk"))
+    }
+
+    /// A connection that ends with whoever brings it.
+    pub(crate) fn own(&self, server: McpServer) -> Connection {
+        self.pool.get().unwrap().own(server)
     }
 
     async fn answer(&self, message: &Value) -> Value {
         let params = &message["params"];
         match message["method"].as_str().unwrap() {
-            "initialize" => json!({
-                "protocolVersion": params["protocolVersion"],
-                "capabilities": {"tools": {}, "prompts": {}},
-                "serverInfo": {"name": "desk", "version": "1"},
-            }),
+            "initialize" => {
+                let latency = *self.latency.lock().unwrap();
+                tokio::time::sleep(latency).await;
+                json!({
+                    "protocolVersion": params["protocolVersion"],
+                    "capabilities": {"tools": {}, "prompts": {}},
+                    "serverInfo": {"name": "desk", "version": "1"},
+                })
+            }
             "tools/list" => {
                 let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
                 let tools = ["greet", "fail", "ask", "hang", "judge"].map(tool);
@@ -194,6 +200,17 @@ impl Desk {
             _ => "hello".to_owned(),
         };
         json!({"content": [{"type": "text", "text": text}], "isError": is_error})
+    }
+}
+
+/// A server of the host, under a name of its own.
+pub(crate) fn server(name: &str) -> McpServer {
+    McpServer {
+        name: name.to_owned(),
+        transport: McpTransport::Sdk { name: name.to_owned() },
+        timeout: None,
+        always_load: true,
+        origin: McpOrigin { scope: McpScope::Host, file: None, line: None },
     }
 }
 

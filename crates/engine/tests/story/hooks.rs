@@ -19,6 +19,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_stage::LAST_AGENT;
 use crate::bench::{Bench, Watcher};
 use crate::hook_stage::{Stage, every_event};
 
@@ -233,6 +234,13 @@ fn runs() -> Vec<Way> {
             "PreToolUse Read t1", "PostToolUse Read t1", "InstructionsLoaded nested_traversal",
             "PostToolBatch t1", "Stop", "SessionEnd other",
         ])),
+        Way {
+            stage: watches(),
+            ..way("a file that is watched", &json!([[write("t1", "x.txt")], "done"]), &[
+                "SessionStart startup", "UserPromptSubmit go", "PreToolUse Write t1", "PostToolUse Write t1",
+                "PostToolBatch t1", "FileChanged add", "Stop", "SessionEnd other",
+            ])
+        },
         with(way("settings that change", &json!([[read("t1", "a.txt")], "done"]), &[
             "SessionStart startup", "UserPromptSubmit go", "ConfigChange user_settings",
             "PreToolUse Read t1", "PostToolUse Read t1", "PostToolBatch t1", "Stop", "SessionEnd other",
@@ -246,6 +254,77 @@ fn runs() -> Vec<Way> {
             });
         }),
     ]
+}
+
+/// The ways in which agents start others.
+#[rustfmt::skip]
+fn agents() -> Vec<Way> {
+    let start = |id: &str, prompt: &str, in_background: bool| json!({"tool": "Agent", "id": id, "input": {
+        "description": "a job", "prompt": prompt, "run_in_background": in_background,
+    }});
+    let child = json!([[read("t1", "a.txt")], "found"]);
+    vec![
+        cast("an agent that is waited for", &json!({
+            "lead": [[start("t0", "@@child", false)], "done"], "child": child,
+        }), &[
+            "SessionStart startup", "UserPromptSubmit @@lead", "PreToolUse Agent t0",
+            "SubagentStart general-purpose at 1",
+            "PreToolUse Read t1 at 1", "PostToolUse Read t1 at 1", "PostToolBatch t1 at 1",
+            "SubagentStop general-purpose at 1",
+            "PostToolUse Agent t0", "PostToolBatch t0", "Stop", "SessionEnd other",
+        ]),
+        cast("an agent in the background", &json!({
+            "lead": [[start("t0", "@@child", true)], "meanwhile", "heard"], "child": child,
+        }), &[
+            "SessionStart startup", "UserPromptSubmit @@lead",
+            "PreToolUse Agent t0", "PostToolUse Agent t0", "PostToolBatch t0", "Stop",
+            "SubagentStart general-purpose at 1",
+            "PreToolUse Read t1 at 1", "PostToolUse Read t1 at 1", "PostToolBatch t1 at 1",
+            "SubagentStop general-purpose at 1",
+            "UserPromptSubmit news", "Stop", "SessionEnd other",
+        ]),
+        cast("an agent of an agent", &json!({
+            "lead": [[start("t0", "@@middle", false)], "done"],
+            "middle": [[start("m0", "@@child", false)], "passed on"], "child": child,
+        }), &[
+            "SessionStart startup", "UserPromptSubmit @@lead", "PreToolUse Agent t0",
+            "SubagentStart general-purpose at 1", "PreToolUse Agent m0 at 1",
+            "SubagentStart general-purpose at 2",
+            "PreToolUse Read t1 at 2", "PostToolUse Read t1 at 2", "PostToolBatch t1 at 2",
+            "SubagentStop general-purpose at 2",
+            "PostToolUse Agent m0 at 1", "PostToolBatch m0 at 1", "SubagentStop general-purpose at 1",
+            "PostToolUse Agent t0", "PostToolBatch t0", "Stop", "SessionEnd other",
+        ]),
+        cast("an agent that goes on", &json!({
+            "lead": [
+                [start("t0", "@@first", false)],
+                [{"tool": "SendMessage", "id": "t9", "input": {"to": LAST_AGENT, "message": "@@child"}}],
+                "waiting", "heard",
+            ],
+            "first": ["first"], "child": child,
+        }), &[
+            "SessionStart startup", "UserPromptSubmit @@lead", "PreToolUse Agent t0",
+            "SubagentStart general-purpose at 1", "SubagentStop general-purpose at 1",
+            "PostToolUse Agent t0", "PostToolBatch t0",
+            "PreToolUse SendMessage t9", "PostToolUse SendMessage t9", "PostToolBatch t9", "Stop",
+            "SubagentStart general-purpose at 1",
+            "PreToolUse Read t1 at 1", "PostToolUse Read t1 at 1", "PostToolBatch t1 at 1",
+            "SubagentStop general-purpose at 1",
+            "UserPromptSubmit news", "Stop", "SessionEnd other",
+        ]),
+    ]
+}
+
+fn cast(name: &'static str, scripts: &Value, expected: &'static [&'static str]) -> Way {
+    let bench = Bench::cast(scripts);
+    bench.file("a.txt", "alpha\n");
+    Way { bench, prompt: "@@lead", ..way(name, &json!([]), expected) }
+}
+
+/// Hooks that want to hear of a file.
+fn watches() -> Arc<Stage> {
+    let watched = json!({"hookEventName": "SessionStart", "watchPaths": ["x.txt"]});
+    Stage::at(Event::SessionStart, json!({"hookSpecificOutput": watched}))
 }
 
 /// Hooks that keep an agent from stopping the first time.
@@ -341,8 +420,15 @@ impl Way {
     }
 }
 
-/// What happened, in a few words.
+/// What happened, in a few words, and how deep.
 fn occasion(told: &Value) -> String {
+    match told["depth"].as_u64() {
+        Some(depth) if depth > 0 => format!("{} at {depth}", happened(told)),
+        _ => happened(told),
+    }
+}
+
+fn happened(told: &Value) -> String {
     let text = |key: &str| told[key].as_str().map(str::to_owned);
     let event = text("hook_event_name").unwrap();
     if let Some(calls) = told["tool_calls"].as_array() {
@@ -356,6 +442,12 @@ fn occasion(told: &Value) -> String {
     if event == "Stop" {
         return if told["stop_hook_active"] == true { "Stop again".to_owned() } else { event };
     }
+    if event.starts_with("Subagent") {
+        return format!("{event} {}", text("agent_type").unwrap());
+    }
+    if text("prompt").is_some_and(|prompt| prompt.starts_with("<task-notification>")) {
+        return format!("{event} news");
+    }
     let subjects = [
         "source",
         "load_reason",
@@ -365,6 +457,7 @@ fn occasion(told: &Value) -> String {
         "mcp_server_name",
         "reason",
         "prompt",
+        "event",
     ];
     let subject = subjects.into_iter().find_map(text).unwrap_or_else(|| panic!("{told}"));
     format!("{event} {subject}")
@@ -400,7 +493,7 @@ fn assert_paired(way: &str, found: &[String]) {
     assert_eq!(found.last().unwrap(), "SessionEnd other", "{way}");
 }
 
-/// What every hook is told of the main agent.
+/// What every hook is told, of the main agent and of others.
 fn assert_common(
     way: &str,
     told: &Value,
@@ -409,22 +502,52 @@ fn assert_common(
     cwd: &Path,
     mode: Mode,
 ) {
-    let expected = json!([session, transcript, cwd, mode.to_string(), 0]);
-    let fields = ["session_id", "transcript_path", "cwd", "permission_mode", "depth"];
+    let expected = json!([session, transcript, cwd, mode.to_string()]);
+    let fields = ["session_id", "transcript_path", "cwd", "permission_mode"];
     let found: Vec<Value> = fields.iter().map(|field| told[*field].clone()).collect();
     assert_eq!(Value::Array(found), expected, "{way}: {told}");
-    for absent in ["agent_id", "agent_type", "parent_agent_id"] {
-        assert!(told.get(absent).is_none(), "{way}: the main agent has no {absent}");
+    let depth = told["depth"].as_u64().unwrap();
+    for (field, from) in [("agent_id", 1), ("agent_type", 1), ("parent_agent_id", 2)] {
+        assert_eq!(
+            told[field].is_string(),
+            depth >= from,
+            "{way}: {field} at depth {depth}: {told}"
+        );
     }
     let is_input = told["tool_input"].get("file_path").and_then(Value::as_str);
     assert!(is_input.is_none_or(|path| Path::new(path).is_absolute()), "{way}: {told}");
 }
 
+/// Agents are told of by the same ids from their start to their stop, each below its parent.
+fn assert_related(way: &str, heard: &[Value]) {
+    let of =
+        |event: Event| heard.iter().filter(move |told| told["hook_event_name"] == event.name());
+    let ids = |event| -> Vec<&Value> { of(event).map(|told| &told["agent_id"]).collect() };
+    let (mut starts, mut stops) = (ids(Event::SubagentStart), ids(Event::SubagentStop));
+    starts.sort_by_key(ToString::to_string);
+    stops.sort_by_key(ToString::to_string);
+    assert_eq!(starts, stops, "{way}: whoever starts stops");
+    for told in heard.iter().filter(|told| told["depth"] != 0) {
+        assert!(starts.contains(&&told["agent_id"]), "{way}: {told}");
+        let above =
+            of(Event::SubagentStart).find(|start| start["agent_id"] == told["parent_agent_id"]);
+        let depth = above.map_or(0, |above| above["depth"].as_u64().unwrap());
+        assert_eq!(told["depth"].as_u64(), Some(depth + 1), "{way}: {told}");
+    }
+    for stop in of(Event::SubagentStop) {
+        let file = format!("agent-{}.jsonl", stop["agent_id"].as_str().unwrap());
+        assert!(
+            Path::new(stop["agent_transcript_path"].as_str().unwrap()).ends_with(file),
+            "{way}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn every_event_is_told_once_for_each_occasion_with_the_right_ids() {
-    // S-337
+    // S-337, S-333; scenario 28
     let mut seen = BTreeSet::from(ELSEWHERE);
-    for way in calls().into_iter().chain(decisions()).chain(runs()) {
+    for way in calls().into_iter().chain(decisions()).chain(runs()).chain(agents()) {
         let name = way.name;
         let heard = Box::pin(way.play()).await;
         seen.extend(
@@ -437,10 +560,10 @@ async fn every_event_is_told_once_for_each_occasion_with_the_right_ids() {
         let (before, after) = heard.split_at(submitted.unwrap_or(heard.len()));
         assert!(before.iter().all(|told| told.get("prompt_id").is_none()), "{name}");
         assert!(after.iter().all(|told| told["prompt_id"].is_string()), "{name}");
-        assert!(
-            after.windows(2).all(|pair| pair[0]["prompt_id"] == pair[1]["prompt_id"]),
-            "{name}"
-        );
+        let is_news = |pair: &[Value]| pair[1]["hook_event_name"] == "UserPromptSubmit";
+        let is_same = |pair: &[Value]| pair[0]["prompt_id"] == pair[1]["prompt_id"];
+        assert!(after.windows(2).all(|pair| is_news(pair) || is_same(pair)), "{name}");
+        assert_related(name, &heard);
     }
     let fired: BTreeSet<Event> = Event::all().filter(|event| event.is_fired()).collect();
     assert_eq!(seen, fired, "every event that is said to happen does, and no other");

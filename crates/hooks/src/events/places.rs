@@ -70,10 +70,14 @@ pub struct CwdChanged<'a> {
 impl EventInput for CwdChanged<'_> {
     const EVENT: Event = Event::CwdChanged;
     /// Files whose changes are events from now on.
-    type Verdict = Vec<PathBuf>;
+    type Verdict = Option<Vec<PathBuf>>;
 
-    fn fold(&self, common: &Common, replies: &[Reply]) -> Vec<PathBuf> {
+    fn fold(&self, common: &Common, replies: &[Reply]) -> Option<Vec<PathBuf>> {
         watch_paths(common, replies)
+    }
+
+    fn watches(verdict: &Option<Vec<PathBuf>>) -> Option<&[PathBuf]> {
+        verdict.as_deref()
     }
 }
 
@@ -106,13 +110,18 @@ pub struct FileChanged<'a> {
 
 impl EventInput for FileChanged<'_> {
     const EVENT: Event = Event::FileChanged;
-    type Verdict = Vec<PathBuf>;
+    /// Files whose changes are events from now on.
+    type Verdict = Option<Vec<PathBuf>>;
 
     fn subject(&self) -> Option<&str> {
         self.file_path.file_name()?.to_str()
     }
 
-    fn fold(&self, common: &Common, replies: &[Reply]) -> Vec<PathBuf> {
+    fn fold(&self, common: &Common, replies: &[Reply]) -> Option<Vec<PathBuf>> {
         watch_paths(common, replies)
+    }
+
+    fn watches(verdict: &Option<Vec<PathBuf>>) -> Option<&[PathBuf]> {
+        verdict.as_deref()
     }
 }

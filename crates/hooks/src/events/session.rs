@@ -25,8 +25,8 @@ pub struct SessionStartVerdict {
     /// Taken as if the user had said it first; only without a terminal.
     pub initial_user_message: Option<String>,
     pub session_title: Option<String>,
-    /// Files whose changes are events from now on.
-    pub watch_paths: Vec<PathBuf>,
+    /// Files whose changes are events from now on; `None` leaves those that are watched.
+    pub watch_paths: Option<Vec<PathBuf>>,
     pub reload_skills: bool,
 }
 
@@ -48,18 +48,23 @@ impl EventInput for SessionStart<'_> {
                 .any(|reply| reply.specific().is_some_and(|it| it.reload_skills == Some(true))),
         }
     }
+
+    fn watches(verdict: &SessionStartVerdict) -> Option<&[PathBuf]> {
+        verdict.watch_paths.as_deref()
+    }
 }
 
-/// All paths that hooks want to be watched, each once.
-pub(super) fn watch_paths(common: &Common, replies: &[Reply]) -> Vec<PathBuf> {
+/// All paths that hooks want to be watched, each once; `None` where no hook says anything about that.
+pub(super) fn watch_paths(common: &Common, replies: &[Reply]) -> Option<Vec<PathBuf>> {
+    let mut wanted = replies.iter().filter_map(|it| it.specific()?.watch_paths.as_ref()).peekable();
+    wanted.peek()?;
     let mut paths: Vec<PathBuf> = Vec::new();
-    let wanted = replies.iter().filter_map(Reply::specific).flat_map(|it| &it.watch_paths);
-    for path in wanted.map(|path| common.cwd.join(path)) {
+    for path in wanted.flatten().map(|path| common.cwd.join(path)) {
         if !paths.contains(&path) {
             paths.push(path);
         }
     }
-    paths
+    Some(paths)
 }
 
 /// The program was started to prepare or to tidy up.

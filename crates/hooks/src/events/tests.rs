@@ -196,7 +196,7 @@ fn a_no_to_a_question_wins_over_a_yes() {
 fn a_result_can_be_commented_and_replaced() {
     let outputs = [
         json!({"decision": "block", "reason": "A",
-               "hookSpecificOutput": {"updatedToolOutput": "x", "classifierContext": "c"}}),
+               "hookSpecificOutput": {"updatedToolOutput": "x"}}),
         specific(json!({"updatedToolOutput": {"y": 1}, "updatedMCPToolOutput": "z"})),
     ];
     let replies = say(Event::PostToolUse, &outputs);
@@ -207,7 +207,6 @@ fn a_result_can_be_commented_and_replaced() {
     assert_eq!(verdict.block.reason(), Some("A"));
     assert_eq!(verdict.updated_output, Some(json!({"y": 1})));
     assert_eq!(verdict.updated_mcp_output, Some(json!("z")));
-    assert_eq!(verdict.classifier_context, ["c"]);
     let denied = say(Event::PermissionDenied, &[specific(json!({"retry": true}))]);
     assert!(with_call(|call| PermissionDenied { call, reason: "R" }.fold(&common, &denied)));
 }
@@ -252,7 +251,7 @@ fn other_events_read_their_own_fields() {
         SessionStartVerdict {
             initial_user_message: Some("go".to_owned()),
             session_title: Some("T".to_owned()),
-            watch_paths: vec!["/p/a".into(), "/b".into()],
+            watch_paths: Some(vec!["/p/a".into(), "/b".into()]),
             reload_skills: true,
         }
     );
@@ -360,6 +359,50 @@ fn effects_are_gathered_from_all_hooks() {
     assert_eq!(Effects::gather(Event::SessionEnd, "", &told).user_messages, ["[cmd]: no"]);
     let model = say(Event::DirectoryAdded, &[json!({"systemMessage": "S"})]);
     assert_eq!(Effects::gather(Event::DirectoryAdded, "", &model).context, ["S"]);
+}
+
+#[test]
+fn a_field_that_does_nothing_is_told_and_the_rest_of_the_answer_counts() {
+    // The event, what a hook says, and what people are told of it.
+    for (event, fields, expected) in [
+        (
+            Event::PreToolUse,
+            json!({"sessionTitle": "T"}),
+            "its sessionTitle has no effect at PreToolUse",
+        ),
+        (Event::Stop, json!({"watchPaths": []}), "its watchPaths has no effect at Stop"),
+        (
+            Event::SessionStart,
+            json!({"suppressOriginalPrompt": true}),
+            "its suppressOriginalPrompt has no effect at SessionStart",
+        ),
+        (
+            Event::PostToolUse,
+            json!({"classifierContext": "c"}),
+            "its classifierContext has no effect here: no model classifies calls",
+        ),
+        (Event::SessionStart, json!({"sessionTitle": "T", "watchPaths": ["a"]}), ""),
+        (Event::UserPromptSubmit, json!({"sessionTitle": "T", "suppressOriginalPrompt": true}), ""),
+        (Event::FileChanged, json!({"watchPaths": []}), ""),
+    ] {
+        let mut fields = fields;
+        fields["additionalContext"] = json!("C");
+        let effects = Effects::gather(event, "", &say(event, &[specific(fields.clone())]));
+        let errors: Vec<&str> = effects.errors.iter().map(|error| error.message.as_str()).collect();
+        assert_eq!(errors.concat(), expected, "{event}: {fields}");
+        assert_eq!(effects.context, ["C"]);
+    }
+}
+
+#[test]
+fn what_is_to_be_watched_is_said_or_left_open() {
+    let (old_cwd, new_cwd) = (Path::new("/o"), Path::new("/p"));
+    let fold = |outputs: &[Value]| {
+        let moved = CwdChanged { old_cwd, new_cwd };
+        moved.fold(&common(), &say(Event::CwdChanged, outputs))
+    };
+    assert_eq!(fold(&[json!({})]), None);
+    assert_eq!(fold(&[json!({}), specific(json!({"watchPaths": []}))]), Some(Vec::new()));
 }
 
 proptest! {

@@ -150,12 +150,7 @@ pub struct PostToolVerdict {
     pub updated_output: Option<Value>,
     /// The same for tools of MCP servers only.
     pub updated_mcp_output: Option<Value>,
-    /// For whoever classifies calls in auto mode.
-    pub classifier_context: Vec<String>,
 }
-
-/// How much a hook may tell whoever classifies calls.
-const LONGEST_CLASSIFIER_CONTEXT: usize = 2_000;
 
 impl EventInput for PostToolUse<'_> {
     const EVENT: Event = Event::PostToolUse;
@@ -170,13 +165,10 @@ impl EventInput for PostToolUse<'_> {
     }
 
     fn fold(&self, _: &Common, replies: &[Reply]) -> PostToolVerdict {
-        let contexts = replies.iter().filter_map(|it| it.specific()?.classifier_context.as_deref());
-        let cut = |text: &str| text.chars().take(LONGEST_CLASSIFIER_CONTEXT).collect();
         PostToolVerdict {
             block: Block::of(replies),
             updated_output: reply::last(replies, |it| it.updated_tool_output.clone()),
             updated_mcp_output: reply::last(replies, |it| it.updated_mcp_tool_output.clone()),
-            classifier_context: contexts.map(cut).collect(),
         }
     }
 }

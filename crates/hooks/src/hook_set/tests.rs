@@ -248,4 +248,8 @@ fn settings_hooks_keep_file_and_line_and_wait_for_trust() {
     let set = load(Standing::Full);
     assert_eq!((set.len(), set.problems().len()), (0, 2));
     assert!(problems(&set)[0].contains("lets only managed hooks count"), "{:?}", set.problems());
+    write("managed/managed-settings.json", "{\"strictPluginOnlyCustomization\": [\"hooks\"]}");
+    let set = load(Standing::Full);
+    assert_eq!((set.len(), set.problems().len()), (0, 2));
+    assert!(problems(&set)[0].contains("leaves hooks to plugins"), "{:?}", set.problems());
 }

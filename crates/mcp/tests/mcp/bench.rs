@@ -131,7 +131,7 @@ impl Bench {
             sandbox: None,
             env: Arc::default(),
             world,
-            host: Arc::new(NoHost),
+            host: Arc::new(NoHost { beat: root.join("beat") }),
         };
         ToolContext {
             workspace: Arc::new(workspace),
@@ -205,7 +205,10 @@ pub(crate) async fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
     assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "{what} did not happen");
 }
 
-struct NoHost;
+/// Answers nothing. What is told of running calls goes to a file.
+struct NoHost {
+    beat: PathBuf,
+}
 
 impl Host for NoHost {
     fn ask<'a>(
@@ -222,6 +225,10 @@ impl Host for NoHost {
 
     fn propose_plan<'a>(&'a self, _: &'a ToolUseId, _: String) -> ToolFuture<'a, PlanVerdict> {
         panic!("nobody is there to judge a plan");
+    }
+
+    fn call_progressed(&self, call: &ToolUseId, tool: &str, _: Duration) {
+        std::fs::write(&self.beat, format!("{call} {tool}")).unwrap();
     }
 
     fn shell_changed(&self, _: ShellChange) {}

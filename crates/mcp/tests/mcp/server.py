@@ -52,6 +52,8 @@ TOOLS = [
     tool("two.words", _meta={"anthropic/requiresUserInteraction": True}),
     tool("two/words"),
 ]
+if mode == "signs":
+    TOOLS.append(tool("progress"))
 
 
 def call(id, name, arguments, params):

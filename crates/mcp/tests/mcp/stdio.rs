@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, Mutex};
 
 use centurion_config::mcp::McpTransport;
-use centurion_mcp::{CallError, CallOptions, Progress, ResourceContent, State};
+use centurion_mcp::{CallError, CallOptions, Progress, ResourceContent, State, tool_name};
 use centurion_permissions::Access;
 use centurion_protocol::ToolResultContent;
 use centurion_tools::ToolError;
@@ -211,6 +211,18 @@ async fn progress_reaches_whoever_wants_it() {
     assert_eq!(output.text(), "done");
     let half = Progress { done: 1.0, total: Some(2.0), message: Some("half".to_owned()) };
     assert_eq!(*heard.lock().unwrap(), [half]);
+}
+
+#[tokio::test]
+async fn progress_of_an_agents_call_is_told_to_whoever_runs_the_agent() {
+    let bench = Bench::new();
+    let connection = bench.connect("signs").await;
+    // The tool ends when its sign was told.
+    let beat = bench.root().join("beat");
+    let input = json!({ "mark": beat.to_str().unwrap() });
+    let tool = tool_name(connection.name(), "progress");
+    bench.run(&connection, "progress", input).await.unwrap();
+    assert_eq!(std::fs::read_to_string(beat).unwrap(), format!("toolu_1 {tool}"));
 }
 
 #[tokio::test]

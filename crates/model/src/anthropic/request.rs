@@ -99,6 +99,9 @@ pub(super) fn headers(fixed: &HeaderMap, request: &Request) -> HeaderMap {
     if let Some(agent) = &request.agent {
         identify("x-claude-code-agent-id", agent.as_str());
     }
+    if let Some(parent) = &request.parent_agent {
+        identify("x-claude-code-parent-agent-id", parent.as_str());
+    }
     let chosen = fixed.get(BETA).and_then(|value| value.to_str().ok());
     let mut list = betas(request);
     list.splice(0..0, chosen);

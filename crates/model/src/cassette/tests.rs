@@ -60,6 +60,7 @@ fn request(system: &str, messages: &[Message]) -> Request {
         effort: Some(Effort::High),
         session: session('1'),
         agent: None,
+        parent_agent: None,
     }
 }
 

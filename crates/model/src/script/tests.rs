@@ -30,6 +30,7 @@ fn request(messages: &[Message]) -> Request {
         effort: None,
         session: "6f1c5d52-7d0c-4d1b-9d5a-2a3a4f1d2f10".parse::<SessionId>().unwrap(),
         agent: None,
+        parent_agent: None,
     }
 }
 

@@ -14,7 +14,7 @@ fn role(allow: &str, deny: &str) -> Role {
         let rules = Rule::parse_list(text, &RuleOrigin::Role("scout".to_owned()));
         rules.expect("good rules").into()
     };
-    Role { allow: rules(allow), deny: rules(deny) }
+    Role { allow: rules(allow), deny: rules(deny), only: fixture::rules(""), ..Role::default() }
 }
 
 #[test]

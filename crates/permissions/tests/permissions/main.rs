@@ -2,6 +2,7 @@
 
 mod against_bash;
 mod commands;
+mod confinement;
 mod decide;
 mod entry;
 mod fixture;

@@ -1,7 +1,8 @@
 //! What holds for all rules, modes and calls.
 
 use centurion_permissions::{
-    Access, Call, Mode, Policy, Readings, Role, Rule, RuleOrigin, RuleSet, Verdict, decide,
+    Access, Call, Layer, Mode, Policy, Readings, Reason, Role, Rule, RuleOrigin, RuleSet, Verdict,
+    decide,
 };
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -43,6 +44,15 @@ fn list() -> impl Strategy<Value = Vec<Rule>> {
             .into_iter()
             .map(|text| Rule::parse(text, RuleOrigin::Flag).expect("a good rule"))
             .collect()
+    })
+}
+
+fn role() -> impl Strategy<Value = Role> {
+    (rules(), rules(), rules()).prop_map(|(allow, deny, only)| Role {
+        allow,
+        deny,
+        only,
+        ..Role::default()
     })
 }
 
@@ -229,17 +239,18 @@ proptest! {
         }
     }
 
+    // I-1
     #[test]
     fn no_descendant_does_what_the_ceiling_forbids(
         root in policy(),
-        line in prop::collection::vec((rules(), rules(), select(&Mode::ALL[..])), 1..5),
+        line in prop::collection::vec((role(), select(&Mode::ALL[..])), 1..5),
         (tool, access) in tool_and_access(),
     ) {
         let call = Call::new(tool, &access);
         let ceiling = decide(&Policy { mode: Mode::BypassPermissions, ..root.clone() }, &call);
         let mut agent = root.clone();
-        for (allow, deny, mode) in line {
-            agent = agent.child(Role { allow, deny }, mode);
+        for (role, mode) in line {
+            agent = agent.child(role, mode);
             let verdict = decide(&agent, &call).verdict;
             if ceiling.verdict == Verdict::Deny {
                 prop_assert_eq!(verdict, Verdict::Deny, "{}", ceiling.reason);
@@ -258,14 +269,14 @@ proptest! {
 
     #[test]
     fn a_role_never_leaks_to_parents_children_or_siblings(
-        root in policy(), (allow, deny) in (rules(), rules()), own in (rules(), rules()),
+        root in policy(), foreign in role(), own in role(),
         modes in (select(&Mode::ALL[..]), select(&Mode::ALL[..])),
         (tool, access) in tool_and_access(),
     ) {
         let call = Call::new(tool, &access);
         let before = decide(&root, &call);
-        let role = || Role { allow: own.0.clone(), deny: own.1.clone() };
-        let bound = root.child(Role { allow, deny }, modes.0);
+        let role = || own.clone();
+        let bound = root.child(foreign, modes.0);
         let free = root.child(Role::default(), modes.0);
         // Below an agent with a role, everything is as below one without.
         let (below, beside) = (bound.child(role(), modes.1), free.child(role(), modes.1));
@@ -275,6 +286,33 @@ proptest! {
         let alone = Policy { role: Role::default(), ..root.clone() }.child(role(), modes.1);
         prop_assert_eq!(decide(&sibling, &call), decide(&alone, &call));
         prop_assert_eq!(decide(&root, &call), before);
+    }
+
+    #[test]
+    fn what_an_agent_is_kept_to_gives_nothing_and_binds_in_every_mode(
+        policy in policy(), role in role(), mode in select(&Mode::ALL[..]),
+        (tool, access) in tool_and_access(),
+    ) {
+        let call = Call::new(tool, &access);
+        let confined = Policy { role: role.clone(), ..policy };
+        let free = Role { only: RuleSet::default(), ..role };
+        let free = Policy { role: free, ..confined.clone() };
+        let (with, without) = (decide(&confined, &call), decide(&free, &call));
+        let Reason::Confined { .. } = with.reason else {
+            prop_assert_eq!(with, without);
+            return Ok(());
+        };
+        prop_assert_eq!((with.verdict, with.layer), (Verdict::Deny, Layer::Role));
+        let other_mode = Policy { mode, ..confined.clone() };
+        prop_assert_eq!(decide(&other_mode, &call), with.clone());
+        // No allow rule changes that, and a rule that names the whole tool does.
+        let mut allowed = confined.clone();
+        allowed.allow.extend(fixture::rules(tool).iter().cloned());
+        allowed.role.allow.extend(fixture::rules(tool).iter().cloned());
+        prop_assert_eq!(decide(&allowed, &call), with);
+        let mut lifted = confined;
+        lifted.role.only.extend(fixture::rules(tool).iter().cloned());
+        prop_assert_eq!(decide(&lifted, &call), without);
     }
 
     #[test]

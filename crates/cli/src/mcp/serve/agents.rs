@@ -226,7 +226,7 @@ impl View for Watch {
                 *last = Some(together(earlier, (**result).clone()));
             }
             EventBody::System(_) => Notes.show(event),
-            EventBody::User(_) | EventBody::StreamEvent(_) => {}
+            EventBody::User(_) | EventBody::StreamEvent(_) | EventBody::ToolProgress(_) => {}
         }
     }
 }

@@ -85,6 +85,7 @@ fn the_strongest_source_wins_and_the_others_are_shadowed() {
         plugin: "kit".to_owned(),
         root: machine.path("kit"),
         paths: vec![machine.path("kit/agents")],
+        ..PluginAgents::default()
     });
     machine.agent("kit/agents/x.md", "x");
     let strongest = |sources: &AgentSources| {
@@ -172,6 +173,7 @@ fn plugins_name_their_agents_by_folders_and_load_a_file_once() {
         plugin: "kit".to_owned(),
         root: machine.path("kit"),
         paths: paths.iter().map(|path| machine.path(path)).collect(),
+        ..PluginAgents::default()
     });
     let catalog = load(&sources);
     let names: Vec<_> = catalog.active.iter().map(|it| it.definition.name.as_str()).collect();
@@ -356,4 +358,55 @@ fn a_tree_without_end_is_not_walked_to_its_end() {
     assert_eq!(names, ["b", "x"]);
     let [failed] = catalog.failed.as_slice() else { panic!("{:?}", catalog.failed) };
     assert_eq!(failed.reason, "lies more than 12 folders deep");
+}
+
+#[test]
+fn a_policy_of_plugins_alone_leaves_managed_agents_those_of_plugins_and_the_programs_own() {
+    // S-077
+    let machine = Machine::new();
+    machine.agent("etc/.claude/agents/managed.md", "managed");
+    machine.agent("home/.claude/agents/user.md", "user");
+    machine.agent("home/repo/.claude/agents/project.md", "project");
+    machine.agent("kit/agents/own.md", "own");
+    machine.write(
+        "etc/managed-settings.json",
+        r#"{"strictPluginOnlyCustomization": ["agents"],
+            "agents": {"set": {"description": "managed", "prompt": "p"}}}"#,
+    );
+    machine.write(
+        "home/.claude/settings.json",
+        r#"{"agents": {"mine": {"description": "user", "prompt": "p"}}}"#,
+    );
+    let settings = Settings::load(
+        SettingsSources {
+            managed_dir: Some(machine.path("etc")),
+            start_dir: machine.path("home/repo/sub"),
+            config_dirs: vec![machine.path("home/.claude")],
+            ..SettingsSources::default()
+        },
+        Standing::Full,
+    );
+    let json = r#"{"flag": {"description": "flag", "prompt": "p"}}"#;
+    let sources = AgentSources {
+        flag: read_agents_flag(json, Path::new("/"), &vocabulary()).unwrap(),
+        plugins: vec![PluginAgents {
+            plugin: "kit".to_owned(),
+            root: machine.path("kit"),
+            paths: vec![machine.path("kit/agents")],
+            ..PluginAgents::default()
+        }],
+        settings: settings.agents(),
+        plugin_only: settings.plugin_only().agents.is_some(),
+        ..machine.sources()
+    };
+    let names = |sources: &AgentSources| {
+        let catalog = load(sources);
+        let names = catalog.active.iter().map(|it| it.definition.name.value.clone());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(&sources), "kit:own managed set x");
+    assert!(watched_directories(&sources).iter().all(|it| !it.starts_with(machine.path("home"))));
+    // The settings' own agents are off even where somebody forgets the rest.
+    let open = AgentSources { plugin_only: false, ..sources };
+    assert_eq!(names(&open), "flag kit:own managed project set user x");
 }

@@ -83,7 +83,14 @@ fn near_yaml_costs_a_warning_and_no_agent() {
 
 #[test]
 fn every_key_of_an_agent_begins_a_value() {
-    let missing: Vec<_> =
-        AGENT_KEYS.iter().filter(|key| !AGENT_GRAMMAR.known.contains(*key)).collect();
-    assert_eq!(missing, [&""; 0]);
+    let (own, foreign) = AGENT_GRAMMAR.known.split_at(AGENT_KEYS.len());
+    assert_eq!(own, AGENT_KEYS);
+    assert_eq!(AGENT_KEYS.last(), Some(&"criticalSystemReminder_EXPERIMENTAL"));
+    assert_eq!(foreign, ["when-to-use", "prompt", "allowed-tools", "allowedTools"]);
+}
+
+#[test]
+fn ends_of_lines_that_are_spelt_out_are_no_part_of_the_ends_of_a_text() {
+    let text = "---\nname: x\ndescription: \\n one\\ntwo \\n\n---\n";
+    assert_eq!(definition(text).description.as_str(), "one\ntwo");
 }

@@ -258,3 +258,52 @@ fn an_administrator_alone_may_name_the_allowed_ones() {
     let standing = configuration.judge(&own);
     assert_eq!(standing.word(), "denied", "an agent's own servers are judged the same way");
 }
+
+#[test]
+fn a_policy_of_plugins_alone_leaves_managed_servers_and_those_of_plugins() {
+    // S-077
+    let mut machine = Machine::trusted();
+    everywhere(&machine);
+    machine.flags = vec![McpFlag::Json(json!({"mcpServers": {"x": command("flag")}}).to_string())];
+    machine.json("etc/managed-settings.json", &json!({"strictPluginOnlyCustomization": ["mcp"]}));
+    let configuration = machine.load();
+    assert_eq!((configuration.servers.len(), configuration.active().count()), (5, 0));
+    let standing = configuration.find("x").unwrap().standing.to_string();
+    let policy = machine.path("etc/managed-settings.json");
+    assert_eq!(
+        standing,
+        format!(
+            "denied: only managed servers and those of plugins run, {}:2 (managed)",
+            policy.display()
+        )
+    );
+    let server = |scope: McpScope| {
+        let origin = McpOrigin { scope, ..configuration.servers[0].server.origin.clone() };
+        McpServer { origin, ..configuration.servers[0].server.clone() }
+    };
+    let is_active = |scope| configuration.judge(&server(scope)).is_active();
+    assert!(is_active(McpScope::Plugin("kit".to_owned())) && is_active(McpScope::Managed));
+    assert!(!is_active(McpScope::Host) && !is_active(McpScope::Agent("kit:scout".to_owned())));
+    // An agent's servers come from where the agent does.
+    let own = server(McpScope::Agent("scout".to_owned()));
+    for (source, runs) in [
+        (AgentSource::BuiltIn, true),
+        (AgentSource::Plugin, true),
+        (AgentSource::Policy, true),
+        (AgentSource::User, false),
+        (AgentSource::Project, false),
+        (AgentSource::Flag, false),
+    ] {
+        assert_eq!(configuration.judge_for(&own, source).is_active(), runs, "{source}");
+    }
+    // What is denied by name is denied to plugins, too.
+    machine.json(
+        "etc/managed-settings.json",
+        &json!({"strictPluginOnlyCustomization": true, "deniedMcpServers": [{"serverName": "x"}]}),
+    );
+    let configuration = machine.load();
+    let denied = configuration.judge_for(&own, AgentSource::Plugin);
+    assert!(matches!(denied, McpStanding::Denied(McpDenial::Listed(_))), "{denied}");
+    machine.json("etc/managed-settings.json", &json!({"strictPluginOnlyCustomization": ["hooks"]}));
+    assert!(machine.load().judge_for(&own, AgentSource::User).is_active());
+}

@@ -69,7 +69,7 @@ fn an_untrusted_repository_brings_only_what_takes_away() {
             "sandbox.enabled",
             "sandbox.excludedCommands",
             "sandbox.filesystem.allowWrite",
-            "subagents",
+            "subagents.permissionMode",
         ]
     );
     // Trust in a folder above is enough for what runs beside the agent, not for what it may do.

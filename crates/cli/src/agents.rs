@@ -1,0 +1,107 @@
+//! `centurion agents`: which agents there are, what is wrong with their files, and files of new ones.
+
+mod check;
+mod explain;
+mod list;
+mod new;
+pub(crate) mod sources;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use centurion_config::agents::{AgentCatalog, AgentDefinition, AgentLoader, AgentSources};
+use centurion_protocol::SystemWorld;
+use clap::{Args, Parser, Subcommand};
+
+use self::sources::{AgentArgs, Brought};
+use crate::configuration::{Configuration, SettingsArgs};
+use crate::delegation;
+use crate::setup;
+use crate::surroundings::Surroundings;
+
+/// Shows agents, checks their files and writes new ones.
+#[derive(Debug, Parser)]
+#[command(name = "centurion agents")]
+pub(crate) struct AgentsCommandArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the agents that there are, by who defines them
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        sources: SourceArgs,
+    },
+    /// Say what is wrong with files of agents; fails if one cannot be used
+    Check(check::CheckArgs),
+    /// Say what an agent would run with, and which file, line or rule decides each part
+    Explain(Box<explain::ExplainArgs>),
+    /// Write the file of a new agent
+    New(new::NewArgs),
+}
+
+/// Where agents are looked for, besides the files that are always read.
+#[derive(Debug, Default, Args)]
+struct SourceArgs {
+    #[command(flatten)]
+    agents: AgentArgs,
+    /// Directories of plugins that are on, too
+    #[arg(long, value_name = "DIR")]
+    plugin_dir: Vec<PathBuf>,
+    /// Additional directories that belong to the project
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    add_dir: Vec<PathBuf>,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+/// The agents as a command of this program sees them.
+struct Agents {
+    surroundings: Surroundings,
+    sources: AgentSources,
+    catalog: Arc<AgentCatalog>,
+}
+
+impl Agents {
+    fn load(args: &SourceArgs) -> anyhow::Result<Self> {
+        let surroundings = Surroundings::observe()?;
+        let configuration = Configuration::load(&surroundings, &args.settings)?;
+        configuration.warn();
+        let settings = &configuration.settings;
+        let plugins = delegation::plugins(&surroundings, settings, &args.plugin_dir, &SystemWorld)?;
+        let brought = Brought {
+            agents: args.agents.agents.as_deref(),
+            additional: &setup::additional_directories(&args.add_dir)?,
+            plugins: plugins.enabled.iter().map(|plugin| plugin.agents()).collect(),
+        };
+        let sources = sources::sources(&surroundings, &configuration, brought)?;
+        let catalog = AgentLoader::new().load(&sources, &SystemWorld);
+        Ok(Self { surroundings, sources, catalog })
+    }
+
+    /// Every agent, also those that cannot be asked for.
+    fn all(&self) -> impl Iterator<Item = &AgentDefinition> {
+        let active = self.catalog.active.iter().map(|agent| &*agent.definition);
+        active.chain(self.catalog.shadowed.iter().map(|agent| &*agent.definition))
+    }
+}
+
+pub(crate) async fn run(args: AgentsCommandArgs) -> anyhow::Result<ExitCode> {
+    match args.action {
+        Action::List { json, sources } => {
+            let agents = Agents::load(&sources)?;
+            let form = if json { list::Form::Json } else { list::Form::Text };
+            list::print(&agents.catalog, form);
+            Ok(ExitCode::SUCCESS)
+        }
+        Action::Check(args) => check::run(&args),
+        Action::Explain(args) => Box::pin(explain::run(*args)).await,
+        Action::New(args) => new::run(&args),
+    }
+}

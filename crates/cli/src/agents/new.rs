@@ -1,0 +1,176 @@
+//! `centurion agents new`: the file of an agent, to be filled in.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail, ensure};
+use centurion_config::Located;
+use centurion_config::agents::{
+    AgentDefinition, AgentModel, AgentOrigin, AgentScope, AgentSource, check_name, directory_name,
+    read_markdown, write_markdown,
+};
+use centurion_config::frontmatter::{Value, names};
+use clap::{Args, ValueEnum};
+
+use super::{Agents, SourceArgs};
+use crate::output::{Output, note, printable};
+
+#[derive(Debug, Args)]
+pub(super) struct NewArgs {
+    /// What the agent is called
+    name: String,
+
+    /// When to use the agent, and when not
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+
+    /// The only tools that it has, with commas; all of them if this is not said
+    #[arg(long, value_name = "NAMES")]
+    tools: Option<String>,
+
+    /// Its model: sonnet, opus, haiku, fable, inherit or a full name
+    #[arg(long)]
+    model: Option<String>,
+
+    /// Who has the agent
+    #[arg(long, value_enum, default_value = "project")]
+    scope: Scope,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Scope {
+    /// Everybody who has the project
+    Project,
+    /// You, in all projects
+    User,
+}
+
+impl Scope {
+    fn source(self) -> AgentSource {
+        match self {
+            Self::Project => AgentSource::Project,
+            Self::User => AgentSource::User,
+        }
+    }
+}
+
+pub(super) fn run(args: &NewArgs) -> anyhow::Result<ExitCode> {
+    let name = args.name.as_str();
+    if let Err(reason) = check_name(name) {
+        bail!("the name `{}` {reason}", printable(name));
+    }
+    let agents = Agents::load(&SourceArgs::default())?;
+    let source = args.scope.source();
+    let same = agents.all().find(|it| it.name.value == name && it.origin.source == source);
+    if let Some(existing) = same {
+        bail!("there is an agent `{name}` already, in {}", existing.origin.path.display());
+    }
+    let path = directory(&agents, args.scope)?.join(format!("{}.md", directory_name(name)));
+    let definition = definition(args, &path)?;
+    let text = write_markdown(&definition);
+    let scope = AgentScope::Own(source);
+    let read = read_markdown(&text, &path, &scope, &agents.sources.vocabulary);
+    let problems = match read {
+        Ok(Some(read)) => read.problems,
+        Ok(None) => Vec::new(),
+        Err(failed) => bail!("such an agent could not be read again: {}", failed.reason),
+    };
+    write(&path, &text)?;
+    for problem in problems {
+        note(&format!("warning: {}", printable(&problem.to_string())));
+    }
+    if let Some(line) = rival(&agents, name, source) {
+        note(&line);
+    }
+    let line =
+        format!("wrote {}; the text below its `---` is what the agent is told", path.display());
+    Output::default().write(format!("{}\n", printable(&line)).as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where the files of a scope are.
+fn directory(agents: &Agents, scope: Scope) -> anyhow::Result<PathBuf> {
+    let surroundings = &agents.surroundings;
+    match scope {
+        Scope::User => {
+            // Ours, so that another program's files stay as they are.
+            let own = surroundings.dirs.config_dirs().last();
+            Ok(own.context("there is no directory for your own agents")?.join("agents"))
+        }
+        Scope::Project => {
+            let home = surroundings.home.as_ref();
+            let repository = agents.sources.folders.repository.as_ref();
+            let root = repository.filter(|root| Some(*root) != home).unwrap_or(&surroundings.cwd);
+            ensure!(
+                Some(root) != home,
+                "the home directory is no project\nhelp: --scope user writes an agent for all projects"
+            );
+            let shared = root.join(".claude");
+            let directory = shared.join("agents");
+            // A repository must not choose where on the machine something is written.
+            for place in [&shared, &directory] {
+                ensure!(!place.is_symlink(), "{} is a link; nothing is written", place.display());
+            }
+            Ok(directory)
+        }
+    }
+}
+
+fn definition(args: &NewArgs, path: &Path) -> anyhow::Result<AgentDefinition> {
+    let said = |text: &str| Located::new(text.trim().to_owned(), 1);
+    let description = match args.description.as_deref().map(str::trim) {
+        Some("") => bail!("--description says nothing: a description says when to use the agent"),
+        Some(description) => description,
+        None => "Say here when to use this agent, and when not.",
+    };
+    let origin = AgentOrigin { source: args.scope.source(), path: path.to_owned(), plugin: None };
+    let prompt = format!(
+        "You are `{}`. Say here what you are for, and what you see of the work of others.\n\n\
+         # Working\n- What to look at first, and how to go on.\n- What to leave alone.\n\n\
+         # Handing back\nWhat your last message holds: it is all that the agent which asked you gets to see.",
+        args.name
+    );
+    let mut definition =
+        AgentDefinition::new(said(&args.name), said(description), said(&prompt), origin);
+    if let Some(list) = &args.tools {
+        let tools = names(&Value::plain(1, list.as_str())).map(|(names, _)| names);
+        let tools = tools.filter(|tools| !tools.is_empty()).context("--tools names no tool")?;
+        definition.tools = Some(Located::new(tools, 1));
+    }
+    definition.model = match args.model.as_deref().map(str::trim) {
+        None => None,
+        Some("") => bail!("--model names no model"),
+        Some("inherit") => Some(Located::new(AgentModel::Inherit, 1)),
+        Some(name) => Some(Located::new(AgentModel::Named(name.to_owned()), 1)),
+    };
+    Ok(definition)
+}
+
+/// Writes a file that is not there yet.
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let doing = || format!("{} cannot be written", path.display());
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).with_context(doing)?;
+    }
+    let mut file = match OpenOptions::new().write(true).create_new(true).open(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("there is a file {} already", path.display())
+        }
+        opened => opened.with_context(doing)?,
+    };
+    file.write_all(text.as_bytes()).with_context(doing)
+}
+
+/// What is to be known about another agent of the same name.
+fn rival(agents: &Agents, name: &str, source: AgentSource) -> Option<String> {
+    let rival = agents.catalog.active.iter().find(|it| it.definition.name.value == name)?;
+    let origin = &rival.definition.origin;
+    let place = origin.path.display();
+    Some(if origin.source > source {
+        format!("note: `{name}` of {place} goes before it")
+    } else {
+        format!("note: it takes the place of `{name}` of {place}")
+    })
+}

@@ -1,0 +1,323 @@
+//! The agents of a run: which there are, which one the session runs as, and what they may do.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use centurion_config::agent_memory::MemoryPlaces;
+use centurion_config::mcp::{
+    McpConfiguration, McpOrigin, McpReference, McpScope, McpServer, McpVariables, parse_references,
+};
+use centurion_config::plugins::{PluginCatalog, PluginLoader, PluginSources};
+use centurion_config::settings::{ChildMode, SessionMode as ModeSetting, Settings, Standing};
+use centurion_config::skills::SkillSources;
+use centurion_engine::{
+    AgentOptions, AgentServers, BroughtBy, Definitions, DelegationRules, Limits, MainFlags,
+    SessionMode,
+};
+use centurion_hooks::{HookOrigin, HookSet, HookSource, PluginSource};
+use centurion_mcp::{Connection, Pool};
+use centurion_model::Model;
+use centurion_protocol::{Env, World};
+use clap::Args;
+
+use crate::agents::sources::{self, AgentArgs, Brought};
+use crate::args::RunArgs;
+use crate::configuration::Configuration;
+use crate::mcp;
+use crate::models::ModelLimits;
+use crate::output::note;
+use crate::surroundings::Surroundings;
+
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Agents")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct DelegationArgs {
+    /// Run the session as this agent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) definitions: AgentArgs,
+
+    /// A plugin's directory, for this run; may be given several times
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plugin_dir: Vec<PathBuf>,
+
+    /// Add this to the system prompt of every agent that another one starts
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) append_subagent_system_prompt: Option<String>,
+
+    /// With stream-json: also print what agents say and think while a call waits for them
+    #[arg(long)]
+    pub(crate) forward_subagent_text: bool,
+
+    /// The main agent only directs others: it starts agents, all in the background
+    #[arg(long, conflicts_with_all = ["assistant", "proactive"])]
+    pub(crate) coordinator: bool,
+
+    /// The main agent never waits for others, and may say where they work
+    #[arg(long, conflicts_with = "proactive")]
+    pub(crate) assistant: bool,
+
+    /// The main agent acts by itself and waits for nobody
+    #[arg(long)]
+    pub(crate) proactive: bool,
+}
+
+/// The plugins of a run.
+pub(crate) fn plugins(
+    surroundings: &Surroundings,
+    settings: &Settings,
+    directories: &[PathBuf],
+    world: &dyn World,
+) -> anyhow::Result<Arc<PluginCatalog>> {
+    if let Some(origin) = settings.sideload_disabled()
+        && !directories.is_empty()
+    {
+        anyhow::bail!("{origin} does not let --plugin-dir be used");
+    }
+    let sources = PluginSources::new(&surroundings.dirs, settings, &surroundings.cwd, directories);
+    let catalog = PluginLoader::new().load(&sources, world);
+    for problem in &catalog.problems {
+        note(&format!("warning: {problem}"));
+    }
+    Ok(catalog)
+}
+
+/// Makes the directories that hooks and servers of plugins expect.
+fn prepare_plugins(catalog: &PluginCatalog) {
+    for plugin in &catalog.enabled {
+        if let Err(error) = plugin.make_data_dir() {
+            let place = plugin.data.display();
+            note(&format!("warning: plugin {}: cannot make {place}: {error}", plugin.name()));
+        }
+    }
+}
+
+/// The hooks that plugins bring.
+pub(crate) fn plugin_hooks(plugins: &PluginCatalog) -> Vec<HookSet> {
+    let mut sets = Vec::new();
+    for plugin in &plugins.enabled {
+        let source = Arc::new(PluginSource {
+            name: plugin.name().to_owned(),
+            root: plugin.root().to_owned(),
+            data: plugin.data.clone(),
+            options: plugin.options.clone(),
+            is_managed: plugin.is_managed(),
+        });
+        for hooks in plugin.hooks() {
+            let source = HookSource::Plugin(Arc::clone(&source));
+            let origin = HookOrigin::in_file(source, hooks.file.clone(), Some(hooks.line));
+            let set = HookSet::with_lines(&hooks.value, &hooks.lines, &origin);
+            for problem in set.problems() {
+                note(&format!("error: {problem}"));
+            }
+            sets.push(set);
+        }
+    }
+    sets
+}
+
+/// What a run found on disk about agents and what they bring.
+pub(crate) struct Found {
+    pub(crate) plugins: Arc<PluginCatalog>,
+    pub(crate) servers: McpConfiguration,
+    definitions: Arc<Definitions>,
+    trusts_project: bool,
+}
+
+/// What a run is made of, as far as its agents need it.
+pub(crate) struct Run<'a> {
+    pub(crate) args: &'a RunArgs,
+    pub(crate) settings: &'a Settings,
+    pub(crate) env: &'a Arc<Env>,
+    pub(crate) surroundings: &'a Surroundings,
+    pub(crate) pool: &'a Arc<Pool>,
+    pub(crate) limits: &'a ModelLimits,
+    pub(crate) model: &'a Model,
+}
+
+impl Found {
+    /// Looks for plugins, servers and definitions.
+    pub(crate) fn look(
+        args: &RunArgs,
+        additional: &[PathBuf],
+        surroundings: &Surroundings,
+        configuration: &Configuration,
+        world: &Arc<dyn World>,
+    ) -> anyhow::Result<Self> {
+        let settings = &configuration.settings;
+        let plugins = plugins(surroundings, settings, &args.delegation.plugin_dir, &**world)?;
+        prepare_plugins(&plugins);
+        let mut servers = mcp::configuration(surroundings, configuration, &args.mcp)?;
+        if !args.mcp.strict_mcp_config {
+            mcp::add_plugins(&mut servers, &plugins, &settings.overlay(&surroundings.env));
+        }
+        let brought = Brought {
+            agents: args.delegation.definitions.agents.as_deref(),
+            additional,
+            plugins: plugins.enabled.iter().map(|plugin| plugin.agents()).collect(),
+        };
+        let agents = sources::sources(surroundings, configuration, brought)?;
+        let skills = SkillSources {
+            managed_dir: agents.managed_dir.clone(),
+            folders: agents.folders.clone(),
+            config_dirs: agents.config_dirs.clone(),
+            levels: agents.levels,
+            plugins: plugins.enabled.iter().map(|plugin| plugin.skills()).collect(),
+            plugin_only: settings.plugin_only().skills.is_some(),
+        };
+        Ok(Self {
+            definitions: Definitions::new(agents, skills, Arc::clone(world)),
+            trusts_project: configuration.trust_state().standing() == Standing::Full,
+            plugins,
+            servers,
+        })
+    }
+
+    /// Everything about agents, for the engine.
+    pub(crate) fn into_options(self, run: &Run<'_>) -> anyhow::Result<AgentOptions> {
+        let Run { args, settings, env, surroundings, .. } = *run;
+        let (limits, model) = (run.limits.clone(), run.model.clone());
+        let servers = Servers {
+            pool: Arc::clone(run.pool),
+            configuration: self.servers,
+            env: Arc::clone(env),
+            project: surroundings.cwd.clone(),
+        };
+        Ok(AgentOptions {
+            definitions: self.definitions,
+            rules: rules(args, settings, env)?,
+            main: main_agent(&args.delegation, settings, &self.plugins),
+            flags: MainFlags {
+                has_model: args.model.model.is_some(),
+                has_effort: args.model.effort.is_some() || fixes_effort(env),
+                has_mode: args.mode().is_some(),
+                has_turns: args.model.max_turns.is_some(),
+            },
+            servers: Some(Arc::new(servers)),
+            refuse_model: Arc::new(move |name| limits.check(name, &model).err()),
+            trusts_project: self.trusts_project,
+            memory: Some(MemoryPlaces::new(&surroundings.dirs, &surroundings.cwd, settings, env)),
+            hooks_are_for_plugins: settings.plugin_only().hooks.is_some(),
+            settings_files: settings.files().map(|(_, path)| path.to_owned()).collect(),
+        })
+    }
+}
+
+/// Which agent the session runs as: the flag's, the settings', a plugin's.
+fn main_agent(
+    args: &DelegationArgs,
+    settings: &Settings,
+    plugins: &PluginCatalog,
+) -> Option<String> {
+    let by_setting = || settings.agent().map(|agent| agent.value);
+    let by_plugin = || {
+        let mut agents = plugins.enabled.iter().filter_map(|plugin| plugin.main_agent());
+        agents.next().map(|agent| agent.name.clone())
+    };
+    args.agent.clone().or_else(by_setting).or_else(by_plugin)
+}
+
+fn fixes_effort(env: &Env) -> bool {
+    env.get("CLAUDE_CODE_EFFORT_LEVEL").is_some_and(|level| level != "auto")
+}
+
+/// What the user chose about agents that others start.
+fn rules(args: &RunArgs, settings: &Settings, env: &Env) -> anyhow::Result<DelegationRules> {
+    let chosen = settings.subagents();
+    let flags = &args.delegation;
+    let defaults = DelegationRules::default();
+    let is_inherit = |mode: ChildMode| mode == ChildMode::Inherit;
+    let subagent_model = env.get("CLAUDE_CODE_SUBAGENT_MODEL").map(str::trim);
+    Ok(DelegationRules {
+        limits: Limits::new(&chosen.limits, env).context("the limits of agents")?,
+        models: chosen.models.into_iter().map(|(name, model)| (name, model.value)).collect(),
+        subagent_model: subagent_model
+            .filter(|model| !model.is_empty() && *model != "inherit")
+            .map(str::to_owned),
+        inherits_mode: chosen.permission_mode.is_some_and(|mode| is_inherit(mode.value)),
+        background: chosen.background,
+        background_is_off: env.is_on("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"),
+        auto_background: chosen
+            .auto_background
+            .or_else(|| env.is_on("CLAUDE_AUTO_BACKGROUND_TASKS").then_some(Duration::from_mins(2)))
+            .filter(|after| !after.is_zero()),
+        stall: env
+            .millis("CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS")
+            .or(chosen.stall)
+            .map_or(defaults.stall, |stall| Some(stall).filter(|stall| !stall.is_zero())),
+        wait: env
+            .millis("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS")
+            .map_or(defaults.wait, |wait| Some(wait).filter(|wait| !wait.is_zero())),
+        mode: mode(flags, chosen.mode.map(|mode| mode.value), env),
+        interrupt_ends_background: chosen.esc_stops_background,
+        effort_is_fixed: fixes_effort(env),
+        forwards_text: flags.forward_subagent_text
+            || env.is_on("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT"),
+        append_prompt: flags.append_subagent_system_prompt.clone(),
+    })
+}
+
+fn mode(flags: &DelegationArgs, setting: Option<ModeSetting>, env: &Env) -> SessionMode {
+    let by_flag = [
+        (flags.coordinator, SessionMode::Coordinator),
+        (flags.assistant, SessionMode::Assistant),
+        (flags.proactive, SessionMode::Proactive),
+    ];
+    let by_flag = by_flag.into_iter().find(|(is_on, _)| *is_on).map(|(_, mode)| mode);
+    let by_env = || env.is_on("CLAUDE_CODE_COORDINATOR_MODE").then_some(SessionMode::Coordinator);
+    let by_setting = || {
+        setting.map(|mode| match mode {
+            ModeSetting::Normal => SessionMode::Normal,
+            ModeSetting::Coordinator => SessionMode::Coordinator,
+            ModeSetting::Assistant => SessionMode::Assistant,
+            ModeSetting::Proactive => SessionMode::Proactive,
+        })
+    };
+    by_flag.or_else(by_env).or_else(by_setting).unwrap_or_default()
+}
+
+/// The servers that definitions bring, as far as the administrator of the machine lets them.
+struct Servers {
+    pool: Arc<Pool>,
+    configuration: McpConfiguration,
+    env: Arc<Env>,
+    project: PathBuf,
+}
+
+impl AgentServers for Servers {
+    fn read(
+        &self,
+        servers: &serde_json::Value,
+        by: &BroughtBy<'_>,
+    ) -> Result<Vec<McpReference>, String> {
+        let origin = McpOrigin {
+            scope: McpScope::Agent(by.name.to_owned()),
+            file: Some(by.path.to_owned()),
+            line: None,
+        };
+        let project = self.project.display().to_string();
+        let known = [("CLAUDE_PROJECT_DIR".to_owned(), project)].into();
+        let variables = McpVariables { env: &self.env, known: &known };
+        let (references, problems) = parse_references(servers, &origin, &variables);
+        if let Some(problem) = problems.first() {
+            return Err(problem.to_string());
+        }
+        for reference in &references {
+            if let McpReference::Inline(server) = reference {
+                let standing = self.configuration.judge_for(server, by.source);
+                if !standing.is_active() {
+                    return Err(format!("its MCP server `{}` is {standing}", server.name));
+                }
+            }
+        }
+        Ok(references)
+    }
+
+    fn own(&self, server: McpServer) -> Connection {
+        self.pool.own(server)
+    }
+}

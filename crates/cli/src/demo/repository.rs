@@ -1,0 +1,71 @@
+//! The scratch repository of the demo: a script, a test that fails, and a README without an example.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+
+const SUM: &str = r#"#!/usr/bin/env bash
+# Adds up its arguments.
+total=0
+for number in "${@:2}"; do
+  total=$((total + number))
+done
+echo "$total"
+"#;
+const TEST: &str = r#"#!/usr/bin/env bash
+# With --wait: tries again until it passes.
+while true; do
+  result=$(./sum.sh 1 2 3)
+  if [ "$result" = 6 ]; then
+    echo "ok: 1 + 2 + 3 = $result"
+    exit 0
+  fi
+  [ "$1" = --wait ] || break
+  sleep 0.1
+done
+echo "FAILED: 1 + 2 + 3 = $result, expected 6"
+exit 1
+"#;
+const README: &str = "# sum.sh\n\nAdds up numbers.\n";
+
+/// Makes the repository.
+pub(super) fn prepare(project: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir(project)?;
+    for (name, content, mode) in
+        [("sum.sh", SUM, 0o755), ("test.sh", TEST, 0o755), ("README.md", README, 0o644)]
+    {
+        let path = project.join(name);
+        std::fs::write(&path, content)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
+    }
+    git(project, &["init", "--quiet", "--initial-branch=main"])?;
+    git(project, &["add", "."])?;
+    git(project, &["commit", "--quiet", "--message", "Add up numbers"])
+}
+
+/// Whether the test passes and the README has the example, as files and commands say and not as agents do.
+pub(super) fn is_done(project: &Path) -> bool {
+    let test = Command::new("./test.sh").current_dir(project).stdin(Stdio::null()).output();
+    let readme = std::fs::read_to_string(project.join("README.md")).unwrap_or_default();
+    test.is_ok_and(|it| it.status.success()) && readme.contains("$ ./sum.sh 10 20 30\n    60\n")
+}
+
+fn git(project: &Path, arguments: &[&str]) -> anyhow::Result<()> {
+    // The user's own git configuration (signing, hooks, templates) stays out of the demo.
+    let status = Command::new("git")
+        .args(["-c", "user.name=Demo", "-c", "user.email=demo@localhost"])
+        .args(arguments)
+        .current_dir(project)
+        .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")])
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .env_remove("GIT_INDEX_FILE")
+        .env_remove("GIT_OBJECT_DIRECTORY")
+        .stdin(Stdio::null())
+        .status()
+        .context("git is needed for the demo and could not be started")?;
+    ensure!(status.success(), "git {} failed", arguments.join(" "));
+    Ok(())
+}

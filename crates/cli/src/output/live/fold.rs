@@ -1,0 +1,357 @@
+//! From events to lines: who does what, as a tree that grows downward.
+//!
+//! The main agent's lines stand at the margin. Those of every other agent are indented by its depth and
+//! begin with its short name, so that many at once stay readable.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use centurion_protocol::sdk::{
+    AgentTag, Assistant, EventBody, PermissionDenied, RunResult, System, TaskNotification,
+    TaskProgress, TaskStarted, TaskUpdated, User,
+};
+use centurion_protocol::{Block, ToolResult, ToolResultContent, ToolUse, ToolUseId};
+use serde_json::Value;
+
+use super::style::{BOLD, CYAN, DIM, GREEN, RED, Style, YELLOW, amounts, brief, colour, subject};
+use crate::output::printable;
+
+/// How many lines of a result or a report a person is shown.
+const RESULT_LINES: usize = 4;
+
+/// What has been seen so far, as far as later lines depend on it.
+pub(super) struct Fold {
+    style: Style,
+    /// In the order of their start.
+    workers: Vec<Worker>,
+    /// Calls for an agent that has not started: its start says more than the call.
+    held: HashMap<ToolUseId, ToolUse>,
+    /// Calls that set an agent to work: its end says more than their result.
+    started: HashSet<ToolUseId>,
+    /// Calls of the main agent that have been shown and have no result.
+    open: HashMap<ToolUseId, ToolUse>,
+    /// The call in the last line, if there is one.
+    last: Option<ToolUseId>,
+}
+
+/// An agent other than the main one, or a shell in the background.
+struct Worker {
+    id: String,
+    /// The short name that its lines begin with.
+    label: String,
+    colour: &'static str,
+    depth: usize,
+    description: String,
+    is_shell: bool,
+    is_background: bool,
+    is_running: bool,
+    /// Calls of its last answer that have not begun.
+    calls: VecDeque<ToolUse>,
+}
+
+impl Fold {
+    pub(super) fn new(style: Style) -> Self {
+        Self {
+            style,
+            workers: Vec::new(),
+            held: HashMap::new(),
+            started: HashSet::new(),
+            open: HashMap::new(),
+            last: None,
+        }
+    }
+
+    /// What an event adds.
+    pub(super) fn lines(&mut self, event: &EventBody) -> Vec<String> {
+        let last = self.last.take();
+        let lines = match event {
+            EventBody::Assistant(answer) if answer.error.is_none() => self.answer(answer),
+            EventBody::User(user) => self.input(user, last.as_ref()),
+            EventBody::System(event) => self.system(event),
+            EventBody::Result(result) => self.result(result),
+            _ => Vec::new(),
+        };
+        if lines.is_empty() {
+            self.last = last;
+        }
+        lines
+    }
+
+    fn answer(&mut self, answer: &Assistant) -> Vec<String> {
+        let mut lines = Vec::new();
+        for block in &answer.message.content {
+            match (block, &answer.agent) {
+                (Block::ToolUse(call), _) if is_agent_call(call) => {
+                    self.held.insert(call.id.clone(), call.clone());
+                    // Its progress says nothing that its start does not.
+                    self.queue(answer.agent.as_ref(), call);
+                }
+                (Block::ToolUse(call), None) => {
+                    lines.push(self.call(call));
+                    self.open.insert(call.id.clone(), call.clone());
+                    self.last = Some(call.id.clone());
+                }
+                (Block::ToolUse(call), Some(_)) => self.queue(answer.agent.as_ref(), call),
+                (Block::Text(text), None) => {
+                    let bar = self.style.painted(GREEN, "│");
+                    let said = text.trim().lines();
+                    lines.extend(said.map(|line| format!("{bar} {}", printable(line))));
+                }
+                (Block::Text(text), Some(tag)) => lines.extend(self.said(tag, text)),
+                _ => {}
+            }
+        }
+        lines
+    }
+
+    fn queue(&mut self, tag: Option<&AgentTag>, call: &ToolUse) {
+        if let Some(tag) = tag
+            && let Some(worker) = self.find_mut(tag.agent_id.as_str())
+        {
+            worker.calls.push_back(call.clone());
+        }
+    }
+
+    /// What an agent says while somebody waits for it. One in the background speaks into the words of
+    /// others: its report, when it ends, is what a person reads of it.
+    fn said(&self, tag: &AgentTag, text: &str) -> Vec<String> {
+        match self.find(tag.agent_id.as_str()) {
+            Some(worker) if !worker.is_background => {
+                let said = text.trim().lines();
+                said.map(|line| worker.line(self.style, "│", &printable(line))).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn call(&self, call: &ToolUse) -> String {
+        let (mark, name) = (self.style.painted(CYAN, "●"), self.style.painted(BOLD, &call.name));
+        format!("{mark} {name} {}", subject(call)).trim_end().to_owned()
+    }
+
+    /// Results of the main agent's calls. Those of others are theirs to read. One that does not stand below
+    /// its call says which it is.
+    fn input(&mut self, user: &User, last: Option<&ToolUseId>) -> Vec<String> {
+        let mut lines = Vec::new();
+        for block in &user.message.content {
+            let Block::ToolResult(result) = block else { continue };
+            if let Some(tag) = &user.agent {
+                lines.extend(self.refusal(tag, result));
+                continue;
+            }
+            let open = self.open.remove(&result.id).filter(|_| last != Some(&result.id));
+            if self.started.contains(&result.id) {
+                continue;
+            }
+            if let Some(call) = self.held.remove(&result.id) {
+                lines.push(self.call(&call));
+            }
+            let receipt = user.tool_use_result.as_ref().and_then(|data| data.get("message"));
+            let text = match (receipt.and_then(Value::as_str), open) {
+                // It names the agent that it is about.
+                (Some(receipt), _) => receipt.to_owned(),
+                (None, Some(call)) => {
+                    format!("{} {}: {}", call.name, subject(&call), text_of(result).trim_start())
+                }
+                (None, None) => text_of(result),
+            };
+            lines.extend(excerpt(self.style, "  ", &text, result.is_error));
+        }
+        lines
+    }
+
+    /// A call of an agent for another one that never started: nothing else would tell of it.
+    fn refusal(&mut self, tag: &AgentTag, result: &ToolResult) -> Option<String> {
+        let call = self.held.remove(&result.id)?;
+        let worker = self.find(tag.agent_id.as_str())?;
+        let why = self.style.painted(RED, &brief(&text_of(result)));
+        Some(worker.line(self.style, "✗", &format!("{} {}: {why}", call.name, subject(&call))))
+    }
+
+    fn system(&mut self, event: &System) -> Vec<String> {
+        let line = match event {
+            System::TaskStarted(started) => return vec![self.start(started)],
+            System::TaskProgress(progress) => return self.progress(progress).into_iter().collect(),
+            System::TaskUpdated(updated) => return self.update(updated).into_iter().collect(),
+            System::TaskNotification(ended) => return self.end(ended),
+            System::PermissionDenied(denied) => return vec![self.denial(denied)],
+            System::ApiRetry(retry) => format!(
+                "! {} ({}): trying again in {:.1} s, {} of {}",
+                retry.error,
+                retry.error_status.map_or("no answer".to_owned(), |status| status.to_string()),
+                retry.retry_delay_ms as f64 / 1000.0,
+                retry.attempt,
+                retry.max_retries
+            ),
+            System::Informational(info) => {
+                let lines: Vec<String> = info.content.lines().map(printable).collect();
+                format!("! {}", lines.join("\n  "))
+            }
+            _ => return Vec::new(),
+        };
+        vec![self.style.painted(YELLOW, &line)]
+    }
+
+    fn denial(&self, denied: &PermissionDenied) -> String {
+        let text = self.style.painted(YELLOW, &brief(&denied.message));
+        match denied.agent_id.as_ref().and_then(|id| self.find(id.as_str())) {
+            Some(worker) => worker.line(self.style, "!", &text),
+            None => format!("{} {text}", self.style.painted(YELLOW, "!")),
+        }
+    }
+
+    fn start(&mut self, started: &TaskStarted) -> String {
+        if let Some(call) = &started.tool_use_id {
+            self.held.remove(call);
+            self.started.insert(call.clone());
+        }
+        let style = self.style;
+        let how = if started.is_backgrounded { " (in the background)" } else { "" };
+        if let Some(worker) = self.find_mut(&started.task_id) {
+            worker.is_running = true;
+            worker.is_background = started.is_backgrounded;
+            worker.calls.clear();
+            let asked = brief(started.prompt.as_deref().unwrap_or(&started.description));
+            return worker.line(style, "▶", &format!("goes on{how}: {asked}"));
+        }
+        let worker = self.worker(started);
+        let kind = match &started.subagent_type {
+            Some(kind) if !worker.label.starts_with(kind.as_str()) => format!(" [{kind}]"),
+            _ => String::new(),
+        };
+        let line = worker.line(style, "▶", &format!("{}{kind}{how}", brief(&started.description)));
+        self.workers.push(worker);
+        line
+    }
+
+    fn worker(&self, started: &TaskStarted) -> Worker {
+        let kind = started.subagent_type.as_deref();
+        let name = printable(started.name.as_deref().or(kind).unwrap_or("shell"));
+        let is_taken = |label: &str| self.workers.iter().any(|worker| worker.label == label);
+        let numbered = (2..).map(|number| format!("{name} {number}"));
+        let mut labels = std::iter::once(name.clone()).chain(numbered);
+        Worker {
+            id: started.task_id.clone(),
+            label: labels.find(|label| !is_taken(label)).unwrap_or(name.clone()),
+            colour: colour(started.color.as_deref()),
+            depth: started.spawn_depth.map_or(1, |depth| depth as usize),
+            description: started.description.clone(),
+            is_shell: kind.is_none(),
+            is_background: started.is_backgrounded,
+            is_running: true,
+            calls: VecDeque::new(),
+        }
+    }
+
+    /// One line for each call: what it does, and what the agent has used so far.
+    fn progress(&mut self, progress: &TaskProgress) -> Option<String> {
+        let style = self.style;
+        let worker = self.find_mut(&progress.task_id)?;
+        let what = match worker.calls.pop_front() {
+            Some(call) if is_agent_call(&call) => return None,
+            Some(call) => format!("{} {}", call.name, subject(&call)),
+            None => brief(&progress.description),
+        };
+        let used = style.painted(DIM, &format!("· {}", amounts(&progress.usage)));
+        Some(worker.line(style, "●", &format!("{} {used}", what.trim_end())))
+    }
+
+    /// How an agent ended is told by the notification that follows.
+    fn update(&mut self, updated: &TaskUpdated) -> Option<String> {
+        let style = self.style;
+        updated.patch.is_backgrounded.filter(|is_it| *is_it)?;
+        let worker = self.find_mut(&updated.task_id)?;
+        worker.is_background = true;
+        Some(worker.line(style, "◌", "goes on in the background: nobody waits for it any more"))
+    }
+
+    fn end(&mut self, ended: &TaskNotification) -> Vec<String> {
+        let style = self.style;
+        let Some(worker) = self.find_mut(&ended.task_id) else {
+            // It began before anybody watched.
+            return vec![style.painted(YELLOW, &format!("◆ {}", brief(&ended.summary)))];
+        };
+        worker.is_running = false;
+        worker.calls.clear();
+        let (glyph, word, is_error) = match ended.status {
+            "completed" => ("✓", "done", false),
+            "stopped" => ("■", "stopped", false),
+            _ => ("✗", "failed", true),
+        };
+        if worker.is_shell {
+            return vec![worker.line(style, glyph, &brief(&ended.summary))];
+        }
+        let used = ended.usage.as_ref().map(|usage| format!(" · {}", amounts(usage)));
+        let used = style.painted(DIM, &used.unwrap_or_default());
+        let mut lines = vec![worker.line(style, glyph, &format!("{word}{used}"))];
+        lines.extend(excerpt(style, &format!("{}  ", worker.indent()), &ended.summary, is_error));
+        lines
+    }
+
+    fn result(&self, result: &RunResult) -> Vec<String> {
+        let mut lines = Vec::new();
+        if result.is_error {
+            let text = format!("✗ {}: {}", result.outcome, brief(&result.result));
+            lines.push(self.style.painted(RED, &text));
+        }
+        let left = self.workers.iter().filter(|worker| worker.is_running && worker.is_background);
+        let left: Vec<String> = left
+            .map(|worker| format!("{} ({})", worker.label, brief(&worker.description)))
+            .collect();
+        if !left.is_empty() {
+            let text = format!("◌ still at work in the background: {}", left.join(", "));
+            lines.push(self.style.painted(YELLOW, &text));
+        }
+        lines
+    }
+
+    fn find(&self, id: &str) -> Option<&Worker> {
+        self.workers.iter().find(|worker| worker.id == id)
+    }
+
+    fn find_mut(&mut self, id: &str) -> Option<&mut Worker> {
+        self.workers.iter_mut().find(|worker| worker.id == id)
+    }
+}
+
+impl Worker {
+    /// A line of its own, which begins with whose it is.
+    fn line(&self, style: Style, glyph: &str, text: &str) -> String {
+        let who = style.painted(self.colour, &format!("{glyph} {}", self.label));
+        format!("{}{who}  {text}", self.indent())
+    }
+
+    fn indent(&self) -> String {
+        "  ".repeat(self.depth)
+    }
+}
+
+fn is_agent_call(call: &ToolUse) -> bool {
+    matches!(call.name.as_str(), "Agent" | "Task")
+}
+
+/// The beginning of a longer text.
+fn excerpt(style: Style, indent: &str, text: &str, is_error: bool) -> Vec<String> {
+    let (code, mark) = if is_error { (RED, "✗") } else { (DIM, "└") };
+    let mut rest = text.lines().filter(|line| !line.trim().is_empty());
+    let first = rest.next().unwrap_or("(nothing)");
+    let mut lines = vec![format!("{mark} {}", brief(first))];
+    lines.extend(rest.by_ref().take(RESULT_LINES - 1).map(|line| format!("  {}", brief(line))));
+    match rest.count() {
+        0 => {}
+        1 => lines.push("  … 1 more line".to_owned()),
+        more => lines.push(format!("  … {more} more lines")),
+    }
+    lines.iter().map(|line| format!("{indent}{}", style.painted(code, line))).collect()
+}
+
+fn text_of(result: &ToolResult) -> String {
+    let part = |part: &ToolResultContent| match part {
+        ToolResultContent::Text(text) => text.clone(),
+        ToolResultContent::Image { .. } => "[image]".to_owned(),
+        ToolResultContent::Document { .. } => "[document]".to_owned(),
+    };
+    result.content.iter().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! Switching plugins on and off in settings.
+
+use centurion_config::plugins::PluginId;
+use centurion_config::settings::switch_plugin;
+
+use super::show::state_line;
+use super::{Plugins, Scope};
+use crate::output::{Output, note, printable};
+
+/// Writes that a plugin is on or off, and says whether it is.
+pub(super) fn switch(written: &str, scope: Scope, is_on: bool) -> anyhow::Result<()> {
+    let plugins = Plugins::plain()?;
+    let id = plugins.meant(written)?;
+    let file = plugins.settings_file(scope)?;
+    switch_plugin(&file, &id.to_string(), Some(is_on))?;
+    tell_state(&id, is_on)
+}
+
+/// Tells whether a plugin is on after it was switched, as a new run would find it. What stands against the
+/// change is told, too: a stronger file may say otherwise.
+pub(super) fn tell_state(id: &PluginId, wanted: bool) -> anyhow::Result<()> {
+    let catalog = Plugins::plain()?.catalog();
+    let enabled = catalog.enabled.iter().find(|plugin| plugin.id == *id);
+    let disabled = catalog.disabled.iter().find(|plugin| plugin.id == *id);
+    let state = match (enabled, disabled) {
+        (Some(plugin), _) => state_line(plugin),
+        (None, Some(plugin)) => format!("disabled: {}", plugin.why),
+        (None, None) => "not installed".to_owned(),
+    };
+    let line = printable(&format!("plugin `{id}` is {state}"));
+    Output::default().write(format!("{line}\n").as_bytes());
+    if enabled.is_some() != wanted {
+        let wish = if wanted { "on" } else { "off" };
+        note(&format!(
+            "warning: the settings now say that it is {wish}, which does not count here"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,288 @@
+//! What agents remember from run to run: where each agent's memory is, what of it an agent is told, and
+//! how it is carried between projects.
+//!
+//! A memory is a directory with a `MEMORY.md` in it, in one of three places:
+//!
+//! | scope | directory | whose |
+//! |---|---|---|
+//! | user | `<state>/agent-memory/<agent>` | the user's, in all projects |
+//! | project | `<root>/.claude/agent-memory/<agent>` | shared by all who work on the project |
+//! | local | `<root>/.claude/agent-memory-local/<agent>` | the user's, in this project |
+//!
+//! The root is that of the repository, and for a worktree the main checkout: an agent remembers the same
+//! wherever in the project it is started. Nothing is read or written outside of the directory, by
+//! whatever link. Reading and writing notes is for the agent to do; this only keeps the place.
+
+mod confine;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+mod text;
+mod tree;
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use centurion_protocol::Env;
+use thiserror::Error;
+
+use self::confine::{is_inside, is_straight};
+pub use self::snapshot::{
+    MemorySnapshot, SnapshotError, SnapshotLook, SnapshotStanding, snapshots_at_load,
+};
+pub use self::text::MemoryText;
+pub use self::tree::{Laid, TreeError};
+use self::tree::{Tree, folder_builder};
+use crate::Problem;
+use crate::agents::{MemoryScope, directory_name};
+use crate::files::{self, FileError, Readers};
+use crate::paths::{Dirs, main_checkout};
+use crate::settings::{Settings, Standing};
+
+/// The folders of memories, in the user's directory and in the project's.
+const SHARED: &str = "agent-memory";
+const LOCAL: &str = "agent-memory-local";
+
+/// The longest name of a directory before it is cut.
+const LONGEST_NAME: usize = 200;
+
+/// Where memories are kept, and whether there are any. All paths are absolute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryPlaces {
+    /// Where the program keeps its state, such as `~/.centurion`.
+    pub state_dir: PathBuf,
+    /// Other programs' directories of the user, such as `~/.claude`: read once, never written.
+    pub other_dirs: Vec<PathBuf>,
+    pub project_root: PathBuf,
+    /// Whether the project is under version control.
+    pub is_repository: bool,
+    /// Whether agents remember anything at all.
+    pub auto_memory: bool,
+    /// Whether what agents remember of a user is carried between projects.
+    pub snapshots: bool,
+}
+
+impl MemoryPlaces {
+    /// The places for a session in this directory, as the settings want them.
+    pub fn new(dirs: &Dirs, cwd: &Path, settings: &Settings, env: &Env) -> Self {
+        let checkout = main_checkout(cwd);
+        let (state_dir, other_dirs) = match dirs.config_dirs().split_last() {
+            Some((ours, others)) => (ours.clone(), others.to_vec()),
+            None => (PathBuf::new(), Vec::new()),
+        };
+        Self {
+            state_dir,
+            other_dirs,
+            is_repository: checkout.is_some(),
+            project_root: checkout.unwrap_or_else(|| cwd.to_owned()),
+            auto_memory: settings.auto_memory() && !env.is_on("CLAUDE_CODE_DISABLE_AUTO_MEMORY"),
+            // A snapshot speaks in all projects: a repository must be trusted for that.
+            snapshots: settings.subagents().memory_snapshot
+                && settings.standing() == Standing::Full,
+        }
+    }
+
+    /// The directory of what belongs to the project. In a home directory that would be another
+    /// program's own one, which is never written to.
+    fn project_dir(&self) -> PathBuf {
+        let usual = self.project_root.join(".claude");
+        let real = confine::real_path(&usual);
+        let is_anothers = |other: &PathBuf| real.is_some() && confine::real_path(other) == real;
+        if self.other_dirs.iter().any(is_anothers) { self.state_dir.clone() } else { usual }
+    }
+}
+
+/// The memory of one agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentMemory {
+    scope: MemoryScope,
+    /// What the agent's directory is called.
+    name: String,
+    directory: PathBuf,
+    /// Below which no link may stand.
+    anchor: PathBuf,
+    places: MemoryPlaces,
+}
+
+/// Why a memory cannot be used.
+#[derive(Debug, Error)]
+pub enum MemoryError {
+    #[error("the memory in {} is not used: a link below {} leads elsewhere", .directory.display(), .anchor.display())]
+    Linked { directory: PathBuf, anchor: PathBuf },
+    #[error("the memory in {} cannot be made: {source}", .directory.display())]
+    Unmakable { directory: PathBuf, source: io::Error },
+    #[error("the memory in {} cannot be taken over: {source}", .directory.display())]
+    NotTaken { directory: PathBuf, source: TreeError },
+    #[error("the directory of memories {} {source}", .directory.display())]
+    Lock { directory: PathBuf, source: FileError },
+}
+
+impl AgentMemory {
+    /// The memory of an agent; `None` where agents remember nothing, and for a name that no directory
+    /// can have.
+    pub fn locate(scope: MemoryScope, agent: &str, places: &MemoryPlaces) -> Option<Self> {
+        let name = shortened(directory_name(agent));
+        if !places.auto_memory || name.trim().is_empty() {
+            return None;
+        }
+        let (base, folder, anchor) = match scope {
+            MemoryScope::User => (places.state_dir.clone(), SHARED, &places.state_dir),
+            MemoryScope::Project => (places.project_dir(), SHARED, &places.project_root),
+            MemoryScope::Local => (places.project_dir(), LOCAL, &places.project_root),
+        };
+        let (directory, anchor) = (base.join(folder).join(&name), anchor.clone());
+        Some(Self { scope, name, directory, anchor, places: places.clone() })
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub fn scope(&self) -> MemoryScope {
+        self.scope
+    }
+
+    /// Whether a path leads to this memory, or to something in it that may not exist yet.
+    pub fn contains(&self, path: &Path) -> bool {
+        self.is_confined() && is_inside(path, &self.directory)
+    }
+
+    /// Whether the directory is where it says, and no link leads elsewhere: a repository may hold any
+    /// link, be it to its own `.git`, and the agent may write here unasked.
+    fn is_confined(&self) -> bool {
+        is_straight(&self.directory, &self.anchor)
+    }
+
+    /// Makes the directory, if need be. The first time, what another program keeps for the same agent
+    /// is copied in. The problems are what was left out of that.
+    pub fn prepare(&self) -> Result<Vec<Problem>, MemoryError> {
+        self.check()?;
+        let unmakable =
+            |source| MemoryError::Unmakable { directory: self.directory.clone(), source };
+        let mut problems = Vec::new();
+        if !self.directory.is_dir() {
+            problems = self.make()?;
+            // What is there now may have been made by somebody else meanwhile.
+            self.check()?;
+        }
+        if self.scope == MemoryScope::Local && self.places.is_repository {
+            hide_from_git(&self.directory).map_err(unmakable)?;
+        }
+        Ok(problems)
+    }
+
+    fn check(&self) -> Result<(), MemoryError> {
+        let (directory, anchor) = (self.directory.clone(), self.anchor.clone());
+        if self.is_confined() { Ok(()) } else { Err(MemoryError::Linked { directory, anchor }) }
+    }
+
+    fn readers(&self) -> Readers {
+        match self.scope {
+            MemoryScope::Project => Readers::Usual,
+            MemoryScope::User | MemoryScope::Local => Readers::Owner,
+        }
+    }
+
+    fn make(&self) -> Result<Vec<Problem>, MemoryError> {
+        let unmakable =
+            |source| MemoryError::Unmakable { directory: self.directory.clone(), source };
+        let parent = self.directory.parent().unwrap_or(&self.anchor);
+        let above = parent.parent().unwrap_or(&self.anchor);
+        fs::create_dir_all(above).map_err(unmakable)?;
+        let mut builder = folder_builder(self.readers());
+        builder.recursive(true).create(parent).map_err(unmakable)?;
+        let lock = |source| MemoryError::Lock { directory: parent.to_owned(), source };
+        let _guard = files::lock_directory(parent).map_err(lock)?;
+        if self.directory.is_dir() {
+            return Ok(Vec::new());
+        }
+        let mut problems = Vec::new();
+        match self.theirs(&mut problems) {
+            Some(theirs) => problems.append(&mut self.take_over(theirs)?),
+            None => builder.create(&self.directory).map_err(unmakable)?,
+        }
+        Ok(problems)
+    }
+
+    /// What another program of the user keeps for the same agent. What cannot be copied as a whole is
+    /// left to the user: the agent must not go without a memory for it.
+    fn theirs(&self, problems: &mut Vec<Problem>) -> Option<Tree> {
+        let others = self.places.other_dirs.iter().rev();
+        for other in others.filter(|_| self.scope == MemoryScope::User) {
+            let path = other.join(SHARED).join(&self.name);
+            match Tree::read(&path) {
+                Ok(tree) if tree.files.is_empty() => {}
+                Ok(tree) => return Some(tree),
+                Err(error) => {
+                    let ours = self.directory.display();
+                    let message =
+                        format!("is not taken over: {error}; copy what is wanted to {ours}");
+                    problems.push(Problem { path, line: None, message });
+                }
+            }
+        }
+        None
+    }
+
+    /// Puts a whole copy in place in one step: half of a memory would pass for all of it.
+    fn take_over(&self, theirs: Tree) -> Result<Vec<Problem>, MemoryError> {
+        let unmakable =
+            |source| MemoryError::Unmakable { directory: self.directory.clone(), source };
+        let copy = self.directory.with_file_name(format!(".{}.new", self.name));
+        // The rest of a copy that was not finished; whoever holds the lock is the only one here.
+        match fs::remove_dir_all(&copy) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(unmakable(error)),
+            _ => {}
+        }
+        folder_builder(Readers::Owner).create(&copy).map_err(unmakable)?;
+        let laid = theirs.lay(&copy, Readers::Owner).map_err(|source| MemoryError::NotTaken {
+            directory: self.directory.clone(),
+            source,
+        })?;
+        fs::rename(&copy, &self.directory).map_err(unmakable)?;
+        Ok(laid.problems)
+    }
+
+    /// The beginning of what the agent remembers.
+    pub fn load(&self) -> MemoryText {
+        MemoryText::load(self)
+    }
+
+    /// The section about the memory for the agent's system prompt.
+    pub fn render(&self, text: &MemoryText) -> String {
+        text::render(self, text)
+    }
+
+    /// A system prompt with that section at its end.
+    pub fn append_to(&self, prompt: &str, text: &MemoryText) -> String {
+        format!("{}\n\n{}", prompt.trim_end(), self.render(text)).trim_start().to_owned()
+    }
+
+    /// The snapshot that the project may hold of this memory; `None` if it is not the user's own, or
+    /// snapshots are off.
+    pub fn snapshot(&self) -> Option<MemorySnapshot<'_>> {
+        (self.scope == MemoryScope::User && self.places.snapshots)
+            .then(|| MemorySnapshot::new(self))
+    }
+}
+
+/// A name that a file system takes, told apart by a hash where it had to be cut.
+fn shortened(name: String) -> String {
+    if name.len() <= LONGEST_NAME {
+        return name;
+    }
+    let hash = blake3::hash(name.as_bytes()).to_hex();
+    let start = name.get(..name.floor_char_boundary(LONGEST_NAME)).unwrap_or_default();
+    format!("{start}-{}", hash.chars().take(16).collect::<String>())
+}
+
+/// Has git leave out the directory and all in it, if nobody has said anything else.
+fn hide_from_git(directory: &Path) -> io::Result<()> {
+    let path = directory.join(".gitignore");
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut file) => file.write_all(b"*\n"),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}

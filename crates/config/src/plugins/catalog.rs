@@ -1,0 +1,330 @@
+//! All plugins: where they are looked for, which are on, and which of those with the same name counts.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use centurion_protocol::World;
+
+use super::bundle::Bundle;
+use super::decision::{Decision, DisabledPlugin, Unsaid, WhyDisabled, decide, managed_block};
+use super::looks::Looks;
+use super::name::{INLINE, PluginId};
+use super::options::configured;
+use super::plugin::{EnabledBy, Plugin, PluginPlace, Power};
+use super::policy::MarketplacePolicy;
+use super::store::{InstalledPlugin, PluginStores, StoreContents};
+use super::variables::PluginVariables;
+use crate::Problem;
+use crate::paths::Dirs;
+use crate::settings::{PluginSettings, Settings};
+
+/// Everything that decides which plugins there are. All paths are absolute.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PluginSources {
+    /// What `--plugin-dir` names, in order.
+    pub plugin_dirs: Vec<PathBuf>,
+    pub stores: PluginStores,
+    /// Where the session is; `${CLAUDE_PROJECT_DIR}` stands for it.
+    pub project_dir: PathBuf,
+    /// What the settings say, as far as the folder is trusted.
+    pub settings: PluginSettings,
+}
+
+impl PluginSources {
+    /// The sources for a program that was started in this directory.
+    pub fn new(
+        dirs: &Dirs,
+        settings: &Settings,
+        project_dir: &Path,
+        plugin_dirs: &[PathBuf],
+    ) -> Self {
+        Self {
+            plugin_dirs: plugin_dirs.iter().map(|path| project_dir.join(path)).collect(),
+            stores: PluginStores::new(dirs),
+            project_dir: project_dir.to_owned(),
+            settings: settings.plugins(),
+        }
+    }
+}
+
+/// All plugins.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PluginCatalog {
+    /// Those of `--plugin-dir` first, then by their ids. No two have the same name.
+    pub enabled: Vec<Arc<Plugin>>,
+    pub disabled: Vec<DisabledPlugin>,
+    pub problems: Vec<Problem>,
+}
+
+impl PluginCatalog {
+    /// The plugin that is on under a name.
+    pub fn find(&self, name: &str) -> Option<&Arc<Plugin>> {
+        self.enabled.iter().find(|plugin| plugin.name() == name)
+    }
+}
+
+/// Loads plugins, and remembers what it has read.
+#[derive(Default)]
+pub struct PluginLoader {
+    last: Option<Last>,
+}
+
+struct Last {
+    sources: PluginSources,
+    catalog: Arc<PluginCatalog>,
+    looks: Looks,
+    is_settled: bool,
+}
+
+impl PluginLoader {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// All plugins as they are now. Where nothing has changed the same catalog is returned, at the price
+    /// of a look at each file.
+    pub fn load(&mut self, sources: &PluginSources, world: &dyn World) -> Arc<PluginCatalog> {
+        if let Some(last) = &self.last
+            && last.sources == *sources
+            && last.is_settled
+            && last.looks.are_current()
+        {
+            return Arc::clone(&last.catalog);
+        }
+        let mut gathering = Gathering::new(sources);
+        gathering.flagged();
+        gathering.installed();
+        let (catalog, looks) = gathering.finish();
+        let before = self.last.take().map(|last| last.catalog);
+        let catalog = match before.filter(|before| **before == catalog) {
+            Some(same) => same,
+            None => Arc::new(catalog),
+        };
+        tracing::debug!(
+            found = catalog.enabled.len() + catalog.disabled.len(),
+            enabled = catalog.enabled.len(),
+            disabled = catalog.disabled.len(),
+            problems = catalog.problems.len(),
+            "plugins loaded"
+        );
+        let is_settled = looks.are_settled(world.now().as_second());
+        let (sources, catalog_kept) = (sources.clone(), Arc::clone(&catalog));
+        self.last = Some(Last { sources, catalog: catalog_kept, looks, is_settled });
+        catalog
+    }
+}
+
+/// A plugin on its way into a catalog.
+struct Candidate {
+    id: PluginId,
+    place: PluginPlace,
+    bundle: Bundle,
+    enabled_by: EnabledBy,
+    power: Power,
+}
+
+struct Gathering<'s> {
+    sources: &'s PluginSources,
+    contents: StoreContents,
+    policy: MarketplacePolicy,
+    looks: Looks,
+    candidates: Vec<Candidate>,
+    catalog: PluginCatalog,
+}
+
+impl<'s> Gathering<'s> {
+    fn new(sources: &'s PluginSources) -> Self {
+        let mut looks = Looks::default();
+        let mut contents = sources.stores.look(&mut looks);
+        let mut policy = MarketplacePolicy::new(&sources.settings);
+        let mut problems = std::mem::take(&mut contents.problems);
+        problems.append(&mut policy.problems);
+        let catalog = PluginCatalog { problems, ..PluginCatalog::default() };
+        Self { sources, contents, policy, looks, candidates: Vec::new(), catalog }
+    }
+
+    /// What `--plugin-dir` names is on for this run, unless managed settings say otherwise.
+    fn flagged(&mut self) {
+        for root in &self.sources.plugin_dirs {
+            let usual_name = root.file_name().unwrap_or_default().to_string_lossy();
+            let bundle = match Bundle::look(root, &usual_name, &mut self.looks) {
+                Ok(bundle) => bundle,
+                Err(mut problems) => {
+                    self.catalog.problems.append(&mut problems);
+                    continue;
+                }
+            };
+            let id = match PluginId::new(&bundle.manifest.name, INLINE) {
+                Ok(id) => id,
+                Err(error) => {
+                    let (path, message) = (root.clone(), error.to_string());
+                    self.catalog.problems.push(Problem { path, line: None, message });
+                    continue;
+                }
+            };
+            if let Some(origin) = managed_block(&self.sources.settings.switches, &id) {
+                self.disable(id, &bundle, WhyDisabled::Settings(origin));
+                continue;
+            }
+            self.candidates.push(Candidate {
+                id,
+                place: PluginPlace::Flag,
+                bundle,
+                enabled_by: EnabledBy::Flag,
+                power: Power::Full,
+            });
+        }
+    }
+
+    fn installed(&mut self) {
+        let mut ids: Vec<PluginId> =
+            self.contents.plugins.iter().map(|plugin| plugin.id.clone()).collect();
+        ids.sort();
+        ids.dedup();
+        for id in &ids {
+            let found = self.contents.installed(id, &self.sources.project_dir).cloned();
+            if let Some(installed) = found {
+                self.install(&installed);
+            }
+        }
+        self.missing(&ids);
+    }
+
+    fn install(&mut self, installed: &InstalledPlugin) {
+        let InstalledPlugin { id, root, version, store, .. } = installed;
+        let off = |why| DisabledPlugin {
+            id: id.clone(),
+            version: Some(version.clone()),
+            root: Some(root.clone()),
+            why,
+        };
+        let marketplace = self.contents.marketplace(id.marketplace()).map(|known| &known.source);
+        if let Some(reason) = self.policy.denial(marketplace) {
+            self.catalog.disabled.push(off(WhyDisabled::Denied(reason)));
+            return;
+        }
+        let bundle = match Bundle::look(root, id.name(), &mut self.looks) {
+            Ok(bundle) => bundle,
+            Err(mut problems) => {
+                self.catalog.problems.append(&mut problems);
+                self.catalog.disabled.push(off(WhyDisabled::Broken));
+                return;
+            }
+        };
+        let unsaid = Unsaid {
+            is_for_user: installed.is_for(&self.sources.project_dir),
+            default_enabled: bundle.manifest.default_enabled,
+        };
+        match decide(&self.sources.settings.switches, id, unsaid) {
+            Decision::Off(why) => self.disable(id.clone(), &bundle, why),
+            Decision::On(enabled_by, power) => {
+                let place = PluginPlace::Store(store.clone());
+                self.candidates.push(Candidate {
+                    id: id.clone(),
+                    place,
+                    bundle,
+                    enabled_by,
+                    power,
+                });
+            }
+        }
+    }
+
+    /// Plugins that settings switch on and that are not there.
+    fn missing(&mut self, installed: &[PluginId]) {
+        for switch in self.sources.settings.switches.iter().filter(|it| it.off.is_none()) {
+            let origin = &switch.origin;
+            let mut tell = |message: String| {
+                let path = origin.file.to_path_buf();
+                self.catalog.problems.push(Problem { path, line: Some(origin.line), message });
+            };
+            let id: PluginId = match switch.id.parse() {
+                Ok(id) => id,
+                Err(error) => {
+                    tell(format!("`enabledPlugins` holds something that is left out: {error}"));
+                    continue;
+                }
+            };
+            if switch.is_on && !installed.contains(&id) && id.marketplace() != INLINE {
+                tell(format!(
+                    "plugin `{id}` is switched on and not installed; help: `centurion plugin add {id}`"
+                ));
+                let why = WhyDisabled::NotInstalled(origin.clone());
+                self.catalog.disabled.push(DisabledPlugin { id, version: None, root: None, why });
+            }
+        }
+    }
+
+    fn disable(&mut self, id: PluginId, bundle: &Bundle, why: WhyDisabled) {
+        let version = bundle.manifest.version.clone();
+        let root = Some(bundle.root.clone());
+        self.catalog.disabled.push(DisabledPlugin { id, version, root, why });
+    }
+
+    /// One plugin of each name: what managed settings force first, then what the command line names.
+    fn finish(mut self) -> (PluginCatalog, Looks) {
+        let mut candidates = std::mem::take(&mut self.candidates);
+        candidates.sort_by_key(|it| !it.is_forced());
+        let mut taken: HashMap<String, PluginId> = HashMap::new();
+        let mut kept = Vec::new();
+        for candidate in candidates {
+            let name = candidate.bundle.manifest.name.clone();
+            if let Some(by) = taken.get(&name) {
+                let why = WhyDisabled::Shadowed(by.clone());
+                self.disable(candidate.id, &candidate.bundle, why);
+                continue;
+            }
+            taken.insert(name, candidate.id.clone());
+            kept.push(candidate);
+        }
+        kept.sort_by_key(|it| (it.place != PluginPlace::Flag, it.id.clone()));
+        for candidate in kept {
+            let plugin = self.plugin(candidate);
+            self.catalog.enabled.push(Arc::new(plugin));
+        }
+        self.catalog.disabled.sort_by(|one, other| one.id.cmp(&other.id));
+        (self.catalog, self.looks)
+    }
+
+    fn plugin(&mut self, candidate: Candidate) -> Plugin {
+        let Candidate { id, place, bundle, enabled_by, power } = candidate;
+        let config = self.sources.settings.configs.get(id.to_string());
+        let config = config.filter(|config| config.is_object());
+        let (options, mut problems) =
+            configured(&bundle.manifest.options, config, &bundle.manifest_file);
+        let told = &mut self.catalog.problems;
+        told.extend(bundle.errors.iter().chain(&bundle.remarks).cloned());
+        told.append(&mut problems);
+        if let Power::Limited { reason } = &power {
+            let message = format!(
+                "hooks and servers of this plugin, those of its agents, and their permission modes are \
+                 off: {reason}"
+            );
+            told.push(Problem { path: bundle.root.clone(), line: None, message });
+        }
+        let data = self.sources.stores.data_dir(&id);
+        let variables =
+            PluginVariables::new(&bundle.root, &data, &self.sources.project_dir, &options);
+        tracing::debug!(
+            plugin = %id,
+            root = %bundle.root.display(),
+            agent_paths = bundle.agents.len(),
+            hooks = bundle.hooks.len(),
+            servers = bundle.servers.len(),
+            "plugin enabled"
+        );
+        let bundle = Arc::new(bundle);
+        Plugin { id, place, enabled_by, power, data, options, bundle, variables }
+    }
+}
+
+impl Candidate {
+    /// Whether managed settings switch it on, against which the command line cannot prevail.
+    fn is_forced(&self) -> bool {
+        matches!(
+            &self.enabled_by,
+            EnabledBy::Settings(origin) if origin.level == crate::settings::Level::Managed
+        )
+    }
+}

@@ -1,0 +1,163 @@
+//! A plugin that is switched on: what it brings, as those who use it want it.
+
+use std::collections::BTreeMap;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use centurion_protocol::Env;
+
+use super::bundle::{Bundle, MainAgent, PluginHooks};
+use super::manifest::Manifest;
+use super::name::PluginId;
+use super::variables::PluginVariables;
+use crate::agents::PluginAgents;
+use crate::mcp::{McpOrigin, McpScope, McpTransport, McpVariables, ParsedServer, parse_server};
+use crate::settings::{Level, Origin};
+use crate::skills::PluginSkills;
+
+/// How much a plugin may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Power {
+    /// The user brought it in: all that it has counts.
+    #[default]
+    Full,
+    /// Its hooks and servers, those of its agents, and the permission modes of its agents are off.
+    Limited { reason: String },
+}
+
+/// Where a plugin was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PluginPlace {
+    /// `--plugin-dir`.
+    Flag,
+    /// It is installed; this is the directory that keeps what is.
+    Store(PathBuf),
+}
+
+/// Who switched a plugin on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EnabledBy {
+    /// `--plugin-dir`.
+    Flag,
+    Settings(Origin),
+    /// Nobody: the user installed it, and it is on where nobody says.
+    Default,
+}
+
+/// A plugin that is switched on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plugin {
+    pub id: PluginId,
+    pub place: PluginPlace,
+    pub enabled_by: EnabledBy,
+    pub power: Power,
+    /// Where it keeps what outlives its versions; see [`Plugin::make_data_dir`].
+    pub data: PathBuf,
+    /// What the user configured, by its key.
+    pub options: BTreeMap<String, String>,
+    pub(super) bundle: Arc<Bundle>,
+    pub(super) variables: PluginVariables,
+}
+
+impl Plugin {
+    /// By which its agents, skills and servers are called.
+    pub fn name(&self) -> &str {
+        &self.bundle.manifest.name
+    }
+
+    pub fn manifest(&self) -> &Manifest {
+        &self.bundle.manifest
+    }
+
+    /// The directory that it lies in.
+    pub fn root(&self) -> &Path {
+        &self.bundle.root
+    }
+
+    /// Whether the administrator of the machine switched it on.
+    pub fn is_managed(&self) -> bool {
+        matches!(&self.enabled_by, EnabledBy::Settings(origin) if origin.level == Level::Managed)
+    }
+
+    fn is_full(&self) -> bool {
+        self.power == Power::Full
+    }
+
+    pub fn agents(&self) -> PluginAgents {
+        PluginAgents {
+            plugin: self.name().to_owned(),
+            root: self.root().to_owned(),
+            paths: self.bundle.agents.clone(),
+            variables: self.variables.clone(),
+            power: self.power.clone(),
+        }
+    }
+
+    pub fn skills(&self) -> PluginSkills {
+        PluginSkills {
+            plugin: self.name().to_owned(),
+            root: self.root().to_owned(),
+            skills: self.bundle.skills.clone(),
+            commands: self.bundle.commands.clone(),
+            variables: self.variables.clone(),
+            power: self.power.clone(),
+        }
+    }
+
+    /// Its hooks, none where its power is limited. Their variables are as they were written: whoever runs
+    /// hooks puts them into the environment.
+    pub fn hooks(&self) -> &[PluginHooks] {
+        if self.is_full() { &self.bundle.hooks } else { &[] }
+    }
+
+    /// Its servers, none where its power is limited, each as far as it can be used.
+    pub fn servers(&self, env: &Env) -> Vec<ParsedServer> {
+        if self.is_full() { servers(&self.bundle, &self.variables, env) } else { Vec::new() }
+    }
+
+    /// The agent that the main conversation runs as where nobody else says; none where the plugin's power
+    /// is limited.
+    pub fn main_agent(&self) -> Option<&MainAgent> {
+        self.bundle.agent.as_ref().filter(|_| self.is_full())
+    }
+
+    /// What its texts may name.
+    pub fn variables(&self) -> &PluginVariables {
+        &self.variables
+    }
+
+    /// Makes the directory for its data, which only the user can enter. For whoever starts something of
+    /// the plugin's: hooks and servers expect it to be there.
+    pub fn make_data_dir(&self) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.data)
+    }
+}
+
+/// The servers of a plugin's directory, checked and with their variables expanded.
+pub(super) fn servers(
+    bundle: &Bundle,
+    variables: &PluginVariables,
+    env: &Env,
+) -> Vec<ParsedServer> {
+    let known = McpVariables { env, known: variables.known() };
+    let parse = |server: &super::bundle::BundledServer| {
+        let origin = McpOrigin {
+            scope: McpScope::Plugin(bundle.manifest.name.clone()),
+            file: Some(server.file.clone()),
+            line: Some(server.line),
+        };
+        let mut parsed = parse_server(&server.name, &server.value, &origin, &known);
+        if let Some(McpTransport::Stdio { env, .. }) =
+            parsed.server.as_mut().map(|server| &mut server.transport)
+        {
+            for (name, value) in variables.environment() {
+                env.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        parsed
+    };
+    bundle.servers.iter().map(parse).collect()
+}

@@ -1,0 +1,75 @@
+//! Which skill a name means, and what is said where it means none or too many.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::catalog::SkillCatalog;
+use super::definition::SkillDefinition;
+use crate::settings::{closest, printable};
+
+/// Why a name means no skill.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum SkillLookupError {
+    #[error("there is no skill `{name}`{}", hint(.nearest.as_deref()))]
+    Unknown { name: String, nearest: Option<String> },
+    #[error("`{name}` may be any of {}; write which", .candidates.join(", "))]
+    Ambiguous { name: String, candidates: Vec<String> },
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}
+
+impl SkillCatalog {
+    /// The skill of exactly this name; or else the one of a plugin whose name ends with it, if there is
+    /// just one.
+    pub fn find(&self, name: &str) -> Option<&Arc<SkillDefinition>> {
+        self.resolve(name, None).ok()
+    }
+
+    /// The skill that a name means to somebody, who may be part of a plugin: the one of exactly this
+    /// name, or else the one of their plugin, or else the only one whose name ends with it.
+    pub fn resolve(
+        &self,
+        name: &str,
+        plugin: Option<&str>,
+    ) -> Result<&Arc<SkillDefinition>, SkillLookupError> {
+        let exact = |name: &str| self.active.iter().find(|skill| skill.name == name);
+        let own = || plugin.and_then(|plugin| exact(&format!("{plugin}:{name}")));
+        if let Some(skill) = exact(name).or_else(own) {
+            return Ok(skill);
+        }
+        let has_suffix = |skill: &&Arc<SkillDefinition>| {
+            let before = skill.name.strip_suffix(name).filter(|_| !name.is_empty());
+            before.is_some_and(|before| before.ends_with(':'))
+        };
+        let found: Vec<_> = self.active.iter().filter(has_suffix).collect();
+        match found.as_slice() {
+            [skill] => Ok(skill),
+            [] => Err(SkillLookupError::Unknown {
+                name: printable(name),
+                nearest: self.nearest(name),
+            }),
+            many => Err(SkillLookupError::Ambiguous {
+                name: printable(name),
+                candidates: many.iter().map(|skill| format!("`{}`", skill.name)).collect(),
+            }),
+        }
+    }
+
+    /// The skill that was probably meant, with its plugin's name or without.
+    fn nearest(&self, name: &str) -> Option<String> {
+        let names = self.active.iter().map(|skill| skill.name.as_str());
+        let words: Vec<&str> = names.flat_map(|name| [name, bare(name)]).collect();
+        let word = closest(name, &words)?;
+        let mut meant = self.active.iter();
+        let skill = meant.find(|skill| skill.name == word || bare(&skill.name) == word);
+        skill.map(|skill| printable(&skill.name))
+    }
+}
+
+/// A name without that of the plugin.
+fn bare(name: &str) -> &str {
+    name.rsplit(':').next().unwrap_or(name)
+}

@@ -1,0 +1,208 @@
+//! Skills that an agent knows from the start: their texts, ready for its first message.
+//!
+//! Nothing is run for them: a command in a skill's text stays text.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use centurion_protocol::SessionId;
+
+use super::catalog::SkillCatalog;
+use super::definition::SkillDefinition;
+use super::resources::Resources;
+use crate::agents::{AgentDefinition, AgentEffort};
+use crate::{Located, Problem};
+
+/// How long the texts of all skills of one agent may be together.
+const MOST_BYTES: usize = 512 * 1024;
+
+/// What surrounds an agent that is given skills.
+#[derive(Clone, Copy, Debug)]
+pub struct Preload<'p> {
+    pub catalog: &'p SkillCatalog,
+    pub project_dir: &'p Path,
+    pub session: SessionId,
+    /// How hard the agent thinks; a skill that asks for it where nobody knows is left as it is.
+    pub effort: Option<AgentEffort>,
+}
+
+/// The skills of an agent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Preloaded {
+    /// In the order in which the agent names them, each once.
+    pub skills: Vec<SkillText>,
+    /// What the author of the agent or of a skill should know.
+    pub problems: Vec<Problem>,
+}
+
+/// One skill as an agent reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkillText {
+    pub name: String,
+    /// Where its files are.
+    pub directory: PathBuf,
+    pub body: String,
+    pub resources: Resources,
+}
+
+impl Preload<'_> {
+    /// The skills that an agent's definition names.
+    pub fn for_agent(&self, agent: &AgentDefinition) -> Preloaded {
+        match &agent.skills {
+            Some(names) => self.load(names, &agent.origin.path, agent.origin.plugin.as_deref()),
+            None => Preloaded::default(),
+        }
+    }
+
+    /// The skills of a list that stands in a file, which may be part of a plugin.
+    pub fn load(
+        &self,
+        names: &Located<Vec<String>>,
+        file: &Path,
+        plugin: Option<&str>,
+    ) -> Preloaded {
+        let mut preloaded = Preloaded::default();
+        let mut seen = HashSet::new();
+        let mut bytes = 0;
+        for name in &names.value {
+            let mut refuse = |message: String| {
+                let (path, line) = (file.to_owned(), Some(names.line));
+                preloaded.problems.push(Problem { path, line, message });
+            };
+            let skill = match self.catalog.resolve(name, plugin) {
+                Ok(skill) => skill,
+                Err(error) => {
+                    refuse(format!("a skill is not loaded: {error}"));
+                    continue;
+                }
+            };
+            if !seen.insert(&skill.name) {
+                continue;
+            }
+            if skill.disable_model_invocation.as_ref().is_some_and(|it| it.value) {
+                refuse(format!(
+                    "the skill `{}` is not loaded: it says `disable-model-invocation`, so that only \
+                     people may use it",
+                    skill.name
+                ));
+                continue;
+            }
+            let text = self.text(skill);
+            bytes += text.body.len();
+            if bytes > MOST_BYTES {
+                refuse(format!(
+                    "the skill `{}` and those after it are not loaded: together the texts are longer \
+                     than {} KiB",
+                    skill.name,
+                    MOST_BYTES / 1024
+                ));
+                break;
+            }
+            preloaded.problems.extend(commands_problem(skill));
+            preloaded.skills.push(text);
+        }
+        preloaded
+    }
+
+    fn text(&self, skill: &Arc<SkillDefinition>) -> SkillText {
+        let directory = skill.origin.directory().to_owned();
+        SkillText {
+            name: skill.name.clone(),
+            body: self.substituted(&skill.body, &directory),
+            directory,
+            resources: Resources::of(&skill.origin),
+        }
+    }
+
+    /// A text with what it names besides arguments. What a value says is not looked through again.
+    fn substituted(&self, text: &str, directory: &Path) -> String {
+        let value = |name: &str| match name {
+            "CLAUDE_SKILL_DIR" => Some(directory.display().to_string()),
+            "CLAUDE_PROJECT_DIR" => Some(self.project_dir.display().to_string()),
+            "CLAUDE_SESSION_ID" => Some(self.session.to_string()),
+            "CLAUDE_EFFORT" => self.effort.map(|effort| effort.to_string()),
+            _ => None,
+        };
+        let mut written = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            written.push_str(before);
+            let named = after.split_once('}').and_then(|(name, after)| Some((value(name)?, after)));
+            if let Some((value, after)) = named {
+                written.push_str(&value);
+                rest = after;
+            } else {
+                written.push_str("${");
+                rest = after;
+            }
+        }
+        written.push_str(rest);
+        written
+    }
+}
+
+impl SkillText {
+    /// The blocks of text that stand for the skill in the agent's first message: which it is, and what
+    /// it says.
+    pub fn blocks(&self) -> [String; 2] {
+        let name = escaped(&self.name);
+        let head = format!(
+            "<command-message>{name}</command-message>\n<command-name>{name}</command-name>\n\
+             <skill-format>true</skill-format>"
+        );
+        let directory = self.directory.display().to_string();
+        let directory: String = directory.chars().filter(|it| !it.is_control()).collect();
+        let mut text = format!("Base directory for this skill: {directory}\n\n{}", self.body);
+        let Resources { names, is_cut } = &self.resources;
+        if !names.is_empty() {
+            text.push_str("\n\nFiles of this skill, to be read when they are needed:");
+            for name in names {
+                text.push_str("\n- ");
+                text.push_str(name);
+            }
+            if *is_cut {
+                text.push_str("\n- and more");
+            }
+        }
+        [head, text]
+    }
+}
+
+/// A name between tags.
+fn escaped(name: &str) -> String {
+    name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Tells that commands in a skill's text are not run.
+fn commands_problem(skill: &SkillDefinition) -> Option<Problem> {
+    let has_command = |(_, line): &(usize, &str)| is_command(line);
+    let mut lines = skill.body.lines().enumerate().filter(has_command).map(|(index, _)| index);
+    let first = lines.next()?;
+    let others = match lines.count() {
+        0 => String::new(),
+        1 => ", nor is one further down".to_owned(),
+        more => format!(", nor are {more} further down"),
+    };
+    Some(Problem {
+        path: skill.origin.path.clone(),
+        line: Some(skill.body.line + first),
+        message: format!(
+            "this command is not run when an agent is given the skill, and stays text{others}"
+        ),
+    })
+}
+
+/// Whether a line holds a command that would run if the skill were invoked: text in backticks after an
+/// exclamation mark, or the beginning of a block of commands.
+fn is_command(line: &str) -> bool {
+    if line.trim_start().starts_with("```!") {
+        return true;
+    }
+    line.match_indices("!`").any(|(at, mark)| {
+        let (before, after) = line.split_at(at);
+        let command = after.strip_prefix(mark).and_then(|after| after.split_once('`'));
+        before.chars().next_back().is_none_or(char::is_whitespace)
+            && command.is_some_and(|(command, _)| !command.trim().is_empty())
+    })
+}

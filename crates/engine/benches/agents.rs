@@ -1,0 +1,258 @@
+//! What an agent costs: processor time to start one, and memory to keep one that has ended.
+//!
+//! `cargo bench -p centurion-engine --bench agents` lets managers start a hundred agents each with one
+//! message. The time is that of the thread, from the manager's words to the last start: input, rules, the
+//! checks of a launch, tools, transcript and files. The memory is what the process grows by while all of
+//! them end and stay in the table, ready to be spoken to.
+#![expect(clippy::print_stdout, reason = "a benchmark prints")]
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use centurion_config::agents::AgentSources;
+use centurion_config::skills::SkillSources;
+use centurion_engine::builtin::{self, Switches};
+use centurion_engine::{
+    AgentOptions, Bypass, Definitions, DelegationRules, Extensions, Limits, Options, PromptOptions,
+    Redaction, RequestSettings, Session, Start, Storage, ToolChoice, View,
+};
+use centurion_model::{
+    BlockStart, Delta, EventStream, Model, ModelError, Provider, ProviderKind, Request,
+    RetryPolicy, StreamEvent,
+};
+use centurion_permissions::Policy;
+use centurion_protocol::sdk::{Event, EventBody, System};
+use centurion_protocol::{
+    Block, Env, Outcome, Role, StopReason, SystemWorld, ToolUseId, Usage, World as _,
+};
+use centurion_tools::guard::GuardProgram;
+use futures_util::{FutureExt, StreamExt, stream};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+const MANAGERS: usize = 100;
+const AGENTS: usize = 100;
+const LONGEST: Duration = Duration::from_micros(100);
+const LARGEST: usize = 50 * 1024;
+
+/// What is measured, by a model that knows what it asks for and a view that sees it happen.
+struct Gauge {
+    state: Mutex<State>,
+    /// Agents have no answer before all of their manager's are started.
+    all_started: Semaphore,
+}
+
+#[derive(Default)]
+struct State {
+    started: usize,
+    /// The thread's time when the manager had spoken.
+    spoken: Duration,
+    /// What one agent took, for each manager.
+    times: Vec<Duration>,
+}
+
+impl Gauge {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl View for Gauge {
+    fn show(&self, event: &Event) {
+        let EventBody::System(System::TaskStarted(started)) = &event.body else { return };
+        if started.spawn_depth != Some(2) {
+            return;
+        }
+        let mut state = self.state();
+        state.started += 1;
+        if state.started == AGENTS {
+            let took = thread_time().saturating_sub(state.spoken);
+            state.times.push(took / u32::try_from(AGENTS).unwrap_or(u32::MAX));
+            state.started = 0;
+            self.all_started.add_permits(AGENTS);
+        }
+    }
+}
+
+/// Plays the lead, its managers, and the agents that those start.
+struct Cast(Arc<Gauge>);
+
+impl Provider for Cast {
+    fn stream(&self, request: Request) -> EventStream {
+        let said = request.conversation.iter().filter(|it| it.role() == Role::Assistant).count();
+        match (request.agent.is_some(), request.parent_agent.is_some()) {
+            (false, _) if said < MANAGERS => answer(&[start("manage")]),
+            (true, false) if said == 0 => {
+                let answer = answer(&vec![start("work"); AGENTS]);
+                let gauge = Arc::clone(&self.0);
+                let listen = move |event: &Result<StreamEvent, ModelError>| {
+                    if matches!(event, Ok(StreamEvent::Finish { .. })) {
+                        gauge.state().spoken = thread_time();
+                    }
+                };
+                answer.inspect(listen).boxed()
+            }
+            (true, true) => {
+                let gauge = Arc::clone(&self.0);
+                let turn = async move {
+                    let turn = gauge.all_started.acquire().await;
+                    turn.expect("an open semaphore").forget();
+                };
+                turn.into_stream().filter_map(async |()| None).chain(text()).boxed()
+            }
+            _ => text(),
+        }
+    }
+
+    fn credential(&self) -> &'static str {
+        "bench"
+    }
+}
+
+fn start(task: &str) -> String {
+    json!({"description": "a job", "prompt": task, "subagent_type": "general-purpose", "run_in_background": false})
+        .to_string()
+}
+
+fn text() -> EventStream {
+    let delta =
+        Delta::Text("The work is done, and there is nothing else to say about it.".to_owned());
+    let block = [
+        StreamEvent::BlockStart { index: 0, block: BlockStart::Text },
+        StreamEvent::Delta { index: 0, delta },
+        StreamEvent::BlockStop { index: 0 },
+    ];
+    whole(block.into(), StopReason::EndTurn)
+}
+
+fn answer(calls: &[String]) -> EventStream {
+    let call = |(index, input): (usize, &String)| {
+        let id = ToolUseId::new(format!("toolu_{}", SystemWorld.record_id()));
+        [
+            StreamEvent::BlockStart {
+                index,
+                block: BlockStart::ToolUse { id, name: "Agent".to_owned() },
+            },
+            StreamEvent::Delta { index, delta: Delta::InputJson(input.clone()) },
+            StreamEvent::BlockStop { index },
+        ]
+    };
+    whole(calls.iter().enumerate().flat_map(call).collect(), StopReason::ToolUse)
+}
+
+fn whole(blocks: Vec<StreamEvent>, stop_reason: StopReason) -> EventStream {
+    let usage = Usage { input_tokens: 1_000, output_tokens: 50, ..Usage::default() };
+    let id = format!("msg_{}", SystemWorld.record_id());
+    let begin = StreamEvent::Start { id, model: "script".to_owned(), usage, request_id: None };
+    let events =
+        [begin].into_iter().chain(blocks).chain([StreamEvent::Finish { stop_reason, usage }]);
+    stream::iter(events.map(Ok)).boxed()
+}
+
+fn options(dir: &Path, gauge: &Arc<Gauge>) -> Options {
+    let env = Arc::new(Env::default());
+    let model = Model::with_provider(
+        Arc::new(Cast(Arc::clone(gauge))),
+        ProviderKind::Script,
+        "script",
+        RetryPolicy::new(&env),
+        Arc::new(SystemWorld),
+    );
+    let built_in = builtin::agents(&Switches::default());
+    let sources = AgentSources { built_in, ..AgentSources::default() };
+    let definitions = Definitions::new(sources, SkillSources::default(), Arc::new(SystemWorld));
+    Options {
+        start: Start::New(SystemWorld.session_id()),
+        storage: Storage {
+            transcript: Some(dir.join("session.jsonl")),
+            resumed: None,
+            output_dir: dir.join("output"),
+            redaction: Redaction::On,
+        },
+        cwd: dir.to_owned(),
+        repository: None,
+        additional_directories: Vec::new(),
+        env,
+        world: Arc::new(SystemWorld),
+        time_zone: jiff::tz::TimeZone::UTC,
+        model,
+        settings: RequestSettings { model: "script".to_owned(), ..RequestSettings::default() },
+        restores_model: false,
+        prompt: PromptOptions::default(),
+        memory: None,
+        tools: ToolChoice::All,
+        policy: Policy {
+            cwd: dir.to_owned(),
+            project_root: dir.to_owned(),
+            directories: vec![dir.to_owned()],
+            ..Policy::default()
+        },
+        rule_source: None,
+        rule_store: None,
+        bypass: Bypass::Refused("nobody asked for it"),
+        sandbox: None,
+        allows_sandboxed: false,
+        max_budget: None,
+        structured: None,
+        answerer: None,
+        view: Arc::clone(gauge) as Arc<dyn View>,
+        guard: GuardProgram::new("/nonexistent/guard"),
+        entrypoint: "bench".to_owned(),
+        extensions: Extensions::default(),
+        agents: AgentOptions {
+            rules: DelegationRules {
+                limits: Limits { running: 1, ..Limits::default() },
+                ..DelegationRules::default()
+            },
+            ..AgentOptions::new(definitions)
+        },
+    }
+}
+
+/// How long this thread has computed. Other programs run, too, and do not count.
+fn thread_time() -> Duration {
+    let text =
+        std::fs::read_to_string("/proc/thread-self/schedstat").expect("a kernel that counts");
+    let nanos = text.split_whitespace().next().and_then(|word| word.parse().ok());
+    Duration::from_nanos(nanos.expect("a number"))
+}
+
+/// How many bytes of memory this process has.
+fn resident() -> usize {
+    let text = std::fs::read_to_string("/proc/self/status").expect("a kernel that counts");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+    kilobytes.expect("a number") * 1024
+}
+
+fn main() {
+    let dir = tempfile::tempdir().expect("a scratch directory");
+    let gauge = Arc::new(Gauge { state: Mutex::default(), all_started: Semaphore::new(0) });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let grown = runtime.expect("a runtime").block_on(async {
+        let mut session = Session::open(options(dir.path(), &gauge)).await.expect("a session");
+        session.handle().submit(SystemWorld.record_id(), vec![Block::text("begin")]);
+        session.handle().close();
+        let before = resident();
+        let outcome = session.run().await;
+        assert!(outcome.is_some_and(Outcome::is_success), "{outcome:?}");
+        // The session is still there, with all its agents.
+        resident().saturating_sub(before)
+    });
+    let mut times = std::mem::take(&mut gauge.state().times);
+    times.sort();
+    assert_eq!(times.len(), MANAGERS, "every manager has started its agents");
+    let (best, usual) = (times[0], times[MANAGERS / 2]);
+    let share = usual.as_secs_f64() / LONGEST.as_secs_f64() * 100.0;
+    println!(
+        "starting an agent: {usual:.1?} ({best:.1?} at best), {share:.0} % of the target of {LONGEST:?}"
+    );
+    let each = grown / (MANAGERS * AGENTS);
+    let share = each * 100 / LARGEST;
+    println!(
+        "an agent that has ended: {} KB, {share} % of the target of {} KB",
+        each / 1024,
+        LARGEST / 1024
+    );
+}

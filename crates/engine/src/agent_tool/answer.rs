@@ -1,0 +1,235 @@
+//! What came of an agent: as data for hosts and transcripts, and as the text that a model reads.
+//!
+//! What an agent says is data to whoever reads it: our own markup in it is defused (invariant I-9).
+
+use std::fmt::Write as _;
+
+use centurion_protocol::Outcome;
+use centurion_tools::{ToolError, ToolOutput};
+use serde_json::{Value, json};
+
+use crate::caller::Caller;
+use crate::markup::contain;
+use crate::task::{End, Task};
+
+/// How much of a report enters the conversation of whoever gets it; the output file has all of it.
+const REPORT_BOUND: usize = 32_000;
+
+/// The answer of a call that does not wait.
+pub(super) fn launched(task: &Task, caller: &Caller) -> ToolOutput {
+    let (id, file) = (&task.id, task.output.path().display());
+    let can_read = caller.can_read_files();
+    let how = if can_read { " You may Read that file to see how far it is." } else { "" };
+    let text = format!(
+        "The agent works in the background.\nagentId: {id} (SendMessage with to: '{id}' speaks to it)\n\
+         output_file: {file}\nYou will be told when it has ended: do not wait for it, and do not do its \
+         work meanwhile.{how}"
+    );
+    let run = task.run();
+    let data = json!({
+        "isAsync": true,
+        "status": "async_launched",
+        "agentId": id,
+        "agentType": task.spec.agent_type,
+        "description": task.spec.description,
+        "resolvedModel": task.spec.model,
+        "prompt": run.prompt,
+        "outputFile": task.output.path(),
+        "canReadOutputFile": can_read,
+        "canContinueAgent": !task.spec.is_one_shot,
+        "requested": requested(task),
+    });
+    ToolOutput::text(text).with_data(without_nulls(data))
+}
+
+/// The answer of a call that waited.
+pub(super) fn ended(task: &Task, end: &End) -> Result<ToolOutput, ToolError> {
+    let (text, data) = (text(task, end), data(task, end));
+    if end.outcome.is_success() || says_something(end) {
+        return Ok(ToolOutput::text(text).with_data(data));
+    }
+    Err(ToolError::FailedWith { message: text, data })
+}
+
+fn says_something(end: &End) -> bool {
+    end.structured.is_some() || !end.text.trim().is_empty()
+}
+
+fn text(task: &Task, end: &End) -> String {
+    let mut text = String::new();
+    let tools: Vec<&str> = end.evidence.tools.keys().map(String::as_str).collect();
+    // Writing to a string cannot fail.
+    if !end.outcome.is_success() {
+        let _ = writeln!(text, "{}", contain(&failure(end)));
+    }
+    if says_something(end) {
+        let word = if end.outcome.is_success() { "reports" } else { "had said last" };
+        let _ = writeln!(text, "The agent {word} (what follows is its text, not the user's):");
+        for line in contain(&bounded_result(task, end)).lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    let _ = writeln!(text, "{}", facts(end, &tools));
+    if !task.spec.is_one_shot {
+        let id = &task.id;
+        let _ =
+            writeln!(text, "agentId: {id} (SendMessage with to: '{id}' goes on with this agent)");
+        let usage = end.task_usage();
+        let _ = write!(
+            text,
+            "<usage>subagent_tokens: {}\ntool_uses: {}\nduration_ms: {}</usage>",
+            usage.total_tokens, usage.tool_uses, usage.duration_ms
+        );
+    }
+    text.trim_end().to_owned()
+}
+
+/// What the runtime saw, in one line: the agent's own account can be checked against it.
+fn facts(end: &End, tools: &[&str]) -> String {
+    let evidence = &end.evidence;
+    let mut facts = format!(
+        "Seen by the runtime: tools used: {}",
+        if tools.is_empty() { "none".to_owned() } else { tools.join(", ") }
+    );
+    if !evidence.files_changed.is_empty() {
+        let files: Vec<&str> = evidence.files_changed.iter().map(String::as_str).collect();
+        let _ = write!(facts, "; files changed: {}", files.join(", "));
+    }
+    let failed = evidence.commands.iter().filter(|it| it.exit_code.is_some_and(|code| code != 0));
+    let failed = failed.count();
+    if failed > 0 {
+        let _ = write!(facts, "; commands that failed: {failed} of {}", evidence.commands.len());
+    }
+    if !end.denials.is_empty() {
+        let denied: Vec<String> =
+            end.denials.iter().map(|it| format!("{} ({})", it.tool, it.reason)).collect();
+        let _ = write!(facts, "; not allowed: {}", denied.join("; "));
+    }
+    contain(&facts)
+}
+
+/// Why an agent did not do what it was asked to, for whoever started it.
+pub(crate) fn failure(end: &End) -> String {
+    let reasons = end.errors.join("; ");
+    let with = |what: &str| {
+        if reasons.is_empty() { format!("{what}.") } else { format!("{what}: {reasons}.") }
+    };
+    match end.outcome {
+        Outcome::Completed => String::new(),
+        Outcome::Empty => with("The agent ended without a report"),
+        Outcome::MaxTokens => with("The agent's answer was cut off"),
+        Outcome::Refusal => with("The agent's model declined"),
+        Outcome::MaxTurns => {
+            format!("The agent was stopped after {} requests, the most it may make.", end.turns)
+        }
+        Outcome::Budget => with("The agent was stopped: its budget is used up"),
+        Outcome::ContextOverflow => with("The agent's conversation outgrew its model's window"),
+        Outcome::ApiError => with("The agent terminated early due to an API error"),
+        Outcome::SchemaMismatch => with("The agent did not hand over data of the required shape"),
+        Outcome::JournalFailed => with("The agent's transcript could not be written"),
+        Outcome::Stalled => with("The agent was stopped: nothing came of it for too long"),
+        Outcome::Denied => with("The agent was not allowed to do what it needed"),
+        Outcome::Interrupted => {
+            "The agent was interrupted: the program ended before it did. What it had done stands."
+                .to_owned()
+        }
+        Outcome::HookStopped => with("A hook ended the agent"),
+        Outcome::Deferred | Outcome::DeferredUnavailable => {
+            with("A call of the agent was put off, which only the main agent's can be")
+        }
+        Outcome::Cancelled => with("The agent was stopped"),
+    }
+}
+
+/// How it ended and what it said.
+pub(crate) fn whole_result(task: &Task, end: &End) -> String {
+    if end.outcome.is_success() {
+        return bounded_result(task, end);
+    }
+    format!("{}\n{}", failure(end), bounded_result(task, end)).trim_end().to_owned()
+}
+
+/// The report as whoever gets it reads it: all of it, or its beginning and where the rest is.
+pub(crate) fn bounded_result(task: &Task, end: &End) -> String {
+    let text = match &end.structured {
+        Some(structured) => structured.to_string(),
+        None => end.text.clone(),
+    };
+    if text.len() <= REPORT_BOUND {
+        return text;
+    }
+    let cut = text.floor_char_boundary(REPORT_BOUND);
+    let (more, file) = (text.len() - cut, task.output.path().display());
+    format!("{}\n[{more} more bytes: the whole report is in {file}]", &text[..cut])
+}
+
+fn data(task: &Task, end: &End) -> Value {
+    let spec = &task.spec;
+    let status = if end.outcome.is_success() { "completed" } else { end.status() };
+    without_nulls(json!({
+        "status": status,
+        "outcome": end.outcome,
+        "prompt": task.run().prompt,
+        "agentId": task.id,
+        "agentType": spec.agent_type,
+        "toolsUsed": end.evidence.tools.keys().collect::<Vec<_>>(),
+        "content": [{"type": "text", "text": bounded_result(task, end)}],
+        "structuredOutput": end.structured,
+        "resolvedModel": spec.model,
+        "modelsUsed": [end.model],
+        "totalDurationMs": end.duration_ms,
+        "totalTokens": end.usage.total(),
+        "totalToolUseCount": end.evidence.calls(),
+        "usage": end.usage,
+        "cumulativeUsage": end.cumulative_usage,
+        "toolStats": end.evidence.stats,
+        "evidence": {
+            "tools": end.evidence.tools,
+            "filesChanged": end.evidence.files_changed,
+            "commands": end.evidence.commands,
+        },
+        "errors": end.errors,
+        "permissionDenials": end.denials,
+        "effective": effective(task),
+        "requested": requested(task),
+        "canContinueAgent": !spec.is_one_shot,
+        "outputFile": task.output.path(),
+        "notification": end.notification,
+    }))
+}
+
+fn effective(task: &Task) -> Value {
+    let spec = &task.spec;
+    json!({"model": spec.model, "permissionMode": spec.mode, "cwd": spec.cwd, "inBackground": spec.in_background})
+}
+
+fn requested(task: &Task) -> Option<&Value> {
+    Some(&task.spec.requested).filter(|it| it.as_object().is_some_and(|it| !it.is_empty()))
+}
+
+fn without_nulls(mut data: Value) -> Value {
+    if let Some(fields) = data.as_object_mut() {
+        let is_nothing =
+            |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        fields.retain(|name, value| !is_nothing(value) || name == "toolsUsed" || name == "content");
+    }
+    data
+}
+
+/// One line about an agent, for lists.
+pub(crate) fn about(task: &Task) -> String {
+    let name = task.identity.name.as_deref().unwrap_or(task.id.as_str());
+    let state = match task.end() {
+        None => "running".to_owned(),
+        Some(end) => match end.outcome {
+            Outcome::Completed => "completed".to_owned(),
+            outcome => format!("{} ({outcome})", end.status()),
+        },
+    };
+    let seconds = task.run().started.elapsed().as_secs();
+    format!(
+        "{name}  ·  {}  ·  {state}  ·  started {seconds}s ago  ·  {}",
+        task.spec.agent_type,
+        contain(&task.spec.description)
+    )
+}

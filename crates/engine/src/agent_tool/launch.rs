@@ -1,0 +1,347 @@
+//! From a call to what will run: the checks of a launch, in their order. Each that fails says exactly what
+//! is wrong, and never is another agent started instead.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use centurion_config::agents::{ActiveAgent, AgentCatalog, AgentDefinition, Isolation};
+use centurion_config::mcp::McpReference;
+use centurion_mcp::Connection;
+use centurion_permissions::Mode;
+use centurion_tools::{ToolContext, ToolError};
+use serde_json::json;
+use thiserror::Error;
+
+use super::AgentInput;
+use super::listing::{is_allowed, is_startable, startable_types};
+use crate::builtin;
+use crate::caller::Caller;
+use crate::delegation::Delegation;
+use crate::ground::{BroughtBy, GONE, NO_SERVERS};
+use crate::remembered::{Purpose, Remembered, Skills, prompt, skills};
+use crate::resolve::{EffectiveAgent, House, LaunchError, Place, Starter, Wishes, resolve};
+use crate::servers::REQUIRED_PATIENCE;
+use crate::session::Shared;
+use crate::spawn::Launch;
+use crate::spec::{AgentSpec, Brought, BroughtHooks};
+
+/// The type of an agent that no type is asked of.
+const USUAL: &str = "general-purpose";
+
+/// Why no agent was started.
+#[derive(Debug, Error)]
+pub(super) enum Refusal {
+    #[error("Agent type '{asked}' not found. Available agents: {available}")]
+    Unknown { asked: String, available: String },
+    #[error("Agent type '{0}' may not be started: a deny rule forbids it. Do without it.")]
+    Denied(String),
+    #[error("Agent type '{asked}' is none that you may start. Available agents: {available}")]
+    NotStartable { asked: String, available: String },
+    #[error("subagent_type is required: {USUAL} is not available. Available agents: {0}")]
+    NoUsual(String),
+    #[error("{0} is not available in this version, so nothing was started.")]
+    Unavailable(&'static str),
+    #[error("the directory {0} does not exist, so nothing was started.")]
+    NoDirectory(String),
+    #[error("`output_schema` is no usable schema: {0}")]
+    Schema(String),
+    #[error("{0}")]
+    Servers(String),
+    #[error("{0}")]
+    Spawns(String),
+    #[error("{0}")]
+    Launch(#[from] LaunchError),
+    #[error("{0}")]
+    Gone(&'static str),
+}
+
+/// Counts the refusal, and tells the model.
+pub(super) fn refused(shared: &Shared, refusal: &Refusal) -> ToolError {
+    if let Some(delegation) = shared.delegation.get() {
+        delegation.count(|stats| match refusal {
+            Refusal::Launch(LaunchError::TooDeep { .. }) => stats.refused.depth_limit += 1,
+            Refusal::Spawns(_) => stats.refused.concurrency_limit += 1,
+            _ => {}
+        });
+    }
+    ToolError::failed(refusal.to_string())
+}
+
+/// Checks a call and decides everything about the agent that it asks for.
+pub(super) async fn prepare(
+    shared: &Arc<Shared>,
+    caller: &Arc<Caller>,
+    input: &AgentInput,
+    context: &ToolContext,
+) -> Result<Launch, Refusal> {
+    let delegation = shared.delegation.get().ok_or(Refusal::Gone(GONE))?;
+    let catalog = delegation.definitions.agents();
+    let agent = route(caller, input, &catalog)?;
+    let definition = &agent.definition;
+    if caller.identity.depth >= delegation.rules.limits.depth {
+        let most = delegation.rules.limits.depth;
+        return Err(LaunchError::TooDeep { depth: caller.identity.depth, most }.into());
+    }
+    if let Some(required) = &definition.required_mcp_servers {
+        let met = caller.wait(caller.servers.require(required, REQUIRED_PATIENCE)).await;
+        met.map_err(|reason| {
+            Refusal::Servers(format!("agent `{}` cannot start: {reason}", definition.name.value))
+        })?;
+    }
+    let names_served = |tools: &Vec<String>| tools.iter().any(|name| name.starts_with("mcp__"));
+    if definition.tools.as_ref().is_some_and(|tools| names_served(tools)) {
+        // Whether the tools that it lists are there is known when their servers are.
+        caller.wait(caller.servers.settle(shared.server_patience())).await;
+    }
+    let wishes = wishes(input, context)?;
+    let mut effective =
+        effective(shared, delegation, caller, agent, &wishes, &context.workspace.root)?;
+    let servers = servers(delegation, caller, &effective, definition)?;
+    let schema = input.output_schema.as_ref().map(|schema| {
+        crate::structured::StructuredOutput::parse(&schema.to_string())
+            .map_err(|error| Refusal::Schema(error.to_string()))
+    });
+    let structured = schema.transpose()?;
+    delegation.gate.admit().map_err(|reason| Refusal::Spawns(reason.to_string()))?;
+    count(delegation, caller, input, &effective, definition);
+    let mut problems = std::mem::take(&mut effective.problems);
+    let memory =
+        Remembered::of(delegation, definition, &mut effective, &mut problems, Purpose::Run);
+    effective.prompt.value = prompt(shared, delegation, definition);
+    let Skills { texts, hooks } = skills(shared, delegation, definition, &mut problems);
+    let spec =
+        spec(shared, delegation, caller, input, definition, &effective, memory, hooks, context);
+    Ok(Launch {
+        spec: Arc::new(spec),
+        prompt: input.prompt.clone(),
+        initial_prompt: effective.initial_prompt.map(|it| it.value),
+        problems,
+        servers,
+        structured,
+        call: context.call.clone(),
+        read_state: context.workspace.read_state.clone(),
+        skills: texts,
+    })
+}
+
+/// Which agent a call means.
+fn route<'c>(
+    caller: &Caller,
+    input: &AgentInput,
+    catalog: &'c AgentCatalog,
+) -> Result<&'c ActiveAgent, Refusal> {
+    let available = || startable_types(caller);
+    if input.team_name.is_some() {
+        return Err(Refusal::Unavailable("A team (team_name)"));
+    }
+    if input.isolation.as_deref() == Some("remote") {
+        return Err(Refusal::Unavailable("isolation: remote"));
+    }
+    let asked = match input.subagent_type.as_deref().map(str::trim) {
+        Some("fork") => return Err(Refusal::Unavailable("A fork (subagent_type: fork)")),
+        Some(asked) if !asked.is_empty() => asked,
+        _ => USUAL,
+    };
+    let found = catalog.find(asked).or_else(|| catalog.find(builtin::alias(asked)?));
+    let agent = match (found, &input.subagent_type) {
+        (Some(agent), _) => agent,
+        (None, None) => return Err(Refusal::NoUsual(available())),
+        (None, Some(_)) => {
+            return Err(Refusal::Unknown { asked: asked.to_owned(), available: available() });
+        }
+    };
+    // The rules spoke about the name that was asked for; the agent may have another.
+    if !is_allowed(&agent.definition, &caller.permissions) {
+        return Err(Refusal::Denied(agent.definition.name.value.clone()));
+    }
+    if !is_startable(&agent.definition, caller.startable.as_deref()) {
+        return Err(Refusal::NotStartable { asked: asked.to_owned(), available: available() });
+    }
+    Ok(agent)
+}
+
+fn wishes(input: &AgentInput, context: &ToolContext) -> Result<Wishes, Refusal> {
+    let cwd = match &input.cwd {
+        None => None,
+        Some(cwd) => {
+            let path = context.workspace.absolute(&cwd.to_string_lossy());
+            let found = path.canonicalize().ok().filter(|path| path.is_dir());
+            Some(found.ok_or_else(|| Refusal::NoDirectory(path.display().to_string()))?)
+        }
+    };
+    let isolation = match input.isolation.as_deref() {
+        None => None,
+        Some("worktree") => Some(Isolation::Worktree),
+        Some(_) => return Err(Refusal::Unavailable("This kind of isolation")),
+    };
+    Ok(Wishes {
+        model: input.model.clone().filter(|model| !model.trim().is_empty()),
+        background: input.run_in_background,
+        isolation,
+        max_turns: input.max_turns,
+        cwd,
+    })
+}
+
+pub(super) fn effective(
+    shared: &Shared,
+    delegation: &Delegation,
+    caller: &Arc<Caller>,
+    agent: &ActiveAgent,
+    wishes: &Wishes,
+    cwd: &Path,
+) -> Result<EffectiveAgent, LaunchError> {
+    let requests = caller.requests();
+    let starter = Starter {
+        model: requests.model.clone(),
+        effort: requests.effort,
+        thinking: requests.thinking,
+        mode: caller.permissions.mode(),
+        depth: caller.identity.depth,
+        cwd: cwd.to_owned(),
+    };
+    let pool = delegation.ground.pool(shared, caller, &requests.model);
+    let house = House {
+        rules: &delegation.rules,
+        resolve_model: &|name| shared.model.resolve(name),
+        refuse_model: &*delegation.ground.refuse_model,
+        bypass: caller.permissions.bypass(),
+        trusts_project: delegation.ground.trusts_project,
+        pool: &pool,
+        keeps_memory: delegation.ground.memories.as_ref().is_some_and(|it| it.auto_memory),
+        hooks_are_for_plugins: delegation.ground.hooks_are_for_plugins,
+    };
+    resolve(&agent.definition, agent.color, Place::Below(wishes), &starter, &house)
+}
+
+/// The servers that the agent has beside those of its parent. One that it names and nobody has fails the
+/// launch: nothing is left out in silence.
+fn servers(
+    delegation: &Delegation,
+    caller: &Caller,
+    effective: &EffectiveAgent,
+    definition: &AgentDefinition,
+) -> Result<Vec<Connection>, Refusal> {
+    let Some(asked) = &effective.mcp_servers else { return Ok(Vec::new()) };
+    let name = &definition.name.value;
+    let failed =
+        |reason: String| Refusal::Servers(format!("agent `{name}` cannot start: {reason}"));
+    let source = delegation.ground.agent_servers.as_ref();
+    let source = source.ok_or_else(|| failed(NO_SERVERS.to_owned()))?;
+    let origin = &definition.origin;
+    let by = BroughtBy { name, source: origin.source, path: &origin.path };
+    let references = source.read(&asked.value, &by).map_err(failed)?;
+    let connection = |reference| match reference {
+        McpReference::Inline(server) => Ok(source.own(*server)),
+        McpReference::Named(server) => caller.servers.find(&server).ok_or_else(|| {
+            failed(format!(
+                "it asks for the MCP server `{server}`, which is not configured ({})",
+                asked.by
+            ))
+        }),
+    };
+    references.into_iter().map(connection).collect()
+}
+
+fn count(
+    delegation: &Delegation,
+    caller: &Caller,
+    input: &AgentInput,
+    effective: &EffectiveAgent,
+    definition: &AgentDefinition,
+) {
+    delegation.count(|stats| {
+        stats.spawned += 1;
+        match input.run_in_background {
+            Some(true) => stats.requested.background += 1,
+            Some(false) => stats.requested.foreground += 1,
+            None => stats.requested.unset += 1,
+        }
+        stats.started_in_background += u64::from(effective.background.value);
+        stats.max_depth = stats.max_depth.max(caller.identity.depth + 1);
+        stats.spawned_by_subagents += u64::from(!caller.identity.is_main());
+        *stats.by_type.entry(definition.name.value.clone()).or_default() += 1;
+    });
+}
+
+#[expect(clippy::too_many_arguments, reason = "what an agent is made of, each part once")]
+fn spec(
+    shared: &Shared,
+    delegation: &Delegation,
+    caller: &Caller,
+    input: &AgentInput,
+    definition: &AgentDefinition,
+    effective: &EffectiveAgent,
+    memory: Option<Remembered>,
+    skill_hooks: Vec<BroughtHooks>,
+    context: &ToolContext,
+) -> AgentSpec {
+    let path = &definition.origin.path;
+    let brought = |value: &serde_json::Value| Brought { value: value.clone(), path: path.clone() };
+    let name = input.name.as_deref().map(str::trim).filter(|name| !name.is_empty());
+    let mut lineage = caller.identity.path.clone();
+    lineage.push(name.unwrap_or(&definition.name).to_owned());
+    let ground = &delegation.ground;
+    AgentSpec {
+        agent_type: definition.name.value.clone(),
+        source: definition.origin.source.to_string(),
+        color: effective.color.as_str().to_owned(),
+        description: input.description.clone(),
+        name: name.map(str::to_owned),
+        parent: caller.identity.id.clone(),
+        depth: caller.identity.depth + 1,
+        path: lineage,
+        call: context.call.clone(),
+        model: effective.model.value.clone(),
+        effort: effective.effort.value,
+        thinking: effective.thinking,
+        mode: effective.permission_mode.value,
+        max_turns: effective.max_turns.value,
+        tools: effective.view.clone(),
+        only: effective.only.iter().map(ToString::to_string).collect(),
+        system: {
+            let mut sections =
+                crate::prompt::agent_sections(effective, &ground.environment, &delegation.rules);
+            sections.extend(memory.as_ref().map(|memory| memory.section.clone()));
+            sections
+        },
+        memory: memory.map(|memory| memory.directory),
+        cwd: effective.cwd.value.clone(),
+        instructions: effective.instructions.value,
+        reminder: effective.reminder.as_ref().map(|it| it.value.clone()),
+        hooks: {
+            let own = effective.hooks.as_ref().map(|it| BroughtHooks {
+                value: it.value.clone(),
+                path: path.clone(),
+                skill: None,
+            });
+            own.into_iter().chain(skill_hooks).collect()
+        },
+        mcp_servers: effective.mcp_servers.as_ref().map(|it| brought(&it.value)),
+        schema: input.output_schema.clone(),
+        in_background: effective.background.value,
+        is_one_shot: builtin::is_one_shot(&definition.name),
+        requested: requested(shared, input, effective),
+    }
+}
+
+/// What was asked for where something else is in force.
+fn requested(shared: &Shared, input: &AgentInput, effective: &EffectiveAgent) -> serde_json::Value {
+    let mut requested = serde_json::Map::new();
+    if let Some(model) = &input.model
+        && shared.model.resolve(model) != effective.model.value
+    {
+        requested.insert("model".to_owned(), json!(model));
+    }
+    if let Some(background) = input.run_in_background
+        && background != effective.background.value
+    {
+        requested.insert("run_in_background".to_owned(), json!(background));
+    }
+    if let Some(mode) = input.mode.as_deref().and_then(|mode| mode.parse::<Mode>().ok())
+        && mode != effective.permission_mode.value
+    {
+        requested.insert("mode".to_owned(), json!(mode));
+    }
+    serde_json::Value::Object(requested)
+}

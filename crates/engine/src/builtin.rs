@@ -1,0 +1,149 @@
+//! The agents that are part of the program: which there are, and what switches them off.
+//!
+//! They are Markdown like everybody's, read by the same loader, and a file of the user's with the same
+//! name takes their place. What they do is in their texts; nothing here runs one.
+
+mod facts;
+
+use centurion_config::agents::{AgentDefinition, AgentSource, BuiltInAgent, folded};
+use centurion_protocol::Env;
+
+pub use facts::{PromptFacts, fill, prompt};
+
+/// One of them, with what the program must know besides its text.
+struct Entry {
+    name: &'static str,
+    agent: BuiltInAgent,
+    kind: Kind,
+}
+
+/// What makes an entry different from the others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Usual,
+    /// Looks around before work begins.
+    Scout,
+    /// Explains this program to a person who sits before it.
+    Guide,
+    /// Checks finished work.
+    Verifier,
+    /// Started by the program and by nobody's choice from a list.
+    Internal,
+}
+
+/// An entry whose text lies beside this file.
+macro_rules! entry {
+    ($name:literal, $file:literal, $kind:ident) => {
+        Entry {
+            name: $name,
+            agent: BuiltInAgent {
+                path: concat!("built-in/", $file),
+                text: include_str!(concat!("builtin/", $file)),
+            },
+            kind: Kind::$kind,
+        }
+    };
+}
+
+static ENTRIES: [Entry; 8] = [
+    entry!("general-purpose", "general-purpose.md", Usual),
+    entry!("Explore", "explore.md", Scout),
+    entry!("Plan", "plan.md", Scout),
+    entry!("verification", "verification.md", Verifier),
+    entry!("Bash", "bash.md", Usual),
+    entry!("statusline-setup", "statusline-setup.md", Usual),
+    entry!("centurion-guide", "centurion-guide.md", Guide),
+    entry!("fork", "fork.md", Internal),
+];
+
+/// Names by which a built-in agent is asked for, too.
+const ALIASES: [(&str, &str); 2] =
+    [("claude-code-guide", "centurion-guide"), ("worker", "general-purpose")];
+
+/// Those whose answer is all there is to them: nobody goes on talking to them.
+const ONE_SHOT: [&str; 4] = ["Explore", "Plan", "centurion-guide", "statusline-setup"];
+
+/// Entry points of hosts, which explain themselves.
+const SDK_ENTRYPOINTS: [&str; 3] = ["sdk-ts", "sdk-py", "sdk-cli"];
+
+/// Whether a person sits before the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    Interactive,
+    Headless,
+}
+
+/// What is switched off. By default nothing is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct Switches {
+    /// There are no built-in agents at all.
+    pub all_off: bool,
+    /// Explore and Plan are not there.
+    pub explore_plan_off: bool,
+    /// verification is not there.
+    pub verification_off: bool,
+    /// A host's SDK started the program, and no guide is there.
+    pub sdk_entrypoint: bool,
+    /// Names of others that are not there, in any spelling.
+    pub off: Vec<String>,
+}
+
+impl Switches {
+    /// What the environment switches off, and by name the setting `subagents.disabled`.
+    pub fn from(env: &Env, off: Vec<String>, presence: Presence) -> Self {
+        let is_headless = presence == Presence::Headless;
+        Self {
+            all_off: is_headless && env.is_on("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS"),
+            explore_plan_off: env.is_on("CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS"),
+            verification_off: env.is_on("CENTURION_DISABLE_VERIFICATION_AGENT"),
+            sdk_entrypoint: env
+                .get("CLAUDE_CODE_ENTRYPOINT")
+                .is_some_and(|entrypoint| SDK_ENTRYPOINTS.contains(&entrypoint)),
+            off,
+        }
+    }
+
+    fn has(&self, entry: &Entry) -> bool {
+        let is_off = match entry.kind {
+            Kind::Usual | Kind::Internal => false,
+            Kind::Scout => self.explore_plan_off,
+            Kind::Guide => self.sdk_entrypoint,
+            Kind::Verifier => self.verification_off,
+        };
+        let is_named = || {
+            self.off.iter().any(|name| {
+                let name = alias(name).unwrap_or(name);
+                folded(name) == folded(entry.name)
+            })
+        };
+        !self.all_off && !is_off && !is_named()
+    }
+}
+
+/// The built-in agents that are not switched off.
+pub fn agents(switches: &Switches) -> Vec<BuiltInAgent> {
+    ENTRIES.iter().filter(|entry| switches.has(entry)).map(|entry| entry.agent).collect()
+}
+
+/// The built-in agent that is meant by another name. An agent that has the name itself goes before it.
+pub fn alias(name: &str) -> Option<&'static str> {
+    let name = folded(name);
+    ALIASES.iter().find(|(other, _)| *other == name).map(|(_, agent)| *agent)
+}
+
+/// Whether the built-in agent of this name answers once and is not gone on with.
+pub fn is_one_shot(name: &str) -> bool {
+    ONE_SHOT.contains(&name)
+}
+
+/// Whether an agent is none that a person or model chooses: it is in no list.
+pub fn is_hidden(definition: &AgentDefinition) -> bool {
+    let is_internal = |entry: &Entry| {
+        entry.kind == Kind::Internal && entry.name == definition.name.value.as_str()
+    };
+    definition.origin.source == AgentSource::BuiltIn && ENTRIES.iter().any(is_internal)
+}
+
+#[cfg(test)]
+mod tests;

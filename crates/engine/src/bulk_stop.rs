@@ -1,0 +1,55 @@
+//! Ending all agents at once: the main agent is told of it once, not once for each.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_protocol::{Block, RecordId};
+
+use crate::markup::contain;
+use crate::queue::{Item, Origin, Priority};
+use crate::session::Shared;
+use crate::task::{Stopper, Task};
+
+/// How long agents have to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Ends every agent that nobody waits for; how many there were.
+pub(crate) fn stop_all(shared: &Arc<Shared>) -> usize {
+    let Some(delegation) = shared.delegation.get() else { return 0 };
+    let running = delegation.running();
+    let stopped: Vec<Arc<Task>> = running
+        .into_iter()
+        .filter(|task| task.is_background() && task.stop_quietly(Stopper::Person))
+        .collect();
+    let count = stopped.len();
+    if count > 0 {
+        tokio::spawn(tell(Arc::downgrade(shared), stopped, delegation.will_tell()));
+    }
+    count
+}
+
+/// Tells of all of them once the last one has ended; the session does not end before that.
+async fn tell(shared: std::sync::Weak<Shared>, stopped: Vec<Arc<Task>>, _will_tell: Arc<()>) {
+    let mut covers: Vec<RecordId> = Vec::new();
+    let mut lines = Vec::new();
+    for task in &stopped {
+        if let Some(end) = task.ended(PATIENCE).await {
+            covers.push(end.notification);
+        }
+        lines.push(format!("- {} ({})", contain(&task.spec.description), task.id));
+    }
+    let Some(shared) = shared.upgrade() else { return };
+    let text = format!(
+        "<task-notification>\n<status>killed</status>\n<summary>The user stopped {} agents</summary>\n\
+         </task-notification>\nThey were:\n{}\nDo not start them again unless the user asks for it.",
+        stopped.len(),
+        lines.join("\n")
+    );
+    shared.queue.push(Item {
+        id: shared.world.record_id(),
+        priority: Priority::Later,
+        addressee: None,
+        content: vec![Block::Text(text)],
+        origin: Origin::TaskNotifications { covers },
+    });
+}

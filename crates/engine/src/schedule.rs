@@ -1,0 +1,346 @@
+//! Schedules: prompts that the main agent of an assistant sets up for itself, for later and again and again.
+//!
+//! A schedule that is due becomes an item of the one queue, behind everything that people say, and never
+//! while its last one still waits there. Nobody runs while there is none; where there are, one timer waits
+//! for the earliest. They end with the input: a session that nobody speaks to any more is not kept alive.
+
+mod clock;
+mod cron_create;
+mod cron_delete;
+mod cron_list;
+mod due;
+mod expression;
+mod notes;
+mod telling;
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use centurion_hooks::events::ScheduledWork;
+use centurion_protocol::{Block, Env, World};
+use centurion_tools::{DynTool, erase};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tokio::sync::Notify;
+
+use self::clock::Clock;
+pub(crate) use self::expression::{Expression, ExpressionError};
+pub(crate) use self::notes::{Kept, read};
+use self::telling::{Missed, moment};
+use crate::caller::Caller;
+use crate::delegation::SessionMode;
+use crate::journal::{Journal, JournalError};
+use crate::queue::{Item, Origin, Priority, Queue};
+use crate::session::Shared;
+
+/// How many there may be at once.
+const MOST: usize = 50;
+/// After how many days one that recurs ends.
+const LIFETIME_DAYS: i64 = 7;
+const LIFETIME: SignedDuration = SignedDuration::from_hours(24 * LIFETIME_DAYS);
+/// The longest wait before the wall clock is looked at again: timers stand still while a machine is
+/// suspended.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+/// Switches schedules off.
+const SWITCH: &str = "CLAUDE_CODE_DISABLE_CRON";
+
+/// A prompt for later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Schedule {
+    id: String,
+    cron: Expression,
+    prompt: String,
+    /// Whether it comes again and again.
+    recurring: bool,
+    created: Timestamp,
+}
+
+impl Schedule {
+    /// When it is due after a time; `None` if it is over by then.
+    fn due_after(&self, time: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        self.cron.next(time, zone).filter(|due| self.expires().is_none_or(|end| *due <= end))
+    }
+
+    /// When it ends, if it recurs.
+    fn expires(&self) -> Option<Timestamp> {
+        self.recurring.then(|| self.created.checked_add(LIFETIME).unwrap_or(Timestamp::MAX))
+    }
+}
+
+/// Why something cannot be done about a schedule; the model reads it.
+#[derive(Debug, Error)]
+pub(crate) enum ScheduleError {
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+    #[error("`{0}` is never due, because no such month has such a day: choose another day")]
+    Never(String),
+    #[error(
+        "`{cron}` is next due on {next}, and a schedule that recurs ends after {LIFETIME_DAYS} days: set \
+         `recurring` to false to be told once, then"
+    )]
+    Rare { cron: String, next: String },
+    #[error("the prompt is empty: say what is to be done when the time comes")]
+    NoPrompt,
+    #[error(
+        "there are {MOST} schedules already, and no more fit: delete one with CronDelete first"
+    )]
+    TooMany,
+    #[error(
+        "this session keeps no record, and so nothing of it can outlive it: leave `durable` out"
+    )]
+    NotKept,
+    #[error("nothing was changed, because it could not be recorded: {0}")]
+    Unrecorded(#[from] JournalError),
+    #[error("there is no schedule `{id}`; CronList shows those that there are")]
+    Unknown { id: String },
+}
+
+/// What is asked for.
+struct Wish {
+    cron: String,
+    prompt: String,
+    recurring: bool,
+    /// Whether it outlives the process.
+    durable: bool,
+}
+
+/// A schedule that is in force.
+#[derive(Clone, Debug)]
+struct Entry {
+    schedule: Schedule,
+    durable: bool,
+    /// When it is due; `None` once it was for the last time, until the turn with it is recorded.
+    due: Option<Timestamp>,
+}
+
+/// The schedules of a session.
+pub(crate) struct Schedules {
+    clock: Clock,
+    zone: TimeZone,
+    /// The main agent's.
+    journal: Arc<Journal>,
+    /// In the order in which they were made.
+    table: Mutex<Vec<Entry>>,
+    /// Wakes the one who keeps time when the earliest may be another.
+    changed: Notify,
+}
+
+impl Schedules {
+    fn new(world: Arc<dyn World>, zone: TimeZone, journal: Arc<Journal>) -> Self {
+        let (table, changed) = (Mutex::default(), Notify::new());
+        Self { clock: Clock::new(world), zone, journal, table, changed }
+    }
+
+    /// Those of a session, or the reason why there are none.
+    fn of(shared: &Shared) -> Result<&Self, &'static str> {
+        shared
+            .schedules
+            .get()
+            .ok_or("schedules are switched off in this session: do it now, or not at all")
+    }
+
+    /// The tools by which an agent sets them up.
+    pub(crate) fn tools(caller: &Arc<Caller>) -> [Arc<dyn DynTool>; 3] {
+        let caller = || Arc::clone(caller);
+        [
+            erase(cron_create::CronCreate(caller())),
+            erase(cron_delete::CronDelete(caller())),
+            erase(cron_list::CronList(caller())),
+        ]
+    }
+
+    /// The table, without those that were due for the last time and have been told of.
+    fn table(&self, queue: &Queue) -> MutexGuard<'_, Vec<Entry>> {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        table.retain(|entry| entry.due.is_some() || queue.holds_schedule(&entry.schedule.id));
+        table
+    }
+
+    fn create(&self, queue: &Queue, wish: Wish) -> Result<Entry, ScheduleError> {
+        let cron = Expression::parse(&wish.cron)?;
+        if wish.prompt.trim().is_empty() {
+            return Err(ScheduleError::NoPrompt);
+        }
+        let mut table = self.table(queue);
+        if table.len() >= MOST {
+            return Err(ScheduleError::TooMany);
+        }
+        let created = self.clock.now();
+        let Some(next) = cron.next(created, &self.zone) else {
+            return Err(ScheduleError::Never(cron.as_str().to_owned()));
+        };
+        let is_taken = |id: &str| table.iter().any(|entry| entry.schedule.id == id);
+        let id = notes::new_id(&*self.clock.world, is_taken);
+        let Wish { prompt, recurring, durable, .. } = wish;
+        let schedule = Schedule { id, cron, prompt, recurring, created };
+        if schedule.expires().is_some_and(|end| next > end) {
+            let (cron, next) = (schedule.cron.into(), moment(next, &self.zone));
+            return Err(ScheduleError::Rare { cron, next });
+        }
+        if durable {
+            if !self.journal.is_kept() {
+                return Err(ScheduleError::NotKept);
+            }
+            notes::created(&self.journal, &schedule)?;
+        }
+        let entry = Entry { schedule, durable, due: Some(next) };
+        table.push(entry.clone());
+        drop(table);
+        self.changed.notify_one();
+        Ok(entry)
+    }
+
+    fn delete(&self, queue: &Queue, id: &str) -> Result<Entry, ScheduleError> {
+        let mut table = self.table(queue);
+        let Some(at) = table.iter().position(|entry| entry.schedule.id == id) else {
+            return Err(ScheduleError::Unknown { id: id.to_owned() });
+        };
+        if table.get(at).is_some_and(|entry| entry.durable) {
+            notes::deleted(&self.journal, id)?;
+        }
+        let entry = table.remove(at);
+        queue.withdraw_schedule(id);
+        Ok(entry)
+    }
+
+    fn list(&self, queue: &Queue) -> Vec<Entry> {
+        self.table(queue).clone()
+    }
+
+    /// Queues what is due, as long as somebody may say something. Never ends by itself: whoever runs the
+    /// session drops it.
+    async fn keep_time(&self, queue: &Queue) -> Infallible {
+        loop {
+            match self.wait() {
+                None => self.changed.notified().await,
+                Some(wait) => {
+                    tokio::select! {
+                        () = tokio::time::sleep(wait.min(LONGEST_WAIT)) => {}
+                        () = self.changed.notified() => {}
+                    }
+                }
+            }
+            if queue.is_closed() {
+                return std::future::pending().await;
+            }
+            self.queue_due(queue);
+        }
+    }
+
+    /// How long it is to the earliest.
+    fn wait(&self) -> Option<Duration> {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let earliest = table.iter().filter_map(|entry| entry.due).min()?;
+        drop(table);
+        let wait = earliest.duration_since(self.clock.now());
+        Some(Duration::try_from(wait).unwrap_or_default())
+    }
+
+    /// Queues all that is due now, at once. One that still waits is not queued a second time.
+    fn queue_due(&self, queue: &Queue) {
+        let now = self.clock.now();
+        for entry in &mut *self.table(queue) {
+            let Some(due) = entry.due.filter(|due| *due <= now) else { continue };
+            let schedule = &entry.schedule;
+            // What was missed while the machine was suspended is not caught up with.
+            entry.due = schedule.due_after(now, &self.zone).filter(|_| schedule.recurring);
+            if !queue.holds_schedule(&schedule.id) {
+                let text = telling::prompt(schedule, entry.due.is_none());
+                let origin = Origin::Schedule { id: schedule.id.clone(), due };
+                queue.push(self.item(text, origin));
+            }
+        }
+    }
+
+    fn item(&self, text: String, origin: Origin) -> Item {
+        Item {
+            id: self.clock.world.record_id(),
+            priority: Priority::Later,
+            addressee: None,
+            content: vec![Block::Text(text)],
+            origin,
+        }
+    }
+
+    /// Puts those in force again that a resumed session has in its journal, and tells once of what was
+    /// missed.
+    fn take_up(&self, queue: &Queue, kept: Vec<Kept>) {
+        let now = self.clock.now();
+        let mut missed = Vec::new();
+        let mut table = self.table(queue);
+        for Kept { schedule, told } in kept {
+            let due = match schedule.due_after(told, &self.zone) {
+                Some(due) if due <= now => {
+                    // One that was to come once is over.
+                    let next = schedule.due_after(now, &self.zone).filter(|_| schedule.recurring);
+                    missed.push(Missed { schedule: schedule.clone(), due, next });
+                    next
+                }
+                still_to_come => still_to_come,
+            };
+            if due.is_some() {
+                table.push(Entry { schedule, durable: true, due });
+            }
+        }
+        drop(table);
+        if !missed.is_empty() {
+            let ids = missed.iter().map(|it| it.schedule.id.clone()).collect();
+            let text = telling::missed(&missed, &self.zone);
+            queue.push(self.item(text, Origin::MissedSchedules { ids, until: now }));
+        }
+        self.changed.notify_one();
+    }
+}
+
+/// Lets a new session have schedules, if it is an assistant's and they are not switched off.
+pub(crate) fn set_up(
+    shared: &Shared,
+    mode: SessionMode,
+    env: &Env,
+    zone: TimeZone,
+    journal: &Arc<Journal>,
+) {
+    if mode == SessionMode::Assistant && !env.is_on(SWITCH) {
+        let schedules = Schedules::new(Arc::clone(&shared.world), zone, Arc::clone(journal));
+        // The session is new: nobody has set it before.
+        let _ = shared.schedules.set(schedules);
+    }
+}
+
+/// Goes on with what a resumed session has in its journal. Where there are no schedules they stay there.
+pub(crate) fn take_up(shared: &Shared, kept: Vec<Kept>) {
+    if let Some(schedules) = shared.schedules.get() {
+        schedules.take_up(&shared.queue, kept);
+    }
+}
+
+/// Queues what is due in a session, for as long as that runs.
+pub(crate) async fn keep_time(shared: &Shared) -> Infallible {
+    match shared.schedules.get() {
+        Some(schedules) => schedules.keep_time(&shared.queue).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What will come in a session, as hooks are told.
+pub(crate) fn scheduled_work(shared: &Shared) -> Vec<ScheduledWork> {
+    let work = |Entry { schedule, .. }: Entry| ScheduledWork {
+        id: schedule.id,
+        schedule: schedule.cron.into(),
+        recurring: schedule.recurring,
+        prompt: schedule.prompt,
+    };
+    let entries = shared.schedules.get().map(|schedules| schedules.list(&shared.queue));
+    entries.unwrap_or_default().into_iter().map(work).collect()
+}
+
+/// Notes in the journal of a copied session that the schedules stay with the session it was copied from.
+pub(crate) fn leave_behind(journal: &Journal, kept: &[Kept]) -> Result<(), JournalError> {
+    kept.iter().try_for_each(|it| notes::deleted(journal, &it.schedule.id))
+}
+
+#[cfg(test)]
+mod tests;

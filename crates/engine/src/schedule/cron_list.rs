@@ -1,0 +1,78 @@
+//! The `CronList` tool: the schedules that are in force.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use centurion_permissions::Access;
+use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
+use jiff::tz::TimeZone;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Entry, Schedules, telling};
+use crate::caller::Caller;
+use crate::ground::alive;
+
+/// Lists the schedules of this session: their ids, when they are due next, and their prompts.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CronListInput {}
+
+pub(crate) struct CronList(pub(crate) Arc<Caller>);
+
+impl Tool for CronList {
+    type Input = CronListInput;
+
+    const NAME: &'static str = "CronList";
+
+    fn is_read_only(&self, _: &CronListInput) -> bool {
+        true
+    }
+
+    fn access(&self, _: &CronListInput, _: &ToolContext) -> Access {
+        Access::Session
+    }
+
+    async fn run(&self, _: CronListInput, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let shared = alive(&self.0.shared).map_err(ToolError::failed)?;
+        let schedules = Schedules::of(&shared).map_err(ToolError::failed)?;
+        let entries = schedules.list(&shared.queue);
+        let mut text = format!("Schedules ({}):", entries.len());
+        for entry in &entries {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n  {}", line(entry, &schedules.zone));
+        }
+        let data = json!({"schedules": entries.iter().map(entry).collect::<Vec<_>>()});
+        Ok(ToolOutput::text(text).with_data(data))
+    }
+}
+
+fn line(entry: &Entry, zone: &TimeZone) -> String {
+    let schedule = &entry.schedule;
+    let next = match entry.due {
+        Some(due) => format!("next on {}", telling::moment(due, zone)),
+        None => "due now, for the last time".to_owned(),
+    };
+    let until = match schedule.expires() {
+        Some(end) => format!("until {}", telling::moment(end, zone)),
+        None => "once".to_owned(),
+    };
+    let durable = if entry.durable { ", durable" } else { "" };
+    let (id, cron, prompt) = (&schedule.id, schedule.cron.as_str(), &schedule.prompt);
+    format!("{id} (`{cron}`), {next}, {until}{durable}: {prompt}")
+}
+
+/// A schedule as hosts and transcripts have it.
+pub(super) fn entry(entry: &Entry) -> Value {
+    let schedule = &entry.schedule;
+    json!({
+        "id": schedule.id,
+        "cron": schedule.cron,
+        "prompt": schedule.prompt,
+        "recurring": schedule.recurring,
+        "durable": entry.durable,
+        "next": entry.due,
+        "expires": schedule.expires(),
+    })
+}

@@ -1,0 +1,194 @@
+//! The `SendMessage` tool: one agent speaks to another, which may be at work or have ended.
+
+use std::sync::Arc;
+
+use centurion_permissions::Access;
+use centurion_protocol::{Block, ToolUseId};
+use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::caller::Caller;
+use crate::delegation::Delegation;
+use crate::ground::alive;
+use crate::markup::contain;
+use crate::queue::{Item, Origin, Priority};
+use crate::recall;
+use crate::session::Shared;
+use crate::spawn::{self, Again};
+use crate::task::{Stopper, Task};
+
+/// How much of a message stands for all of it.
+const SUMMARY_BYTES: usize = 200;
+
+/// Says something to an agent that you or others started. One at work reads it before its next step; one
+/// that has ended goes on in the background with all that it knows, and you are told when it ends.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SendMessageInput {
+    /// The agent's name or id.
+    to: String,
+    /// What to say.
+    message: Value,
+    /// The message in a few words, for people.
+    summary: Option<String>,
+}
+
+pub(crate) struct SendMessage(pub(crate) Arc<Caller>);
+
+impl Tool for SendMessage {
+    type Input = SendMessageInput;
+
+    const NAME: &'static str = "SendMessage";
+
+    fn is_read_only(&self, _: &SendMessageInput) -> bool {
+        false
+    }
+
+    fn access(&self, _: &SendMessageInput, _: &ToolContext) -> Access {
+        Access::Session
+    }
+
+    async fn run(
+        &self,
+        input: SendMessageInput,
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let shared = alive(&self.0.shared).map_err(ToolError::failed)?;
+        let Value::String(message) = &input.message else {
+            let reason = "a message that is no text is for members of a team, and there are no teams in \
+                          this version: send text";
+            return Err(ToolError::Input(reason.to_owned()));
+        };
+        let to = input.to.trim();
+        if to == "*" {
+            let reason = "there is no team to speak to: send a message to each agent by name or id";
+            return Err(ToolError::Input(reason.to_owned()));
+        }
+        if to.starts_with("uds:") || to.starts_with("bridge:") {
+            let reason = "other sessions cannot be reached in this version";
+            return Err(ToolError::Input(reason.to_owned()));
+        }
+        if message.trim().is_empty() {
+            return Err(ToolError::Input("the message is empty: say something".to_owned()));
+        }
+        let summary = summary(input.summary.as_deref(), message);
+        send(&shared, &self.0, to, message, &summary, &context.call)
+    }
+}
+
+/// The summary, or the first line in its place.
+fn summary(given: Option<&str>, message: &str) -> String {
+    let given = given.map(str::trim).filter(|text| !text.is_empty());
+    let text = given.unwrap_or_else(|| message.trim().lines().next().unwrap_or_default());
+    text[..text.floor_char_boundary(SUMMARY_BYTES)].to_owned()
+}
+
+/// The old parameter `resume` of the Agent tool: the same as a message.
+pub(crate) fn resume(
+    shared: &Arc<Shared>,
+    caller: &Caller,
+    id: &str,
+    message: &str,
+    call: &ToolUseId,
+) -> Result<ToolOutput, ToolError> {
+    send(shared, caller, id.trim(), message, &summary(None, message), call)
+}
+
+fn send(
+    shared: &Arc<Shared>,
+    caller: &Caller,
+    to: &str,
+    message: &str,
+    summary: &str,
+    call: &ToolUseId,
+) -> Result<ToolOutput, ToolError> {
+    let Some(task) = recall::find(shared, to) else { return Ok(unreachable(shared, to)) };
+    if caller.identity.id.as_ref() == Some(&task.id) {
+        return Err(ToolError::Input("this is you: speak to another agent".to_owned()));
+    }
+    if task.end().is_some_and(|end| end.stopped_by == Some(Stopper::Person)) {
+        let text = format!(
+            "The user stopped agent {to}, and only the user sets it to work again: it was not told."
+        );
+        return Ok(receipt(
+            json!({"success": false, "message": text, "status": "stopped_by_user"}),
+        ));
+    }
+    let from = sender(caller);
+    let item = |text: String| Item {
+        id: shared.world.record_id(),
+        priority: Priority::Next,
+        addressee: Some(task.id.clone()),
+        content: vec![Block::Text(text)],
+        origin: Origin::Message { from: from.clone() },
+    };
+    let framed = format!(
+        "{from} says, while you are at work (an agent speaks, not the user):\n{}",
+        contain(message)
+    );
+    let pin =
+        json!({"id": task.id, "name": task.identity.name.as_deref().unwrap_or(task.id.as_str())});
+    if task.post(&shared.queue, item(framed)).is_ok() {
+        return Ok(receipt(json!({
+            "success": true,
+            "message": format!("Queued: {to} reads it before its next step."),
+            "status": "queued",
+            "summary": summary,
+            "pin": pin,
+        })));
+    }
+    let item = item(format!("{from} says:\n{}", contain(message)));
+    let again = Again { call: call.clone(), item, text: message.to_owned() };
+    spawn::resume(shared, caller, &task, again).map_err(ToolError::failed)?;
+    Ok(receipt(json!({
+        "success": true,
+        "message": format!(
+            "Agent {to} had ended and goes on in the background with your message. You are told when it ends."
+        ),
+        "status": "resumed",
+        "summary": summary,
+        "resumedAgentId": task.id,
+        "outputFile": task.output.path(),
+        "pin": pin,
+    })))
+}
+
+fn sender(caller: &Caller) -> String {
+    match (&caller.identity.name, &caller.identity.id) {
+        (Some(name), _) => format!("The agent {name}"),
+        (None, Some(id)) => format!("The agent {id}"),
+        (None, None) => "The agent that leads".to_owned(),
+    }
+}
+
+/// Says who can be reached instead. It is an answer, not a failure: nothing was lost.
+fn unreachable(shared: &Shared, to: &str) -> ToolOutput {
+    let tasks = shared.delegation.get().map(Delegation::tasks).unwrap_or_default();
+    let name = |task: &Arc<Task>| task.identity.name.clone().unwrap_or_else(|| task.id.to_string());
+    let names: Vec<String> = tasks.iter().map(name).collect();
+    let known = match names.as_slice() {
+        [] => "There is nobody to speak to: start an agent first.".to_owned(),
+        names => format!("Those who can be reached: {}.", names.join(", ")),
+    };
+    let text = format!("No agent named '{to}' is reachable. {known}");
+    receipt(json!({"success": false, "message": text, "status": "no_such_agent"}))
+}
+
+fn receipt(data: Value) -> ToolOutput {
+    ToolOutput::text(data.to_string()).with_data(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_summary_is_the_first_line() {
+        // D-15
+        assert_eq!(summary(None, "\nGo on.\nAnd then stop."), "Go on.");
+        assert_eq!(summary(Some(" short "), "long"), "short");
+        assert_eq!(summary(None, &"é".repeat(300)).len(), 200);
+    }
+}

@@ -1,0 +1,197 @@
+//! A session that runs as an agent of a definition: what the definition means for the main agent.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use centurion_config::agents::{ActiveAgent, AgentDefinition};
+use centurion_config::mcp::McpReference;
+use centurion_hooks::{Hooks, Registration, Scope};
+use centurion_permissions::Role;
+
+use super::{OpenError, Shared};
+use crate::caller::Caller;
+use crate::delegation::{Delegation, SessionMode};
+use crate::driver::RequestSettings;
+use crate::ground::{BroughtBy, NO_SERVERS};
+use crate::hooks::reminder;
+use crate::identity::Identity;
+use crate::prompt::PromptOptions;
+use crate::remembered::{Purpose, Remembered, Skills, hook_set, prompt, skills};
+use crate::resolve::{EffectiveAgent, House, MainFlags, Place, Reach, Starter, ToolView, resolve};
+use crate::servers::REQUIRED_PATIENCE;
+use crate::spec::BroughtHooks;
+
+/// What the main agent is made of, as flags and a definition have it.
+pub(super) struct MainAgent {
+    pub(super) settings: RequestSettings,
+    pub(super) prompt: PromptOptions,
+    pub(super) view: ToolView,
+    /// What it remembers: the last section of its system prompt.
+    pub(super) memory: Option<String>,
+    /// Whether it is told what the instruction files say.
+    pub(super) instructions: bool,
+    /// What it is told before the first input.
+    pub(super) context: Vec<String>,
+    pub(super) initial_prompt: Option<String>,
+    hooks: Vec<BroughtHooks>,
+}
+
+/// Who the main agent is.
+pub(super) fn identity(agent: Option<&ActiveAgent>) -> Identity {
+    Identity {
+        kind: agent.map(|agent| agent.definition.name.value.clone()),
+        color: agent.map(|agent| agent.color),
+        ..Identity::default()
+    }
+}
+
+impl MainAgent {
+    /// The main agent of a session that runs as no agent in particular.
+    pub(super) fn plain(
+        settings: RequestSettings,
+        prompt: PromptOptions,
+        mode: SessionMode,
+    ) -> Self {
+        let reach = match mode {
+            SessionMode::Coordinator => Reach::Coordinator,
+            _ => Reach::Main,
+        };
+        Self {
+            settings,
+            prompt,
+            view: ToolView::all(reach),
+            memory: None,
+            instructions: true,
+            context: Vec::new(),
+            initial_prompt: None,
+            hooks: Vec::new(),
+        }
+    }
+
+    /// Takes up a definition. What the user said on the command line stays.
+    pub(super) async fn become_agent(
+        &mut self,
+        agent: &ActiveAgent,
+        shared: &Arc<Shared>,
+        caller: &Arc<Caller>,
+        flags: &MainFlags,
+        cwd: &Path,
+    ) -> Result<(), OpenError> {
+        let name = &agent.definition.name.value;
+        let refused = |reason| OpenError::Agent { name: name.clone(), reason };
+        let Some(delegation) = shared.delegation.get() else { return Ok(()) };
+        if let Some(required) = &agent.definition.required_mcp_servers {
+            shared.servers.require(required, REQUIRED_PATIENCE).await.map_err(refused)?;
+        }
+        let mut effective = self.resolve(agent, shared, delegation, caller, flags, cwd)?;
+        let mut problems = std::mem::take(&mut effective.problems);
+        let definition = &agent.definition;
+        let memory =
+            Remembered::of(delegation, definition, &mut effective, &mut problems, Purpose::Run);
+        let Skills { texts, hooks: skill_hooks } =
+            skills(shared, delegation, definition, &mut problems);
+        for problem in &problems {
+            shared.inform("warning", format!("agent {name}: {problem}"));
+        }
+        Self::take_servers(&effective, shared, delegation, definition).map_err(refused)?;
+        if !flags.has_mode {
+            let changed = shared.permissions.set_mode(effective.permission_mode.value);
+            changed.map_err(|reason| refused(reason.to_owned()))?;
+        }
+        shared.permissions.confine(Role {
+            only: effective.only.clone(),
+            memory: memory.as_ref().map(|memory| memory.directory.clone()),
+            ..Role::default()
+        });
+        let settings = &mut self.settings;
+        settings.model = effective.model.value;
+        settings.effort = effective.effort.value;
+        settings.thinking = effective.thinking;
+        settings.max_turns = effective.max_turns.value.or(settings.max_turns);
+        if self.prompt.replace.is_none() {
+            self.prompt.replace = Some(prompt(shared, delegation, definition));
+        }
+        self.view = effective.view;
+        self.instructions = effective.instructions.value;
+        self.memory = memory.map(|memory| memory.section);
+        self.context.extend(texts);
+        self.context.extend(effective.reminder.map(|it| reminder(&it.value)));
+        self.initial_prompt = effective.initial_prompt.map(|it| it.value);
+        let own = effective.hooks.map(|hooks| BroughtHooks {
+            value: hooks.value,
+            path: definition.origin.path.clone(),
+            skill: None,
+        });
+        self.hooks = own.into_iter().chain(skill_hooks).collect();
+        Ok(())
+    }
+
+    pub(super) fn resolve(
+        &self,
+        agent: &ActiveAgent,
+        shared: &Shared,
+        delegation: &Delegation,
+        caller: &Arc<Caller>,
+        flags: &MainFlags,
+        cwd: &Path,
+    ) -> Result<EffectiveAgent, OpenError> {
+        let starter = Starter {
+            model: self.settings.model.clone(),
+            effort: self.settings.effort,
+            thinking: self.settings.thinking,
+            mode: shared.permissions.mode(),
+            depth: 0,
+            cwd: cwd.to_owned(),
+        };
+        let pool = delegation.ground.pool(shared, caller, &self.settings.model);
+        let house = House {
+            rules: &delegation.rules,
+            resolve_model: &|name| shared.model.resolve(name),
+            refuse_model: &*delegation.ground.refuse_model,
+            bypass: shared.permissions.bypass(),
+            trusts_project: delegation.ground.trusts_project,
+            pool: &pool,
+            keeps_memory: delegation.ground.memories.as_ref().is_some_and(|it| it.auto_memory),
+            hooks_are_for_plugins: delegation.ground.hooks_are_for_plugins,
+        };
+        Ok(resolve(&agent.definition, agent.color, Place::Main(flags), &starter, &house)?)
+    }
+
+    /// Adds the servers that the definition asks for to those of the session.
+    fn take_servers(
+        effective: &EffectiveAgent,
+        shared: &Shared,
+        delegation: &Delegation,
+        definition: &AgentDefinition,
+    ) -> Result<(), String> {
+        let Some(asked) = &effective.mcp_servers else { return Ok(()) };
+        let source = delegation.ground.agent_servers.as_ref().ok_or(NO_SERVERS)?;
+        let (name, origin) = (definition.name.as_str(), &definition.origin);
+        let by = BroughtBy { name, source: origin.source, path: &origin.path };
+        for reference in source.read(&asked.value, &by)? {
+            match reference {
+                McpReference::Inline(server) => shared.servers.add(source.own(*server)),
+                McpReference::Named(name) if shared.servers.find(&name).is_some() => {}
+                McpReference::Named(name) => {
+                    return Err(format!(
+                        "it asks for the MCP server `{name}`, which is not configured ({})",
+                        asked.by
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the hooks of the definition in force, for the main agent alone.
+    pub(super) fn register_hooks(
+        &self,
+        shared: &Shared,
+        identity: &Identity,
+        hooks: &Hooks,
+    ) -> Vec<Registration> {
+        let agent = identity.kind.as_deref().unwrap_or_default();
+        let register = |brought| hooks.add(Scope::Agent(None), hook_set(shared, agent, brought));
+        self.hooks.iter().map(register).collect()
+    }
+}

@@ -1,0 +1,594 @@
+//! The one spawn: every agent that another one starts, or sets to work again, begins here and ends here.
+//!
+//! An agent is a task of this process with a handle from its first moment. Whether somebody waits for it
+//! is the waiter's affair. When it ends, the record of its end is written first; then its state changes,
+//! under one lock with the choice of who is told; then comes whatever is slow.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use centurion_config::agents::{AgentSource, Color};
+use centurion_hooks::events::SubagentStart;
+use centurion_hooks::{Registration, Scope};
+use centurion_mcp::Connection;
+use centurion_model::SystemPrompt;
+use centurion_permissions::{Role, Rule, RuleOrigin};
+use centurion_protocol::{AgentId, Block, Outcome, ToolUseId};
+use centurion_tools::ReadState;
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::caller::Caller;
+use crate::delegation::Delegation;
+use crate::driver::{Driver, RequestSettings, Run};
+use crate::ground::{BroughtBy, GONE, Parts};
+use crate::hooks::{AgentHooks, reminder};
+use crate::identity::Identity;
+use crate::journal::{Journal, Stamp, TranscriptFile};
+use crate::notification;
+use crate::queue::{Item, Origin, Priority};
+use crate::recall;
+use crate::remembered::hook_set;
+use crate::servers::{Deferral, Servers};
+use crate::session::Shared;
+use crate::spec::AgentSpec;
+use crate::structured::StructuredOutput;
+use crate::task::{End, Stopper, Task, TaskRun};
+use crate::transcript::{self, Loaded};
+
+/// How the notes in a transcript are called that an agent's life is read from.
+pub(crate) const SPAWN: &str = "agent_spawn";
+pub(crate) const RESUME: &str = "agent_resume";
+pub(crate) const END: &str = "agent_end";
+
+/// Where the end of an agent is told to whoever waits for it.
+pub(crate) type Ending = oneshot::Receiver<Arc<End>>;
+
+/// What is to be started.
+pub(crate) struct Launch {
+    pub(crate) spec: Arc<AgentSpec>,
+    pub(crate) prompt: String,
+    pub(crate) initial_prompt: Option<String>,
+    /// What the definition asks for and does not get.
+    pub(crate) problems: Vec<String>,
+    /// The servers that it has beside its parent's.
+    pub(crate) servers: Vec<Connection>,
+    pub(crate) structured: Option<StructuredOutput>,
+    pub(crate) call: ToolUseId,
+    pub(crate) read_state: ReadState,
+    /// The texts of skills that it knows from the start.
+    pub(crate) skills: Vec<String>,
+}
+
+/// An agent that is about to run.
+struct Child {
+    shared: Arc<Shared>,
+    task: Arc<Task>,
+    driver: Driver,
+    caller: Arc<Caller>,
+    /// Keeps its own hooks in force.
+    hooks: Vec<Registration>,
+    /// Servers that end with it.
+    servers: Vec<Connection>,
+    items: Vec<Item>,
+}
+
+/// Starts an agent. The receiver gets its end, where somebody is to wait for it.
+pub(crate) fn spawn(
+    shared: &Arc<Shared>,
+    parent: &Caller,
+    launch: Launch,
+) -> Result<(Arc<Task>, Option<Ending>), String> {
+    let delegation = shared.delegation.get().ok_or(GONE)?;
+    let id = shared.world.agent_id();
+    let identity = identity(&launch.spec, &id);
+    let run = new_run(shared, launch.call.clone(), launch.prompt.clone());
+    let (transcript, output) = places(delegation, &id);
+    let task = Task::new(Arc::clone(&identity), Arc::clone(&launch.spec), transcript, output, run);
+    let task = task.ok_or(GONE)?;
+    let journal = Journal::new(
+        task.transcript.clone(),
+        stamp(delegation, &launch.spec, &id),
+        Arc::clone(&shared.world),
+        delegation.ground.redaction,
+    );
+    let start = Start {
+        loaded: Loaded::default(),
+        read_state: launch.read_state,
+        servers: launch.servers,
+        structured: launch.structured,
+        parent_servers: Some(Arc::clone(&parent.servers)),
+        journal,
+    };
+    let mut child = Child::new(shared, delegation, &task, start, parent)?;
+    // Nothing can fail any more: what has a beginning will have an end.
+    let spec = serde_json::to_value(&*launch.spec).unwrap_or_default();
+    let note = json!({"agentId": id, "run": task.run().id, "prompt": launch.prompt, "spec": spec});
+    child.driver.journal.note(SPAWN, &note).map_err(|error| error.to_string())?;
+    child.driver.journal.rest();
+    write_meta(&task, None);
+    for problem in &launch.problems {
+        shared.inform("warning", format!("agent {}: {problem}", launch.spec.agent_type));
+    }
+    let context = &mut child.driver.context;
+    context.extend(launch.skills);
+    context.extend(launch.spec.reminder.iter().map(|text| reminder(text)));
+    child.items = first_items(shared, &id, launch.initial_prompt, &launch.prompt);
+    Ok(begin(delegation, task, child, launch.spec.in_background))
+}
+
+/// What sets an agent to work again.
+pub(crate) struct Again {
+    pub(crate) call: ToolUseId,
+    pub(crate) item: Item,
+    pub(crate) text: String,
+}
+
+/// Sets an agent to work again that has ended, in this process or in an earlier one: its options are those
+/// of its start, its conversation is what its transcript holds. In the background, always.
+pub(crate) fn resume(
+    shared: &Arc<Shared>,
+    parent: &Caller,
+    task: &Arc<Task>,
+    again: Again,
+) -> Result<(), String> {
+    let delegation = shared.delegation.get().ok_or(GONE)?;
+    let cannot = |error: &dyn std::fmt::Display| format!("the agent cannot go on: {error}");
+    let spec = Arc::clone(&task.spec);
+    let run = new_run(shared, again.call, again.text);
+    let before = task.end().filter(|_| task.begin(run));
+    let before = before.ok_or("the agent is at work already")?;
+    let started = (|| {
+        let mut file = TranscriptFile::open(&task.transcript).map_err(|error| cannot(&error))?;
+        let text = file.read().map_err(|error| cannot(&error))?;
+        let loaded = transcript::load_agent(&text);
+        // A process that died may not have come to tell it what its last run was for.
+        let missed = recall::unread_prompt(&text);
+        let journal = Journal::resume(
+            file,
+            loaded.last,
+            stamp(delegation, &spec, &task.id),
+            Arc::clone(&shared.world),
+            delegation.ground.redaction,
+        );
+        let servers = brought_servers(delegation, parent, &spec)?;
+        let schema =
+            spec.schema.as_ref().map(|schema| StructuredOutput::parse(&schema.to_string()));
+        let start = Start {
+            read_state: seen(&loaded),
+            loaded,
+            servers,
+            structured: schema.transpose().map_err(|error| cannot(&error))?,
+            parent_servers: None,
+            journal,
+        };
+        let mut child = Child::new(shared, delegation, task, start, parent)?;
+        let note = json!({"agentId": task.id, "run": task.run().id, "prompt": task.run().prompt});
+        child.driver.journal.note(RESUME, &note).map_err(|error| cannot(&error))?;
+        child.items =
+            missed.map(|prompt| first_items(shared, &task.id, None, &prompt)).unwrap_or_default();
+        Ok(child)
+    })();
+    let mut child = match started {
+        Ok(child) => child,
+        Err(reason) => {
+            // It did not begin: it is as it was.
+            task.finish(&before, || false, || {}, || {});
+            return Err(reason);
+        }
+    };
+    child.items.push(again.item);
+    begin(delegation, Arc::clone(task), child, true);
+    Ok(())
+}
+
+fn begin(
+    delegation: &Delegation,
+    task: Arc<Task>,
+    child: Child,
+    in_background: bool,
+) -> (Arc<Task>, Option<Ending>) {
+    let end = (!in_background).then(|| task.await_end());
+    delegation.enter(&task);
+    notification::show_started(&child.shared, &task);
+    tokio::spawn(child.live());
+    (task, end)
+}
+
+/// What an agent begins with.
+struct Start {
+    loaded: Loaded,
+    read_state: ReadState,
+    servers: Vec<Connection>,
+    structured: Option<StructuredOutput>,
+    /// `None` for the main agent's.
+    parent_servers: Option<Arc<Servers>>,
+    journal: Journal,
+}
+
+impl Child {
+    fn new(
+        shared: &Arc<Shared>,
+        delegation: &Delegation,
+        task: &Arc<Task>,
+        start: Start,
+        parent: &Caller,
+    ) -> Result<Self, String> {
+        let (spec, ground) = (&task.spec, &delegation.ground);
+        let only = spec.only.iter().map(|text| Rule::parse(text, RuleOrigin::Session));
+        let only = only.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+        let role = Role {
+            only: only.into_iter().collect(),
+            memory: spec.memory.clone(),
+            ..Role::default()
+        };
+        let permissions = Arc::new(parent.permissions.child(role, spec.mode));
+        let inherited = start.parent_servers.unwrap_or_else(|| Arc::clone(&shared.servers));
+        let servers = with_own(&inherited, &start.servers, &ground.env);
+        let caller = Caller::new(
+            Arc::downgrade(shared),
+            Arc::clone(&task.identity),
+            permissions,
+            servers,
+            parent.budget.child(delegation.rules.limits.budget),
+            Some(delegation.places.seat().until(task.run().cancel)),
+            Some(Arc::clone(task)),
+            // `Agent(a, b)` limits what the main agent starts; elsewhere it only says that it may.
+            None,
+        );
+        caller.share_prompt(parent);
+        let workspace = ground.workspace(shared, &caller, spec.cwd.clone(), start.read_state);
+        let (hooks, registration) = hooks(shared, delegation, task, &caller, &workspace);
+        let settings = RequestSettings {
+            model: spec.model.clone(),
+            effort: spec.effort,
+            thinking: spec.thinking,
+            max_turns: spec.max_turns,
+            partial_messages: false,
+            ..ground.settings.clone()
+        };
+        let own_servers = start.servers;
+        let parts = Parts {
+            caller: Arc::clone(&caller),
+            view: spec.tools.clone(),
+            system: SystemPrompt::new(spec.system.clone()),
+            settings,
+            journal: start.journal.into(),
+            conversation: start.loaded.conversation,
+            structured: start.structured,
+            instructions: spec.instructions,
+        };
+        let driver = ground.assemble(shared, parts, workspace, hooks);
+        let mut driver = driver.map_err(|error| error.to_string())?;
+        driver.counted = start.loaded.counted;
+        Ok(Self {
+            shared: Arc::clone(shared),
+            task: Arc::clone(task),
+            driver,
+            caller,
+            hooks: registration,
+            servers: own_servers.into_iter().filter(Connection::is_own).collect(),
+            items: Vec::new(),
+        })
+    }
+
+    /// From its first moment to its last.
+    async fn live(mut self) {
+        let cancel = self.task.run().cancel;
+        let mut run = Run::new();
+        let mut has_begun = false;
+        loop {
+            self.work(&mut run, &mut has_begun, &cancel).await;
+            // Whoever began is told to have stopped, however it ended.
+            if has_begun && !std::mem::take(&mut run.told_stop) {
+                self.driver.fire_stop(&run.text, &CancellationToken::new()).await;
+            }
+            let end = Arc::new(self.end(&run));
+            if self.settle(&end) {
+                return self.finish(&end).await;
+            }
+            // Something came for it before it could end: it goes on with that.
+            self.items = self.shared.queue.pending(Some(&self.task.id));
+        }
+    }
+
+    /// Works until there is an outcome: when it is its turn, and as long as something comes of it.
+    async fn work(&mut self, run: &mut Run, has_begun: &mut bool, cancel: &CancellationToken) {
+        let seated = async {
+            let _waiting = self.task.pulse.wait();
+            if let Some(seat) = &self.caller.seat {
+                seat.take().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            // What it was to be told stands in its transcript nevertheless: it may be set to work again.
+            () = cancel.cancelled() => {}
+            () = seated => {}
+        }
+        self.task.pulse.beat();
+        if !*has_begun && !cancel.is_cancelled() {
+            *has_begun = true;
+            self.tell_start(cancel).await;
+            self.caller.servers.settle(self.shared.server_patience()).await;
+        }
+        let items = std::mem::take(&mut self.items);
+        let stall = self.shared.delegation.get().and_then(|it| it.rules.stall);
+        let task = Arc::clone(&self.task);
+        let watchdog = async {
+            match stall {
+                Some(stall) => task.pulse.stalled(stall).await,
+                None => std::future::pending().await,
+            }
+            task.stop(Stopper::Watchdog);
+            std::future::pending::<()>().await;
+        };
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.driver.run(run, &items, cancel) => outcome,
+            () = watchdog => Ok(()),
+        };
+        if let Err(error) = outcome {
+            run.outcome = Outcome::JournalFailed;
+            run.errors.push(error.to_string());
+        }
+        if let Some(seat) = &self.caller.seat {
+            seat.leave();
+        }
+    }
+
+    /// Writes the end down and makes it known, unless there is something left to do.
+    fn settle(&self, end: &Arc<End>) -> bool {
+        let (task, queue) = (&self.task, &self.shared.queue);
+        let delegation = self.shared.delegation.get();
+        let has_mail = || !queue.pending(Some(&task.id)).is_empty();
+        let note = json!({"run": task.run().id, "status": end.status(), "end": &**end});
+        let news = notification::agent_news(task, end);
+        let record = || {
+            if let Err(error) = self.driver.journal.note(END, &note) {
+                tracing::error!(%error, agent = %task.id, "an agent's end could not be recorded");
+            }
+            if let Some(delegation) = delegation {
+                count(delegation, end);
+            }
+        };
+        let tell = || match delegation {
+            Some(delegation) => delegation.owe(queue, task.identity.parent.as_ref(), news),
+            None => queue.push(news),
+        };
+        task.finish(end, has_mail, record, tell)
+    }
+
+    async fn tell_start(&mut self, cancel: &CancellationToken) {
+        let start =
+            SubagentStart { agent_id: &self.task.id, agent_type: &self.task.spec.agent_type };
+        let fired = self.driver.dispatch.hooks.fire(&start, cancel).await;
+        // Hooks may add to what it knows, and keep nobody from running.
+        self.driver.aside.context.extend(fired.context_for_model());
+    }
+
+    /// How it ended, as data.
+    fn end(&self, run: &Run) -> End {
+        let stopped_by = self.task.stopped_by();
+        let ended_on_denial = run.outcome == Outcome::Completed && run.ended_on_denial;
+        let outcome = match (run.outcome, stopped_by) {
+            (Outcome::Cancelled, Some(Stopper::Watchdog)) => Outcome::Stalled,
+            (Outcome::Completed, _) if ended_on_denial => Outcome::Denied,
+            (outcome, _) => outcome,
+        };
+        let millis = self.task.run().started.elapsed().as_millis();
+        End {
+            outcome,
+            stopped_by: stopped_by.filter(|_| outcome != Outcome::Completed),
+            text: run.text.clone(),
+            structured: run.structured.clone(),
+            errors: run.errors.clone(),
+            denials: run.denial_reasons.clone(),
+            usage: run.last_usage,
+            cumulative_usage: run.usage,
+            model: self.driver.settings.model.clone(),
+            turns: run.turns,
+            duration_ms: u64::try_from(millis).unwrap_or(u64::MAX),
+            evidence: run.evidence.clone(),
+            notification: self.shared.world.record_id(),
+        }
+    }
+
+    /// Shows the end to whoever watches, and tidies up.
+    async fn finish(mut self, end: &Arc<End>) {
+        let (shared, task) = (Arc::clone(&self.shared), Arc::clone(&self.task));
+        task.output.end(&notification::closing_words(end));
+        write_meta(&task, Some(end));
+        // What nobody below will read any more is the main agent's to know.
+        shared.queue.readdress(&task.id);
+        notification::show_ended(&shared, &task, end);
+        // From here on nobody waits: the slow part.
+        self.hooks.clear();
+        self.driver.dispatch.workspace.shells.shutdown().await;
+        for server in &self.servers {
+            server.close().await;
+        }
+    }
+}
+
+fn count(delegation: &Delegation, end: &End) {
+    delegation.count(|stats| match end.outcome {
+        Outcome::Completed => stats.completed += 1,
+        Outcome::Cancelled => match end.stopped_by {
+            Some(Stopper::Person) => stats.killed.user += 1,
+            Some(Stopper::Agent) => stats.killed.parent += 1,
+            _ => stats.killed.system += 1,
+        },
+        _ => stats.failed += 1,
+    });
+}
+
+pub(crate) fn identity(spec: &AgentSpec, id: &AgentId) -> Arc<Identity> {
+    Arc::new(Identity {
+        id: Some(id.clone()),
+        kind: Some(spec.agent_type.clone()),
+        parent: spec.parent.clone(),
+        depth: spec.depth,
+        call: Some(spec.call.clone()),
+        description: spec.description.clone(),
+        name: spec.name.clone(),
+        color: spec.color.parse::<Color>().ok(),
+        path: spec.path.clone(),
+    })
+}
+
+fn new_run(shared: &Shared, call: ToolUseId, prompt: String) -> TaskRun {
+    TaskRun {
+        id: format!("{:016x}", shared.world.random()),
+        call,
+        prompt,
+        cancel: CancellationToken::new(),
+        started: Instant::now(),
+    }
+}
+
+/// Where an agent's transcript and its output are.
+pub(crate) fn places(delegation: &Delegation, id: &AgentId) -> (PathBuf, PathBuf) {
+    let ground = &delegation.ground;
+    let transcript = ground.agents_dir.join(format!("agent-{id}.jsonl"));
+    (transcript, ground.output_dir.join("tasks").join(format!("{id}.output")))
+}
+
+fn stamp(delegation: &Delegation, spec: &AgentSpec, id: &AgentId) -> Stamp {
+    Stamp {
+        agent: Some(id.clone()),
+        cwd: spec.cwd.display().to_string(),
+        ..delegation.ground.stamp.clone()
+    }
+}
+
+/// What the agent is told first.
+fn first_items(
+    shared: &Shared,
+    id: &AgentId,
+    initial_prompt: Option<String>,
+    prompt: &str,
+) -> Vec<Item> {
+    let item = |text: String, origin| Item {
+        id: shared.world.record_id(),
+        priority: Priority::Next,
+        addressee: Some(id.clone()),
+        content: vec![Block::Text(text)],
+        origin,
+    };
+    match initial_prompt {
+        // A command stands alone, so that it can be replaced by what it means.
+        Some(initial) if initial.trim_start().starts_with('/') => {
+            vec![item(initial, Origin::Initial), item(prompt.to_owned(), Origin::Delegation)]
+        }
+        Some(initial) => vec![item(format!("{initial}\n\n{prompt}"), Origin::Delegation)],
+        None => vec![item(prompt.to_owned(), Origin::Delegation)],
+    }
+}
+
+/// The servers of the agent: its parent's, and its own in the place of those with the same name.
+fn with_own(
+    inherited: &Arc<Servers>,
+    own: &[Connection],
+    env: &centurion_protocol::Env,
+) -> Arc<Servers> {
+    if own.is_empty() {
+        return inherited.view();
+    }
+    let names: Vec<&str> = own.iter().map(Connection::name).collect();
+    let kept = inherited.active().into_iter().filter(|it| !names.contains(&it.name()));
+    Servers::new(kept.chain(own.iter().cloned()).collect(), Deferral::chosen(env))
+}
+
+/// The servers that a definition brought when the agent was first started.
+fn brought_servers(
+    delegation: &Delegation,
+    parent: &Caller,
+    spec: &AgentSpec,
+) -> Result<Vec<Connection>, String> {
+    let (Some(brought), Some(source)) = (&spec.mcp_servers, &delegation.ground.agent_servers)
+    else {
+        return Ok(Vec::new());
+    };
+    let by = BroughtBy {
+        name: &spec.agent_type,
+        source: AgentSource::of_name(&spec.source).unwrap_or(AgentSource::Project),
+        path: &brought.path,
+    };
+    let references = source.read(&brought.value, &by)?;
+    let connection = |reference| match reference {
+        centurion_config::mcp::McpReference::Inline(server) => Ok(source.own(*server)),
+        centurion_config::mcp::McpReference::Named(name) => parent
+            .servers
+            .find(&name)
+            .ok_or_else(|| format!("the MCP server `{name}` is not configured any more")),
+    };
+    references.into_iter().map(connection).collect()
+}
+
+/// The session's hooks, as this agent fires them, and those of its own definition.
+fn hooks(
+    shared: &Arc<Shared>,
+    delegation: &Delegation,
+    task: &Task,
+    caller: &Caller,
+    workspace: &Arc<centurion_tools::Workspace>,
+) -> (Arc<AgentHooks>, Vec<Registration>) {
+    let ground = &delegation.ground;
+    let register = |brought| {
+        let set = hook_set(shared, &task.spec.agent_type, brought).as_subagent();
+        let scope = Scope::Agent(Some(task.id.clone()));
+        ground.hooks.as_ref().map(|hooks| hooks.add(scope, set))
+    };
+    let own = task.spec.hooks.iter().filter_map(register).collect();
+    let hooks = AgentHooks {
+        hooks: ground.hooks.clone(),
+        from_settings: None,
+        shared: Arc::clone(shared),
+        permissions: Arc::clone(&caller.permissions),
+        workspace: Arc::clone(workspace),
+        identity: Arc::clone(&caller.identity),
+        transcript: ground.transcript.clone(),
+        effort: task.spec.effort,
+        prompt: Arc::clone(&caller.prompt),
+    };
+    (Arc::new(hooks), own)
+}
+
+fn seen(loaded: &Loaded) -> ReadState {
+    let state = ReadState::default();
+    for result in &loaded.seen_files {
+        state.replay(result);
+    }
+    state
+}
+
+/// The small file beside a transcript by which other programs know the agent.
+fn write_meta(task: &Task, end: Option<&End>) {
+    let spec = &task.spec;
+    let mut meta = json!({
+        "agentType": spec.agent_type,
+        "isBuiltIn": spec.source == "built-in",
+        "description": spec.description,
+        "toolUseId": spec.call,
+        "spawnDepth": spec.depth,
+        "requestShape": if spec.in_background { "background" } else { "foreground" },
+        "model": spec.model,
+        "permissionMode": spec.mode,
+        "color": spec.color,
+    });
+    if let Some(fields) = meta.as_object_mut() {
+        let name = spec.name.as_ref().map(|name| json!(name));
+        let parent = spec.parent.as_ref().map(|parent| json!(parent));
+        let finished = end.filter(|end| end.outcome == Outcome::Completed).map(|_| json!(true));
+        for (key, value) in [("name", name), ("parentAgentId", parent), ("finished", finished)] {
+            fields.extend(value.map(|value| (key.to_owned(), value)));
+        }
+    }
+    let path = task.transcript.with_extension("meta.json");
+    if let Err(error) = crate::private_file::write(&path, meta.to_string().as_bytes()) {
+        tracing::debug!(%error, path = %path.display(), "an agent's file could not be written");
+    }
+}

@@ -1,0 +1,271 @@
+//! What holds in every forest.
+
+use serde_json::Value;
+
+use crate::plan::{Fate, Plan};
+use crate::records::{Records, Transcript};
+use crate::stage::{Ended, Life, Stage, time};
+
+/// After the first process, whatever became of it.
+pub(crate) fn after_life(stage: &Stage, life: &Life, records: &Records) {
+    let house = &stage.plan.house;
+    // I-8: nobody waits for ever, whatever the limits.
+    assert_ne!(life.ended, Ended::Stuck, "nobody can go on");
+    assert!(life.faults.is_empty(), "{:#?}", life.faults);
+    // I-4: every question settles, by an answer or because nobody wants to know any more.
+    assert_eq!(life.open_questions, 0, "a question is open");
+    // S-225, D-12: the main agent needs no place, everybody else does.
+    let (children, _) = life.most_flying;
+    assert!(children <= house.running, "{children} agents compute at once, {} may", house.running);
+    if let Some(most) = house.spawns {
+        assert!(
+            records.agents.len() as u64 <= most,
+            "{} agents, {most} may be",
+            records.agents.len()
+        );
+    }
+    for agent in &records.agents {
+        let depth = agent.spawn()["spec"]["depth"].as_u64().unwrap();
+        assert!(depth <= u64::from(house.depth), "{} is too deep", agent.id());
+        one_end_for_each_run(agent, life.ended);
+        honest(&stage.plan, agent);
+        for end in agent.ends() {
+            told_at_most_once(records, agent, end);
+        }
+    }
+    budgets(stage, life, records);
+    messages_at_most_once(records);
+    let is_over = matches!(life.ended, Ended::Over(_));
+    if is_over {
+        // I-12: whoever watched saw what the records say.
+        for agent in &records.agents {
+            assert_eq!(
+                life.agents.get(agent.id()).copied(),
+                Some(agent.status()),
+                "{}",
+                agent.id()
+            );
+        }
+        assert_eq!(life.agents.len(), records.agents.len());
+    }
+    if is_over && house.wait.is_none() {
+        all_told(records, "by a session that had all the time");
+    }
+}
+
+/// Of what was written until some moment: nothing stands before what it follows from.
+pub(crate) fn after_cut(records: &Records) {
+    for agent in &records.agents {
+        one_end_for_each_run(agent, Ended::Died);
+        for end in agent.ends() {
+            told_at_most_once(records, agent, end);
+        }
+    }
+    messages_at_most_once(records);
+}
+
+/// I-3: as many ends as runs, each after its beginning; one fewer where the process died.
+fn one_end_for_each_run(agent: &Transcript, ended: Ended) {
+    let mut is_running = false;
+    let mut runs = Vec::new();
+    for line in &agent.lines {
+        match line["subtype"].as_str() {
+            Some("agent_spawn" | "agent_resume") => {
+                assert!(!is_running, "{} began twice", agent.id());
+                is_running = true;
+                runs.push(line["data"]["run"].clone());
+            }
+            Some("agent_end") => {
+                assert!(is_running, "{} ended twice", agent.id());
+                is_running = false;
+                assert_eq!(runs.last(), Some(&line["data"]["run"]), "another run's end");
+            }
+            _ => {}
+        }
+    }
+    let may_run = ended == Ended::Died;
+    assert!(!is_running || may_run, "{} has no end", agent.id());
+}
+
+/// I-10: an agent completed its task if it said so with its last words, and not otherwise.
+fn honest(plan: &Plan, agent: &Transcript) {
+    let node = node(agent);
+    for (at, note) in agent.notes("agent_end") {
+        let end = &note["end"];
+        let outcome = end["outcome"].as_str().unwrap();
+        let said = agent.lines[..at].iter().rfind(|line| is_conversation(line));
+        let last =
+            said.map(|line| &line["message"]).filter(|message| message["role"] == "assistant");
+        let stop = last.map(|message| message["stop_reason"].as_str().unwrap_or_default());
+        let text = last.map(|message| message["content"][0]["text"].as_str().unwrap_or_default());
+        let is_word = |word: &str| text == Some(&*format!("{word} of node {node}"));
+        let is_report = stop == Some("end_turn") && (is_word("report") || is_word("more"));
+        let expected = match outcome {
+            "completed" | "denied" => is_report,
+            "empty" => !is_report && plan.nodes[node].ending == crate::plan::Ending::Empty,
+            "max_tokens" => stop == Some("max_tokens"),
+            "refusal" => stop == Some("refusal"),
+            "cancelled" => !end["stoppedBy"].is_null() || has_interrupting_denial(end),
+            "stalled" => end["stoppedBy"] == "watchdog",
+            "api_error" => !end["errors"].as_array().unwrap().is_empty(),
+            "budget" => plan.house.tokens.is_some() || plan.house.dollars.is_some(),
+            "interrupted" => plan.fate != Fate::Lives,
+            other => panic!("{} ended as {other}", agent.id()),
+        };
+        assert!(expected, "{} ended as {outcome} after {last:?}: {end}", agent.id());
+        let status = match outcome {
+            "completed" => "completed",
+            "cancelled" => "killed",
+            _ => "failed",
+        };
+        assert_eq!(note["status"], status);
+    }
+}
+
+/// Whether a person said no, and that all of it shall stop.
+fn has_interrupting_denial(end: &Value) -> bool {
+    end["denials"].as_array().is_some_and(|denials| !denials.is_empty())
+}
+
+fn is_conversation(line: &Value) -> bool {
+    matches!(line["type"].as_str(), Some("user" | "assistant" | "attachment"))
+}
+
+/// The node that an agent plays.
+fn node(agent: &Transcript) -> usize {
+    let prompt = agent.spawn()["prompt"].as_str().unwrap();
+    prompt.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap()
+}
+
+/// I-3: nobody is told twice, and only whoever is to be told.
+fn told_at_most_once(records: &Records, agent: &Transcript, end: &Value) {
+    let readers = records.told(end["notification"].as_str().unwrap(), agent);
+    assert!(readers.len() <= 1, "the end of {} was told to {readers:?}", agent.id());
+}
+
+/// I-3: every end is told exactly once.
+pub(crate) fn all_told(records: &Records, when: &str) {
+    for agent in &records.agents {
+        for end in agent.ends() {
+            let readers = records.told(end["notification"].as_str().unwrap(), agent);
+            assert_eq!(
+                readers.len(),
+                1,
+                "{when}, the end of {} was told to {readers:?}: {end}",
+                agent.id()
+            );
+        }
+    }
+}
+
+/// S-229: a message is read once, by whom it was for.
+fn messages_at_most_once(records: &Records) {
+    for agent in &records.agents {
+        let mut read: Vec<&str> = Vec::new();
+        let node = node(agent);
+        for line in agent.lines.iter().filter(|line| line["origin"]["kind"] == "peer") {
+            let text = line["message"]["content"].as_str().unwrap();
+            let message = text.lines().last().unwrap();
+            assert!(
+                message.ends_with(&format!("to node {node}")),
+                "{} got `{message}`",
+                agent.id()
+            );
+            assert!(!read.contains(&message), "{} got `{message}` twice", agent.id());
+            read.push(message);
+        }
+    }
+}
+
+/// I-8, S-159: nothing is spent beyond a limit but by requests that were under way.
+fn budgets(stage: &Stage, life: &Life, records: &Records) {
+    let (tokens, dollars) = stage.dearest();
+    let flying = life.most_flying.1;
+    if let Some(limit) = stage.plan.house.dollars {
+        #[expect(clippy::cast_precision_loss, reason = "a small number")]
+        let most = limit + flying as f64 * dollars;
+        assert!(life.dollars <= most, "${} spent of ${limit}", life.dollars);
+    }
+    let Some(limit) = stage.plan.house.tokens else { return };
+    // An agent that is set to work again spends from another's budget: only first runs are added up.
+    for agent in records.agents.iter().filter(|agent| agent.runs() == 1) {
+        let below = records.agents.iter().filter(|other| is_below(records, other, agent));
+        let spent: u64 = below.map(first_usage).sum();
+        let most = limit + flying as u64 * tokens;
+        assert!(spent <= most, "{} spent {spent} tokens of {limit}", agent.id());
+    }
+}
+
+fn is_below(records: &Records, agent: &Transcript, above: &Transcript) -> bool {
+    agent.id() == above.id()
+        || agent
+            .parent()
+            .and_then(|id| records.agent(id))
+            .is_some_and(|it| is_below(records, it, above))
+}
+
+fn first_usage(agent: &Transcript) -> u64 {
+    let usage = agent.ends().first().map(|end| end["cumulativeUsage"].clone()).unwrap_or_default();
+    usage.as_object().into_iter().flatten().filter_map(|(_, count)| count.as_u64()).sum()
+}
+
+/// What a later process finds and does: it ends what was interrupted and tells what is owed, once.
+pub(crate) fn after_resume(before: &Records, life: &Life, after: &Records) {
+    // S-231, I-3, I-12
+    assert!(matches!(life.ended, Ended::Over(_)), "{:?}", life.ended);
+    assert!(life.faults.is_empty(), "{:#?}", life.faults);
+    assert_eq!(before.agents.len(), after.agents.len());
+    for agent in &after.agents {
+        let was = before.agent(agent.id()).unwrap();
+        let (old, new) = (was.ends(), agent.ends());
+        assert_eq!(agent.runs(), was.runs(), "{} was set to work again", agent.id());
+        assert_eq!(new.len(), agent.runs(), "{} has {} ends", agent.id(), new.len());
+        if old.len() < new.len() {
+            assert_eq!(new.last().unwrap()["outcome"], "interrupted", "{}", agent.id());
+            assert_eq!(new.len(), old.len() + 1);
+        }
+        assert_eq!(old[..], new[..old.len()], "what was recorded stays");
+    }
+    all_told(after, "over both lives");
+}
+
+/// I-12: the table of a later process shows the agents as the records have them, in the order of their start.
+pub(crate) fn same_table(before: &Records, after: &Records) {
+    let lead = after.lead.as_ref().unwrap();
+    let listed =
+        lead.lines.iter().rev().find_map(|line| line["toolUseResult"]["agents"].as_array());
+    let listed: Vec<(&str, &str)> = listed
+        .unwrap()
+        .iter()
+        .map(|entry| (entry["agentId"].as_str().unwrap(), entry["status"].as_str().unwrap()))
+        .collect();
+    let mut known: Vec<&Transcript> = before.agents.iter().collect();
+    known.sort_by_key(|agent| time(&agent.lines[0]));
+    let expected: Vec<(&str, &str)> = known
+        .iter()
+        .map(|agent| {
+            (agent.id(), Some(agent.status()).filter(|it| *it != "running").unwrap_or("failed"))
+        })
+        .collect();
+    assert_eq!(listed, expected, "the table of a later process");
+}
+
+/// Every agent can be spoken to, whatever became of it, and knows what it was for. Only what a person
+/// stopped stays as it is.
+pub(crate) fn after_waking(plan: &Plan, before: &Records, life: &Life, after: &Records) {
+    // S-230, S-231, S-232
+    assert!(matches!(life.ended, Ended::Over(_)), "{:?}", life.ended);
+    assert!(life.faults.is_empty(), "{:#?}", life.faults);
+    let has_budget = plan.house.tokens.is_some() || plan.house.dollars.is_some();
+    for agent in &after.agents {
+        let was = before.agent(agent.id()).unwrap();
+        let stays = was.ends().last().unwrap()["stoppedBy"] == "person";
+        assert_eq!(agent.runs(), was.runs() + usize::from(!stays), "{}", agent.id());
+        one_end_for_each_run(agent, life.ended);
+        let status = agent.status();
+        assert!(stays || has_budget || status == "completed", "{} is {status}", agent.id());
+    }
+    if plan.house.wait.is_none() {
+        all_told(after, "of those who were spoken to");
+    }
+}

@@ -1,0 +1,321 @@
+//! The model of a forest: what an agent says is a function of the plan and of the agent's own
+//! conversation, in which its first words name its node.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use centurion_model::{
+    BlockStart, Delta, ErrorKind, EventStream, ModelError, Provider, Request, StreamEvent,
+};
+use centurion_protocol::{AgentId, StopReason, ToolUseId, Usage};
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+
+use crate::bench::assert_valid;
+use crate::plan::{Action, Ending, LEAD, Node, Plan};
+
+/// Which part of a session's story is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The plan.
+    Plan,
+    /// The lead looks at its agents and reads what it is told. Nobody else does anything.
+    Reading,
+    /// The lead speaks to all agents that it had, and each has an answer.
+    Waking,
+}
+
+/// All agents of a forest.
+pub(crate) struct Players {
+    plan: Arc<Plan>,
+    part: Part,
+    state: Arc<Mutex<State>>,
+}
+
+/// What was seen of them.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// Who plays which node.
+    pub(crate) ids: HashMap<usize, AgentId>,
+    /// Requests that are under way: those of agents that others started, and all.
+    flying: (usize, usize),
+    pub(crate) most_flying: (usize, usize),
+    pub(crate) requests: usize,
+    /// What a provider would have refused.
+    pub(crate) faults: Vec<String>,
+    has_looked: bool,
+    tries: HashMap<AgentId, usize>,
+    calls: usize,
+}
+
+/// One request under way.
+struct Flight {
+    state: Arc<Mutex<State>>,
+    is_child: bool,
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let mut state = self.state.lock().unwrap();
+        state.flying.0 -= usize::from(self.is_child);
+        state.flying.1 -= 1;
+    }
+}
+
+impl Players {
+    pub(crate) fn new(plan: &Arc<Plan>, part: Part) -> (Arc<Self>, Arc<Mutex<State>>) {
+        let state = Arc::<Mutex<State>>::default();
+        let players = Self { plan: Arc::clone(plan), part, state: Arc::clone(&state) };
+        (Arc::new(players), state)
+    }
+
+    fn take_off(&self, request: &Request, messages: &[Value]) -> (Flight, usize) {
+        let named = node(request, messages);
+        let node = named.unwrap_or(LEAD);
+        let is_child = request.agent.is_some();
+        let mut state = self.state.lock().unwrap();
+        state.requests += 1;
+        state.flying.0 += usize::from(is_child);
+        state.flying.1 += 1;
+        state.most_flying.0 = state.most_flying.0.max(state.flying.0);
+        state.most_flying.1 = state.most_flying.1.max(state.flying.1);
+        if std::panic::catch_unwind(AssertUnwindSafe(|| assert_valid(messages))).is_err() {
+            state.faults.push(format!("an invalid request: {}", json!(messages)));
+        }
+        if named.is_none() {
+            state.faults.push(format!("an agent does not know its task: {}", json!(messages)));
+        }
+        if is_child && self.part == Part::Reading {
+            state.faults.push(format!("node {node} began to work by itself"));
+        }
+        if let Some(id) = &request.agent {
+            state.ids.insert(node, id.clone());
+        }
+        (Flight { state: Arc::clone(&self.state), is_child }, node)
+    }
+
+    /// What an agent says now.
+    fn line(&self, request: &Request, node: usize, messages: &[Value]) -> Line {
+        let plan = &self.plan.nodes[node];
+        if self.part != Part::Plan && request.agent.is_some() {
+            return Line::Text(plan.latency, format!("more of node {node}"), StopReason::EndTurn);
+        } else if self.part != Part::Plan {
+            return self.reading(messages);
+        }
+        let said = messages.iter().filter(|message| message["role"] == "assistant").count();
+        if let Some(turn) = plan.turns.get(said) {
+            let calls = turn.actions.iter().map(|action| self.call(*action));
+            return Line::Calls(turn.latency, calls.collect());
+        }
+        let text = |word: &str| {
+            Line::Text(plan.latency, format!("{word} of node {node}"), StopReason::EndTurn)
+        };
+        if said > plan.turns.len() {
+            // Somebody spoke to it, or news came.
+            return text("more");
+        }
+        match plan.ending {
+            Ending::Text => text("report"),
+            Ending::Flaky if self.tries(request.agent.as_ref()) > 1 => text("report"),
+            Ending::Flaky | Ending::Errors => Line::Error,
+            Ending::Empty => Line::Text(plan.latency, String::new(), StopReason::EndTurn),
+            Ending::Refusal => Line::Text(plan.latency, "no".to_owned(), StopReason::Refusal),
+            Ending::MaxTokens => {
+                Line::Text(plan.latency, "and th".to_owned(), StopReason::MaxTokens)
+            }
+            Ending::Stall => Line::Silence,
+        }
+    }
+
+    /// What the lead says in a later process.
+    fn reading(&self, messages: &[Value]) -> Line {
+        let mut state = self.state.lock().unwrap();
+        if std::mem::replace(&mut state.has_looked, true) {
+            return Line::Text(Duration::ZERO, "I have read it.".to_owned(), StopReason::EndTurn);
+        }
+        if self.part == Part::Reading {
+            let look = ("look".to_owned(), "ListAgents", json!({}));
+            return Line::Calls(Duration::ZERO, vec![look]);
+        }
+        // What it is asked to do names them.
+        let asked = messages.last().unwrap()["content"].to_string();
+        let ids = asked.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() == 17);
+        let calls = ids.enumerate().map(|(number, id)| {
+            (
+                format!("wake_{number}"),
+                "SendMessage",
+                json!({"to": id, "message": "Are you there?"}),
+            )
+        });
+        Line::Calls(Duration::ZERO, calls.collect())
+    }
+
+    /// How often an agent has asked for its last words.
+    fn tries(&self, agent: Option<&AgentId>) -> usize {
+        let Some(agent) = agent else { return usize::MAX };
+        let mut state = self.state.lock().unwrap();
+        let tries = state.tries.entry(agent.clone()).or_default();
+        *tries += 1;
+        *tries
+    }
+
+    fn call(&self, action: Action) -> (String, &'static str, Value) {
+        let mut state = self.state.lock().unwrap();
+        state.calls += 1;
+        let number = state.calls;
+        let address = |node: usize| {
+            let name = self.plan.nodes[node].is_named.then(|| format!("n{node}"));
+            // By its id where that is known, if only to be told that there is no such agent.
+            let id =
+                state.ids.get(&node).filter(|_| number.is_multiple_of(2)).map(ToString::to_string);
+            id.or(name)
+                .or(state.ids.get(&node).map(ToString::to_string))
+                .unwrap_or_else(|| format!("n{node}"))
+        };
+        let (tool, input) = match action {
+            Action::Start(child) => ("Agent", self.start(child)),
+            Action::Read => ("Read", json!({"file_path": "notes.txt"})),
+            Action::Ask => {
+                // Outside of the project, where no mode lets it write without a question.
+                let file = format!("../asked-{number}.txt");
+                ("Write", json!({"file_path": file, "content": "allowed\n"}))
+            }
+            Action::Tell(other) => {
+                let message = format!("message {number} to node {other}");
+                ("SendMessage", json!({"to": address(other), "message": message}))
+            }
+            Action::Stop(other) => ("TaskStop", json!({"task_id": address(other)})),
+            Action::Look(other) => (
+                "TaskOutput",
+                json!({"task_id": address(other), "block": !number.is_multiple_of(3)}),
+            ),
+        };
+        (format!("toolu_{number}"), tool, input)
+    }
+
+    fn start(&self, child: usize) -> Value {
+        let node = &self.plan.nodes[child];
+        let mut input = json!({
+            "description": format!("node {child}"),
+            "prompt": prompt(child),
+            "subagent_type": "general-purpose",
+            "run_in_background": node.in_background,
+        });
+        if node.is_named {
+            input["name"] = json!(format!("n{child}"));
+        }
+        input
+    }
+}
+
+/// What an agent is asked to do.
+pub(crate) fn prompt(node: usize) -> String {
+    format!("Be <<{node}>>.")
+}
+
+/// Which node a conversation is that of.
+fn node(request: &Request, messages: &[Value]) -> Option<usize> {
+    if request.agent.is_none() {
+        return Some(LEAD);
+    }
+    let first = messages[0].to_string();
+    let (_, named) = first.split_once("Be <<")?;
+    named.split_once(">>")?.0.parse().ok()
+}
+
+/// One answer.
+enum Line {
+    Calls(Duration, Vec<(String, &'static str, Value)>),
+    Text(Duration, String, StopReason),
+    Error,
+    Silence,
+}
+
+impl Line {
+    fn events(self, number: usize, request: &Request, node: &Node) -> EventStream {
+        let (input_tokens, output_tokens) = node.tokens;
+        let begun = Usage { input_tokens, ..Usage::default() };
+        let usage = Usage { output_tokens, ..begun };
+        let start = StreamEvent::Start {
+            id: format!("msg_{number}"),
+            model: request.model.clone(),
+            usage: begun,
+            request_id: None,
+        };
+        let finish = |stop_reason| StreamEvent::Finish { stop_reason, usage };
+        let (latency, events) = match self {
+            Self::Error => {
+                let error = ModelError::new(ErrorKind::Server, "it broke").with_status(500);
+                return stream::iter([Err(error)]).boxed();
+            }
+            Self::Silence => {
+                return stream::iter([Ok(start)]).chain(stream::pending()).boxed();
+            }
+            Self::Text(latency, text, stop_reason) => {
+                let half = text.len() / 2;
+                let mut events = vec![start];
+                if !text.is_empty() {
+                    let delta = |text: &str| StreamEvent::Delta {
+                        index: 0,
+                        delta: Delta::Text(text.to_owned()),
+                    };
+                    events.push(StreamEvent::BlockStart { index: 0, block: BlockStart::Text });
+                    events.extend([delta(&text[..half]), delta(&text[half..])]);
+                    events.push(StreamEvent::BlockStop { index: 0 });
+                }
+                events.push(finish(stop_reason));
+                (latency, events)
+            }
+            Self::Calls(latency, calls) => {
+                let blocks =
+                    calls.into_iter().enumerate().flat_map(|(index, (id, name, input))| {
+                        let (id, name) = (ToolUseId::new(id), name.to_owned());
+                        let delta = Delta::InputJson(input.to_string());
+                        [
+                            StreamEvent::BlockStart {
+                                index,
+                                block: BlockStart::ToolUse { id, name },
+                            },
+                            StreamEvent::Delta { index, delta },
+                            StreamEvent::BlockStop { index },
+                        ]
+                    });
+                let events = [start].into_iter().chain(blocks).chain([finish(StopReason::ToolUse)]);
+                (latency, events.collect())
+            }
+        };
+        // The answer streams in: whoever is stopped is stopped in the middle of it.
+        let pause = latency / u32::try_from(events.len()).unwrap();
+        let spoken = stream::iter(events).then(move |event| async move {
+            tokio::time::sleep(pause).await;
+            Ok(event)
+        });
+        spoken.boxed()
+    }
+}
+
+impl Provider for Players {
+    fn stream(&self, request: Request) -> EventStream {
+        let messages: Vec<Value> = request
+            .conversation
+            .iter()
+            .map(|message| serde_json::from_slice(&message.wire()[1..]).unwrap())
+            .collect();
+        let (flight, node) = self.take_off(&request, &messages);
+        let number = self.state.lock().unwrap().requests;
+        let line = self.line(&request, node, &messages);
+        let events = line.events(number, &request, &self.plan.nodes[node]);
+        // The request is under way until its answer is read to the end, or dropped.
+        stream::unfold((events, flight), |(mut events, flight)| async move {
+            let event = events.next().await?;
+            Some((event, (events, flight)))
+        })
+        .boxed()
+    }
+
+    fn credential(&self) -> &'static str {
+        "forest"
+    }
+}

@@ -1,0 +1,292 @@
+//! Where a forest grows: one directory, in which several processes live one after another. Each has a clock
+//! of its own that only moves when everybody waits.
+
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_config::agents::{AgentSources, ProjectFolders};
+use centurion_config::skills::SkillSources;
+use centurion_engine::builtin::{self, Switches};
+use centurion_engine::{
+    AgentOptions, Answerer, Definitions, DelegationRules, Handle, Limit, Limits, Options, Session,
+    Start, View,
+};
+use centurion_model::{Model, ProviderKind, RetryPolicy};
+use centurion_permissions::Mode;
+use centurion_protocol::{Block, Env, Outcome, SeededWorld, SessionId, Usage, World};
+use indexmap::IndexMap;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, Watcher};
+use crate::person::{Person, Watch};
+use crate::plan::{Fate, LEAD, Meddling, Plan};
+use crate::players::{Part, Players, State, prompt};
+
+/// Whoever is not done by then never will be.
+const DEADLINE: Duration = Duration::from_hours(24 * 30);
+const MODEL: &str = "claude-opus-5-5";
+
+/// A place for one forest.
+pub(crate) struct Stage {
+    bench: Bench,
+    pub(crate) plan: Arc<Plan>,
+    id: SessionId,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The session was over.
+    Over(Option<Outcome>),
+    /// The process was gone in the middle of it.
+    Died,
+    /// Nobody could go on.
+    Stuck,
+}
+
+/// What one process left behind, beside its records.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) ended: Ended,
+    pub(crate) open_questions: usize,
+    pub(crate) agents: IndexMap<String, &'static str>,
+    pub(crate) dollars: f64,
+    pub(crate) most_flying: (usize, usize),
+    pub(crate) requests: usize,
+    pub(crate) faults: Vec<String>,
+}
+
+impl Stage {
+    pub(crate) fn new(plan: Plan) -> Self {
+        let mut bench = Bench::new(json!({"default": "never asked"}));
+        bench.mode = Mode::Default;
+        bench.file("notes.txt", "42\n");
+        let id = SeededWorld::new(plan.seed).session_id();
+        Self { bench, plan: Arc::new(plan), id }
+    }
+
+    /// The directory that everything is in.
+    pub(crate) fn home(&self) -> String {
+        self.bench.dir.path().display().to_string()
+    }
+
+    pub(crate) fn transcript(&self) -> PathBuf {
+        self.bench.transcript(self.id)
+    }
+
+    /// Where the transcripts of agents are.
+    pub(crate) fn agents_dir(&self) -> PathBuf {
+        self.transcript().with_extension("").join("subagents")
+    }
+
+    /// What the dearest request of the plan costs.
+    pub(crate) fn dearest(&self) -> (u64, f64) {
+        let (players, _) = Players::new(&self.plan, Part::Plan);
+        let info = self.model(players, 0).info(MODEL);
+        let usage = self.plan.nodes.iter().map(|node| Usage {
+            input_tokens: node.tokens.0,
+            output_tokens: node.tokens.1,
+            ..Usage::default()
+        });
+        usage.fold((0, 0.0), |(tokens, dollars), usage| {
+            (tokens.max(usage.total()), f64::max(dollars, info.cost(&usage)))
+        })
+    }
+
+    /// The first process: it plays the plan.
+    pub(crate) fn play(&self) -> Life {
+        let dies = match self.plan.fate {
+            Fate::Dies(after) => after,
+            Fate::Lives | Fate::Cut(_) => Duration::MAX,
+        };
+        self.live(0, Start::New(self.id), Part::Plan, Some(prompt(LEAD)), dies)
+    }
+
+    /// A later process, which does nothing but look and read.
+    pub(crate) fn read(&self, number: u64, prompt: Option<&str>) -> Life {
+        let prompt = prompt.map(str::to_owned);
+        self.live(number, Start::Resume(self.id), Part::Reading, prompt, Duration::MAX)
+    }
+
+    /// A later process, in which the lead speaks to these agents.
+    pub(crate) fn wake(&self, number: u64, agents: &[&str]) -> Life {
+        let prompt = Some(format!("Speak to {}.", agents.join(", ")));
+        self.live(number, Start::Resume(self.id), Part::Waking, prompt, Duration::MAX)
+    }
+
+    fn live(
+        &self,
+        number: u64,
+        start: Start,
+        part: Part,
+        prompt: Option<String>,
+        dies: Duration,
+    ) -> Life {
+        let (players, state) = Players::new(&self.plan, part);
+        let person = Arc::new(Person::new(self.plan.seed));
+        let watch = Arc::new(Watch::default());
+        let world: Arc<dyn World> =
+            Arc::new(SeededWorld::new(self.plan.seed.wrapping_mul(8) + number));
+        let model = self.model(players, number);
+        let mut options = self.bench.options(start, None, &Arc::new(Watcher::default()));
+        options.world = Arc::clone(&world);
+        options.model = model;
+        options.view = Arc::clone(&watch) as Arc<dyn View>;
+        options.answerer = Some(Arc::clone(&person) as Arc<dyn Answerer>);
+        self.furnish(&mut options);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .max_blocking_threads(1)
+            .build()
+            .unwrap();
+        let ended = runtime.block_on(async {
+            let mut session = Session::open(options).await.unwrap();
+            let handle = session.handle();
+            if let Some(prompt) = prompt {
+                handle.submit(world.record_id(), vec![Block::text(prompt)]);
+            }
+            handle.close();
+            tokio::select! {
+                biased;
+                outcome = session.run() => Ended::Over(outcome),
+                () = self.meddle(part, &handle, &state) => Ended::Stuck,
+                () = tokio::time::sleep(dies) => Ended::Died,
+                () = tokio::time::sleep(DEADLINE) => Ended::Stuck,
+            }
+        });
+        // Whatever still runs is gone in this moment, and nobody tidies up.
+        drop(runtime);
+        let state = std::mem::take(&mut *state.lock().unwrap());
+        Life {
+            ended,
+            open_questions: person.open_questions(),
+            agents: watch.agents.lock().unwrap().clone(),
+            dollars: *watch.dollars.lock().unwrap(),
+            most_flying: state.most_flying,
+            requests: state.requests,
+            faults: state.faults,
+        }
+    }
+
+    fn model(&self, players: Arc<Players>, number: u64) -> Model {
+        let world = Arc::new(SeededWorld::new(self.plan.seed.wrapping_mul(8) + 4 + number));
+        let policy = RetryPolicy { max_retries: 2, ..RetryPolicy::new(&Env::default()) };
+        Model::with_provider(players, ProviderKind::Script, MODEL, policy, world)
+    }
+
+    /// What the user set, as the plan has it.
+    fn furnish(&self, options: &mut Options) {
+        let house = &self.plan.house;
+        let folders = ProjectFolders { cwd: options.cwd.clone(), ..ProjectFolders::default() };
+        let agents = AgentSources {
+            folders: folders.clone(),
+            built_in: builtin::agents(&Switches::default()),
+            ..AgentSources::default()
+        };
+        let skills = SkillSources { folders, ..SkillSources::default() };
+        let definitions = Definitions::new(agents, skills, Arc::new(SeededWorld::new(99)));
+        options.max_budget = house.dollars;
+        options.agents = AgentOptions {
+            rules: DelegationRules {
+                limits: Limits {
+                    depth: house.depth,
+                    running: house.running,
+                    spawns: house.spawns,
+                    budget: Limit { dollars: None, tokens: house.tokens },
+                    ..Limits::default()
+                },
+                auto_background: house.auto_background,
+                stall: Some(Duration::from_mins(2)),
+                wait: house.wait,
+                interrupt_ends_background: house.interrupt_ends_background,
+                ..DelegationRules::default()
+            },
+            ..AgentOptions::new(definitions)
+        };
+    }
+
+    /// Does what the plan's person does, and then nothing for ever.
+    async fn meddle(&self, part: Part, handle: &Handle, state: &Arc<std::sync::Mutex<State>>) {
+        let begun = tokio::time::Instant::now();
+        let meddling = self.plan.meddling.iter().filter(|_| part == Part::Plan);
+        for (at, what) in meddling {
+            tokio::time::sleep_until(begun + *at).await;
+            match what {
+                Meddling::Interrupt => drop(handle.interrupt()),
+                Meddling::Detach => drop(handle.background_agents()),
+                Meddling::StopAll => drop(handle.stop_agents()),
+                Meddling::StopOne(node) => {
+                    let id = state.lock().unwrap().ids.get(node).cloned();
+                    if let Some(id) = id {
+                        handle.stop_task(id.as_str()).await;
+                    }
+                }
+            }
+        }
+        std::future::pending::<()>().await;
+    }
+
+    /// Forgets what the first process wrote after a share of its records: it was gone by then, in the middle
+    /// of writing the next. The clock of its world moves with every look, so that records of all files have
+    /// an order.
+    pub(crate) fn cut(&self, share: f64) {
+        let paths = self.paths();
+        let mut times: Vec<Timestamp> =
+            paths.iter().flat_map(|path| lines(path)).map(|(time, _)| time).collect();
+        times.sort();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a small number"
+        )]
+        let kept = (times.len() as f64 * share) as usize;
+        let Some(first_lost) = times.get(kept) else { return };
+        for path in paths {
+            let mut text = String::new();
+            for (time, line) in lines(&path) {
+                match time.cmp(first_lost) {
+                    Ordering::Less => text.extend([line.as_str(), "\n"]),
+                    Ordering::Equal => {
+                        text.push_str(&line[..line.floor_char_boundary(line.len() / 2)]);
+                    }
+                    Ordering::Greater => {}
+                }
+            }
+            if text.is_empty() {
+                std::fs::remove_file(&path).unwrap();
+            } else {
+                std::fs::write(&path, text).unwrap();
+            }
+        }
+    }
+
+    /// All transcripts: the lead's first, then those of agents.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.agents_dir()).into_iter().flatten();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|it| it == "jsonl"));
+        paths.sort();
+        paths.insert(0, self.transcript());
+        paths.retain(|path| path.exists());
+        paths
+    }
+}
+
+/// The lines of a transcript, each with its time.
+fn lines(path: &Path) -> Vec<(Timestamp, String)> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let timed = |line: &str| {
+        let value: Value = serde_json::from_str(line).unwrap();
+        (time(&value), line.to_owned())
+    };
+    text.lines().map(timed).collect()
+}
+
+/// When a line was written.
+pub(crate) fn time(line: &Value) -> Timestamp {
+    line["timestamp"].as_str().unwrap().parse().unwrap()
+}

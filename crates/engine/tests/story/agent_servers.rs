@@ -1,0 +1,215 @@
+//! MCP servers of agents: shared with the parent, brought by the definition, or required.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use centurion_config::mcp::{McpReference, McpServer};
+use centurion_engine::{AgentOptions, AgentServers, BroughtBy, Session, Start};
+use centurion_mcp::{Connection, State};
+use centurion_protocol::{SeededWorld, World};
+use serde_json::{Value, json};
+
+use crate::agent_stage::{agent, message, starts};
+use crate::bench::{Bench, Told, Watcher};
+use crate::hook_stage::{Desk, Stage, server};
+
+fn greet(server: &str) -> Value {
+    json!({"tool": format!("mcp__{server}__greet"), "input": {}})
+}
+
+/// Reads names as references and objects as servers of the host; keeps what it started.
+struct Bringer {
+    desk: Arc<Desk>,
+    started: Mutex<Vec<Connection>>,
+    brought_by: Mutex<Vec<String>>,
+}
+
+impl AgentServers for Bringer {
+    fn read(&self, servers: &Value, by: &BroughtBy<'_>) -> Result<Vec<McpReference>, String> {
+        self.brought_by.lock().unwrap().push(by.name.to_owned());
+        let items = servers.as_array().ok_or("no list")?;
+        let reference = |item: &Value| match item {
+            Value::String(name) => McpReference::Named(name.clone()),
+            object => {
+                let name = object.as_object().unwrap().keys().next().unwrap();
+                McpReference::Inline(Box::new(server(name)))
+            }
+        };
+        Ok(items.iter().map(reference).collect())
+    }
+
+    fn own(&self, server: McpServer) -> Connection {
+        let connection = self.desk.own(server);
+        self.started.lock().unwrap().push(connection.clone());
+        connection
+    }
+}
+
+/// A bench with the server `desk`, and agents that may bring others.
+fn bench(scripts: &Value) -> (Bench, Arc<Stage>, Arc<Bringer>) {
+    let mut bench = Bench { allow: "mcp__desk,mcp__notes", ..Bench::cast(scripts) };
+    let stage = Stage::silent();
+    let bringer = Arc::new(Bringer {
+        desk: Arc::clone(&stage.desk),
+        started: Mutex::default(),
+        brought_by: Mutex::default(),
+    });
+    let servers = Arc::clone(&bringer) as Arc<dyn AgentServers>;
+    bench
+        .knows_agents(move |agents: &mut AgentOptions| agents.servers = Some(Arc::clone(&servers)));
+    (stage.set(bench), stage, bringer)
+}
+
+fn has(told: &Told, prompt: &str, tool: &str) -> bool {
+    told.asked_by(prompt)[0].tools.iter().any(|name| name == tool)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_by_name_is_the_parents_and_stays_open() {
+    // S-329, S-177
+    let (bench, stage, bringer) = bench(&json!({
+        "lead": [[agent("guest", "@@child", &json!({}))], [greet("desk")], "done"],
+        "child": [[greet("desk")], "greeted"],
+    }));
+    bench.agent("guest", "mcpServers:\n  - desk\n", "Greet.");
+    let told = bench.run("@@lead").await;
+    assert_eq!(stage.desk.calls.lock().unwrap().len(), 2, "{:?}", told.results());
+    assert!(told.results().iter().all(|(_, is_error)| !is_error), "{:?}", told.results());
+    assert!(bringer.started.lock().unwrap().is_empty(), "nothing was started for it");
+    assert_eq!(*bringer.brought_by.lock().unwrap(), ["guest"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_of_the_definition_is_the_agents_own_and_ends_with_it() {
+    // S-330, S-331, S-332
+    let (bench, _stage, bringer) = bench(&json!({
+        "lead": [[agent("keeper", "@@child", &json!({}))], [message("${re:agentId: (a[0-9a-f]+)}", "@@more")], "waiting", "done"],
+        "child": [[greet("notes")], [greet("desk")], "greeted"],
+        "more": [[greet("notes")], "greeted again"],
+    }));
+    bench.agent("keeper", "mcpServers:\n  - notes: {}\n", "Keep notes.");
+    let told = bench.run("@@lead").await;
+    assert!(told.results().iter().all(|(_, is_error)| !is_error), "{:?}", told.results());
+    assert!(has(&told, "@@child", "mcp__notes__greet"), "its own");
+    assert!(has(&told, "@@child", "mcp__desk__greet"), "and those of its parent");
+    assert!(
+        told.asked
+            .iter()
+            .filter(|it| it.agent.is_none())
+            .all(|it| !it.tools.contains(&"mcp__notes__greet".to_owned()))
+    );
+    let started = bringer.started.lock().unwrap().clone();
+    assert_eq!(started.len(), 2, "a new one when it goes on");
+    for connection in started {
+        let mut changes = connection.changes();
+        let closed = async {
+            while connection.state() != State::Closed {
+                changes.changed().await.unwrap();
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), closed).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_by_a_name_that_nobody_knows_fails_the_launch() {
+    // D-16, I-5
+    let (bench, _stage, _) = bench(&json!({
+        "lead": [[agent("guest", "@@child", &json!({}))], "done"],
+        "child": ["never"],
+    }));
+    bench.agent("guest", "mcpServers:\n  - nowhere\n", "Greet.");
+    let told = bench.run("@@lead").await;
+    let (text, is_error) = told.results().remove(0);
+    assert!(
+        is_error
+            && text.contains("agent `guest` cannot start: it asks for the MCP server `nowhere`"),
+        "{text}"
+    );
+    assert!(text.contains("guest.md:4"), "and where it is written: {text}");
+    assert!(told.agent_ids().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn servers_that_nobody_can_start_are_not_left_out_in_silence() {
+    // I-5, D-16
+    let mut bench = Bench::cast(&json!({
+        "lead": [[agent("guest", "@@child", &json!({}))], "done"],
+        "child": ["never"],
+    }));
+    bench.agent("guest", "mcpServers:\n  - desk\n", "Greet.");
+    let told = bench.run("@@lead").await;
+    let (text, is_error) = told.results().remove(0);
+    assert!(
+        is_error && text.contains("agent `guest` cannot start: it asks for MCP servers"),
+        "{text}"
+    );
+    bench.knows_agents(|agents| agents.main = Some("guest".to_owned()));
+    let start = Start::New(SeededWorld::new(1).session_id());
+    let opened = Session::open(bench.options(start, None, &Arc::new(Watcher::default()))).await;
+    let error = opened.err().unwrap().to_string();
+    assert!(error.contains("the agent `guest` cannot run: it asks for MCP servers"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_whose_servers_are_not_there_is_hidden_and_says_what_is_missing() {
+    // S-060, S-061, S-155, S-163
+    let (bench, _stage, _) = bench(&json!({
+        "lead": [[agent("needy", "@@child", &json!({})), agent("served", "@@child", &json!({}))], "done"],
+        "child": ["there"],
+    }));
+    bench.agent("needy", "requiredMcpServers:\n  - nowhere\n", "Need.");
+    bench.agent("served", "requiredMcpServers:\n  - DE*\n", "Need.");
+    let told = bench.run("@@lead").await;
+    let listing = told.asked[0].listing.as_deref().unwrap();
+    assert!(listing.contains("- served: test agent") && !listing.contains("needy"), "{listing}");
+    let results = told.results();
+    let missing = "agent `needy` cannot start: the MCP server `nowhere` is required and cannot be used: no server has this name";
+    assert!(results[0].1 && results[0].0.contains(missing), "{results:?}");
+    assert!(!results[1].1, "{results:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_waits_for_a_server_that_is_still_coming_and_not_for_ever() {
+    // S-155, D-16
+    for (latency, is_there) in [(12, true), (3_600, false)] {
+        let (mut bench, stage, _) = bench(&json!({
+            "lead": [[agent("served", "@@child", &json!({}))], "done"],
+            "child": [[greet("desk")], "there"],
+        }));
+        bench.agent("served", "requiredMcpServers:\n  - desk\n", "Need.");
+        *stage.desk.latency.lock().unwrap() = Duration::from_secs(latency);
+        let before = bench.adjust;
+        bench.adjust = Box::new(move |options| {
+            before(options);
+            options.extensions.server_patience = Duration::ZERO;
+        });
+        let begun = tokio::time::Instant::now();
+        let told = bench.run("@@lead").await;
+        let listing = told.asked[0].listing.as_deref().unwrap();
+        assert!(
+            listing.contains("- served: "),
+            "one that may still come keeps it listed: {listing}"
+        );
+        let (text, is_error) = told.results().last().unwrap().clone();
+        assert_eq!(!is_error, is_there, "{text}");
+        assert!(begun.elapsed() >= Duration::from_secs(latency.min(30)), "{:?}", begun.elapsed());
+        assert_eq!(stage.desk.calls.lock().unwrap().len(), usize::from(is_there));
+        if !is_there {
+            assert!(text.contains("the MCP server `desk` is required"), "{text}");
+            assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_in_the_background_have_the_tools_of_servers() {
+    // S-089
+    let (bench, stage, _) = bench(&json!({
+        "lead": [[starts("@@child")], "meanwhile", "heard"],
+        "child": [[greet("desk")], "greeted"],
+    }));
+    let told = bench.run("@@lead").await;
+    assert!(has(&told, "@@child", "mcp__desk__greet"));
+    assert_eq!(stage.desk.calls.lock().unwrap().len(), 1);
+}
