@@ -16,8 +16,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) use self::answer::{about, bounded_result, failure, whole_result};
-pub(crate) use self::explain::explain;
-pub use self::explain::{Explanation, Section};
+pub use self::explain::Explanation;
+pub(crate) use self::explain::{explain, limits};
 pub(crate) use self::listing::{LastListing, Listing};
 use crate::caller::Caller;
 use crate::delegation::SessionMode;

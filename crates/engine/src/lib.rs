@@ -50,7 +50,7 @@ mod task;
 mod toolbox;
 pub mod transcript;
 
-pub use agent_tool::{Explanation, Section};
+pub use agent_tool::Explanation;
 pub use broker::{Answerer, Ask, AskingAgent, ElicitFuture, Reply, ReplyFuture};
 pub use budget::Limit;
 pub use definitions::Definitions;
@@ -64,7 +64,7 @@ pub use limits::{LimitError, Limits};
 pub use permissions::{
     Bypass, Change, Destination, Remember, Remembered, RuleChange, RuleSource, RuleStore, Rules,
 };
-pub use prompt::PromptOptions;
+pub use prompt::{PromptOptions, Section};
 pub use queue::Priority;
 pub use resolve::{
     Decided, EffectiveAgent, LaunchError, LeftOut, MainFlags, Provenance, Reach, ToolView,

@@ -1,6 +1,7 @@
 //! What an agent is told before it starts: its system prompt and the context of its first message.
 
 use centurion_model::SystemPrompt;
+use serde::Serialize;
 
 use crate::delegation::{DelegationRules, SessionMode};
 use crate::environment::Environment;
@@ -21,23 +22,49 @@ pub struct PromptOptions {
     pub append: Option<String>,
 }
 
-/// The system prompt: what to do, then where, and what the agent remembers.
-pub(crate) fn system_prompt(
+/// A part of a system prompt, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Section {
+    pub from: &'static str,
+    pub text: String,
+}
+
+impl Section {
+    pub(crate) fn memory(text: &str) -> Self {
+        Self { from: "the agent's memory", text: text.trim().to_owned() }
+    }
+}
+
+/// The parts that say something.
+fn sections<const N: usize>(parts: [(&'static str, &str); N]) -> Vec<Section> {
+    let parts = parts.into_iter().map(|(from, text)| (from, text.trim()));
+    let parts = parts.filter(|(_, text)| !text.is_empty());
+    parts.map(|(from, text)| Section { from, text: text.to_owned() }).collect()
+}
+
+/// The system prompt of a main agent: what to do, then where, and what the agent remembers.
+pub(crate) fn main_sections(
     options: &PromptOptions,
     environment: &Environment,
     mode: SessionMode,
     memory: Option<&str>,
-) -> SystemPrompt {
+) -> Vec<Section> {
     let usual = match mode {
         SessionMode::Coordinator => COORDINATOR,
         _ => MAIN,
     };
-    let body = options.replace.as_deref().unwrap_or(usual).trim();
-    let append = options.append.as_deref().unwrap_or("").trim();
-    let sections = [body, append, &environment.render(), memory.unwrap_or("")];
-    SystemPrompt::new(
-        sections.into_iter().filter(|text| !text.is_empty()).map(str::to_owned).collect(),
-    )
+    let mut sections = sections([
+        ("the prompt", options.replace.as_deref().unwrap_or(usual)),
+        ("what the user adds", options.append.as_deref().unwrap_or("")),
+        ("the environment", &environment.render()),
+    ]);
+    sections.extend(memory.map(Section::memory));
+    sections
+}
+
+/// The parts as requests have them.
+pub(crate) fn system_prompt(sections: Vec<Section>) -> SystemPrompt {
+    SystemPrompt::new(sections.into_iter().map(|section| section.text).collect())
 }
 
 /// The sections of the system prompt of an agent that another one starts: its definition's, what it means
@@ -46,13 +73,15 @@ pub(crate) fn agent_sections(
     effective: &EffectiveAgent,
     environment: &Environment,
     rules: &DelegationRules,
-) -> Vec<String> {
-    let append = rules.append_prompt.as_deref().unwrap_or("");
+) -> Vec<Section> {
     let with_git = effective.instructions.value;
     let environment = environment.of_agent(&effective.cwd.value, &effective.model.value, with_git);
-    let sections = [effective.prompt.value.as_str(), CHILD, append, &environment.render()];
-    let sections = sections.into_iter().map(str::trim).filter(|text| !text.is_empty());
-    sections.map(str::to_owned).collect()
+    sections([
+        ("the definition", &effective.prompt.value),
+        ("what every started agent is told", CHILD),
+        ("what the user adds", rules.append_prompt.as_deref().unwrap_or("")),
+        ("the environment", &environment.render()),
+    ])
 }
 
 /// The instructions that people keep in files, as a model reads them beside the user's words.

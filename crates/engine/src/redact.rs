@@ -11,31 +11,35 @@ use regex::bytes::{Captures, Regex};
 
 /// What each pattern begins with or must contain, and the pattern: a name for the reader of the
 /// transcript, and a shape strict enough that ordinary text does not fit it.
-const SHAPES: &[(&str, &str, &str)] = &[
-    ("anthropic_key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{16,}"),
-    ("openai_key", "sk-", r"sk-(?:proj-|svcacct-|or-)?[A-Za-z0-9_-]{20,}"),
-    ("github_token", "gh", r"gh[pousr]_[A-Za-z0-9]{30,}"),
-    ("github_token_fine", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,}"),
-    ("gitlab_token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
-    ("aws_access_key", "AKIA", r"AKIA[0-9A-Z]{16}\b"),
-    ("aws_session_key", "ASIA", r"ASIA[0-9A-Z]{16}\b"),
-    ("slack_token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
-    ("google_key", "AIza", r"AIza[0-9A-Za-z_-]{35}"),
-    ("npm_token", "npm_", r"npm_[A-Za-z0-9]{36}"),
-    ("pypi_token", "pypi-", r"pypi-[A-Za-z0-9_-]{40,}"),
-    ("hugging_face_token", "hf_", r"hf_[A-Za-z0-9]{30,}"),
-    ("stripe_key", "k_live_", r"[sr]k_live_[A-Za-z0-9]{20,}"),
-    ("sendgrid_key", "SG.", r"SG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}"),
-    ("json_web_token", "eyJ", r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
+const SHAPES: &[(&str, &[&str], &str)] = &[
+    ("anthropic_key", &["sk-ant-"], r"sk-ant-[A-Za-z0-9_-]{16,}"),
+    ("openai_key", &["sk-"], r"sk-(?:proj-|svcacct-|or-)?[A-Za-z0-9_-]{20,}"),
+    ("github_token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"gh[pousr]_[A-Za-z0-9]{30,}"),
+    ("github_token_fine", &["github_pat_"], r"github_pat_[A-Za-z0-9_]{22,}"),
+    ("gitlab_token", &["glpat-"], r"glpat-[A-Za-z0-9_-]{20,}"),
+    ("aws_access_key", &["AKIA"], r"AKIA[0-9A-Z]{16}\b"),
+    ("aws_session_key", &["ASIA"], r"ASIA[0-9A-Z]{16}\b"),
+    ("slack_token", &["xox"], r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    ("google_key", &["AIza"], r"AIza[0-9A-Za-z_-]{35}"),
+    ("npm_token", &["npm_"], r"npm_[A-Za-z0-9]{36}"),
+    ("pypi_token", &["pypi-"], r"pypi-[A-Za-z0-9_-]{40,}"),
+    ("hugging_face_token", &["hf_"], r"hf_[A-Za-z0-9]{30,}"),
+    ("stripe_key", &["sk_live_", "rk_live_"], r"[sr]k_live_[A-Za-z0-9]{20,}"),
+    ("sendgrid_key", &["SG."], r"SG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}"),
+    (
+        "json_web_token",
+        &["eyJ"],
+        r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    ),
     (
         "private_key",
-        "PRIVATE KEY-----",
+        &["PRIVATE KEY-----"],
         r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?-----END [A-Z0-9 ]*PRIVATE KEY-----",
     ),
 ];
 
 static HINTS: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::new(SHAPES.iter().map(|(_, hint, _)| hint)).ok());
+    LazyLock::new(|| AhoCorasick::new(SHAPES.iter().flat_map(|(_, hints, _)| *hints)).ok());
 
 static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let alternatives: Vec<String> =
@@ -45,9 +49,22 @@ static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("{before}(?:{})", alternatives.join("|"))).ok()
 });
 
+/// The bytes of the longest escape in JSON, as in `\u001b`.
+const ESCAPE: usize = 6;
+
+/// Whether a word may begin here: in `task-list` none begins with `sk-`. An escape before it is no part of
+/// the word.
+fn begins_word(bytes: &[u8], at: usize) -> bool {
+    let before = &bytes[at.saturating_sub(ESCAPE)..at];
+    before.last().is_none_or(|last| !last.is_ascii_alphanumeric() && *last != b'_')
+        || before.contains(&b'\\')
+}
+
 /// The same bytes with every credential replaced by `[redacted: kind]`.
 pub(crate) fn redact(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let hinted = HINTS.as_ref().is_none_or(|hints| hints.is_match(bytes));
+    let hinted = HINTS.as_ref().is_none_or(|hints| {
+        hints.find_overlapping_iter(bytes).any(|found| begins_word(bytes, found.start()))
+    });
     match PATTERN.as_ref() {
         Some(pattern) if hinted => pattern.replace_all(bytes, |found: &Captures<'_>| {
             let kind = SHAPES.iter().find(|(name, ..)| found.name(name).is_some());

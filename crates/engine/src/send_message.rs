@@ -142,10 +142,12 @@ fn send(
     let item = item(format!("{from} says:\n{}", contain(message)));
     let again = Again { call: call.clone(), item, text: message.to_owned() };
     spawn::resume(shared, caller, &task, again).map_err(ToolError::failed)?;
+    let is_parent = task.identity.parent == caller.identity.id;
+    let reader = if is_parent { "You are" } else { "The agent that started it is" };
     Ok(receipt(json!({
         "success": true,
         "message": format!(
-            "Agent {to} had ended and goes on in the background with your message. You are told when it ends."
+            "Agent {to} had ended and goes on in the background with your message. {reader} told when it ends."
         ),
         "status": "resumed",
         "summary": summary,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::launch::effective;
 use crate::caller::Caller;
 use crate::delegation::Delegation;
-use crate::prompt::agent_sections;
+use crate::prompt::{Section, agent_sections};
 use crate::remembered::{Purpose, Remembered, prompt, skills};
 use crate::resolve::{EffectiveAgent, Wishes};
 use crate::session::Shared;
@@ -21,25 +21,14 @@ pub struct Explanation {
     pub agent: EffectiveAgent,
     pub description: String,
     pub source: String,
+    /// What single tools are kept to.
+    pub limits: Vec<String>,
     /// The parts of its system prompt, in order.
     pub prompt_sections: Vec<Section>,
     /// The directory of its memory.
     pub memory_directory: Option<std::path::PathBuf>,
     /// The skills that it knows from the start.
     pub preloaded_skills: usize,
-}
-
-/// A part of a system prompt.
-#[derive(Debug, Serialize)]
-pub struct Section {
-    pub text: String,
-    pub bytes: usize,
-}
-
-impl Section {
-    pub(crate) fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), bytes: text.len() }
-    }
 }
 
 /// Explains an agent that `caller` would start.
@@ -61,15 +50,21 @@ pub(crate) fn explain(
     let skills = skills(shared, delegation, definition, &mut problems);
     effective.prompt.value = prompt(shared, delegation, definition);
     let mut sections = agent_sections(&effective, &ground.environment, &delegation.rules);
-    sections.extend(memory.as_ref().map(|memory| memory.section.clone()));
+    sections.extend(memory.as_ref().map(|memory| Section::memory(&memory.section)));
     effective.problems = problems;
     Ok(Explanation {
         description: definition.description.value.clone(),
         source: definition.origin.source.to_string(),
-        prompt_sections: sections.iter().map(|text| Section::new(text)).collect(),
+        prompt_sections: sections,
+        limits: limits(&effective),
         memory_directory: memory.map(|memory| memory.directory),
         // A text and what goes before it.
         preloaded_skills: skills.texts.len() / 2,
         agent: effective,
     })
+}
+
+/// What the definition keeps single tools to.
+pub(crate) fn limits(effective: &EffectiveAgent) -> Vec<String> {
+    effective.only.iter().map(ToString::to_string).collect()
 }

@@ -18,6 +18,7 @@ use crate::builtin;
 use crate::caller::Caller;
 use crate::delegation::Delegation;
 use crate::ground::{BroughtBy, GONE, NO_SERVERS};
+use crate::prompt::{Section, agent_sections};
 use crate::remembered::{Purpose, Remembered, Skills, prompt, skills};
 use crate::resolve::{EffectiveAgent, House, LaunchError, Place, Starter, Wishes, resolve};
 use crate::servers::REQUIRED_PATIENCE;
@@ -300,10 +301,9 @@ fn spec(
         tools: effective.view.clone(),
         only: effective.only.iter().map(ToString::to_string).collect(),
         system: {
-            let mut sections =
-                crate::prompt::agent_sections(effective, &ground.environment, &delegation.rules);
-            sections.extend(memory.as_ref().map(|memory| memory.section.clone()));
-            sections
+            let mut sections = agent_sections(effective, &ground.environment, &delegation.rules);
+            sections.extend(memory.as_ref().map(|memory| Section::memory(&memory.section)));
+            sections.into_iter().map(|section| section.text).collect()
         },
         memory: memory.map(|memory| memory.directory),
         cwd: effective.cwd.value.clone(),

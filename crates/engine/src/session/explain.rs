@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::Session;
 use super::main_agent::MainAgent;
 use super::open::find_main;
-use crate::agent_tool::{Explanation, Section, explain};
+use crate::agent_tool::{Explanation, explain, limits};
 use crate::caller::Caller;
 use crate::ground::GONE;
 use crate::identity::Identity;
-use crate::prompt::system_prompt;
+use crate::prompt::main_sections;
 use crate::remembered::{Purpose, Remembered, prompt, skills};
 use crate::resolve::Wishes;
 
@@ -64,12 +64,14 @@ impl Session {
         let mut asked = asked.clone();
         asked.replace.get_or_insert_with(|| effective.prompt.value.clone());
         let section = memory.as_ref().map(|memory| memory.section.as_str());
-        let system = system_prompt(&asked, &ground.environment, delegation.rules.mode, section);
+        let mode = delegation.rules.mode;
+        let prompt_sections = main_sections(&asked, &ground.environment, mode, section);
         effective.problems = problems;
         Ok(Explanation {
             description: definition.description.value.clone(),
             source: definition.origin.source.to_string(),
-            prompt_sections: system.sections().map(Section::new).collect(),
+            prompt_sections,
+            limits: limits(&effective),
             memory_directory: memory.map(|memory| memory.directory),
             preloaded_skills: skills.texts.len() / 2,
             agent: effective,

@@ -22,7 +22,7 @@ use crate::hooks::{AgentHooks, SessionHooks, session_hooks};
 use crate::identity::Identity;
 use crate::journal::{Journal, JournalError, Stamp, TranscriptFile};
 use crate::permissions::Permissions;
-use crate::prompt::system_prompt;
+use crate::prompt::{main_sections, system_prompt};
 use crate::recall;
 use crate::resolve::LaunchError;
 use crate::schedule::{self, Kept};
@@ -119,11 +119,11 @@ impl Session {
         // As above.
         let _ = shared.shells.set(Arc::clone(&shells));
         let memory = main.memory.as_deref();
-        let system = system_prompt(&main.prompt, &ground.environment, mode, memory);
+        let system = main_sections(&main.prompt, &ground.environment, mode, memory);
         let parts = Parts {
             caller,
             view: main.view,
-            system,
+            system: system_prompt(system),
             settings: main.settings,
             journal,
             conversation: loaded.conversation,
