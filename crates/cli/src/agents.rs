@@ -3,6 +3,7 @@
 mod check;
 mod explain;
 mod list;
+mod memory;
 mod new;
 pub(crate) mod sources;
 
@@ -42,6 +43,8 @@ enum Action {
     Check(check::CheckArgs),
     /// Say what an agent would run with, and which file, line or rule decides each part
     Explain(Box<explain::ExplainArgs>),
+    /// Show where an agent's memory is, and carry it between projects
+    Memory(memory::MemoryArgs),
     /// Write the file of a new agent
     New(new::NewArgs),
 }
@@ -102,6 +105,7 @@ pub(crate) async fn run(args: AgentsCommandArgs) -> anyhow::Result<ExitCode> {
         }
         Action::Check(args) => check::run(&args),
         Action::Explain(args) => Box::pin(explain::run(*args)).await,
+        Action::Memory(args) => memory::run(&args),
         Action::New(args) => new::run(&args),
     }
 }

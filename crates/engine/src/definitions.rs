@@ -100,3 +100,34 @@ impl Definitions {
         now
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use centurion_config::agents::ProjectFolders;
+    use centurion_protocol::SystemWorld;
+
+    #[test]
+    fn a_new_agent_is_there_at_the_next_look_and_what_has_not_changed_is_not_read_again() {
+        // S-050
+        let scratch = tempfile::tempdir().unwrap();
+        let cwd = scratch.path().canonicalize().unwrap();
+        let agents = cwd.join(".claude/agents");
+        std::fs::create_dir_all(&agents).unwrap();
+        let folders = ProjectFolders { cwd, ..ProjectFolders::default() };
+        let sources = AgentSources { folders: folders.clone(), ..AgentSources::default() };
+        let skills = SkillSources { folders, ..SkillSources::default() };
+        let definitions = Definitions::new(sources, skills, Arc::new(SystemWorld));
+        assert!(definitions.agents().active.is_empty());
+        let (one, two) = (definitions.known(), definitions.known());
+        assert!(Arc::ptr_eq(&one.agents, &two.agents) && one.version == two.version);
+        std::fs::write(agents.join("a.md"), "---\nname: a\ndescription: d\n---\nx\n").unwrap();
+        // The operating system tells of the change a moment later.
+        let appears = (0..400).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            definitions.agents().find("a").is_some()
+        });
+        assert!(appears);
+        assert_ne!(definitions.known().version, one.version);
+    }
+}

@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use centurion_config::agent_memory::AgentMemory;
+use centurion_config::Problem;
+use centurion_config::agent_memory::{AgentMemory, SnapshotStanding};
 use centurion_config::agents::{AgentDefinition, AgentEffort};
 use centurion_config::skills::{Preload, SkillDefinition, SkillSource, SkillText};
 use centurion_hooks::{Frontmatter, HookOrigin, HookSet, HookSource};
@@ -47,7 +48,7 @@ impl Remembered {
         let memory = AgentMemory::locate(scope, &definition.name, places)?;
         let directory = match purpose {
             Purpose::Explain => Ok(memory.directory().to_owned()),
-            Purpose::Run => memory.prepare().map_err(|error| error.to_string()).and_then(|told| {
+            Purpose::Run => prepare(&memory, problems).and_then(|told| {
                 problems.extend(told.iter().map(ToString::to_string));
                 memory.directory().canonicalize().map_err(|error| error.to_string())
             }),
@@ -72,6 +73,25 @@ impl Remembered {
         }
         Some(Self { directory, section: memory.render(&text) })
     }
+}
+
+/// Makes the directory of a memory, and begins it with the project's snapshot where it is empty.
+fn prepare(memory: &AgentMemory, problems: &mut Vec<String>) -> Result<Vec<Problem>, String> {
+    if let Some(snapshot) = memory.snapshot() {
+        match snapshot.at_load() {
+            Ok(look) => {
+                problems.extend(look.problems.iter().map(ToString::to_string));
+                if let SnapshotStanding::Update { made_at } = look.standing {
+                    problems.push(format!(
+                        "the project's snapshot of its memory is newer ({made_at}): `centurion agents \
+                         memory take-up` takes it up"
+                    ));
+                }
+            }
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    memory.prepare().map_err(|error| error.to_string())
 }
 
 /// The skills that an agent knows from the start.

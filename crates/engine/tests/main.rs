@@ -36,6 +36,8 @@ mod hook_stage;
 mod hooks;
 #[path = "story/limits.rs"]
 mod limits;
+#[path = "story/listing.rs"]
+mod listing;
 #[path = "story/main_agent.rs"]
 mod main_agent;
 #[path = "story/outcomes.rs"]

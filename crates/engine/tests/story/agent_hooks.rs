@@ -261,3 +261,25 @@ async fn hooks_that_may_not_run_are_said_not_to() {
         assert_eq!(informed(&told, reason), 1, "{reason}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn hooks_of_a_skill_count_for_the_agent_that_knows_it_and_for_nobody_else() {
+    // S-334
+    let bench = Bench::cast(&json!({
+        "lead": [[agent("skilled", "@@child", &json!({}))], [read()], "done"],
+        "child": [[read()], "tried"],
+    }));
+    bench.file("a.txt", "alpha\n");
+    let skill = bench.project().join(".claude/skills/care");
+    std::fs::create_dir_all(&skill).unwrap();
+    let front = frontmatter("PreToolUse", "Read", &denial("the skill says no"));
+    let text = format!("---\nname: care\ndescription: careful\n{front}---\nBe careful.\n");
+    std::fs::write(skill.join("SKILL.md"), text).unwrap();
+    bench.agent("skilled", "skills: care\n", "Work.");
+    let stage = Stage::silent();
+    let told = stage.set(bench).run("@@lead").await;
+    assert_eq!(stage.desk.calls.lock().unwrap().len(), 1, "once, for the agent's one call");
+    let child = told.asked_by("@@child")[1].texts().join("\n");
+    assert!(child.contains("the skill says no") && !child.contains("alpha"), "{child}");
+    assert!(told.main_texts().join("\n").contains("alpha"));
+}

@@ -1,0 +1,74 @@
+//! `centurion agents memory`: what an agent remembers of the user, into the project and out of it.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use centurion_config::agent_memory::{AgentMemory, Laid, MemoryPlaces};
+use centurion_protocol::SystemWorld;
+use clap::{Args, Subcommand};
+
+use super::{Agents, SourceArgs};
+use crate::configuration::Configuration;
+use crate::output::{Output, note, printable};
+
+#[derive(Debug, Args)]
+pub(super) struct MemoryArgs {
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    sources: SourceArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Write a snapshot of what the agent remembers into this project
+    Export { name: String },
+    /// Take up this project's snapshot; what it replaces is kept beside it
+    TakeUp { name: String },
+    /// Print where the agent's memory is
+    Path { name: String },
+}
+
+pub(super) fn run(args: &MemoryArgs) -> anyhow::Result<ExitCode> {
+    let (Action::Export { name } | Action::TakeUp { name } | Action::Path { name }) = &args.action;
+    let agents = Agents::load(&args.sources)?;
+    let found = agents.catalog.find(name);
+    let agent = found.with_context(|| format!("there is no agent named `{name}`"))?;
+    let definition = &agent.definition;
+    let scope = definition.memory.as_ref();
+    let scope = scope.with_context(|| format!("agent `{name}` keeps no memory"))?.value;
+    let surroundings = &agents.surroundings;
+    let settings = Configuration::load(surroundings, &args.sources.settings)?.settings;
+    let env = settings.overlay(&surroundings.env);
+    let places = MemoryPlaces::new(&surroundings.dirs, &surroundings.cwd, &settings, &env);
+    let memory = AgentMemory::locate(scope, &definition.name, &places);
+    let memory = memory.context("memories are switched off")?;
+    let snapshot = || {
+        memory.snapshot().context(
+            "snapshots are for `memory: user`, in a trusted folder, with \"subagents\": \
+             {\"memorySnapshot\": true} in the settings",
+        )
+    };
+    match &args.action {
+        Action::Export { .. } => tell(&snapshot()?.export(&SystemWorld)?),
+        Action::TakeUp { .. } => tell(&snapshot()?.take_up()?),
+        Action::Path { .. } => {
+            let place = printable(&memory.directory().display().to_string());
+            Output::default().write(format!("{place}\n").as_bytes());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says which files there are now, and where those are that stood in their places.
+fn tell(laid: &Laid) {
+    let written = laid.written.iter().map(|path| format!("wrote {}", path.display()));
+    let kept = laid.kept.iter().map(|(path, kept)| {
+        format!("what {} said before is in {}", path.display(), kept.display())
+    });
+    let lines: Vec<String> = written.chain(kept).map(|line| printable(&line) + "\n").collect();
+    Output::default().write(lines.concat().as_bytes());
+    for problem in &laid.problems {
+        note(&format!("warning: {problem}"));
+    }
+}
