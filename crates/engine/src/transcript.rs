@@ -18,8 +18,6 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::schedule;
-
 /// What a model reads for a call whose program ended before the result was recorded.
 pub const INTERRUPTED: &str = "The program ended before this call's result was recorded. It may have \
      taken effect in part, in full or not at all: check before you repeat it.";
@@ -42,8 +40,6 @@ pub struct Loaded {
     pub agent: Option<String>,
     /// What the session was named last.
     pub title: Option<String>,
-    /// What the main agent has set up for later and still owes.
-    pub(crate) schedules: Vec<schedule::Kept>,
     /// Lines that could not be read.
     pub broken_lines: usize,
 }
@@ -58,7 +54,6 @@ pub fn load(text: &[u8]) -> Loaded {
     let mut loaded = load_chain(text, false);
     loaded.deferred = deferred(text, loaded.conversation.open_calls());
     loaded.agent = main_agent(text);
-    loaded.schedules = schedule::read(text);
     loaded
 }
 

@@ -55,7 +55,7 @@ impl Session {
     pub async fn open(mut options: Options) -> Result<Self, OpenError> {
         let environment = Environment::observe(&options).await;
         let stamp = stamp(&mut options, &environment);
-        let (journal, loaded) = open_journal(&options, stamp.clone())?;
+        let (journal, loaded, schedules) = open_journal(&options, stamp.clone())?;
         if let Some(model) = loaded.model.as_ref().filter(|_| options.restores_model) {
             options.settings.model.clone_from(model);
         }
@@ -136,7 +136,7 @@ impl Session {
         if driver.conversation.is_empty() {
             driver.context.extend(main.context);
         }
-        go_on(&shared, &driver.journal, loaded.schedules, is_resumed)?;
+        go_on(&shared, &driver.journal, schedules, is_resumed)?;
         let init = init(&shared, &driver, &options.cwd, &options.additional_directories);
         Ok(Self {
             shared,
@@ -338,34 +338,38 @@ fn seen(results: &[serde_json::Value]) -> ReadState {
 }
 
 /// Opens the transcript and reads what it holds.
-fn open_journal(options: &Options, stamp: Stamp) -> Result<(Arc<Journal>, Loaded), OpenError> {
+fn open_journal(
+    options: &Options,
+    stamp: Stamp,
+) -> Result<(Arc<Journal>, Loaded, Vec<Kept>), OpenError> {
     let (storage, world) = (&options.storage, Arc::clone(&options.world));
     let redaction = storage.redaction;
-    let (journal, loaded) = match (&options.start, &storage.transcript) {
+    let load = |text: &[u8]| (transcript::load(text), schedule::read(text));
+    let (journal, (loaded, schedules)) = match (&options.start, &storage.transcript) {
         (Start::New(_), Some(path)) => {
-            (Journal::new(path.clone(), stamp, world, redaction), Loaded::default())
+            (Journal::new(path.clone(), stamp, world, redaction), Default::default())
         }
         (Start::Resume(_), Some(path)) => {
             // Locked before it is read: what another process has yet to write must not be missed.
             let mut file = TranscriptFile::open(path)?;
-            let loaded = transcript::load(&file.read()?);
-            (Journal::resume(file, loaded.last, stamp, world, redaction), loaded)
+            let read = load(&file.read()?);
+            (Journal::resume(file, read.0.last, stamp, world, redaction), read)
         }
         (Start::Fork { from, id }, Some(path)) => {
             let text = read(storage.resumed.as_deref())?;
-            let (copied, loaded) = std::thread::scope(|scope| {
+            let (copied, read) = std::thread::scope(|scope| {
                 let copy = scope.spawn(|| TranscriptFile::copy(path, &text, *from, *id));
-                let loaded = transcript::load(&text);
-                (copy.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), loaded)
+                let read = load(&text);
+                (copy.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), read)
             });
-            (Journal::resume(copied?, loaded.last, stamp, world, redaction), loaded)
+            (Journal::resume(copied?, read.0.last, stamp, world, redaction), read)
         }
         (_, None) => {
             let text = read(storage.resumed.as_deref())?;
-            (Journal::nowhere(stamp, world), transcript::load(&text))
+            (Journal::nowhere(stamp, world), load(&text))
         }
     };
-    Ok((Arc::new(journal), loaded))
+    Ok((Arc::new(journal), loaded, schedules))
 }
 
 fn read(path: Option<&Path>) -> Result<Vec<u8>, OpenError> {
