@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::program::{Ended, Program};
+use crate::stage::Stage;
 
 fn file(name: &str, lines: &str) -> String {
     format!("---\nname: {name}\ndescription: Does {name}\n{lines}---\nYou are {name}.\n")
@@ -340,4 +341,76 @@ fn the_manual_names_flags_that_there_are() {
         let is_known = helps.split(|letter| !is_letter(letter)).any(|word| word == flag);
         assert!(is_known, "{flag} is no flag");
     }
+}
+
+#[test]
+fn an_explained_agent_says_what_decided_each_part() {
+    let program = Program::alone();
+    let lines = "tools: Read, Bash(git *)\nmodel: opus\nmaxTurns: 3\n";
+    program.scratch.write(".claude/agents/scout.md", file("scout", lines));
+    let explained = |more: &[&str]| -> Value {
+        let flags = ["agents", "explain", "scout", "--json"];
+        serde_json::from_str(&good(program.run(&[&flags[..], more].concat()))).unwrap()
+    };
+    let place = |line: usize| format!("{}:{line}", project(&program, ".claude/agents/scout.md"));
+    let child = explained(&[]);
+    assert_eq!(child["tools"], json!(["Bash", "Read"]));
+    assert_eq!(child["maxTurns"], json!({"value": 3, "from": place(6)}));
+    assert_eq!(child["model"]["from"], json!(place(5)));
+    assert_eq!(child["permissionMode"]["value"], "acceptEdits");
+    assert_eq!(child["limits"][0], "Bash(git *)");
+    assert!(child["leftOut"]["Write"].as_str().unwrap().contains("does not list it"), "{child}");
+    let from: Vec<&Value> =
+        child["promptSections"].as_array().unwrap().iter().map(|it| &it["from"]).collect();
+    assert_eq!(from[0], "the definition");
+    // The session itself has its own mode, and nobody above it.
+    let main = explained(&["--as-main"]);
+    assert_eq!(main["permissionMode"]["value"], "default");
+    assert_eq!(explained(&["--background"])["background"]["value"], true);
+    let text = good(program.run(&["agents", "explain", "scout"]));
+    assert!(text.contains(&format!("maxTurns: 3   [{}]", place(6))), "{text}");
+    let deep = program.run(&["agents", "explain", "scout", "--depth", "3"]);
+    assert_eq!(deep.code, Some(1));
+    assert!(deep.stderr.contains("at most 3"), "{}", deep.stderr);
+}
+
+#[test]
+fn what_an_agent_remembers_is_carried_to_another_home_by_the_project() {
+    // S-056, S-342
+    let stage = Stage::new(&json!({"lead": ["hello"]}));
+    let (program, scratch) = (&stage.program, &stage.program.scratch);
+    scratch.write_home(".claude/agents/keeper.md", file("keeper", "memory: user\n"));
+    scratch.write_home(".claude/settings.json", r#"{"subagents": {"memorySnapshot": true}}"#);
+    assert_eq!(program.run(&["trust", "grant"]).code, Some(0));
+    let place = good(program.run(&["agents", "memory", "path", "keeper"]));
+    let memory = Path::new(place.trim());
+    std::fs::create_dir_all(memory).unwrap();
+    std::fs::write(memory.join("MEMORY.md"), "Tea at four.\n").unwrap();
+    let wrote = good(program.run(&["agents", "memory", "export", "keeper"]));
+    assert!(wrote.contains("agent-memory-snapshots/keeper"), "{wrote}");
+    // Where the user has no memory yet, the agent begins with the project's.
+    std::fs::remove_dir_all(memory).unwrap();
+    stage.run("@@lead", &["--agent", "keeper"]).assert_code(0);
+    assert_eq!(std::fs::read_to_string(memory.join("MEMORY.md")).unwrap(), "Tea at four.\n");
+    // What was learnt meanwhile is kept beside what is taken up.
+    std::fs::write(memory.join("MEMORY.md"), "Coffee.\n").unwrap();
+    good(program.run(&["agents", "memory", "take-up", "keeper"]));
+    assert_eq!(std::fs::read_to_string(memory.join("MEMORY.md")).unwrap(), "Tea at four.\n");
+    let kept = std::fs::read_dir(memory).unwrap().flatten().map(|it| it.path());
+    let mut kept = kept.filter_map(|path| std::fs::read_to_string(path).ok());
+    assert!(kept.any(|text| text == "Coffee.\n"));
+    let refused = program.run(&["agents", "memory", "export", "Explore"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("keeps no memory"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_setting_names_the_agent_that_the_session_runs_as() {
+    let stage = Stage::new(&json!({"lead": ["hello"]}));
+    let scratch = &stage.program.scratch;
+    scratch.write_home(".claude/agents/keeper.md", file("keeper", "tools: Read\n"));
+    scratch.write_home(".claude/settings.json", r#"{"agent": "keeper"}"#);
+    let told = stage.run("@@lead", &[]);
+    told.assert_code(0);
+    assert_eq!(told.of("init")[0]["tools"], json!(["Read"]));
 }

@@ -63,7 +63,7 @@ mod tests {
 
     /// The operating system tells of a change a moment later.
     fn settles(watch: &Watch) -> bool {
-        (0..200).any(|_| {
+        (0..6_000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(5));
             watch.has_changed()
         })
