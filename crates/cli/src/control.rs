@@ -3,6 +3,7 @@
 //! With `--permission-prompt-tool stdio` the host is who answers questions: each is a `can_use_tool`
 //! request that ends with the host's response, or is withdrawn when its call ends first.
 
+mod late;
 mod servers;
 mod state;
 
@@ -26,6 +27,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use self::late::Withdrawn;
 use self::state::State;
 use crate::models::ModelLimits;
 use crate::output::{Output, note};
@@ -35,6 +37,7 @@ pub(crate) struct Control {
     world: Arc<dyn World>,
     /// Our own requests that wait for the host's response; `None` once the host has gone.
     waiting: Mutex<Option<HashMap<String, oneshot::Sender<Value>>>>,
+    withdrawn: Withdrawn,
     /// Which models the host may choose, once the session's own is known.
     models: OnceLock<(ModelLimits, Model)>,
     /// Where servers are connected that the host adds while the session runs.
@@ -48,7 +51,16 @@ impl Control {
     pub(crate) fn new(output: Arc<Output>, world: Arc<dyn World>) -> Self {
         let waiting = Mutex::new(Some(HashMap::new()));
         let (models, pool, hook_policy) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { output, world, waiting, models, pool, hook_policy, state: State::default() }
+        Self {
+            output,
+            world,
+            waiting,
+            withdrawn: Withdrawn::default(),
+            models,
+            pool,
+            hook_policy,
+            state: State::default(),
+        }
     }
 
     /// Lets the host choose only models that the settings allow.
@@ -139,13 +151,17 @@ impl Control {
     }
 
     /// Takes the host's response to one of our requests.
-    pub(crate) fn response(&self, response: Value) {
+    pub(crate) fn response(&self, handle: &Handle, response: Value) {
         let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let waiting = self.forget(&id);
         // The call may have ended in this very moment; then nobody waits any more.
-        let is_late = waiting.is_none_or(|sender| sender.send(response).is_err());
-        if is_late {
-            tracing::debug!(id, "a response came for no open request");
+        let late = match self.forget(&id) {
+            Some(sender) => sender.send(response).err(),
+            None => Some(response),
+        };
+        let Some(response) = late else { return };
+        tracing::debug!(id, "a response came for no open request");
+        if let Some(text) = self.withdrawn.telling(&id, &response) {
+            handle.remind(text);
         }
     }
 
@@ -188,6 +204,7 @@ fn initialization(handle: &Handle) -> Value {
         "account": {},
         "claude_code_version": centurion_engine::PROTOCOL_VERSION,
         "current_permission_mode": handle.mode().name(),
+        "agent_progress_summaries": handle.summarises_agents(),
         "pid": std::process::id(),
     })
 }
@@ -198,7 +215,8 @@ impl Control {
         let id = self.world.uuid().to_string();
         let gone = || "the host went away and cannot be asked".to_owned();
         let receiver = self.expect(&id).ok_or_else(gone)?;
-        let mut question = OpenQuestion { control: self, id: &id, is_answered: false };
+        let subject = late::subject(&request);
+        let mut question = OpenQuestion { control: self, id: &id, subject, is_answered: false };
         let line = json!({"type": "control_request", "request_id": id, "request": request});
         self.output.json_line(&line);
         let response = receiver.await;
@@ -230,7 +248,8 @@ fn agents(handle: &Handle) -> Vec<Value> {
 }
 
 impl Control {
-    /// Takes up what the host brings: functions that are hooks, and servers that live in it.
+    /// Takes up what the host brings and wants: functions that are hooks, agents, servers that live in it,
+    /// and lines about agents at work.
     fn take_up(&self, handle: &Handle, request: &Value) {
         let hooks = request.get("hooks").filter(|hooks| hooks.is_object());
         if let (Some(_), Some(origin)) = (hooks, self.hook_policy.get()) {
@@ -253,6 +272,9 @@ impl Control {
                 Ok(agents) => handle.add_agents(agents),
                 Err(error) => note(&format!("warning: initialize: {error}")),
             }
+        }
+        if let Some(is_wanted) = request.get("agentProgressSummaries").and_then(Value::as_bool) {
+            handle.summarise_agents(is_wanted);
         }
         let names = request.get("sdkMcpServers").and_then(Value::as_array);
         for name in names.into_iter().flatten().filter_map(Value::as_str) {
@@ -358,6 +380,8 @@ fn elicited(answer: &Value) -> ElicitationAnswer {
 struct OpenQuestion<'a> {
     control: &'a Control,
     id: &'a str,
+    /// What a permission question is about.
+    subject: Option<String>,
     is_answered: bool,
 }
 
@@ -367,6 +391,9 @@ impl Drop for OpenQuestion<'_> {
         if !self.is_answered {
             let cancel = json!({"type": "control_cancel_request", "request_id": self.id});
             self.control.output.json_line(&cancel);
+            if let Some(subject) = self.subject.take() {
+                self.control.withdrawn.remember(self.id, subject);
+            }
         }
     }
 }

@@ -8,6 +8,8 @@ use centurion_config::paths::repo_root;
 use centurion_permissions::{Access, Call, Verdict, decide};
 use centurion_tools::{DiskLinks, resolve};
 use clap::{Parser, Subcommand};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::args::RunArgs;
 use crate::configuration::Configuration;
@@ -41,8 +43,13 @@ pub(crate) fn run(args: &PermissionsArgs) -> anyhow::Result<ExitCode> {
     let repository = repo_root(&surroundings.cwd);
     let policy =
         policy::policy(run, &surroundings, &configuration.settings, repository, &run.add_dir)?;
-    let (tool, named, access) = parse(call, &surroundings)?;
-    let asked = Call { named: named.as_deref(), links: &DiskLinks, ..Call::new(tool, &access) };
+    let Asked { tool, named, access, input } = parse(call, &surroundings)?;
+    let asked = Call {
+        named: named.as_deref(),
+        input: input.as_deref(),
+        links: &DiskLinks,
+        ..Call::new(tool, &access)
+    };
     let decision = decide(&policy, &asked);
     let verdict = match decision.verdict {
         Verdict::Allow => "allowed",
@@ -60,13 +67,19 @@ pub(crate) fn run(args: &PermissionsArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A call as a person wrote it.
+struct Asked<'a> {
+    tool: &'a str,
+    named: Option<PathBuf>,
+    access: Access,
+    input: Option<Box<RawValue>>,
+}
+
 /// Reads `Tool(what)` into what the call would touch.
-fn parse<'a>(
-    call: &'a str,
-    surroundings: &Surroundings,
-) -> anyhow::Result<(&'a str, Option<PathBuf>, Access)> {
+fn parse<'a>(call: &'a str, surroundings: &Surroundings) -> anyhow::Result<Asked<'a>> {
     let (tool, what) = call.strip_suffix(')').and_then(|call| call.split_once('(')).context(
-        "a call looks like Bash(git status), Edit(src/main.rs) or WebFetch(https://example.org)",
+        "a call looks like Bash(git status), Edit(src/main.rs), WebFetch(https://example.org) or \
+         Agent(Explore)",
     )?;
     let path = || surroundings.cwd.join(what);
     let access = match tool {
@@ -74,9 +87,13 @@ fn parse<'a>(
         "Read" | "Glob" | "Grep" | "Cd" => Access::Read(resolve(&path())),
         "Write" | "Edit" | "NotebookEdit" => Access::Write(resolve(&path())),
         "WebFetch" => Access::Network(what.to_owned()),
-        "TodoWrite" | "AskUserQuestion" | "TaskOutput" | "TaskStop" => Access::Session,
+        "Agent" | "Task" | "ListAgents" | "SendMessage" | "TodoWrite" | "AskUserQuestion"
+        | "TaskOutput" | "TaskStop" => Access::Session,
         _ => bail!("there is no tool named {tool}"),
     };
     let named = matches!(access, Access::Read(_) | Access::Write(_)).then(path);
-    Ok((tool, named, access))
+    let input = matches!(tool, "Agent" | "Task")
+        .then(|| to_raw_value(&json!({"subagent_type": what})))
+        .transpose()?;
+    Ok(Asked { tool, named, access, input })
 }

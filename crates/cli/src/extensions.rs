@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_config::mcp::{Declared, McpConfiguration, McpStanding};
-use centurion_config::plugins::PluginCatalog;
+use centurion_config::plugins::{Plugin, PluginCatalog};
 use centurion_config::settings::Settings;
 use centurion_engine::{Elicitations, Extensions, HookHost};
 use centurion_hooks::{Event, HookRules, HookSet};
 use centurion_mcp::{Elicitor, Pool, PoolOptions, SdkChannel};
 use centurion_protocol::Env;
+use centurion_protocol::sdk::InitPlugin;
 
 use crate::args::{InputFormat, RunArgs};
 use crate::control::Control;
@@ -64,6 +65,7 @@ pub(crate) fn extensions(
     };
     let extensions = Extensions {
         hooks,
+        plugins: around.plugins.enabled.iter().map(|plugin| shown(plugin)).collect(),
         plugin_hooks: delegation::plugin_hooks(around.plugins),
         hook_rules: HookRules::new(&settings.hook_limits()),
         hook_host: has_host.then(|| control() as Arc<dyn HookHost>),
@@ -74,6 +76,16 @@ pub(crate) fn extensions(
         elicitations,
     };
     Ok((extensions, pool))
+}
+
+/// A plugin as hosts are told of it.
+fn shown(plugin: &Plugin) -> InitPlugin {
+    InitPlugin {
+        name: plugin.name().to_owned(),
+        path: plugin.root().display().to_string(),
+        source: plugin.id.to_string(),
+        version: plugin.manifest().version.clone(),
+    }
 }
 
 /// Tells what is wrong with the files of servers, and which servers wait for the user's word.

@@ -53,6 +53,9 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
             "warning: {count} lines of the session's transcript could not be read and are left out"
         ));
     }
+    if !streams_input {
+        session.hold_results();
+    }
     let handle = session.handle();
     let input = Input {
         handle: handle.clone(),
@@ -86,7 +89,6 @@ async fn drive(
     let handle = session.handle();
     let mut signals = Signals::new()?;
     let mut forced = None;
-    let mut running = pin!(session.run());
     let mut pumping = pin!(async {
         match input {
             Some(input) => {
@@ -97,25 +99,30 @@ async fn drive(
         }
     });
     let mut is_pumping = true;
-    let outcome = loop {
-        tokio::select! {
-            outcome = &mut running => break outcome,
-            () = &mut pumping, if is_pumping => is_pumping = false,
-            code = signals.next() => {
-                if forced.is_some() {
-                    return Ok(ExitCode::from(code));
+    let outcome = {
+        let mut running = pin!(session.run());
+        loop {
+            tokio::select! {
+                outcome = &mut running => break outcome,
+                () = &mut pumping, if is_pumping => is_pumping = false,
+                code = signals.next() => {
+                    if forced.is_some() {
+                        return Ok(ExitCode::from(code));
+                    }
+                    forced = Some(code);
+                    handle.stop();
                 }
-                forced = Some(code);
-                handle.stop();
-            }
-            () = output.closed(), if forced.is_none() => {
-                forced = Some(0);
-                handle.stop();
+                () = output.closed(), if forced.is_none() => {
+                    forced = Some(0);
+                    handle.stop();
+                }
             }
         }
     };
     Ok(match (forced, outcome) {
         (Some(code), _) => ExitCode::from(code),
+        // Work that was cut short is no success, whatever the last answer says.
+        _ if !session.unfinished().is_empty() => ExitCode::FAILURE,
         (None, Some(Outcome::Completed | Outcome::Deferred) | None) => ExitCode::SUCCESS,
         (None, Some(_)) => ExitCode::FAILURE,
     })
@@ -154,7 +161,7 @@ fn view(args: &RunArgs, output: &Arc<Output>, surroundings: &Surroundings) -> Ar
             Arc::new(LiveView::new(Nowhere, surroundings.paints()))
         }
         OutputFormat::Text if args.format.verbose => {
-            Arc::new(LiveView::new(TextView::new(output), surroundings.paints()))
+            Arc::new(LiveView::new(TextView::beside_lines(output), surroundings.paints()))
         }
         OutputFormat::Text => Arc::new(TextView::new(output)),
     }

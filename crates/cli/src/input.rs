@@ -103,7 +103,7 @@ impl Input {
                 Ok(Some((id, request)))
             }
             ("control_response", InputLine { response: Some(response), .. }) => {
-                self.control.response(response);
+                self.control.response(&self.handle, response);
                 Ok(None)
             }
             ("keep_alive" | "control_cancel_request", _) => Ok(None),

@@ -7,6 +7,7 @@ mod text;
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
@@ -15,6 +16,9 @@ pub(crate) use live::{LiveView, Nowhere};
 pub(crate) use stream::StreamView;
 pub(crate) use text::TextView;
 
+/// The space for a line that is kept for the next.
+const LARGEST_KEPT: usize = 64 * 1024;
+
 /// Standard output, written a whole piece at a time. When the reader goes away that is no error: nothing
 /// more is written, and whoever waits for `closed` is told. Any other failure is one.
 #[derive(Default)]
@@ -22,6 +26,8 @@ pub(crate) struct Output {
     is_closed: AtomicBool,
     has_failed: AtomicBool,
     closed: Notify,
+    /// Where a line is made before it is written: events are many, and nearly all of one size.
+    line: Mutex<Vec<u8>>,
 }
 
 impl Output {
@@ -46,13 +52,16 @@ impl Output {
 
     /// One JSON object on a line of its own.
     pub(crate) fn json_line(&self, value: &impl serde::Serialize) {
-        match serde_json::to_vec(value) {
-            Ok(mut line) => {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        line.clear();
+        match serde_json::to_writer(&mut *line, value) {
+            Ok(()) => {
                 line.push(b'\n');
                 self.write(&line);
             }
             Err(error) => tracing::error!(%error, "an event could not be written"),
         }
+        line.shrink_to(LARGEST_KEPT);
     }
 
     /// Waits until nobody reads any more.

@@ -2,10 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "program/agent_contract.rs"]
+mod agent_contract;
 #[path = "program/agent_ends.rs"]
 mod agent_ends;
 #[path = "program/agent_extras.rs"]
 mod agent_extras;
+#[path = "program/agent_storms.rs"]
+mod agent_storms;
 #[path = "program/agents.rs"]
 mod agents;
 #[path = "program/components.rs"]
@@ -56,3 +60,9 @@ mod sessions;
 mod settings;
 #[path = "program/stage.rs"]
 mod stage;
+#[path = "program/troubleshooting.rs"]
+mod troubleshooting;
+#[path = "program/waiting.rs"]
+mod waiting;
+#[path = "program/window.rs"]
+mod window;

@@ -31,6 +31,10 @@ use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
+/// The one of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const MANAGERS: usize = 100;
 const AGENTS: usize = 100;
 const LONGEST: Duration = Duration::from_micros(100);

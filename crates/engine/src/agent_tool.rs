@@ -4,6 +4,7 @@ mod answer;
 mod explain;
 mod launch;
 mod listing;
+mod name;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -92,7 +93,7 @@ impl AgentTool {
     /// Waits until the agent has ended, or until somebody wants to go on without it.
     async fn wait(
         &self,
-        shared: &Shared,
+        shared: &Arc<Shared>,
         task: &Arc<Task>,
         end: tokio::sync::oneshot::Receiver<Arc<End>>,
         context: &ToolContext,
@@ -123,7 +124,7 @@ impl AgentTool {
                 Ok(answer::launched(task, &self.caller))
             }
             // Of a call that is cancelled as well: whoever made it is told, and nobody else has to be.
-            Some(end) => answer::ended(task, &end),
+            Some(end) => answer::ended(task, &end, self.caller.report_room()),
         }
     }
 }
@@ -140,15 +141,19 @@ struct Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        match (self.end.get(), self.shared.delegation.get()) {
+        match self.end.get() {
             _ if self.has_answered => {}
-            (Some(end), Some(delegation)) => {
-                let news = notification::agent_news(self.task, end);
-                delegation.owe(&self.shared.queue, self.task.identity.parent.as_ref(), news);
+            Some(end) => {
+                notification::tell_end(&self.shared.queue, self.task, &self.task.run(), end);
             }
-            _ => drop(self.task.stop(Stopper::Agent)),
+            None => drop(self.task.stop(Stopper::Agent)),
         }
     }
+}
+
+/// What was asked for; nothing is asked for with an empty text.
+fn given(wish: Option<&str>) -> Option<&str> {
+    wish.map(str::trim).filter(|wish| !wish.is_empty())
 }
 
 async fn after(patience: Option<Duration>) {
@@ -182,7 +187,10 @@ impl Tool for AgentTool {
 
     async fn run(&self, input: AgentInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let shared = alive(&self.caller.shared).map_err(ToolError::failed)?;
-        if let Some(id) = &input.resume {
+        if let Some(id) = given(input.resume.as_deref()) {
+            if input.prompt.trim().is_empty() {
+                return Err(ToolError::failed(launch::NO_PROMPT));
+            }
             return send_message::resume(&shared, &self.caller, id, &input.prompt, &context.call);
         }
         let launch = launch::prepare(&shared, &self.caller, &input, context).await;

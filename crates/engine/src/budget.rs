@@ -3,8 +3,12 @@
 //! Budgets form a tree. A reservation is taken from every level up to the root in one step or not at all,
 //! so that no level is exceeded by more than the requests in flight. A limit of zero means nothing may
 //! be spent.
+//!
+//! A level is an [`Account`], which outlives the run of its agent: whoever is set to work again goes on with
+//! what is left, below whoever asked for it this time.
 
 use std::fmt;
+use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
@@ -14,6 +18,13 @@ use thiserror::Error;
 pub(crate) struct Amount {
     pub(crate) dollars: f64,
     pub(crate) tokens: u64,
+}
+
+impl AddAssign for Amount {
+    fn add_assign(&mut self, other: Self) {
+        self.dollars += other.dollars;
+        self.tokens = self.tokens.saturating_add(other.tokens);
+    }
 }
 
 /// What may be spent; `None` is no limit.
@@ -29,12 +40,18 @@ impl From<Option<f64>> for Limit {
     }
 }
 
-/// What an agent and its descendants may spend.
+/// What one agent and everything below it may spend and have spent, over all its runs.
 #[derive(Debug)]
-pub(crate) struct Budget {
-    parent: Option<Arc<Self>>,
+pub(crate) struct Account {
     limit: Limit,
     state: Mutex<State>,
+}
+
+/// What one run of an agent may spend: its own account and those of everybody above it.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    /// Its own first, the session's last, each once.
+    line: Vec<Arc<Account>>,
 }
 
 #[derive(Debug, Default)]
@@ -114,42 +131,51 @@ fn held(reserved: Quantity) -> String {
 
 impl Budget {
     pub(crate) fn root(limit: impl Into<Limit>) -> Arc<Self> {
-        Self::new(None, limit.into())
+        Arc::new(Self { line: vec![Account::new(limit.into(), Amount::default())] })
     }
 
     /// A part of this budget, with a limit of its own.
-    pub(crate) fn child(self: &Arc<Self>, limit: impl Into<Limit>) -> Arc<Self> {
-        Self::new(Some(Arc::clone(self)), limit.into())
+    pub(crate) fn child(&self, limit: impl Into<Limit>) -> Arc<Self> {
+        self.with(&Account::new(limit.into(), Amount::default()))
     }
 
-    fn new(parent: Option<Arc<Self>>, limit: Limit) -> Arc<Self> {
-        Arc::new(Self { parent, limit, state: Mutex::default() })
+    /// The part of this budget that is spent from an account. One that stands above already is not charged
+    /// twice: an agent may be set to work again by one that it had started.
+    pub(crate) fn with(&self, account: &Arc<Account>) -> Arc<Self> {
+        let above = self.line.iter().filter(|other| !Arc::ptr_eq(other, account));
+        Arc::new(Self { line: std::iter::once(account).chain(above).cloned().collect() })
     }
 
     /// Sets `amount` aside here and in every budget above, or says which of them has not that much left.
     pub(crate) fn reserve(self: &Arc<Self>, amount: Amount) -> Result<Reservation, Refused> {
-        let mut taken: Vec<&Self> = Vec::new();
-        for budget in self.line() {
-            if let Err((limit, spent, reserved)) = budget.take(amount) {
-                let is_own = taken.is_empty();
-                for other in taken {
+        for (at, account) in self.line.iter().enumerate() {
+            if let Err((limit, spent, reserved)) = account.take(amount) {
+                for other in self.line.iter().take(at) {
                     other.close(amount, Amount::default());
                 }
-                let level = match (&budget.parent, is_own) {
-                    (None, _) => BudgetLevel::Session,
-                    (Some(_), true) => BudgetLevel::Own,
-                    (Some(_), false) => BudgetLevel::Above,
+                let level = match at {
+                    _ if at + 1 == self.line.len() => BudgetLevel::Session,
+                    0 => BudgetLevel::Own,
+                    _ => BudgetLevel::Above,
                 };
                 return Err(Refused { limit, spent, reserved, level });
             }
-            taken.push(budget);
         }
         Ok(Reservation { budget: Arc::clone(self), amount, cost: Amount::default() })
     }
 
-    /// This budget and those above it, up to the root.
-    fn line(&self) -> impl Iterator<Item = &Self> {
-        std::iter::successors(Some(self), |budget| budget.parent.as_deref())
+    /// What has been spent here and below.
+    #[cfg(test)]
+    pub(crate) fn spent(&self) -> Amount {
+        self.line[0].state().spent
+    }
+}
+
+impl Account {
+    /// An account from which something may have been spent before.
+    pub(crate) fn new(limit: Limit, spent: Amount) -> Arc<Self> {
+        let state = State { spent, ..State::default() };
+        Arc::new(Self { limit, state: Mutex::new(state) })
     }
 
     /// Sets both parts aside, or says of the one that does not fit: the limit, what is spent and what is
@@ -182,8 +208,7 @@ impl Budget {
     /// Ends a reservation of `amount`, which cost `cost`.
     fn close(&self, amount: Amount, cost: Amount) {
         let mut state = self.state();
-        state.spent.dollars += cost.dollars;
-        state.spent.tokens = state.spent.tokens.saturating_add(cost.tokens);
+        state.spent += cost;
         state.open = state.open.saturating_sub(1);
         state.reserved = match state.open {
             0 => Amount::default(),
@@ -192,12 +217,6 @@ impl Budget {
                 tokens: state.reserved.tokens.saturating_sub(amount.tokens),
             },
         };
-    }
-
-    /// What has been spent here and below.
-    #[cfg(test)]
-    pub(crate) fn spent(&self) -> Amount {
-        self.state().spent
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -214,8 +233,8 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        for budget in self.budget.line() {
-            budget.close(self.amount, self.cost);
+        for account in &self.budget.line {
+            account.close(self.amount, self.cost);
         }
     }
 }

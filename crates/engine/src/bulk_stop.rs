@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use centurion_protocol::{Block, RecordId};
 
-use crate::markup::contain;
+use crate::markup::{contain, title};
 use crate::queue::{Item, Origin, Priority};
 use crate::session::Shared;
 use crate::task::{Stopper, Task};
@@ -36,7 +36,7 @@ async fn tell(shared: std::sync::Weak<Shared>, stopped: Vec<Arc<Task>>, _will_te
         if let Some(end) = task.ended(PATIENCE).await {
             covers.push(end.notification);
         }
-        lines.push(format!("- {} ({})", contain(&task.spec.description), task.id));
+        lines.push(format!("- {} ({})", contain(&title(&task.spec.description)), task.id));
     }
     let Some(shared) = shared.upgrade() else { return };
     let text = format!(

@@ -1,5 +1,6 @@
 //! One agent, as the tools see it by which it starts and reaches others.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use centurion_protocol::{Effort, RecordId, Thinking};
@@ -13,7 +14,7 @@ use crate::places::Seat;
 use crate::pulse::Waiting;
 use crate::servers::Servers;
 use crate::session::Shared;
-use crate::task::Task;
+use crate::task::{Asker, Task};
 
 /// An agent that may start others.
 pub(crate) struct Caller {
@@ -32,6 +33,8 @@ pub(crate) struct Caller {
     /// What a person said that it works on now; its hooks hear of it.
     pub(crate) prompt: Arc<Mutex<Option<RecordId>>>,
     requests: Mutex<Requests>,
+    /// How much the agents may report that its calls wait for, each, in bytes.
+    report_room: AtomicUsize,
 }
 
 /// What its requests ask for now, and agents inherit that say nothing.
@@ -54,7 +57,8 @@ impl Caller {
         task: Option<Arc<Task>>,
         startable: Option<String>,
     ) -> Arc<Self> {
-        let (prompt, requests) = (Arc::default(), Mutex::default());
+        let (prompt, requests, report_room) =
+            (Arc::default(), Mutex::default(), AtomicUsize::new(usize::MAX));
         Arc::new(Self {
             shared,
             identity,
@@ -66,6 +70,7 @@ impl Caller {
             startable,
             prompt,
             requests,
+            report_room,
         })
     }
 
@@ -85,8 +90,22 @@ impl Caller {
         requests.thinking = settings.thinking;
     }
 
+    /// Notes how much each agent may report that a call now waits for.
+    pub(crate) fn note_room(&self, bytes: usize) {
+        self.report_room.store(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn report_room(&self) -> usize {
+        self.report_room.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn requests(&self) -> Requests {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The agent as the one that asks for a run of another; `None` is the main agent.
+    pub(crate) fn asker(&self) -> Option<Asker> {
+        self.task.as_ref().map(|task| Asker { agent: task.id.clone(), run: task.run().id })
     }
 
     /// Whether it can look into a file that another agent writes.

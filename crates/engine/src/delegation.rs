@@ -1,6 +1,7 @@
 //! What the agents of a session share to start, find and reach each other.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +15,6 @@ use crate::definitions::Definitions;
 use crate::ground::Ground;
 use crate::limits::{Limits, SpawnGate};
 use crate::places::Places;
-use crate::queue::{Item, Queue};
 use crate::task::Task;
 
 /// How the main agent works with others.
@@ -61,6 +61,8 @@ pub struct DelegationRules {
     pub forwards_text: bool,
     /// Added to the system prompt of every agent that another one starts.
     pub append_prompt: Option<String>,
+    /// Whether a small model says now and then what agents in the background are doing.
+    pub summaries: bool,
 }
 
 impl Default for DelegationRules {
@@ -80,6 +82,7 @@ impl Default for DelegationRules {
             effort_is_fixed: false,
             forwards_text: false,
             append_prompt: None,
+            summaries: false,
         }
     }
 }
@@ -95,6 +98,8 @@ pub(crate) struct Delegation {
     pub(crate) listing: LastListing,
     /// Held by those who still have something to tell about agents that have ended.
     telling: Arc<()>,
+    /// Whether somebody wants to know what agents in the background are doing.
+    summarises: AtomicBool,
     table: Mutex<Table>,
 }
 
@@ -115,6 +120,7 @@ impl Delegation {
         Self {
             places: Places::new(rules.limits.running),
             gate: SpawnGate::new(&rules.limits),
+            summarises: AtomicBool::new(rules.summaries),
             rules,
             definitions,
             ground,
@@ -122,6 +128,14 @@ impl Delegation {
             telling: Arc::default(),
             table: Mutex::default(),
         }
+    }
+
+    pub(crate) fn summarises(&self) -> bool {
+        self.summarises.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn summarise(&self, is_wanted: bool) {
+        self.summarises.store(is_wanted, Ordering::Relaxed);
     }
 
     /// What is returned says, as long as it is held, that something will be told.
@@ -160,17 +174,6 @@ impl Delegation {
 
     pub(crate) fn running(&self) -> Vec<Arc<Task>> {
         self.tasks().into_iter().filter(|task| task.is_running()).collect()
-    }
-
-    /// Puts news before an agent, or before the main agent if that one does not run any more.
-    pub(crate) fn owe(&self, queue: &Queue, agent: Option<&AgentId>, news: Item) {
-        let reader = agent.and_then(|agent| self.table().tasks.get(agent).cloned());
-        let is_posted = reader.is_some_and(|task| {
-            task.post(queue, Item { addressee: Some(task.id.clone()), ..news.clone() }).is_ok()
-        });
-        if !is_posted {
-            queue.push(Item { addressee: None, ..news });
-        }
     }
 
     pub(crate) fn count(&self, count: impl FnOnce(&mut SubagentStats)) {

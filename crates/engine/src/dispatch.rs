@@ -158,12 +158,16 @@ impl Dispatch {
         let Ready { call, prepared, access } = ready;
         context.decided = Some(access.clone());
         let (started, stood) = (Instant::now(), self.workspace.cwd());
+        // A command has a time limit of its own: until then its silence is no stall.
+        let task = self.caller.task.as_ref().filter(|_| call.name == "Bash");
+        let waiting = task.map(|task| task.pulse.wait());
         let outcome = tokio::select! {
             biased;
             outcome = AssertUnwindSafe(prepared.run(&context)).catch_unwind() => outcome,
             // Tools watch the token themselves and tidy up; this is for those that do not look.
             () = abandoned(&context.cancel) => Ok(Err(ToolError::Cancelled { partial: None })),
         };
+        drop(waiting);
         // A fault in one tool is that call's problem, not the end of the session.
         let outcome = outcome.unwrap_or_else(|_| {
             Err(ToolError::failed(format!("{} broke while it ran; try another way", call.name)))

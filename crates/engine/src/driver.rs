@@ -6,6 +6,7 @@
 
 mod admit;
 mod calls;
+mod fit;
 mod partial;
 mod record;
 mod request;
@@ -103,6 +104,8 @@ pub(crate) struct Run {
     pub(crate) api_time: Duration,
     pub(crate) first_token: Option<Duration>,
     pub(crate) usage: Usage,
+    /// What its requests cost.
+    pub(crate) dollars: f64,
     pub(crate) text: String,
     pub(crate) stop_reason: Option<StopReason>,
     pub(crate) denials: Vec<PermissionDenial>,
@@ -136,6 +139,7 @@ impl Run {
             api_time: Duration::ZERO,
             first_token: None,
             usage: Usage::default(),
+            dollars: 0.0,
             text: String::new(),
             stop_reason: None,
             denials: Vec::new(),
@@ -358,8 +362,9 @@ impl Driver {
             self.record_attachment("aside", &text)?;
             blocks.push(Block::Text(text));
         }
+        let items = self.fit(items, &blocks);
         let mut delivered = Vec::with_capacity(items.len());
-        for item in items {
+        for item in &*items {
             self.record_item(item)?;
             blocks.extend(item.content.iter().cloned());
             delivered.push(item.id);

@@ -31,9 +31,13 @@ use crate::prompt::instructions;
 use crate::resolve::ToolView;
 use crate::schedule::Schedules;
 use crate::send_message::SendMessage;
+use crate::servers::Servers;
 use crate::session::Shared;
 use crate::structured::StructuredOutput;
 use crate::toolbox::{Offer, SpecCache, ToolChoice, Toolbox, ToolboxError};
+
+/// How many bytes one command may write before it is ended.
+const MAX_OUTPUT_VARIABLE: &str = "CENTURION_MAX_COMMAND_OUTPUT_BYTES";
 
 /// Servers that definitions of agents bring.
 pub trait AgentServers: Send + Sync {
@@ -50,6 +54,14 @@ pub struct BroughtBy<'a> {
     pub name: &'a str,
     pub source: AgentSource,
     pub path: &'a Path,
+}
+
+/// The servers that an agent has beside those of whoever it works for.
+#[derive(Default)]
+pub(crate) struct BroughtServers {
+    pub(crate) all: Vec<Connection>,
+    /// Those of them that end with it.
+    pub(crate) own: Vec<Connection>,
 }
 
 /// Why a model may not be used, if so.
@@ -141,6 +153,36 @@ impl Ground {
         pool
     }
 
+    /// Connects what a definition asks for: servers that it brings are started, those that it names are
+    /// found among others. One that nobody has is an error that says where it is `written`: nothing is left
+    /// out in silence.
+    pub(crate) fn servers(
+        &self,
+        asked: &Value,
+        by: &BroughtBy<'_>,
+        written: &dyn std::fmt::Display,
+        among: &Servers,
+    ) -> Result<BroughtServers, String> {
+        let source = self.agent_servers.as_ref().ok_or(NO_SERVERS)?;
+        let mut brought = BroughtServers::default();
+        for reference in source.read(asked, by)? {
+            let connection = match reference {
+                McpReference::Inline(server) => {
+                    let own = source.own(*server);
+                    brought.own.push(own.clone());
+                    own
+                }
+                McpReference::Named(name) => among.find(&name).ok_or_else(|| {
+                    format!(
+                        "it asks for the MCP server `{name}`, which is not configured ({written})"
+                    )
+                })?,
+            };
+            brought.all.push(connection);
+        }
+        Ok(brought)
+    }
+
     /// Where an agent's tools work.
     pub(crate) fn workspace(
         &self,
@@ -150,8 +192,11 @@ impl Ground {
         read_state: ReadState,
     ) -> Arc<Workspace> {
         let config = ShellsConfig::new(self.guard.clone(), self.stamp.session, cwd.clone());
-        let shells =
-            Shells::new(ShellsConfig { environment_files: self.env_files.clone(), ..config });
+        let shells = Shells::new(ShellsConfig {
+            environment_files: self.env_files.clone(),
+            max_output: self.env.number(MAX_OUTPUT_VARIABLE).unwrap_or(config.max_output),
+            ..config
+        });
         let permissions = Arc::clone(&caller.permissions);
         let reads = Arc::clone(&permissions);
         Arc::new(Workspace {
@@ -227,7 +272,7 @@ pub(crate) fn edition(listing: Option<&Arc<Listing>>) -> u64 {
 }
 
 /// Why a definition cannot bring servers where nobody starts them.
-pub(crate) const NO_SERVERS: &str = "it asks for MCP servers, and this session has none for agents";
+const NO_SERVERS: &str = "it asks for MCP servers, and this session has none for agents";
 
 /// A caller whose session has ended.
 pub(crate) const GONE: &str = "the session has ended";

@@ -4,8 +4,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use centurion_permissions::Mode;
-use centurion_protocol::ToolUseId;
 use centurion_protocol::sdk::{EventBody, ToolProgress};
+use centurion_protocol::{AgentId, ToolUseId};
 use centurion_tools::{
     AgentState, AgentStop, Answer, Host, HostFuture, PlanVerdict, Question, ShellChange, ShellEnd,
 };
@@ -16,12 +16,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent_tool::whole_result;
 use crate::broker::{Ask, AskingAgent, Reply};
+use crate::delegation::Delegation;
 use crate::identity::Identity;
 use crate::markup::contain;
 use crate::notification;
 use crate::permissions::Permissions;
 use crate::session::Shared;
-use crate::task::Stopper;
+use crate::task::{Stopper, Task};
 
 /// How long whoever stops an agent waits for its end.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -49,6 +50,18 @@ impl AgentHost {
         }
     }
 
+    /// Why this agent does not end another: it is the other one, or works for it.
+    fn stands_below(&self, delegation: &Delegation, other: &Task) -> Option<String> {
+        if self.identity.id.as_ref() == Some(&other.id) {
+            return Some("this is you: to end, say what you have found and stop".to_owned());
+        }
+        let parent = |id: &AgentId| delegation.find(id.as_str())?.identity.parent.clone();
+        let mut above = std::iter::successors(self.identity.parent.clone(), parent);
+        above.any(|id| id == other.id).then(|| {
+            format!("you work for agent {}: end yourself and say why it should end too", other.id)
+        })
+    }
+
     async fn put(&self, tool: &str, call: &ToolUseId, input: serde_json::Value) -> Reply {
         let denied = |reason: &str| Reply::Denied { reason: reason.to_owned(), interrupt: false };
         let Some(shared) = self.shared.upgrade() else { return denied("the session has ended") };
@@ -64,6 +77,15 @@ impl AgentHost {
         };
         // The dispatch drops this future when the call is cancelled, which withdraws the question.
         shared.broker.ask(ask, &CancellationToken::new()).await
+    }
+}
+
+/// How far an agent is that has not ended.
+fn at_work(task: &Task) -> String {
+    let progress = task.progress();
+    match progress.summary {
+        Some(summary) => format!("{summary}\n{}", progress.activity),
+        None => progress.activity,
     }
 }
 
@@ -109,6 +131,11 @@ impl Host for AgentHost {
             if self.permissions.mode() != Mode::Plan {
                 return PlanVerdict::Rejected("plan mode is not on".to_owned());
             }
+            // Nobody below a planner writes, whoever approves it (invariant I-1).
+            if self.permissions.must_plan() {
+                let reason = "you work for an agent that plans: put your plan into your report";
+                return PlanVerdict::Rejected(reason.to_owned());
+            }
             match self.put("ExitPlanMode", call, json!({"plan": plan})).await {
                 Reply::Allowed { .. } => {
                     self.permissions.leave_plan();
@@ -123,6 +150,10 @@ impl Host for AgentHost {
 
     fn call_progressed(&self, call: &ToolUseId, tool: &str, elapsed: Duration) {
         if let Some(shared) = self.shared.upgrade() {
+            let own = self.identity.id.as_ref().zip(shared.delegation.get());
+            if let Some(task) = own.and_then(|(id, delegation)| delegation.find(id.as_str())) {
+                task.pulse.beat();
+            }
             shared.show(EventBody::ToolProgress(ToolProgress {
                 tool_use_id: call.clone(),
                 tool_name: tool.to_owned(),
@@ -138,15 +169,20 @@ impl Host for AgentHost {
         }
     }
 
-    fn stop_agent<'a>(&'a self, id: &'a str) -> HostFuture<'a, Option<AgentStop>> {
+    fn stop_agent<'a>(&'a self, id: &'a str) -> HostFuture<'a, Option<Result<AgentStop, String>>> {
         Box::pin(async move {
             let shared = self.shared.upgrade()?;
-            let task = shared.delegation.get()?.find(id)?;
+            let delegation = shared.delegation.get()?;
+            let task = delegation.find(id)?;
+            // Its end would wait for the end of this call.
+            if let Some(reason) = self.stands_below(delegation, &task) {
+                return Some(Err(reason));
+            }
             let was_running = task.stop(Stopper::Agent);
             // Its end is known when the call answers.
             task.ended(STOP_PATIENCE).await;
             let (id, description) = (task.id.to_string(), task.spec.description.clone());
-            Some(AgentStop { id, description, was_running })
+            Some(Ok(AgentStop { id, description, was_running }))
         })
     }
 
@@ -171,7 +207,7 @@ impl Host for AgentHost {
                 status: end.as_ref().map_or("running", |end| end.status()),
                 text: match &end {
                     Some(end) => contain(&whole_result(&task, end)),
-                    None => contain(&task.progress().activity),
+                    None => contain(&at_work(&task)),
                 },
                 output_file: task.output.path().to_owned(),
                 notification: told.map(|id| id.to_string()),

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use centurion_protocol::transcript::{Body, Line, SystemBody};
+use centurion_protocol::transcript::{Body, Line, QueueOperationBody, SystemBody};
 use centurion_protocol::{AgentId, RecordId, SessionId, World};
 use serde_json::Value;
 use thiserror::Error;
@@ -134,6 +134,19 @@ impl Journal {
         Ok(uuid)
     }
 
+    /// Appends what waits for the agent, whatever the agent does meanwhile. The file of one that rests is
+    /// closed again.
+    pub(crate) fn enqueue(&self, body: QueueOperationBody<'_>) -> Result<(), JournalError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_resting = matches!(state.target, Target::Planned(_));
+        let uuid = self.world.record_id();
+        let written = self.write(&mut state, uuid, Body::QueueOperation(body));
+        if was_resting {
+            state.target.rest();
+        }
+        written.map(drop)
+    }
+
     /// Writes a record; `false` when it is not kept.
     fn write(
         &self,
@@ -176,10 +189,7 @@ impl Journal {
     /// Closes the file until there is something more to write: agents that wait their turn are many, and
     /// files that may be open at once are few.
     pub(crate) fn rest(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Target::Open(file) = &state.target {
-            state.target = Target::Planned(file.path.clone());
-        }
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).target.rest();
     }
 
     /// Waits until everything appended so far is on the disk itself, beside whatever else goes on.
@@ -197,6 +207,13 @@ impl Journal {
 }
 
 impl Target {
+    /// Closes the file until there is something to write.
+    fn rest(&mut self) {
+        if let Self::Open(file) = self {
+            *self = Self::Planned(std::mem::take(&mut file.path));
+        }
+    }
+
     /// The file to write to, made if it is not there yet; `None` where nothing is kept.
     fn file(&mut self) -> Result<Option<&mut TranscriptFile>, JournalError> {
         if let Self::Planned(path) = self {
@@ -221,16 +238,9 @@ impl TranscriptFile {
     /// Opens a transcript, or makes an empty one, as its only writer.
     pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
         let open_error = |source| JournalError::Open { path: path.to_owned(), source };
-        if let Some(parent) = path.parent() {
-            create_private_dir(parent).map_err(open_error)?;
-        }
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(open_error)?;
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600);
+        let mut file = open_private(&options, path).map_err(open_error)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -302,6 +312,17 @@ fn session_field(id: SessionId) -> Vec<u8> {
 pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Opens or makes a file, with the directory that it is to be in.
+pub(crate) fn open_private(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    match (options.open(path), path.parent()) {
+        (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
+            create_private_dir(parent)?;
+            options.open(path)
+        }
+        (opened, _) => opened,
+    }
 }
 
 fn has_torn_tail(file: &mut File) -> io::Result<bool> {

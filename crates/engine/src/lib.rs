@@ -5,6 +5,7 @@
 //! directory: the binary hands in what it found there.
 
 mod agent_tool;
+mod background_tasks;
 mod broker;
 mod budget;
 pub mod builtin;
@@ -25,6 +26,7 @@ mod journal;
 mod ledger;
 mod limits;
 mod list_agents;
+mod mail;
 mod markup;
 mod notification;
 mod output_file;
@@ -45,7 +47,9 @@ mod servers;
 mod session;
 mod spawn;
 mod spec;
+mod spending;
 mod structured;
+mod summary;
 mod task;
 mod toolbox;
 pub mod transcript;

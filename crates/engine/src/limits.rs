@@ -29,9 +29,10 @@ pub struct Limits {
     /// How many may be started in a session.
     pub spawns: Option<u64>,
     pub spawns_per_minute: Option<u64>,
-    /// What one agent may spend with everything below it.
+    /// What one agent may spend with everything below it, over all its runs.
     pub budget: Limit,
-    /// How many requests one agent may send.
+    /// How many requests one agent may send each time that it is set to work. What it spends is added up over
+    /// all its runs; turns are not, because whoever asks it for more means it to have some.
     pub turns: Option<u32>,
 }
 

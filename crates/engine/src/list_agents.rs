@@ -57,5 +57,6 @@ fn entry(task: &Task) -> Value {
         "parent": task.identity.parent,
         "isBackground": task.is_background(),
         "outputFile": task.output.path(),
+        "summary": task.progress().summary.filter(|_| task.is_running()),
     })
 }

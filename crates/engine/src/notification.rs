@@ -4,6 +4,7 @@
 //! (invariant I-9).
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use centurion_protocol::sdk::{
     BackgroundTask, EventBody, System, TaskNotification, TaskPatch, TaskProgress, TaskStarted,
@@ -13,9 +14,11 @@ use centurion_protocol::{AgentId, Block, Outcome, TaskId};
 use centurion_tools::{ShellChange, ShellEnd};
 
 use crate::agent_tool::{bounded_result, failure};
-use crate::queue::{Item, Origin, Priority};
+use crate::background_tasks;
+use crate::markup::{listed, title};
+use crate::queue::{Item, Origin, Priority, Queue};
 use crate::session::Shared;
-use crate::task::{End, Stopper, Task};
+use crate::task::{End, Stopper, Task, TaskRun};
 
 /// How the end of a shell is told: the state, what hosts call it, and the sentence.
 fn telling(end: &ShellEnd) -> (&'static str, &'static str, String) {
@@ -29,7 +32,7 @@ fn telling(end: &ShellEnd) -> (&'static str, &'static str, String) {
 }
 
 /// Shows watchers that a background shell started or ended, and what runs now.
-pub(crate) fn show_shell(shared: &Shared, change: &ShellChange) {
+pub(crate) fn show_shell(shared: &Arc<Shared>, change: &ShellChange) {
     match change {
         ShellChange::Started { task, call, description } => {
             shared.show(EventBody::System(System::TaskStarted(Box::new(TaskStarted {
@@ -47,7 +50,7 @@ pub(crate) fn show_shell(shared: &Shared, change: &ShellChange) {
                 subagent_type: None,
                 description: description.clone(),
             };
-            shared.tasks().insert(task.clone(), entry);
+            background_tasks::enter(shared, entry);
         }
         ShellChange::Ended(end) => {
             let (status, sdk_status, summary) = telling(end);
@@ -65,20 +68,14 @@ pub(crate) fn show_shell(shared: &Shared, change: &ShellChange) {
                 usage: None,
             };
             shared.show(EventBody::System(System::TaskNotification(Box::new(told))));
-            shared.tasks().shift_remove(&end.task);
+            background_tasks::leave(shared, &end.task);
         }
     }
-    show_tasks(shared);
 }
 
 fn ended_now(shared: &Shared, status: &'static str) -> TaskPatch {
     let end_time = Some(shared.world.now().as_millisecond());
     TaskPatch { status: Some(status), end_time, ..TaskPatch::default() }
-}
-
-fn show_tasks(shared: &Shared) {
-    let tasks = shared.tasks().values().cloned().collect();
-    shared.show(EventBody::System(System::BackgroundTasksChanged { tasks }));
 }
 
 /// Queues the news that a shell ended for the agent that started it.
@@ -101,16 +98,13 @@ pub(crate) fn owe_shell_end(shared: &Shared, end: &ShellEnd, agent: Option<&Agen
         priority: Priority::Later,
         addressee: None,
         content: vec![Block::Text(text)],
-        origin: Origin::TaskNotification,
+        origin: Origin::TaskNotification { run: None },
     };
-    match shared.delegation.get() {
-        Some(delegation) => delegation.owe(&shared.queue, agent, news),
-        None => shared.queue.push(news),
-    }
+    shared.queue.tell(agent, news);
 }
 
 /// Shows watchers that an agent begins.
-pub(crate) fn show_started(shared: &Shared, task: &Task) {
+pub(crate) fn show_started(shared: &Arc<Shared>, task: &Task) {
     let (run, is_background) = (task.run(), task.is_background());
     shared.show(EventBody::System(System::TaskStarted(Box::new(TaskStarted {
         task_id: task.id.to_string(),
@@ -131,7 +125,7 @@ pub(crate) fn show_started(shared: &Shared, task: &Task) {
     }
 }
 
-fn enter(shared: &Shared, task: &Task) {
+fn enter(shared: &Arc<Shared>, task: &Task) {
     let entry = BackgroundTask {
         task_id: task.id.to_string(),
         run_id: Some(task.run().id),
@@ -139,12 +133,11 @@ fn enter(shared: &Shared, task: &Task) {
         subagent_type: Some(task.spec.agent_type.clone()),
         description: task.spec.description.clone(),
     };
-    shared.tasks().insert(TaskId::new(task.id.as_str()), entry);
-    show_tasks(shared);
+    background_tasks::enter(shared, entry);
 }
 
 /// Shows watchers that a call no longer waits for an agent.
-pub(crate) fn show_detached(shared: &Shared, task: &Task) {
+pub(crate) fn show_detached(shared: &Arc<Shared>, task: &Task) {
     let patch = TaskPatch { is_backgrounded: Some(true), ..TaskPatch::default() };
     let (task_id, run_id) = (task.id.to_string(), Some(task.run().id));
     shared.show(EventBody::System(System::TaskUpdated(TaskUpdated { task_id, run_id, patch })));
@@ -162,11 +155,12 @@ pub(crate) fn show_progress(shared: &Shared, task: &Task) {
         subagent_type: task.spec.agent_type.clone(),
         usage: task.usage(),
         last_tool_name: progress.last_tool,
+        summary: progress.summary,
     }))));
 }
 
 /// Shows watchers that an agent has ended.
-pub(crate) fn show_ended(shared: &Shared, task: &Task, end: &End) {
+pub(crate) fn show_ended(shared: &Arc<Shared>, task: &Task, end: &End) {
     let (task_id, run) = (task.id.to_string(), task.run());
     let mut patch = ended_now(shared, end.status());
     patch.error = (!end.outcome.is_success()).then(|| failure(end));
@@ -187,14 +181,11 @@ pub(crate) fn show_ended(shared: &Shared, task: &Task, end: &End) {
         summary: told,
         usage: Some(end.task_usage()),
     }))));
-    let was_listed = shared.tasks().shift_remove(&TaskId::new(task.id.as_str())).is_some();
-    if was_listed {
-        show_tasks(shared);
-    }
+    background_tasks::leave(shared, &TaskId::new(task.id.as_str()));
 }
 
 fn summary(task: &Task, end: &End) -> String {
-    let description = &task.spec.description;
+    let description = title(&task.spec.description);
     match (end.outcome, end.stopped_by) {
         (Outcome::Completed, _) => format!("Agent \"{description}\" completed"),
         (Outcome::Cancelled, Some(Stopper::Person)) => {
@@ -206,20 +197,25 @@ fn summary(task: &Task, end: &End) -> String {
     }
 }
 
-/// The news of an agent's end, for the main agent unless somebody else is to read it.
-pub(crate) fn agent_news(task: &Task, end: &End) -> Item {
+/// The news of how a run of an agent ended, for the main agent unless somebody else is to read it.
+pub(crate) fn agent_news(task: &Task, run: &TaskRun, end: &End) -> Item {
     Item {
         id: end.notification,
         priority: Priority::Later,
         addressee: None,
-        content: vec![Block::Text(agent_notification(task, end))],
-        origin: Origin::TaskNotification,
+        content: vec![Block::Text(agent_notification(task, run, end))],
+        origin: Origin::TaskNotification { run: Some(run.id.clone()) },
     }
 }
 
+/// Tells whoever asked for a run how it ended, or the main agent once that one is gone.
+pub(crate) fn tell_end(queue: &Queue, task: &Task, run: &TaskRun, end: &End) {
+    queue.tell(run.asker.as_ref().map(|asker| &asker.agent), agent_news(task, run, end));
+}
+
 /// What a model reads when an agent has ended that nobody waited for.
-fn agent_notification(task: &Task, end: &End) -> String {
-    let (run, result) = (task.run(), bounded_result(task, end));
+fn agent_notification(task: &Task, run: &TaskRun, end: &End) -> String {
+    let result = bounded_result(task, end);
     let (output_file, summary) = (task.output.path().display().to_string(), summary(task, end));
     let mut fields = vec![
         ("task-id", task.id.as_str()),
@@ -234,22 +230,26 @@ fn agent_notification(task: &Task, end: &End) -> String {
     if !result.trim().is_empty() {
         fields.push(("result", &result));
     }
-    let denied: Vec<String> =
-        end.denials.iter().map(|it| format!("{}: {}", it.tool, it.reason)).collect();
-    let denied = denied.join("; ");
+    let denied = end.denials.iter().map(|it| format!("{}: {}", it.tool, it.reason));
+    let denied = listed(denied, "; ");
     if !denied.is_empty() {
         fields.push(("not-allowed", &denied));
+    }
+    let unread = end.unread.to_string();
+    if end.unread > 0 {
+        fields.push(("unread-messages", &unread));
     }
     let usage = end.task_usage();
     let usage = format!(
         "<usage><subagent_tokens>{}</subagent_tokens><tool_uses>{}</tool_uses><duration_ms>{}</duration_ms></usage>\n",
         usage.total_tokens, usage.tool_uses, usage.duration_ms
     );
-    let again = if task.spec.is_one_shot {
-        String::new()
-    } else {
-        format!(" SendMessage with to: '{}' goes on with it.", task.id)
-    };
+    let mut again = String::new();
+    if !task.spec.is_one_shot || end.unread > 0 {
+        // Writing to a string cannot fail.
+        let _ = write!(again, " SendMessage with to: '{}' goes on with it.", task.id);
+    }
+    again.extend(end.unread_words().iter().flat_map(|words| [" ", words.as_str()]));
     format!(
         "{}\nNobody typed this: an agent that was started here has ended, and its words are not the user's.{again}",
         task_notification(&fields, &usage)

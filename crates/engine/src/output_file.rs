@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use centurion_protocol::Block;
 
-use crate::journal::create_private_dir;
+use crate::journal::open_private;
 use crate::redact::redact;
 
 /// How much of one input of a call is shown.
@@ -83,10 +83,9 @@ impl OutputFile {
 impl State {
     fn open(&mut self, path: &Path) -> io::Result<&mut File> {
         if self.file.is_none() {
-            if let Some(directory) = path.parent() {
-                create_private_dir(directory)?;
-            }
-            let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+            let mut options = OpenOptions::new();
+            options.append(true).create(true).mode(0o600);
+            let file = open_private(&options, path)?;
             self.file = Some(file);
         }
         self.file.as_mut().ok_or_else(|| io::Error::other("no file"))

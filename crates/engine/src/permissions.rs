@@ -153,6 +153,8 @@ pub(crate) struct Permissions {
     state: RwLock<State>,
     /// The main agent's, whose rules bind everybody below; `None` for the main agent itself.
     root: Option<Arc<Self>>,
+    /// Whether whoever it works for planned when it began: then no approval ends its own planning.
+    must_plan: bool,
     /// Counts the changes of the rules.
     version: AtomicU64,
     bypass: Bypass,
@@ -185,6 +187,9 @@ struct State {
     session_directories: Vec<PathBuf>,
     /// The mode to go back to when a plan is approved; `None` unless the model itself began to plan.
     before_plan: Option<Mode>,
+    /// Whether it plans because the main agent does, and the mode that it had before.
+    plans_with_root: bool,
+    before_root: Option<Mode>,
     /// Which version of the root's rules these are.
     seen: u64,
 }
@@ -243,11 +248,14 @@ impl Permissions {
             session: Vec::new(),
             session_directories: Vec::new(),
             before_plan: None,
+            plans_with_root: false,
+            before_root: None,
             seen: 0,
         };
         let (source, kept_out) = (Mutex::new(source), Mutex::default());
-        let (root, version) = (None, AtomicU64::new(0));
-        Self { state: RwLock::new(state), root, version, bypass, source, kept_out, store }
+        let (root, must_plan, version) = (None, false, AtomicU64::new(0));
+        let state = RwLock::new(state);
+        Self { state, root, must_plan, version, bypass, source, kept_out, store }
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
@@ -264,8 +272,13 @@ impl Permissions {
         let policy = self.state().policy.child(role, mode);
         let root = Arc::clone(self.root.as_ref().unwrap_or(self));
         let child = Self::new(policy, self.bypass, None, None);
-        child.state_mut().seen = root.version();
-        Self { root: Some(root), ..child }
+        {
+            let mut state = child.state_mut();
+            state.seen = root.version();
+            // One that begins below a planner has no other mode to go back to.
+            state.plans_with_root = root.state().policy.mode == Mode::Plan;
+        }
+        Self { root: Some(root), must_plan: self.mode() == Mode::Plan, ..child }
     }
 
     /// A number that changes with the rules.
@@ -279,6 +292,7 @@ impl Permissions {
     /// Takes up what changed in the rules that bind everybody.
     fn catch_up(&self) {
         let Some(root) = &self.root else { return };
+        self.plan_with(root);
         let version = root.version();
         if self.state().seen == version {
             return;
@@ -297,6 +311,24 @@ impl Permissions {
         state.seen = version;
         let policy = &mut state.policy;
         (policy.allow, policy.ask, policy.deny, policy.directories) = rules;
+    }
+
+    /// While the main agent plans, nobody below it does anything else, also if it began before.
+    fn plan_with(&self, root: &Self) {
+        let root_plans = root.state().policy.mode == Mode::Plan;
+        if self.state().plans_with_root == root_plans {
+            return;
+        }
+        let mut state = self.state_mut();
+        // Calls run side by side: another one may have been here.
+        if std::mem::replace(&mut state.plans_with_root, root_plans) == root_plans {
+            return;
+        }
+        if root_plans {
+            state.before_root = Some(std::mem::replace(&mut state.policy.mode, Mode::Plan));
+        } else if let Some(mode) = state.before_root.take() {
+            state.policy.mode = mode;
+        }
     }
 
     /// Whether rules forbid to start agents of a type.
@@ -441,6 +473,7 @@ impl Permissions {
     }
 
     pub(crate) fn mode(&self) -> Mode {
+        self.catch_up();
         self.state().policy.mode
     }
 
@@ -463,6 +496,11 @@ impl Permissions {
         }
         state.before_plan = Some(std::mem::replace(&mut state.policy.mode, Mode::Plan));
         Ok(())
+    }
+
+    /// Whether it plans for somebody who plans.
+    pub(crate) fn must_plan(&self) -> bool {
+        self.must_plan
     }
 
     /// The plan was approved: the mode before it is back.

@@ -3,7 +3,8 @@
 //! An item leaves only after the turn that contains it has been recorded: `pending` shows what is due,
 //! `delivered` takes it away.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use centurion_protocol::{AgentId, Block, RecordId};
 use jiff::Timestamp;
@@ -39,8 +40,8 @@ pub(crate) struct Item {
 pub(crate) enum Origin {
     /// A person typed it, or a host sent it on their behalf.
     Person,
-    /// Background work ended.
-    TaskNotification,
+    /// Background work ended: this run of an agent, or a shell.
+    TaskNotification { run: Option<String> },
     /// Several agents ended, and this tells of all of them.
     TaskNotifications { covers: Vec<RecordId> },
     /// A hook has something to say, or something to ask.
@@ -59,6 +60,10 @@ pub(crate) enum Origin {
 
 /// What kind of origin a schedule is.
 pub(crate) const SCHEDULE: &str = "schedule";
+/// What kind of origin the end of background work is.
+const TASK_NOTIFICATION: &str = "task-notification";
+/// Who tells of the work of a session's own agents and shells, as hosts know it.
+const PRODUCER: &str = "session-task";
 
 impl Origin {
     /// The origin as hosts and transcripts spell it; `None` for people.
@@ -66,10 +71,15 @@ impl Origin {
         match self {
             Self::Person => None,
             Self::Hook => Some(serde_json::json!({"kind": "hook"})),
-            Self::TaskNotification => Some(serde_json::json!({"kind": "task-notification"})),
-            Self::TaskNotifications { covers } => {
-                Some(serde_json::json!({"kind": "task-notification", "covers": covers}))
+            Self::TaskNotification { run: Some(run) } => Some(
+                serde_json::json!({"kind": TASK_NOTIFICATION, "producer": PRODUCER, "runId": run}),
+            ),
+            Self::TaskNotification { run: None } => {
+                Some(serde_json::json!({"kind": TASK_NOTIFICATION, "producer": PRODUCER}))
             }
+            Self::TaskNotifications { covers } => Some(
+                serde_json::json!({"kind": TASK_NOTIFICATION, "producer": PRODUCER, "covers": covers}),
+            ),
             Self::Delegation | Self::Initial => Some(serde_json::json!({"kind": "coordinator"})),
             Self::Message { from } => Some(serde_json::json!({"kind": "peer", "from": from})),
             Self::Schedule { id, due } => {
@@ -79,6 +89,11 @@ impl Origin {
                 Some(serde_json::json!({"kind": SCHEDULE, "missed": ids, "due": until}))
             }
         }
+    }
+
+    /// Whether it tells how agents ended.
+    pub(crate) fn is_of_agents(&self) -> bool {
+        matches!(self, Self::TaskNotification { run: Some(_) } | Self::TaskNotifications { .. })
     }
 
     /// Whether it tells of this schedule.
@@ -100,19 +115,24 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct State {
     items: Vec<Item>,
+    /// The agents beside the main one that read what is for them.
+    listeners: HashSet<AgentId>,
     is_closed: bool,
     is_abandoned: bool,
 }
 
+impl State {
+    fn push(&mut self, item: Item) {
+        if !self.is_abandoned {
+            let at = self.items.partition_point(|other| other.priority <= item.priority);
+            self.items.insert(at, item);
+        }
+    }
+}
+
 impl Queue {
     pub(crate) fn push(&self, item: Item) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.is_abandoned {
-            return;
-        }
-        let at = state.items.partition_point(|other| other.priority <= item.priority);
-        state.items.insert(at, item);
-        drop(state);
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).push(item);
         self.changed.notify_waiters();
     }
 
@@ -149,6 +169,8 @@ impl Queue {
     /// Takes away items that a recorded turn contains.
     pub(crate) fn delivered(&self, ids: &[RecordId]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // Thousands may wait, and be told together.
+        let ids: HashSet<&RecordId> = ids.iter().collect();
         state.items.retain(|item| !ids.contains(&item.id));
     }
 
@@ -174,23 +196,54 @@ impl Queue {
         state.items.retain(|item| !is_its(&item.origin));
     }
 
-    /// News for an agent that will not read it any more becomes news for the main agent. What others said to
-    /// it stays: it reads that when it is set to work again.
-    pub(crate) fn readdress(&self, from: &AgentId) {
+    /// From now on an agent reads what is for it.
+    pub(crate) fn listen(&self, agent: &AgentId) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut has_moved = false;
-        for item in &mut state.items {
-            if item.addressee.as_ref() == Some(from)
-                && matches!(item.origin, Origin::TaskNotification)
-            {
-                item.addressee = None;
-                has_moved = true;
+        state.listeners.insert(agent.clone());
+    }
+
+    /// An agent reads nothing more, unless something waits for it: `None`. See [`Queue::leave`].
+    pub(crate) fn leave_if_idle(&self, agent: &AgentId) -> Option<usize> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.items.iter().any(|item| item.addressee.as_ref() == Some(agent)) {
+            return None;
+        }
+        Some(self.leave_locked(state, agent))
+    }
+
+    /// An agent reads nothing more. News for it become news for the main agent; what others said to it
+    /// stays, and is counted: it reads that when it is set to work again.
+    pub(crate) fn leave(&self, agent: &AgentId) -> usize {
+        self.leave_locked(self.state.lock().unwrap_or_else(PoisonError::into_inner), agent)
+    }
+
+    fn leave_locked(&self, mut state: MutexGuard<'_, State>, agent: &AgentId) -> usize {
+        state.listeners.remove(agent);
+        let (mut has_moved, mut unread) = (false, 0);
+        for item in state.items.iter_mut().filter(|item| item.addressee.as_ref() == Some(agent)) {
+            match item.origin {
+                Origin::TaskNotification { .. } => {
+                    item.addressee = None;
+                    has_moved = true;
+                }
+                Origin::Message { .. } => unread += 1,
+                _ => {}
             }
         }
         drop(state);
         if has_moved {
             self.changed.notify_waiters();
         }
+        unread
+    }
+
+    /// Puts news before an agent that reads what is for it, or else before the main agent.
+    pub(crate) fn tell(&self, agent: Option<&AgentId>, news: Item) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let addressee = agent.filter(|agent| state.listeners.contains(*agent)).cloned();
+        state.push(Item { addressee, ..news });
+        drop(state);
+        self.changed.notify_waiters();
     }
 
     /// Waits until something is due for an agent; `None` when the queue is closed and nothing is.
@@ -312,6 +365,35 @@ mod tests {
         assert_eq!(held, [false, true, true, false], "what was missed is told all the same");
         queue.delivered(&queue.pending(None).iter().map(|item| item.id).collect::<Vec<_>>());
         assert!(!queue.holds_schedule("b") && !queue.holds_schedule("c"));
+    }
+
+    #[test]
+    fn news_is_for_whoever_listens_and_messages_wait_for_whoever_left() {
+        // I-3, S-211, S-229
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        let child = world.agent_id();
+        let news = |text| Item {
+            origin: Origin::TaskNotification { run: None },
+            ..item(&world, Priority::Later, text)
+        };
+        queue.tell(Some(&child), news("too early"));
+        queue.listen(&child);
+        queue.tell(Some(&child), news("in time"));
+        queue.push(Item {
+            addressee: Some(child.clone()),
+            origin: Origin::Message { from: "The agent bob".to_owned() },
+            ..item(&world, Priority::Next, "hello")
+        });
+        assert_eq!(queue.leave_if_idle(&child), None, "there is something to read");
+        assert_eq!(texts(&queue.pending(Some(&child))), ["hello", "in time"]);
+        assert_eq!(queue.leave(&child), 1);
+        queue.tell(Some(&child), news("too late"));
+        assert_eq!(texts(&queue.pending(Some(&child))), ["hello"]);
+        assert_eq!(texts(&queue.pending(None)), ["too early", "in time", "too late"]);
+        queue.listen(&child);
+        queue
+            .delivered(&queue.pending(Some(&child)).iter().map(|item| item.id).collect::<Vec<_>>());
+        assert_eq!(queue.leave_if_idle(&child), Some(0));
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //!
 //! All of it is read from their transcripts. An agent whose record has a start and no end was interrupted:
 //! its end is written now, and told once. An end is told when some other transcript contains the id of its
-//! notification; what is not told yet is owed.
+//! notification; what is not told yet is owed. Mail that it had not read stays where it is, in its
+//! transcript, until it is set to work again.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,14 +18,17 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::{Account, Amount};
 use crate::delegation::Delegation;
 use crate::evidence::Evidence;
 use crate::journal::{Journal, Stamp, TranscriptFile};
+use crate::mail;
 use crate::notification;
 use crate::session::Shared;
 use crate::spawn::{self, END, RESUME, SPAWN};
 use crate::spec::AgentSpec;
-use crate::task::{End, Task, TaskRun};
+use crate::spending::{self, PastRun};
+use crate::task::{Asker, End, Files, Task, TaskRun};
 use crate::transcript;
 
 /// The agent that a name or id means, of this process or an earlier one.
@@ -34,39 +39,50 @@ pub(crate) fn find(shared: &Arc<Shared>, to: &str) -> Option<Arc<Task>> {
         let is_id = to.len() == 17
             && to.starts_with('a')
             && to.bytes().skip(1).all(|byte| byte.is_ascii_hexdigit());
-        let (path, _) = spawn::places(delegation, &AgentId::new(to));
-        let told = if is_id { read(&path) } else { None }?;
-        Some(told.enter(shared, delegation)?.0)
+        let path = is_id.then(|| spawn::places(delegation, &AgentId::new(to)).transcript)?;
+        let told = Told::read(shared, &path)?;
+        let others = transcripts(delegation);
+        let runs = others.iter().filter_map(|path| Told::read(shared, path));
+        let spent = spending::by_agent(&runs.flat_map(|told| told.runs).collect::<Vec<_>>());
+        Some(told.enter(shared, delegation, &spent)?.0)
     })
 }
 
-/// Takes up the agents of the session's earlier processes: ends those that were interrupted, and queues
-/// what is owed.
-pub(crate) fn take_up(shared: &Arc<Shared>) {
-    let Some(delegation) = shared.delegation.get() else { return };
-    let Ok(entries) = std::fs::read_dir(&delegation.ground.agents_dir) else { return };
+/// Where the transcripts of the session's agents are.
+fn transcripts(delegation: &Delegation) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(&delegation.ground.agents_dir).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|it| it == "jsonl"));
-    let mut told: Vec<Told> = paths.iter().filter_map(|path| read(path)).collect();
+    paths
+}
+
+/// Takes up the agents of the session's earlier processes: ends those that were interrupted, and queues
+/// what is owed. Nobody of whom an end is owed runs any more: it is the main agent's to know.
+pub(crate) fn take_up(shared: &Arc<Shared>) {
+    let Some(delegation) = shared.delegation.get() else { return };
+    let mut paths = transcripts(delegation);
+    let mut told: Vec<Told> = paths.iter().filter_map(|path| Told::read(shared, path)).collect();
     // A name means whoever got it last.
     told.sort_by_key(|told| told.started);
-    let entered = told.into_iter().filter_map(|told| told.enter(shared, delegation));
+    let runs: Vec<PastRun> = told.iter().flat_map(|told| told.runs.clone()).collect();
+    let spent = spending::by_agent(&runs);
+    let entered = told.into_iter().filter_map(|told| told.enter(shared, delegation, &spent));
     let ends =
         entered.flat_map(|(task, ends)| ends.into_iter().map(move |end| (Arc::clone(&task), end)));
-    let ends: Vec<(Arc<Task>, End)> = ends.collect();
+    let ends: Vec<(Arc<Task>, Ended)> = ends.collect();
     paths.push(delegation.ground.transcript.clone());
-    for (task, end) in untold(ends, &paths) {
-        shared.queue.push(notification::agent_news(&task, &end));
+    for (task, Ended { run, end }) in untold(ends, &paths) {
+        shared.queue.push(notification::agent_news(&task, &run, &end));
     }
 }
 
 /// Those ends whose news no other transcript holds. All are looked for at once: a session may have
 /// thousands of agents.
-fn untold(ends: Vec<(Arc<Task>, End)>, transcripts: &[PathBuf]) -> Vec<(Arc<Task>, End)> {
+fn untold(ends: Vec<(Arc<Task>, Ended)>, transcripts: &[PathBuf]) -> Vec<(Arc<Task>, Ended)> {
     if ends.is_empty() {
         return ends;
     }
-    let ids = ends.iter().map(|(_, end)| end.notification.to_string());
+    let ids = ends.iter().map(|(_, ended)| ended.end.notification.to_string());
     // Ids are short; so many that this failed would not fit into memory.
     let Ok(finder) = AhoCorasick::new(ids) else { return ends };
     let mut told = vec![false; ends.len()];
@@ -86,12 +102,29 @@ struct Told {
     path: PathBuf,
     spec: AgentSpec,
     started: Timestamp,
-    run: String,
-    prompt: String,
+    /// All its runs, with what each has spent.
+    runs: Vec<PastRun>,
     /// How its runs ended.
-    ends: Vec<End>,
-    /// Whether its last run has no end.
-    was_interrupted: bool,
+    ends: Vec<Ended>,
+    /// Its last run, if that has no end.
+    interrupted: Option<Interrupted>,
+    /// How many messages it has not read.
+    unread: usize,
+}
+
+/// A run that has ended.
+struct Ended {
+    run: TaskRun,
+    end: End,
+}
+
+/// A run whose process ended before it did.
+struct Interrupted {
+    run: TaskRun,
+    usage: Usage,
+    dollars: f64,
+    /// What it had said last.
+    text: String,
 }
 
 #[derive(Deserialize)]
@@ -105,45 +138,79 @@ struct Note<T> {
 #[serde(rename_all = "camelCase")]
 struct SpawnNote {
     agent_id: AgentId,
-    run: String,
-    prompt: String,
     spec: AgentSpec,
 }
 
 /// What the notes of all beginnings have.
 #[derive(Deserialize)]
-struct ResumeNote {
+struct BeginNote {
     run: String,
     prompt: String,
+    asker: Option<Asker>,
+    /// Without it, the call that first started the agent.
+    call: Option<ToolUseId>,
 }
 
 #[derive(Deserialize)]
 struct EndNote {
+    run: String,
     end: End,
 }
 
-/// Reads the notes of an agent's life; `None` for a file that is none of ours.
-fn read(path: &Path) -> Option<Told> {
-    let text = std::fs::read(path).ok()?;
-    let (_, spawned) = notes::<SpawnNote>(&text, SPAWN).next()?;
-    let SpawnNote { agent_id, mut run, mut prompt, spec } = spawned.data;
-    let mut begun_at = 0;
-    if let Some((at, resumed)) = notes::<ResumeNote>(&text, RESUME).last() {
-        begun_at = at;
-        (run, prompt) = (resumed.data.run, resumed.data.prompt);
+impl Told {
+    /// Reads the notes of an agent's life; `None` for a file that is none of ours.
+    fn read(shared: &Shared, path: &Path) -> Option<Self> {
+        let text = std::fs::read(path).ok()?;
+        let (_, Note { timestamp, data: SpawnNote { agent_id, spec }, .. }) =
+            notes::<SpawnNote>(&text, SPAWN).next()?;
+        let mut told = Self {
+            id: agent_id,
+            path: path.to_owned(),
+            spec,
+            started: timestamp,
+            runs: Vec::new(),
+            ends: Vec::new(),
+            interrupted: None,
+            unread: mail::waiting(&text).len(),
+        };
+        let mut ends: HashMap<String, End> =
+            notes::<EndNote>(&text, END).map(|(_, it)| (it.data.run, it.data.end)).collect();
+        let begun = notes::<BeginNote>(&text, SPAWN).take(1);
+        for (at, begun) in begun.chain(notes::<BeginNote>(&text, RESUME)) {
+            let end = ends.remove(&begun.data.run);
+            told.add(shared, begun.data, end, &text, at);
+        }
+        Some(told)
     }
-    let (places, ends): (Vec<usize>, Vec<End>) =
-        notes::<EndNote>(&text, END).map(|(at, note)| (at, note.data.end)).unzip();
-    // An end before the last beginning is that of an earlier run.
-    let was_interrupted = places.last().is_none_or(|at| *at < begun_at);
-    let (id, path, started) = (agent_id, path.to_owned(), spawned.timestamp);
-    Some(Told { id, path, spec, started, run, prompt, ends, was_interrupted })
+
+    /// Adds a run that began at some place of the transcript.
+    fn add(&mut self, shared: &Shared, begun: BeginNote, end: Option<End>, text: &[u8], at: usize) {
+        let BeginNote { run: id, prompt, asker, call } = begun;
+        let call = call.unwrap_or_else(|| self.spec.call.clone());
+        let (cancel, started) = (CancellationToken::new(), Instant::now());
+        let run = TaskRun { id, call, asker, prompt, cancel, started };
+        let (id, asker) = (run.id.clone(), run.asker.clone());
+        // Only the last run can have been interrupted: nobody is set to work again before its end is written.
+        self.interrupted = None;
+        let (tokens, dollars) = if let Some(end) = end {
+            let spent = (end.cumulative_usage.total(), end.dollars);
+            self.ends.push(Ended { run, end });
+            spent
+        } else {
+            let (usage, dollars) =
+                spending::of_answers(text.get(at..).unwrap_or_default(), &shared.model);
+            let text = transcript::last_words(text).unwrap_or_default();
+            self.interrupted = Some(Interrupted { run, usage, dollars, text });
+            (usage.total(), dollars)
+        };
+        let spent = Amount { dollars, tokens };
+        self.runs.push(PastRun { agent: self.id.clone(), id, asker, spent });
+    }
 }
 
-/// What an agent was last set to work for, if its process ended before it was told.
+/// What an agent was started for, if its process ended before it was told.
 pub(crate) fn unread_prompt(text: &[u8]) -> Option<String> {
-    let spawned = notes::<ResumeNote>(text, SPAWN).last();
-    let (at, begun) = notes::<ResumeNote>(text, RESUME).last().or(spawned)?;
+    let (at, begun) = notes::<BeginNote>(text, SPAWN).next()?;
     let is_read = |line: &[u8]| {
         memchr::memmem::find(line, b"\"type\":\"user\"").is_some()
             // A line that was torn says nothing.
@@ -176,46 +243,53 @@ fn marker(subtype: &str) -> String {
 
 impl Told {
     /// Takes the agent into the table. One that was interrupted has its end now. Returns all its ends.
-    fn enter(mut self, shared: &Shared, delegation: &Delegation) -> Option<(Arc<Task>, Vec<End>)> {
+    fn enter(
+        mut self,
+        shared: &Shared,
+        delegation: &Delegation,
+        spent: &HashMap<AgentId, Amount>,
+    ) -> Option<(Arc<Task>, Vec<Ended>)> {
         let identity = spawn::identity(&self.spec, &self.id);
-        let call = self.spec.call.clone();
-        let (_, output) = spawn::places(delegation, &self.id);
-        if self.was_interrupted {
-            self.ends.push(interrupted(shared, &self.spec, &self.path));
-        }
-        let end = self.ends.last()?.clone();
-        let run = task_run(self.run, call, self.prompt);
-        let task =
-            Task::recalled(identity, Arc::new(self.spec), self.path, output, run, end.clone())?;
-        if self.was_interrupted {
-            record_interruption(shared, delegation, &task, &end);
+        let was_interrupted = self.interrupted.is_some();
+        self.ends.extend(self.interrupted.map(|it| it.end(shared, &self.spec.model)));
+        let Ended { run, end } = self.ends.last_mut()?;
+        // A session that was stopped dropped its queue, and did not count what it held.
+        end.unread = self.unread;
+        let spent = spent.get(&self.id).copied().unwrap_or_default();
+        let account = Account::new(delegation.rules.limits.budget, spent);
+        let output = spawn::places(delegation, &self.id).output;
+        let files = Files { transcript: self.path, output };
+        let (spec, last) = (Arc::new(self.spec), Arc::new(end.clone()));
+        let task = Task::recalled(identity, spec, files, account, run.clone(), last)?;
+        if was_interrupted {
+            record_interruption(shared, delegation, &task, end);
         }
         delegation.enter(&task);
         Some((task, self.ends))
     }
 }
 
-fn task_run(id: String, call: ToolUseId, prompt: String) -> TaskRun {
-    TaskRun { id, call, prompt, cancel: CancellationToken::new(), started: Instant::now() }
-}
-
-/// The end of an agent whose process ended before it did, with what it had said last.
-fn interrupted(shared: &Shared, spec: &AgentSpec, path: &Path) -> End {
-    let text = std::fs::read(path).unwrap_or_default();
-    End {
-        outcome: Outcome::Interrupted,
-        stopped_by: None,
-        text: transcript::last_words(&text).unwrap_or_default(),
-        structured: None,
-        errors: Vec::new(),
-        denials: Vec::new(),
-        usage: Usage::default(),
-        cumulative_usage: Usage::default(),
-        model: spec.model.clone(),
-        turns: 0,
-        duration_ms: 0,
-        evidence: Evidence::default(),
-        notification: shared.world.record_id(),
+impl Interrupted {
+    /// The end of the run, with what was said last.
+    fn end(self, shared: &Shared, model: &str) -> Ended {
+        let end = End {
+            outcome: Outcome::Interrupted,
+            stopped_by: None,
+            text: self.text,
+            structured: None,
+            errors: Vec::new(),
+            denials: Vec::new(),
+            usage: Usage::default(),
+            cumulative_usage: self.usage,
+            dollars: self.dollars,
+            model: model.to_owned(),
+            turns: 0,
+            duration_ms: 0,
+            evidence: Evidence::default(),
+            unread: 0,
+            notification: shared.world.record_id(),
+        };
+        Ended { run: self.run, end }
     }
 }
 
@@ -255,7 +329,7 @@ mod tests {
         let text = begin(END, "r1", "p")
             + &line("assistant", "", &json!({"input": forged, "run": "r2", "prompt": "q"}));
         let found: Vec<String> =
-            notes::<ResumeNote>(text.as_bytes(), END).map(|(_, note)| note.data.run).collect();
+            notes::<BeginNote>(text.as_bytes(), END).map(|(_, note)| note.data.run).collect();
         assert_eq!(found, ["r1"]);
     }
 
@@ -267,10 +341,8 @@ mod tests {
         assert_eq!(unread_prompt(spawned.as_bytes()).as_deref(), Some("find it"));
         let told = spawned + &said;
         assert_eq!(unread_prompt(told.as_bytes()), None);
-        let again = told + &begin(RESUME, "r2", "go on");
-        assert_eq!(unread_prompt(again.as_bytes()).as_deref(), Some("go on"));
-        let torn = again.clone() + &said[..said.len() / 2];
-        assert_eq!(unread_prompt(torn.as_bytes()).as_deref(), Some("go on"));
-        assert_eq!(unread_prompt((again + &said).as_bytes()), None);
+        let spawned = begin(SPAWN, "r1", "find it");
+        let torn = spawned + &said[..said.len() / 2];
+        assert_eq!(unread_prompt(torn.as_bytes()).as_deref(), Some("find it"));
     }
 }

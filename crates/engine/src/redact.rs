@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, Input};
 use regex::bytes::{Captures, Regex};
 
 /// What each pattern begins with or must contain, and the pattern: a name for the reader of the
@@ -60,20 +60,31 @@ fn begins_word(bytes: &[u8], at: usize) -> bool {
         || before.contains(&b'\\')
 }
 
+/// Whether a word begins as a credential would.
+fn is_hinted(hints: &AhoCorasick, bytes: &[u8]) -> bool {
+    let mut from = 0;
+    while let Some(found) = hints.find(Input::new(bytes).range(from..)) {
+        if begins_word(bytes, found.start()) {
+            return true;
+        }
+        // No hint has another one inside: whatever else there is begins later.
+        from = found.start() + 1;
+    }
+    false
+}
+
 /// The same bytes with every credential replaced by `[redacted: kind]`.
 pub(crate) fn redact(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let hinted = HINTS.as_ref().is_none_or(|hints| {
-        hints.find_overlapping_iter(bytes).any(|found| begins_word(bytes, found.start()))
-    });
     match PATTERN.as_ref() {
-        Some(pattern) if hinted => pattern.replace_all(bytes, |found: &Captures<'_>| {
-            let kind = SHAPES.iter().find(|(name, ..)| found.name(name).is_some());
-            let mut replaced = found["before"].to_vec();
-            replaced.extend_from_slice(b"[redacted: ");
-            replaced.extend_from_slice(kind.map_or("secret", |(name, ..)| name).as_bytes());
-            replaced.push(b']');
-            replaced
-        }),
+        Some(pattern) if HINTS.as_ref().is_none_or(|hints| is_hinted(hints, bytes)) => pattern
+            .replace_all(bytes, |found: &Captures<'_>| {
+                let kind = SHAPES.iter().find(|(name, ..)| found.name(name).is_some());
+                let mut replaced = found["before"].to_vec();
+                replaced.extend_from_slice(b"[redacted: ");
+                replaced.extend_from_slice(kind.map_or("secret", |(name, ..)| name).as_bytes());
+                replaced.push(b']');
+                replaced
+            }),
         _ => Cow::Borrowed(bytes),
     }
 }

@@ -42,8 +42,17 @@ pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Valu
         errors,
         ttft_ms: run.first_token.map(millis),
         result_index: index,
+        unfinished_agents: Vec::new(),
         origin,
     }
+}
+
+/// Adds what the session has consumed and what became of its agents since the result was made.
+pub(crate) fn bring_up_to_date(shared: &Shared, result: &mut RunResult) {
+    let ledger = shared.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    result.total_cost_usd = ledger.total_cost();
+    result.model_usage.clone_from(ledger.by_model());
+    result.subagent_stats = subagent_stats(shared);
 }
 
 /// What became of the agents that were started, if any were.
@@ -121,13 +130,14 @@ fn words(run: &Run) -> (&'static str, &'static str) {
         }
         Outcome::ContextOverflow => ("error_during_execution", "prompt_too_long"),
         Outcome::ApiError => ("error_during_execution", "api_error"),
-        // The main agent does not end in the last three of these ways.
+        // The main agent does not end in the last four of these ways.
         Outcome::Empty
         | Outcome::MaxTokens
         | Outcome::Refusal
         | Outcome::Stalled
         | Outcome::Denied
-        | Outcome::Interrupted => ("error_during_execution", "model_error"),
+        | Outcome::Interrupted
+        | Outcome::Fault => ("error_during_execution", "model_error"),
         Outcome::JournalFailed => ("error_during_execution", "turn_setup_failed"),
         Outcome::HookStopped => ("error_during_execution", "hook_stopped"),
         // Nothing failed: somebody decides later.

@@ -95,6 +95,9 @@ pub struct EffectiveAgent {
     /// Tools that there are and that the agent does not have, each with why.
     #[serde(serialize_with = "reasons")]
     pub left_out: Vec<(String, LeftOut)>,
+    /// Entries of its list that give it no tool, each with why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unresolved: Vec<String>,
     #[serde(skip)]
     pub view: ToolView,
     /// What decided about the tools: the lists of the definition.
@@ -206,6 +209,7 @@ pub(crate) fn resolve(
         prompt: resolving.said(&definition.prompt).map(Clone::clone),
         tools,
         left_out,
+        unresolved: view.unresolved(house.pool),
         tool_lists: resolving.tool_lists(),
         view,
         only,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use centurion_permissions::Access;
-use centurion_protocol::{Block, ToolUseId};
+use centurion_protocol::ToolUseId;
 use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use crate::caller::Caller;
 use crate::delegation::Delegation;
 use crate::ground::alive;
-use crate::markup::contain;
-use crate::queue::{Item, Origin, Priority};
+use crate::mail::Mail;
+use crate::markup::listed;
 use crate::recall;
 use crate::session::Shared;
-use crate::spawn::{self, Again};
-use crate::task::{Stopper, Task};
+use crate::spawn;
+use crate::task::{Posted, Stopper, Task};
 
 /// How much of a message stands for all of it.
 const SUMMARY_BYTES: usize = 200;
@@ -108,6 +108,8 @@ fn send(
     if caller.identity.id.as_ref() == Some(&task.id) {
         return Err(ToolError::Input("this is you: speak to another agent".to_owned()));
     }
+    // One after another: of two that speak to an agent that has ended, one sets it to work.
+    let _door = task.door();
     if task.end().is_some_and(|end| end.stopped_by == Some(Stopper::Person)) {
         let text = format!(
             "The user stopped agent {to}, and only the user sets it to work again: it was not told."
@@ -116,41 +118,32 @@ fn send(
             json!({"success": false, "message": text, "status": "stopped_by_user"}),
         ));
     }
-    let from = sender(caller);
-    let item = |text: String| Item {
-        id: shared.world.record_id(),
-        priority: Priority::Next,
-        addressee: Some(task.id.clone()),
-        content: vec![Block::Text(text)],
-        origin: Origin::Message { from: from.clone() },
-    };
-    let framed = format!(
-        "{from} says, while you are at work (an agent speaks, not the user):\n{}",
-        contain(message)
-    );
+    let mail =
+        Mail { id: shared.world.record_id(), from: sender(caller), text: message.to_owned() };
     let pin =
         json!({"id": task.id, "name": task.identity.name.as_deref().unwrap_or(task.id.as_str())});
-    if task.post(&shared.queue, item(framed)).is_ok() {
+    let posted = task.post(&shared.queue, &mail).map_err(|error| {
+        ToolError::failed(format!("the message was not sent, because it cannot be kept: {error}"))
+    })?;
+    if posted == Posted::Queued {
         return Ok(receipt(json!({
             "success": true,
             "message": format!("Queued: {to} reads it before its next step."),
             "status": "queued",
             "summary": summary,
+            "msg_id": mail.id,
             "pin": pin,
         })));
     }
-    let item = item(format!("{from} says:\n{}", contain(message)));
-    let again = Again { call: call.clone(), item, text: message.to_owned() };
-    spawn::resume(shared, caller, &task, again).map_err(ToolError::failed)?;
-    let is_parent = task.identity.parent == caller.identity.id;
-    let reader = if is_parent { "You are" } else { "The agent that started it is" };
+    spawn::resume(shared, caller, &task, call.clone(), &mail).map_err(ToolError::failed)?;
     Ok(receipt(json!({
         "success": true,
         "message": format!(
-            "Agent {to} had ended and goes on in the background with your message. {reader} told when it ends."
+            "Agent {to} had ended and goes on in the background with your message. You are told when it ends."
         ),
         "status": "resumed",
         "summary": summary,
+        "msg_id": mail.id,
         "resumedAgentId": task.id,
         "outputFile": task.output.path(),
         "pin": pin,
@@ -172,7 +165,7 @@ fn unreachable(shared: &Shared, to: &str) -> ToolOutput {
     let names: Vec<String> = tasks.iter().map(name).collect();
     let known = match names.as_slice() {
         [] => "There is nobody to speak to: start an agent first.".to_owned(),
-        names => format!("Those who can be reached: {}.", names.join(", ")),
+        names => format!("Those who can be reached: {}.", listed(names.iter().rev(), ", ")),
     };
     let text = format!("No agent named '{to}' is reachable. {known}");
     receipt(json!({"success": false, "message": text, "status": "no_such_agent"}))

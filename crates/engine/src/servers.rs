@@ -10,6 +10,7 @@ mod require;
 mod resources;
 mod search;
 
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -148,11 +149,18 @@ impl Servers {
         join_all(waiting).await;
     }
 
-    /// A number that changes when there may be something new to offer.
+    /// A number that changes when there may be something new to offer, and is another one for other servers.
     pub(crate) fn version(&self) -> u64 {
         let held = self.held();
-        let generations = held.connections.iter().map(Connection::generation);
-        generations.fold(held.changes, u64::wrapping_add)
+        if held.connections.is_empty() {
+            return held.changes;
+        }
+        let mut hasher = std::hash::DefaultHasher::new();
+        held.changes.hash(&mut hasher);
+        for connection in &held.connections {
+            (connection.name(), connection.generation()).hash(&mut hasher);
+        }
+        hasher.finish()
     }
 
     /// The tools that the servers bring to an agent whose model has a window of so many tokens.

@@ -7,15 +7,17 @@ mod explain;
 mod main_agent;
 mod open;
 mod options;
+mod results;
 mod shared;
 mod tool_server;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use centurion_config::skills::SkillDefinition;
 use centurion_hooks::Registration;
 use centurion_hooks::events::SessionEnd;
-use centurion_protocol::sdk::{EventBody, Init, System};
+use centurion_protocol::sdk::{EventBody, Init, System, UnfinishedAgent};
 use centurion_protocol::{Block, Outcome, SessionId};
 use centurion_tools::Shells;
 use futures_util::future::{join_all, select_all};
@@ -25,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::open::{OpenError, PROTOCOL_VERSION};
 pub use self::options::{AgentOptions, Extensions, Options, Start, Storage};
+use self::results::Results;
 pub(crate) use self::shared::Shared;
 pub use self::shared::{Handle, View};
 pub use self::tool_server::{NotOffered, ToolReply, ToolServer};
@@ -51,7 +54,7 @@ pub struct Session {
     driver: Driver,
     shells: Arc<Shells>,
     init: Init,
-    results: u32,
+    results: Results,
     broken_lines: usize,
     /// How this process takes part in the session, until hooks have been told.
     begins: Option<&'static str>,
@@ -79,6 +82,16 @@ impl Session {
         self.broken_lines
     }
 
+    /// From now on results are shown when no agent works any more, for runs of one prompt.
+    pub fn hold_results(&mut self) {
+        self.results.are_held = true;
+    }
+
+    /// The agents that the session ended before they had finished.
+    pub fn unfinished(&self) -> &[UnfinishedAgent] {
+        &self.results.unfinished
+    }
+
     /// Runs until the input is closed and nothing is owed. Returns how the last run ended.
     pub async fn run(&mut self) -> Option<Outcome> {
         let shared = Arc::clone(&self.shared);
@@ -87,6 +100,8 @@ impl Session {
             last = self.work() => last,
             never = schedule::keep_time(&shared) => match never {},
         };
+        let unfinished = self.end_agents().await;
+        self.results.close(&self.shared, unfinished);
         self.end().await;
         last
     }
@@ -103,16 +118,16 @@ impl Session {
         last
     }
 
-    /// Ends all agents, and waits until their records are complete.
-    async fn end_agents(&self) {
-        let Some(delegation) = self.shared.delegation.get() else { return };
+    /// Ends all agents, and waits until their records are complete. Returns those that were cut short.
+    async fn end_agents(&self) -> Vec<UnfinishedAgent> {
+        let Some(delegation) = self.shared.delegation.get() else { return Vec::new() };
         let deadline = Instant::now() + AGENT_GRACE;
         // One that was about to end may have started another.
         loop {
             let running = delegation.running();
             let left = deadline.saturating_duration_since(Instant::now());
             if running.is_empty() || left.is_zero() {
-                return;
+                return delegation.tasks().iter().filter_map(|task| cut_short(task)).collect();
             }
             for task in &running {
                 task.stop(Stopper::Session);
@@ -127,6 +142,17 @@ impl Session {
         agents.iter().map(|agent| agent.definition.name.value.clone()).collect()
     }
 
+    /// The skills that an agent may be given, as hosts are told.
+    fn skill_names(&self) -> Vec<String> {
+        let Some(delegation) = self.shared.delegation.get() else { return Vec::new() };
+        let skills = delegation.definitions.skills();
+        let is_for_people = |skill: &SkillDefinition| {
+            skill.disable_model_invocation.as_ref().is_some_and(|it| it.value)
+        };
+        let usable = skills.active.iter().filter(|skill| !is_for_people(skill));
+        usable.map(|skill| skill.name.clone()).collect()
+    }
+
     /// Notes which agent the session runs as, for those who resume it.
     fn record_agent(&self) -> Result<(), JournalError> {
         if let Some(kind) = &self.driver.identity().kind {
@@ -135,9 +161,8 @@ impl Session {
         Ok(())
     }
 
-    /// Tells hooks, and ends everything that still runs.
+    /// Tells hooks, and ends everything but agents that still runs.
     async fn end(&self) {
-        self.end_agents().await;
         let hooks = &self.driver.dispatch.hooks;
         if self.begins.is_none() {
             hooks.fire(&SessionEnd { reason: "other" }, &CancellationToken::new()).await;
@@ -213,6 +238,8 @@ impl Session {
                 tracing::error!(%error, "the agent of the session could not be recorded");
             }
             self.driver.begin(source, &cancel).await;
+            // Nobody watches the files of skills: hosts are told of those that were there at the start.
+            self.init.skills = self.skill_names();
             items = self.shared.queue.pending(None);
         }
         let items = &items;
@@ -240,12 +267,12 @@ impl Session {
         }
         self.shared.end_run();
         let origin = items.first().and_then(|item| item.origin.to_value());
-        let result = report::result(&self.shared, &run, self.results, origin);
-        self.results += 1;
+        let index = self.results.next_index();
+        let result = report::result(&self.shared, &run, index, origin);
         if let Err(error) = report::record(&self.driver.journal, &run, &result).await {
             tracing::error!(%error, "the end of the run could not be recorded");
         }
-        self.shared.show(EventBody::Result(Box::new(result)));
+        self.results.take(&self.shared, result);
         if self.is_idle() {
             self.show_state("idle");
         }
@@ -268,13 +295,26 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Agents end with their session, also where it was not run to its end.
+    /// Agents end with their session, also where it was not run to its end, and no result is lost.
     fn drop(&mut self) {
+        self.results.release(&self.shared);
         let Some(delegation) = self.shared.delegation.get() else { return };
         for task in delegation.running() {
             task.stop(Stopper::Session);
         }
     }
+}
+
+/// An agent that the session ended, unless it had finished by then.
+fn cut_short(task: &Task) -> Option<UnfinishedAgent> {
+    let has_finished = task.end().is_some_and(|end| end.outcome.is_success());
+    let is_cut_short = task.stopped_by() == Some(Stopper::Session) && !has_finished;
+    is_cut_short.then(|| UnfinishedAgent {
+        agent_id: task.id.clone(),
+        name: task.spec.name.clone(),
+        subagent_type: task.spec.agent_type.clone(),
+        description: task.spec.description.clone(),
+    })
 }
 
 /// Waits until one of these agents has ended.

@@ -4,10 +4,13 @@
 //! is the waiter's affair. When it ends, the record of its end is written first; then its state changes,
 //! under one lock with the choice of who is told; then comes whatever is slow.
 
-use std::path::PathBuf;
+mod resume;
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use centurion_config::agents::{AgentSource, Color};
+use centurion_config::agents::Color;
 use centurion_hooks::events::SubagentStart;
 use centurion_hooks::{Registration, Scope};
 use centurion_mcp::Connection;
@@ -15,28 +18,33 @@ use centurion_model::SystemPrompt;
 use centurion_permissions::{Role, Rule, RuleOrigin};
 use centurion_protocol::{AgentId, Block, Outcome, ToolUseId};
 use centurion_tools::ReadState;
+use futures_util::FutureExt;
 use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::{Account, Amount};
 use crate::caller::Caller;
 use crate::delegation::Delegation;
 use crate::driver::{Driver, RequestSettings, Run};
-use crate::ground::{BroughtBy, GONE, Parts};
+use crate::ground::{BroughtServers, GONE, Parts};
 use crate::hooks::{AgentHooks, reminder};
 use crate::identity::Identity;
-use crate::journal::{Journal, Stamp, TranscriptFile};
+use crate::journal::{Journal, Stamp};
 use crate::notification;
 use crate::queue::{Item, Origin, Priority};
-use crate::recall;
+use crate::redact::redact;
 use crate::remembered::hook_set;
 use crate::servers::{Deferral, Servers};
 use crate::session::Shared;
 use crate::spec::AgentSpec;
 use crate::structured::StructuredOutput;
-use crate::task::{End, Stopper, Task, TaskRun};
-use crate::transcript::{self, Loaded};
+use crate::summary;
+use crate::task::{End, Files, Stopper, Task, TaskRun};
+use crate::transcript::Loaded;
+
+pub(crate) use self::resume::resume;
 
 /// How the notes in a transcript are called that an agent's life is read from.
 pub(crate) const SPAWN: &str = "agent_spawn";
@@ -54,7 +62,7 @@ pub(crate) struct Launch {
     /// What the definition asks for and does not get.
     pub(crate) problems: Vec<String>,
     /// The servers that it has beside its parent's.
-    pub(crate) servers: Vec<Connection>,
+    pub(crate) servers: BroughtServers,
     pub(crate) structured: Option<StructuredOutput>,
     pub(crate) call: ToolUseId,
     pub(crate) read_state: ReadState,
@@ -84,16 +92,17 @@ pub(crate) fn spawn(
     let delegation = shared.delegation.get().ok_or(GONE)?;
     let id = shared.world.agent_id();
     let identity = identity(&launch.spec, &id);
-    let run = new_run(shared, launch.call.clone(), launch.prompt.clone());
-    let (transcript, output) = places(delegation, &id);
-    let task = Task::new(Arc::clone(&identity), Arc::clone(&launch.spec), transcript, output, run);
-    let task = task.ok_or(GONE)?;
-    let journal = Journal::new(
-        task.transcript.clone(),
+    let run = new_run(shared, parent, launch.call.clone(), launch.prompt.clone());
+    let files = places(delegation, &id);
+    let journal = Arc::new(Journal::new(
+        files.transcript.clone(),
         stamp(delegation, &launch.spec, &id),
         Arc::clone(&shared.world),
         delegation.ground.redaction,
-    );
+    ));
+    let account = Account::new(delegation.rules.limits.budget, Amount::default());
+    let (spec, to) = (Arc::clone(&launch.spec), Arc::clone(&journal));
+    let task = Task::new(identity, spec, files, account, run, to).ok_or(GONE)?;
     let start = Start {
         loaded: Loaded::default(),
         read_state: launch.read_state,
@@ -105,7 +114,8 @@ pub(crate) fn spawn(
     let mut child = Child::new(shared, delegation, &task, start, parent)?;
     // Nothing can fail any more: what has a beginning will have an end.
     let spec = serde_json::to_value(&*launch.spec).unwrap_or_default();
-    let note = json!({"agentId": id, "run": task.run().id, "prompt": launch.prompt, "spec": spec});
+    let TaskRun { id: run, asker, prompt, .. } = task.run();
+    let note = json!({"agentId": id, "run": run, "asker": asker, "prompt": prompt, "spec": spec});
     child.driver.journal.note(SPAWN, &note).map_err(|error| error.to_string())?;
     child.driver.journal.rest();
     write_meta(&task, None);
@@ -119,71 +129,6 @@ pub(crate) fn spawn(
     Ok(begin(delegation, task, child, launch.spec.in_background))
 }
 
-/// What sets an agent to work again.
-pub(crate) struct Again {
-    pub(crate) call: ToolUseId,
-    pub(crate) item: Item,
-    pub(crate) text: String,
-}
-
-/// Sets an agent to work again that has ended, in this process or in an earlier one: its options are those
-/// of its start, its conversation is what its transcript holds. In the background, always.
-pub(crate) fn resume(
-    shared: &Arc<Shared>,
-    parent: &Caller,
-    task: &Arc<Task>,
-    again: Again,
-) -> Result<(), String> {
-    let delegation = shared.delegation.get().ok_or(GONE)?;
-    let cannot = |error: &dyn std::fmt::Display| format!("the agent cannot go on: {error}");
-    let spec = Arc::clone(&task.spec);
-    let run = new_run(shared, again.call, again.text);
-    let before = task.end().filter(|_| task.begin(run));
-    let before = before.ok_or("the agent is at work already")?;
-    let started = (|| {
-        let mut file = TranscriptFile::open(&task.transcript).map_err(|error| cannot(&error))?;
-        let text = file.read().map_err(|error| cannot(&error))?;
-        let loaded = transcript::load_agent(&text);
-        // A process that died may not have come to tell it what its last run was for.
-        let missed = recall::unread_prompt(&text);
-        let journal = Journal::resume(
-            file,
-            loaded.last,
-            stamp(delegation, &spec, &task.id),
-            Arc::clone(&shared.world),
-            delegation.ground.redaction,
-        );
-        let servers = brought_servers(delegation, parent, &spec)?;
-        let schema =
-            spec.schema.as_ref().map(|schema| StructuredOutput::parse(&schema.to_string()));
-        let start = Start {
-            read_state: seen(&loaded),
-            loaded,
-            servers,
-            structured: schema.transpose().map_err(|error| cannot(&error))?,
-            parent_servers: None,
-            journal,
-        };
-        let mut child = Child::new(shared, delegation, task, start, parent)?;
-        let note = json!({"agentId": task.id, "run": task.run().id, "prompt": task.run().prompt});
-        child.driver.journal.note(RESUME, &note).map_err(|error| cannot(&error))?;
-        child.items =
-            missed.map(|prompt| first_items(shared, &task.id, None, &prompt)).unwrap_or_default();
-        Ok(child)
-    })();
-    let mut child = match started {
-        Ok(child) => child,
-        Err(reason) => {
-            // It did not begin: it is as it was.
-            task.finish(&before, || false, || {}, || {});
-            return Err(reason);
-        }
-    };
-    child.items.push(again.item);
-    begin(delegation, Arc::clone(task), child, true);
-    Ok(())
-}
-
 fn begin(
     delegation: &Delegation,
     task: Arc<Task>,
@@ -191,8 +136,11 @@ fn begin(
     in_background: bool,
 ) -> (Arc<Task>, Option<Ending>) {
     let end = (!in_background).then(|| task.await_end());
+    child.shared.queue.listen(&task.id);
     delegation.enter(&task);
     notification::show_started(&child.shared, &task);
+    let (kind, run) = (&task.spec.agent_type, task.run().id);
+    tracing::debug!(agent = %task.id, kind, run, depth = task.spec.depth, in_background, "an agent begins");
     tokio::spawn(child.live());
     (task, end)
 }
@@ -201,11 +149,11 @@ fn begin(
 struct Start {
     loaded: Loaded,
     read_state: ReadState,
-    servers: Vec<Connection>,
+    servers: BroughtServers,
     structured: Option<StructuredOutput>,
     /// `None` for the main agent's.
     parent_servers: Option<Arc<Servers>>,
-    journal: Journal,
+    journal: Arc<Journal>,
 }
 
 impl Child {
@@ -226,13 +174,13 @@ impl Child {
         };
         let permissions = Arc::new(parent.permissions.child(role, spec.mode));
         let inherited = start.parent_servers.unwrap_or_else(|| Arc::clone(&shared.servers));
-        let servers = with_own(&inherited, &start.servers, &ground.env);
+        let servers = with_own(&inherited, &start.servers.all, &ground.env);
         let caller = Caller::new(
             Arc::downgrade(shared),
             Arc::clone(&task.identity),
             permissions,
             servers,
-            parent.budget.child(delegation.rules.limits.budget),
+            parent.budget.with(&task.account),
             Some(delegation.places.seat().until(task.run().cancel)),
             Some(Arc::clone(task)),
             // `Agent(a, b)` limits what the main agent starts; elsewhere it only says that it may.
@@ -249,13 +197,12 @@ impl Child {
             partial_messages: false,
             ..ground.settings.clone()
         };
-        let own_servers = start.servers;
         let parts = Parts {
             caller: Arc::clone(&caller),
             view: spec.tools.clone(),
             system: SystemPrompt::new(spec.system.clone()),
             settings,
-            journal: start.journal.into(),
+            journal: start.journal,
             conversation: start.loaded.conversation,
             structured: start.structured,
             instructions: spec.instructions,
@@ -269,7 +216,7 @@ impl Child {
             driver,
             caller,
             hooks: registration,
-            servers: own_servers.into_iter().filter(Connection::is_own).collect(),
+            servers: start.servers.own,
             items: Vec::new(),
         })
     }
@@ -280,16 +227,21 @@ impl Child {
         let mut run = Run::new();
         let mut has_begun = false;
         loop {
-            self.work(&mut run, &mut has_begun, &cancel).await;
+            let work = AssertUnwindSafe(self.work(&mut run, &mut has_begun, &cancel));
+            // Whoever waits for it must be told of its end, whatever became of it.
+            if let Err(panic) = work.catch_unwind().await {
+                run.outcome = Outcome::Fault;
+                run.errors.push(panic_words(&*panic));
+            }
             // Whoever began is told to have stopped, however it ended.
             if has_begun && !std::mem::take(&mut run.told_stop) {
                 self.driver.fire_stop(&run.text, &CancellationToken::new()).await;
             }
-            let end = Arc::new(self.end(&run));
-            if self.settle(&end) {
+            if let Some(end) = self.settle(&run) {
                 return self.finish(&end).await;
             }
-            // Something came for it before it could end: it goes on with that.
+            // Something came for it when it had stopped: it begins once more, and hooks are told so.
+            has_begun = false;
             self.items = self.shared.queue.pending(Some(&self.task.id));
         }
     }
@@ -329,6 +281,7 @@ impl Child {
             biased;
             outcome = self.driver.run(run, &items, cancel) => outcome,
             () = watchdog => Ok(()),
+            never = summary::keep_telling(&self.shared, &self.task, &self.caller) => match never {},
         };
         if let Err(error) = outcome {
             run.outcome = Outcome::JournalFailed;
@@ -340,25 +293,23 @@ impl Child {
     }
 
     /// Writes the end down and makes it known, unless there is something left to do.
-    fn settle(&self, end: &Arc<End>) -> bool {
-        let (task, queue) = (&self.task, &self.shared.queue);
-        let delegation = self.shared.delegation.get();
-        let has_mail = || !queue.pending(Some(&task.id)).is_empty();
-        let note = json!({"run": task.run().id, "status": end.status(), "end": &**end});
-        let news = notification::agent_news(task, end);
-        let record = || {
-            if let Err(error) = self.driver.journal.note(END, &note) {
+    fn settle(&self, run: &Run) -> Option<Arc<End>> {
+        let (task, queue, journal) = (&self.task, &self.shared.queue, &self.driver.journal);
+        let task_run = task.run();
+        let record = |end: &End| {
+            let note = json!({"run": task_run.id, "status": end.status(), "end": end});
+            tracing::debug!(agent = %task.id, run = task_run.id, status = end.status(), "an agent has ended");
+            if let Err(error) = journal.note(END, &note) {
                 tracing::error!(%error, agent = %task.id, "an agent's end could not be recorded");
             }
-            if let Some(delegation) = delegation {
+            // Whoever sets it to work again opens the file anew, perhaps before all is tidied up here.
+            journal.rest();
+            if let Some(delegation) = self.shared.delegation.get() {
                 count(delegation, end);
             }
         };
-        let tell = || match delegation {
-            Some(delegation) => delegation.owe(queue, task.identity.parent.as_ref(), news),
-            None => queue.push(news),
-        };
-        task.finish(end, has_mail, record, tell)
+        let tell = |end: &End| notification::tell_end(queue, task, &task_run, end);
+        task.finish(self.end(run), queue, record, tell)
     }
 
     async fn tell_start(&mut self, cancel: &CancellationToken) {
@@ -388,10 +339,12 @@ impl Child {
             denials: run.denial_reasons.clone(),
             usage: run.last_usage,
             cumulative_usage: run.usage,
+            dollars: run.dollars,
             model: self.driver.settings.model.clone(),
             turns: run.turns,
             duration_ms: u64::try_from(millis).unwrap_or(u64::MAX),
             evidence: run.evidence.clone(),
+            unread: 0,
             notification: self.shared.world.record_id(),
         }
     }
@@ -401,8 +354,6 @@ impl Child {
         let (shared, task) = (Arc::clone(&self.shared), Arc::clone(&self.task));
         task.output.end(&notification::closing_words(end));
         write_meta(&task, Some(end));
-        // What nobody below will read any more is the main agent's to know.
-        shared.queue.readdress(&task.id);
         notification::show_ended(&shared, &task, end);
         // From here on nobody waits: the slow part.
         self.hooks.clear();
@@ -411,6 +362,13 @@ impl Child {
             server.close().await;
         }
     }
+}
+
+/// What a fault of the program says of itself.
+fn panic_words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let words = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    words.unwrap_or("it did not say why").to_owned()
 }
 
 fn count(delegation: &Delegation, end: &End) {
@@ -439,10 +397,11 @@ pub(crate) fn identity(spec: &AgentSpec, id: &AgentId) -> Arc<Identity> {
     })
 }
 
-fn new_run(shared: &Shared, call: ToolUseId, prompt: String) -> TaskRun {
+fn new_run(shared: &Shared, asker: &Caller, call: ToolUseId, prompt: String) -> TaskRun {
     TaskRun {
         id: format!("{:016x}", shared.world.random()),
         call,
+        asker: asker.asker(),
         prompt,
         cancel: CancellationToken::new(),
         started: Instant::now(),
@@ -450,10 +409,12 @@ fn new_run(shared: &Shared, call: ToolUseId, prompt: String) -> TaskRun {
 }
 
 /// Where an agent's transcript and its output are.
-pub(crate) fn places(delegation: &Delegation, id: &AgentId) -> (PathBuf, PathBuf) {
+pub(crate) fn places(delegation: &Delegation, id: &AgentId) -> Files {
     let ground = &delegation.ground;
-    let transcript = ground.agents_dir.join(format!("agent-{id}.jsonl"));
-    (transcript, ground.output_dir.join("tasks").join(format!("{id}.output")))
+    Files {
+        transcript: ground.agents_dir.join(format!("agent-{id}.jsonl")),
+        output: ground.output_dir.join("tasks").join(format!("{id}.output")),
+    }
 }
 
 fn stamp(delegation: &Delegation, spec: &AgentSpec, id: &AgentId) -> Stamp {
@@ -502,32 +463,6 @@ fn with_own(
     Servers::new(kept.chain(own.iter().cloned()).collect(), Deferral::chosen(env))
 }
 
-/// The servers that a definition brought when the agent was first started.
-fn brought_servers(
-    delegation: &Delegation,
-    parent: &Caller,
-    spec: &AgentSpec,
-) -> Result<Vec<Connection>, String> {
-    let (Some(brought), Some(source)) = (&spec.mcp_servers, &delegation.ground.agent_servers)
-    else {
-        return Ok(Vec::new());
-    };
-    let by = BroughtBy {
-        name: &spec.agent_type,
-        source: AgentSource::of_name(&spec.source).unwrap_or(AgentSource::Project),
-        path: &brought.path,
-    };
-    let references = source.read(&brought.value, &by)?;
-    let connection = |reference| match reference {
-        centurion_config::mcp::McpReference::Inline(server) => Ok(source.own(*server)),
-        centurion_config::mcp::McpReference::Named(name) => parent
-            .servers
-            .find(&name)
-            .ok_or_else(|| format!("the MCP server `{name}` is not configured any more")),
-    };
-    references.into_iter().map(connection).collect()
-}
-
 /// The session's hooks, as this agent fires them, and those of its own definition.
 fn hooks(
     shared: &Arc<Shared>,
@@ -557,14 +492,6 @@ fn hooks(
     (Arc::new(hooks), own)
 }
 
-fn seen(loaded: &Loaded) -> ReadState {
-    let state = ReadState::default();
-    for result in &loaded.seen_files {
-        state.replay(result);
-    }
-    state
-}
-
 /// The small file beside a transcript by which other programs know the agent.
 fn write_meta(task: &Task, end: Option<&End>) {
     let spec = &task.spec;
@@ -588,7 +515,9 @@ fn write_meta(task: &Task, end: Option<&End>) {
         }
     }
     let path = task.transcript.with_extension("meta.json");
-    if let Err(error) = crate::private_file::write(&path, meta.to_string().as_bytes()) {
+    // What an agent is for is in another agent's words, and those may hold anything.
+    let meta = meta.to_string();
+    if let Err(error) = crate::private_file::write(&path, &redact(meta.as_bytes())) {
         tracing::debug!(%error, path = %path.display(), "an agent's file could not be written");
     }
 }

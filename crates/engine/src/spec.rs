@@ -30,6 +30,7 @@ pub(crate) struct AgentSpec {
     pub(crate) effort: Option<Effort>,
     pub(crate) thinking: Thinking,
     pub(crate) mode: Mode,
+    /// How many requests it may send in each of its runs.
     pub(crate) max_turns: Option<u32>,
     pub(crate) tools: ToolView,
     /// Rules that single tools are confined to.

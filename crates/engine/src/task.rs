@@ -1,7 +1,8 @@
 //! One agent that another one started: how it stands, and who is told of its end.
 //!
 //! Whoever waits for it (a call) and whoever is told later (by a notification) are one choice, made under
-//! one lock when the agent ends: its result is told once and never twice.
+//! one lock when the agent ends: its result is told once and never twice. That lock is held for no other
+//! agent's: whoever is told is found by the queue.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,12 +16,24 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::Account;
 use crate::evidence::Evidence;
 use crate::identity::Identity;
+use crate::journal::{Journal, JournalError};
+use crate::mail::{Arrival, Mail};
 use crate::output_file::OutputFile;
 use crate::pulse::Pulse;
-use crate::queue::{Item, Queue};
+use crate::queue::Queue;
 use crate::spec::AgentSpec;
+
+/// Where an agent's transcript and its output are.
+pub(crate) struct Files {
+    pub(crate) transcript: PathBuf,
+    pub(crate) output: PathBuf,
+}
+
+/// How an agent stood before it was set to work again.
+pub(crate) struct Before(State);
 
 /// An agent, from its start on; it stays when it has ended, so that others can speak to it again.
 pub(crate) struct Task {
@@ -30,7 +43,11 @@ pub(crate) struct Task {
     pub(crate) transcript: PathBuf,
     pub(crate) output: OutputFile,
     pub(crate) pulse: Pulse,
+    /// What it may spend and has spent, over all its runs.
+    pub(crate) account: Arc<Account>,
     state: Mutex<State>,
+    /// Held by whoever speaks to it or sets it to work again, so that they do so one after another.
+    door: Mutex<()>,
     /// Whether it has ended, for those who wait.
     ended: watch::Sender<bool>,
 }
@@ -39,11 +56,48 @@ struct State {
     run: TaskRun,
     /// The call that waits for the end of this run.
     waiter: Option<oneshot::Sender<Arc<End>>>,
-    end: Option<Arc<End>>,
+    standing: Standing,
     progress: Progress,
     stopped_by: Option<Stopper>,
     /// Whether somebody else tells of its end.
     is_quiet: bool,
+}
+
+/// How an agent stands.
+enum Standing {
+    /// It runs, and this is where messages for it are written down.
+    AtWork(Arc<Journal>),
+    Ended(Arc<End>),
+}
+
+impl State {
+    fn new(run: TaskRun, standing: Standing) -> Self {
+        let progress = Progress::default();
+        Self { run, waiter: None, standing, progress, stopped_by: None, is_quiet: false }
+    }
+
+    fn end(&self) -> Option<&Arc<End>> {
+        match &self.standing {
+            Standing::AtWork(_) => None,
+            Standing::Ended(end) => Some(end),
+        }
+    }
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Posted {
+    /// The agent will read it.
+    Queued,
+    /// The agent has ended, and nothing was done.
+    HasEnded,
+}
+
+/// The agent that set another one to work, and in which of its own runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Asker {
+    pub(crate) agent: AgentId,
+    pub(crate) run: String,
 }
 
 /// One time that the agent is set to work.
@@ -52,6 +106,8 @@ pub(crate) struct TaskRun {
     pub(crate) id: String,
     /// The call that set it to work.
     pub(crate) call: ToolUseId,
+    /// Who made that call and is told of the end; `None` is the main agent.
+    pub(crate) asker: Option<Asker>,
     pub(crate) prompt: String,
     pub(crate) cancel: CancellationToken,
     pub(crate) started: Instant,
@@ -65,6 +121,8 @@ pub(crate) struct Progress {
     pub(crate) last_tool: Option<String>,
     /// What it does now, in a few words.
     pub(crate) activity: String,
+    /// What a model says that it is doing.
+    pub(crate) summary: Option<String>,
 }
 
 /// Who wanted an agent to end before its time.
@@ -100,12 +158,23 @@ pub(crate) struct End {
     /// Of the last answer.
     pub(crate) usage: Usage,
     pub(crate) cumulative_usage: Usage,
+    /// What its own requests cost.
+    #[serde(default)]
+    pub(crate) dollars: f64,
     pub(crate) model: String,
     pub(crate) turns: u32,
     pub(crate) duration_ms: u64,
     pub(crate) evidence: Evidence,
+    /// How many messages for it waited unread.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(crate) unread: usize,
     /// The id of the notification: whichever record contains it has told of this end.
     pub(crate) notification: RecordId,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A call that an agent was not allowed to make.
@@ -125,6 +194,19 @@ impl End {
         }
     }
 
+    /// What is said about messages that the agent has not read, if there are any.
+    pub(crate) fn unread_words(&self) -> Option<String> {
+        match self.unread {
+            0 => None,
+            1 => {
+                Some("1 message waits unread: it is read first when the agent goes on.".to_owned())
+            }
+            count => Some(format!(
+                "{count} messages wait unread: they are read first when the agent goes on."
+            )),
+        }
+    }
+
     pub(crate) fn task_usage(&self) -> TaskUsage {
         TaskUsage {
             total_tokens: self.usage.total(),
@@ -135,30 +217,49 @@ impl End {
 }
 
 impl Task {
+    /// An agent that begins, and writes to this journal.
     pub(crate) fn new(
         identity: Arc<Identity>,
         spec: Arc<AgentSpec>,
-        transcript: PathBuf,
-        output_file: PathBuf,
+        files: Files,
+        account: Arc<Account>,
         run: TaskRun,
+        journal: Arc<Journal>,
     ) -> Option<Arc<Self>> {
-        let state = State {
-            run,
-            waiter: None,
-            end: None,
-            progress: Progress::default(),
-            stopped_by: None,
-            is_quiet: false,
-        };
+        Self::with(identity, spec, files, account, State::new(run, Standing::AtWork(journal)))
+    }
+
+    /// An agent of an earlier process, as its record tells.
+    pub(crate) fn recalled(
+        identity: Arc<Identity>,
+        spec: Arc<AgentSpec>,
+        files: Files,
+        account: Arc<Account>,
+        run: TaskRun,
+        end: Arc<End>,
+    ) -> Option<Arc<Self>> {
+        Self::with(identity, spec, files, account, State::new(run, Standing::Ended(end)))
+    }
+
+    fn with(
+        identity: Arc<Identity>,
+        spec: Arc<AgentSpec>,
+        files: Files,
+        account: Arc<Account>,
+        state: State,
+    ) -> Option<Arc<Self>> {
+        let has_ended = state.end().is_some();
         Some(Arc::new(Self {
             id: identity.id.clone()?,
             identity,
             spec,
-            transcript,
-            output: OutputFile::new(output_file),
+            transcript: files.transcript,
+            output: OutputFile::new(files.output),
             pulse: Pulse::default(),
+            account,
             state: Mutex::new(state),
-            ended: watch::Sender::new(false),
+            door: Mutex::default(),
+            ended: watch::Sender::new(has_ended),
         }))
     }
 
@@ -166,22 +267,13 @@ impl Task {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn is_running(&self) -> bool {
-        self.state().end.is_none()
+    /// Whoever holds this is the only one that speaks to the agent or sets it to work.
+    pub(crate) fn door(&self) -> MutexGuard<'_, ()> {
+        self.door.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An agent of an earlier process, as its record tells.
-    pub(crate) fn recalled(
-        identity: Arc<Identity>,
-        spec: Arc<AgentSpec>,
-        transcript: PathBuf,
-        output_file: PathBuf,
-        run: TaskRun,
-        end: End,
-    ) -> Option<Arc<Self>> {
-        let task = Self::new(identity, spec, transcript, output_file, run)?;
-        task.finish(&Arc::new(end), || false, || {}, || {});
-        Some(task)
+    pub(crate) fn is_running(&self) -> bool {
+        self.state().end().is_none()
     }
 
     /// Whether nobody waits for it.
@@ -194,7 +286,7 @@ impl Task {
     }
 
     pub(crate) fn end(&self) -> Option<Arc<End>> {
-        self.state().end.clone()
+        self.state().end().cloned()
     }
 
     pub(crate) fn stopped_by(&self) -> Option<Stopper> {
@@ -205,7 +297,7 @@ impl Task {
     pub(crate) fn await_end(&self) -> oneshot::Receiver<Arc<End>> {
         let (sender, receiver) = oneshot::channel();
         let mut state = self.state();
-        match &state.end {
+        match state.end() {
             Some(end) => {
                 // The receiver is in our hands.
                 let _ = sender.send(Arc::clone(end));
@@ -224,7 +316,7 @@ impl Task {
     /// Wants the agent to end. Whether it was running.
     pub(crate) fn stop(&self, by: Stopper) -> bool {
         let mut state = self.state();
-        if state.end.is_some() {
+        if state.end().is_some() {
             return false;
         }
         state.stopped_by.get_or_insert(by);
@@ -239,61 +331,60 @@ impl Task {
         !was_quiet && self.stop(by)
     }
 
-    /// Puts something before the agent, if it runs. Otherwise says how it ended.
-    pub(crate) fn post(&self, queue: &Queue, item: Item) -> Result<(), Arc<End>> {
+    /// Accepts a message for the agent, if it runs: it is written down, and then put before it. Nothing of it
+    /// is lost from here on, whatever becomes of the agent and of the process.
+    pub(crate) fn post(&self, queue: &Queue, mail: &Mail) -> Result<Posted, JournalError> {
         let state = self.state();
-        if let Some(end) = &state.end {
-            return Err(Arc::clone(end));
-        }
-        queue.push(item);
-        Ok(())
+        let Standing::AtWork(journal) = &state.standing else { return Ok(Posted::HasEnded) };
+        mail.accept(journal)?;
+        queue.push(mail.item(&self.id, Arrival::AtWork));
+        Ok(Posted::Queued)
     }
 
-    /// Ends the run, unless `has_mail` says that there is something left to do; `record` writes the end
-    /// down, and `tell` makes news of it where nobody takes the result. All under one lock: nothing can be
-    /// posted in between, and whoever sees the end finds its record and its news. `false` says that the
-    /// run goes on.
+    /// Ends the run, unless it would be a success and something waits to be read: then it goes on, and
+    /// there is no end. `record` writes the end down, and `tell` makes news of it where nobody takes the
+    /// result. All under one lock: nothing can be posted in between, and whoever sees the end finds its
+    /// record and its news.
     pub(crate) fn finish(
         &self,
-        end: &Arc<End>,
-        has_mail: impl FnOnce() -> bool,
-        record: impl FnOnce(),
-        tell: impl FnOnce(),
-    ) -> bool {
+        mut end: End,
+        queue: &Queue,
+        record: impl FnOnce(&End),
+        tell: impl FnOnce(&End),
+    ) -> Option<Arc<End>> {
         let mut state = self.state();
-        if end.outcome == Outcome::Completed && has_mail() {
-            return false;
-        }
-        record();
-        state.end = Some(Arc::clone(end));
-        let is_taken = state.waiter.take().is_some_and(|it| it.send(Arc::clone(end)).is_ok())
+        end.unread = match end.outcome {
+            Outcome::Completed => queue.leave_if_idle(&self.id)?,
+            _ => queue.leave(&self.id),
+        };
+        let end = Arc::new(end);
+        record(&end);
+        state.standing = Standing::Ended(Arc::clone(&end));
+        let is_taken = state.waiter.take().is_some_and(|it| it.send(Arc::clone(&end)).is_ok())
             || state.is_quiet;
         if !is_taken {
-            tell();
+            tell(&end);
         }
         drop(state);
         self.ended.send_replace(true);
-        true
+        Some(end)
     }
 
-    /// Sets an agent that has ended to work again; `false` if it runs.
-    pub(crate) fn begin(&self, run: TaskRun) -> bool {
+    /// Sets an agent that has ended to work again; `None` if it runs.
+    pub(crate) fn begin(&self, run: TaskRun, journal: Arc<Journal>) -> Option<Before> {
         let mut state = self.state();
-        if state.end.is_none() {
-            return false;
-        }
-        *state = State {
-            run,
-            waiter: None,
-            end: None,
-            progress: Progress::default(),
-            stopped_by: None,
-            is_quiet: false,
-        };
+        state.end()?;
+        let before = std::mem::replace(&mut *state, State::new(run, Standing::AtWork(journal)));
         drop(state);
         self.pulse.beat();
         self.ended.send_replace(false);
-        true
+        Some(Before(before))
+    }
+
+    /// It could not begin after all, and is as it was.
+    pub(crate) fn restore(&self, before: Before) {
+        *self.state() = before.0;
+        self.ended.send_replace(true);
     }
 
     /// Waits for the end, for so long at most.

@@ -12,6 +12,8 @@
 mod bench;
 #[path = "forest/checks.rs"]
 mod checks;
+#[path = "forest/mail.rs"]
+mod mail;
 #[path = "forest/person.rs"]
 mod person;
 #[path = "forest/plan.rs"]
@@ -43,6 +45,7 @@ type Ends = BTreeSet<String>;
 fn grow(seed: u64) -> Ends {
     let stage = Stage::new(Plan::of(seed));
     let life = stage.play();
+    let flying = life.most_flying.1;
     if let Fate::Cut(share) = stage.plan.fate {
         checks::after_life(&stage, &life, &Records::of(&stage));
         stage.cut(share);
@@ -73,7 +76,7 @@ fn grow(seed: u64) -> Ends {
     let agents: Vec<&str> = second.agents.iter().map(Transcript::id).collect();
     if !agents.is_empty() {
         let life = stage.wake(3, &agents);
-        checks::after_waking(&stage.plan, &second, &life, &Records::of(&stage));
+        checks::after_waking(&stage, flying, &second, &life, &Records::of(&stage));
     }
     second.outcomes()
 }

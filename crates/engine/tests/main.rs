@@ -10,12 +10,24 @@ mod agent_crowds;
 mod agent_ends;
 #[path = "story/agent_hooks.rs"]
 mod agent_hooks;
+#[path = "story/agent_mail.rs"]
+mod agent_mail;
+#[path = "story/agent_mischief.rs"]
+mod agent_mischief;
+#[path = "story/agent_parameters.rs"]
+mod agent_parameters;
+#[path = "story/agent_results.rs"]
+mod agent_results;
 #[path = "story/agent_servers.rs"]
 mod agent_servers;
 #[path = "story/agent_stage.rs"]
 mod agent_stage;
+#[path = "story/agent_storms.rs"]
+mod agent_storms;
 #[path = "story/bench.rs"]
 mod bench;
+#[path = "story/contract.rs"]
+mod contract;
 #[path = "story/deferred.rs"]
 mod deferred;
 #[path = "story/delegation.rs"]
@@ -50,5 +62,7 @@ mod resume;
 mod scenarios;
 #[path = "story/schedules.rs"]
 mod schedules;
+#[path = "story/summaries.rs"]
+mod summaries;
 #[path = "story/tools.rs"]
 mod tools;

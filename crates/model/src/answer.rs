@@ -171,6 +171,7 @@ impl Part {
             }
             BlockStart::RedactedThinking { data } => Block::RedactedThinking { data },
             BlockStart::ToolUse { id, name } => {
+                let id = unused(id, answer);
                 let input = parse_input(&self.text).unwrap_or_else(|problem| {
                     answer.malformed_calls.push((id.clone(), problem));
                     empty_object()
@@ -181,6 +182,18 @@ impl Part {
         };
         answer.blocks.push(block);
     }
+}
+
+/// The id of a call, or another where it has none or that of an earlier call of the answer: some servers
+/// number badly, and a result must belong to one call.
+fn unused(id: ToolUseId, answer: &Answer) -> ToolUseId {
+    let is_used =
+        |id: &ToolUseId| id.as_str().is_empty() || answer.calls().any(|call| call.id == *id);
+    if !is_used(&id) {
+        return id;
+    }
+    let mut numbered = (2_usize..).map(|number| ToolUseId::new(format!("{id}-{number}")));
+    numbered.find(|other| !is_used(other)).unwrap_or(id)
 }
 
 /// The input of a call in the bytes in which it came. No text at all is an empty input.

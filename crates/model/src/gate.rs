@@ -85,7 +85,18 @@ impl Gate {
         }
     }
 
-    async fn open(&self, world: &dyn World) {
+    /// Whether nobody passes now.
+    pub fn is_closed(&self) -> bool {
+        self.closing().is_some()
+    }
+
+    /// For how long nobody passes yet.
+    pub(crate) fn held(&self) -> Duration {
+        self.closing().map(|it| it.until.duration_since(Instant::now())).unwrap_or_default()
+    }
+
+    /// Waits until the gate is open.
+    pub(crate) async fn open(&self, world: &dyn World) {
         while let Some(closing) = self.closing() {
             let turn = closing.spread.mul_f64(world.fraction());
             tokio::time::sleep_until(closing.until + turn).await;
@@ -163,6 +174,8 @@ mod tests {
         let (gates, world) = (Gates::default(), SeededWorld::new(3));
         gates.gate("key", "opus").close_for(Duration::from_mins(1));
         let start = Instant::now();
+        assert_eq!(gates.gate("key", "opus").held(), Duration::from_mins(1));
+        assert_eq!(gates.gate("key", "haiku").held(), Duration::ZERO);
         drop(gates.gate("key", "haiku").enter(&world).await);
         drop(gates.gate("other", "opus").enter(&world).await);
         assert_eq!(start.elapsed(), Duration::ZERO);

@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use centurion_protocol::{Env, Thinking, World};
 
 use crate::catalog::{Aliases, ModelInfo};
 use crate::discover::{self, Search};
+use crate::gate::Gate;
 use crate::open::{Opened, Opening};
 use crate::retry::{Attempts, ModelStream, Patience, RetryPolicy};
 use crate::{Access, Gates, OpenError, Provider, Request};
@@ -128,10 +130,24 @@ impl Model {
             request.thinking = self.0.thinking;
         }
         let provider = Arc::clone(&self.0.opened.provider);
-        let gate = self.0.gates.gate(provider.credential(), &request.model);
+        let gate = self.gate(&request.model);
         let (policy, world) = (self.0.policy.with(patience), Arc::clone(&self.0.world));
         let watches_events = self.0.opened.kind == ProviderKind::Script;
         Attempts { provider, request, gate, policy, watches_events, world }.stream()
+    }
+
+    /// For how long requests to a model are held back, because its provider asked for patience.
+    pub fn held_back(&self, model: &str) -> Duration {
+        self.gate(model).held()
+    }
+
+    /// Waits until requests to a model are no longer held back.
+    pub async fn passable(&self, model: &str) {
+        self.gate(model).open(self.0.world.as_ref()).await;
+    }
+
+    fn gate(&self, model: &str) -> Arc<Gate> {
+        self.0.gates.gate(self.0.opened.provider.credential(), model)
     }
 
     /// The full name of the session's model.

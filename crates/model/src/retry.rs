@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use centurion_protocol::{Env, World};
 use futures_util::{Stream, StreamExt, stream};
+use tokio::time::Instant;
 
 use crate::failure::{self, malformed};
 use crate::gate::{self, Gate, Pass};
@@ -90,6 +91,8 @@ pub enum ModelEvent {
     Stream(StreamEvent),
     /// The answer failed and will start anew: what came of it until now is void.
     Retry(RetryNotice),
+    /// The provider wants everybody to wait, because of another request: this one has not begun.
+    Held,
 }
 
 /// A retry that is about to be waited for.
@@ -124,7 +127,7 @@ pub(crate) struct Attempts {
 
 impl Attempts {
     pub(crate) fn stream(self) -> ModelStream {
-        let state = State { attempts: self, retries: 0, stage: Stage::Ready };
+        let state = State { attempts: self, retries: 0, is_told_held: false, stage: Stage::Ready };
         stream::unfold(state, |mut state| async {
             let item = state.next().await?;
             Some((item, state))
@@ -137,12 +140,15 @@ struct State {
     attempts: Attempts,
     /// How many retries there have been.
     retries: u32,
+    /// Whether whoever reads the stream knows that nothing comes for a while.
+    is_told_held: bool,
     stage: Stage,
 }
 
 enum Stage {
     Ready,
-    Waiting(Duration),
+    /// Until then nothing is sent, also if nobody looks meanwhile.
+    Waiting(Instant),
     /// The pass is held as long as the request is under way, and not while waiting.
     Streaming {
         events: EventStream,
@@ -156,9 +162,13 @@ impl State {
         loop {
             match &mut self.stage {
                 Stage::Over => return None,
-                Stage::Waiting(delay) => {
-                    tokio::time::sleep(*delay).await;
+                Stage::Waiting(until) => {
+                    tokio::time::sleep_until(*until).await;
                     self.stage = Stage::Ready;
+                }
+                Stage::Ready if self.attempts.gate.is_closed() && !self.is_told_held => {
+                    self.is_told_held = true;
+                    return Some(Ok(ModelEvent::Held));
                 }
                 Stage::Ready => {
                     let pass = self.attempts.gate.enter(self.attempts.world.as_ref()).await;
@@ -201,8 +211,10 @@ impl State {
             return Err(error);
         }
         self.retries += 1;
+        // The notice says as much.
+        self.is_told_held = true;
         let delay = policy.delay(self.retries, error.retry_after, self.attempts.world.as_ref());
-        self.stage = Stage::Waiting(delay);
+        self.stage = Stage::Waiting(Instant::now() + delay);
         Ok(ModelEvent::Retry(RetryNotice {
             attempt: self.retries,
             max_retries: policy.max_retries,

@@ -79,6 +79,7 @@ async fn run(model: &Model) -> (Result<String, ModelError>, Vec<RetryNotice>) {
     while let Some(event) = events.next().await {
         match event {
             Ok(ModelEvent::Stream(event)) => builder.push(&event),
+            Ok(ModelEvent::Held) => {}
             Ok(ModelEvent::Retry(notice)) => {
                 notices.push(notice);
                 builder = AnswerBuilder::default();

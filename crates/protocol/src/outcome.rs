@@ -72,6 +72,8 @@ pub enum Outcome {
     Denied,
     /// Its process ended before it did.
     Interrupted,
+    /// The program itself failed in the middle of it.
+    Fault,
     /// Somebody interrupted the run.
     Cancelled,
 }
@@ -99,6 +101,7 @@ impl Outcome {
             Self::Stalled => "stalled",
             Self::Denied => "denied",
             Self::Interrupted => "interrupted",
+            Self::Fault => "fault",
             Self::Cancelled => "cancelled",
         }
     }

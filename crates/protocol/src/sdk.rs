@@ -3,6 +3,8 @@
 //! Names and fields are the ones that existing SDKs parse. The engine makes these events, the binary
 //! prints them.
 
+use std::fmt;
+
 use indexmap::IndexMap;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -70,9 +72,21 @@ pub struct Init {
     pub centurion_version: &'static str,
     pub output_style: &'static str,
     pub agents: Vec<String>,
+    /// Those that an agent may be given.
     pub skills: Vec<String>,
-    pub plugins: Vec<Value>,
+    /// Those that are switched on.
+    pub plugins: Vec<InitPlugin>,
     pub additional_directories: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InitPlugin {
+    pub name: String,
+    pub path: String,
+    /// `plugin@marketplace`.
+    pub source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -149,6 +163,9 @@ pub struct TaskProgress {
     pub usage: TaskUsage,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_tool_name: Option<String>,
+    /// What a model last said that it is doing, where somebody wants that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
 }
 
 /// What an agent has used so far.
@@ -349,8 +366,28 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_ms: Option<u64>,
     pub result_index: u32,
+    /// Agents that the session ended before they had finished.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unfinished_agents: Vec<UnfinishedAgent>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Value>,
+}
+
+/// An agent whose work was cut short by the end of its session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UnfinishedAgent {
+    pub agent_id: AgentId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub subagent_type: String,
+    pub description: String,
+}
+
+impl fmt::Display for UnfinishedAgent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let who = self.name.as_ref().unwrap_or(&self.subagent_type);
+        write!(formatter, "{who} ({})", self.description)
+    }
 }
 
 #[derive(Clone, Debug, Default, Serialize, serde::Deserialize)]

@@ -41,6 +41,8 @@ pub enum Body<'a> {
     Assistant(AssistantBody<'a>),
     Attachment(AttachmentBody<'a>),
     System(SystemBody<'a>),
+    #[serde(rename = "queue-operation")]
+    QueueOperation(QueueOperationBody<'a>),
 }
 
 impl Body<'_> {
@@ -134,6 +136,22 @@ pub struct Rendered<'a> {
 pub struct SystemBody<'a> {
     pub subtype: &'a str,
     pub data: &'a Value,
+}
+
+/// Something was put into the queue for the model. It waits until a line of the conversation has its id.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueOperationBody<'a> {
+    pub operation: QueueOperation,
+    pub content: &'a str,
+    pub queue_item: RecordId,
+    pub origin: &'a Value,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QueueOperation {
+    Enqueue,
 }
 
 /// The subtype of the line that names the session.

@@ -53,13 +53,17 @@ pub trait World: Send + Sync {
     }
 }
 
-/// The real clock and the operating system's randomness.
+/// The real clock, and randomness that the operating system seeds.
 #[derive(Debug, Default)]
 pub struct SystemWorld;
 
 impl World for SystemWorld {
     fn now(&self) -> Timestamp {
         Timestamp::now()
+    }
+
+    fn uuid(&self) -> Uuid {
+        Uuid::new_v4()
     }
 
     fn random(&self) -> u64 {

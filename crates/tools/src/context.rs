@@ -122,7 +122,8 @@ pub trait Host: Send + Sync {
     fn shell_changed(&self, change: ShellChange);
 
     /// Ends an agent; `None` when there is none of this id or name, as where there are no agents at all.
-    fn stop_agent<'a>(&'a self, _id: &'a str) -> HostFuture<'a, Option<AgentStop>> {
+    /// `Err` says why this agent is not to be ended from here.
+    fn stop_agent<'a>(&'a self, _id: &'a str) -> HostFuture<'a, Option<Result<AgentStop, String>>> {
         Box::pin(std::future::ready(None))
     }
 

@@ -135,12 +135,23 @@ pub(crate) fn explain(verb: &str, path: &Path, error: &io::Error) -> ToolError {
 ///
 /// The size that the system states is a hint only: some files state none, others grow.
 pub(crate) fn read_within(file: impl Read, limit: u64, hint: u64) -> io::Result<Option<Vec<u8>>> {
+    read_after(Vec::new(), file, limit, hint)
+}
+
+/// The same where the content begins with what was read already.
+pub(crate) fn read_after(
+    start: Vec<u8>,
+    rest: impl Read,
+    limit: u64,
+    hint: u64,
+) -> io::Result<Option<Vec<u8>>> {
     if hint > limit {
         return Ok(None);
     }
-    let capacity = usize::try_from(hint.saturating_add(1)).unwrap_or_default();
-    let mut bytes = Vec::with_capacity(capacity);
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    let read = start.len() as u64;
+    let mut bytes = start;
+    bytes.reserve(usize::try_from(hint.saturating_sub(read).saturating_add(1)).unwrap_or_default());
+    rest.take(limit.saturating_add(1).saturating_sub(read)).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 

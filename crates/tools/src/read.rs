@@ -9,7 +9,7 @@ mod stream;
 mod text;
 
 use std::fs::File;
-use std::io::{Cursor, Read as _};
+use std::io::{Read as _, Take};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use self::pdf::PageRange;
-use crate::disk::{self, MAX_IN_MEMORY, explain, human_size, read_within, run_sized};
+use crate::disk::{self, MAX_IN_MEMORY, explain, human_size, read_after, run_sized};
 use crate::paths::resolve;
 use crate::read_state::{ReadState, View};
 use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace};
@@ -113,16 +113,20 @@ impl Request {
     /// Looks at the first bytes and goes on as they say.
     fn look(self) -> Result<Look, ToolError> {
         let (mut file, metadata) = disk::open_as(&self.path, &self.named)?;
-        let mut head = Vec::new();
+        let expected = usize::try_from(metadata.len().min(HEAD)).unwrap_or_default();
+        let mut head = Vec::with_capacity(expected + 1);
         (&mut file)
             .take(HEAD)
             .read_to_end(&mut head)
             .map_err(|error| explain("read", &self.named, &error))?;
         let size = metadata.len().max(head.len() as u64);
+        // Most files end in their first bytes: there is no need to ask for more.
+        let has_ended = (head.len() as u64) < HEAD;
+        let rest = file.take(if has_ended { 0 } else { u64::MAX });
         if head.starts_with(b"%PDF-") {
             self.refuse_range("a PDF file: choose with pages")?;
             let bytes =
-                self.whole(head, file, size, pdf::MAX_FILE, "split it first, as with qpdf")?;
+                self.whole(head, rest, size, pdf::MAX_FILE, "split it first, as with qpdf")?;
             return Ok(Look::Pdf(self, bytes));
         }
         if self.pages.is_some() {
@@ -134,18 +138,18 @@ impl Request {
         let output = if let Some(media_type) = image::media_type(&head) {
             self.refuse_range("an image")?;
             let advice = "make it smaller first, as with `convert`";
-            let bytes = self.whole(head, file, size, image::MAX_FILE, advice)?;
+            let bytes = self.whole(head, rest, size, image::MAX_FILE, advice)?;
             image::read(&self, media_type, &bytes)
         } else if self.is_notebook() && !self.has_range() {
             let advice = "read its JSON in parts, with offset and limit";
-            let bytes = self.whole(head, file, size, MAX_IN_MEMORY, advice)?;
+            let bytes = self.whole(head, rest, size, MAX_IN_MEMORY, advice)?;
             notebook::read(&self, bytes)?
         } else {
             self.refuse_large(size)?;
             if size > MAX_IN_MEMORY {
-                stream::read(&self, &head, file, size)?
+                stream::read(&self, &head, rest, size)?
             } else {
-                text::read(&self, head, file, size)?
+                text::read(&self, head, rest, size)?
             }
         };
         Ok(Look::Done(Box::new(output)))
@@ -155,12 +159,12 @@ impl Request {
     fn whole(
         &self,
         head: Vec<u8>,
-        rest: File,
+        rest: Take<File>,
         size: u64,
         limit: u64,
         advice: &str,
     ) -> Result<Vec<u8>, ToolError> {
-        read_within(Cursor::new(head).chain(rest), limit, size)
+        read_after(head, rest, limit, size)
             .map_err(|error| explain("read", &self.named, &error))?
             .ok_or_else(|| {
                 ToolError::failed(format!(

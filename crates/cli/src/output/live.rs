@@ -1,10 +1,12 @@
 //! What happens, as it happens, for a person who watches: plain lines on standard error.
 //!
-//! Lines are only ever added, so that they can go to a file as well. Colours are the named ANSI ones, always
-//! beside a glyph or a word; `NO_COLOR` switches them off.
+//! Lines are only ever added, so that they can go to a file as well. In a window each takes one row, but for
+//! what agents say, which is wrapped. Colours are the named ANSI ones, always beside a glyph or a word;
+//! `NO_COLOR` switches them off.
 
 mod fold;
 mod style;
+mod window;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,6 +15,7 @@ use centurion_protocol::sdk::Event;
 
 use self::fold::Fold;
 use self::style::Style;
+use self::window::fit;
 use super::note;
 
 /// Shows events on standard error and hands them on.
@@ -30,12 +33,23 @@ impl<V> LiveView<V> {
 impl<V: View> View for LiveView<V> {
     fn show(&self, event: &Event) {
         let mut fold = self.fold.lock().unwrap_or_else(PoisonError::into_inner);
+        // Windows change their size while people watch.
+        let width = window::width();
         // Written before the next event is looked at, so that the lines of two do not mix.
-        for line in fold.lines(&event.body) {
-            note(&line);
+        for line in fold.lines(&event.body, width) {
+            note(&fit(&line, width));
         }
         drop(fold);
         self.next.show(event);
+    }
+
+    fn wait_for_agents(&self) {
+        let fold = self.fold.lock().unwrap_or_else(PoisonError::into_inner);
+        for line in fold.at_work(window::width()) {
+            note(&line);
+        }
+        drop(fold);
+        self.next.wait_for_agents();
     }
 }
 

@@ -1,31 +1,84 @@
-//! `--output-format text`: the answer of each run, with a blank line between them.
+//! `--output-format text`: the last answer, when all is done.
+//!
+//! A run with agents in the background answers more than once, and only the last answer knows what came of
+//! them. A turn that failed has no answer: what it says about that comes below the answer before it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use centurion_engine::View;
-use centurion_protocol::sdk::{Event, EventBody};
+use centurion_protocol::sdk::{Event, EventBody, RunResult};
 
 use super::{Output, note};
 
 pub(crate) struct TextView {
     output: Arc<Output>,
-    has_printed: AtomicBool,
+    /// Whether somebody else tells on standard error what went wrong.
+    is_beside_lines: bool,
+    last: Mutex<Last>,
+}
+
+/// What there is to print so far.
+#[derive(Default)]
+struct Last {
+    answer: Option<String>,
+    failure: Option<String>,
+}
+
+impl Last {
+    fn take(&mut self, result: &RunResult) {
+        let text = result.result.trim_end();
+        if result.is_error {
+            self.failure = Some(text.to_owned());
+            return;
+        }
+        self.failure = None;
+        // One that says nothing takes nothing away.
+        if self.answer.is_none() || !text.is_empty() {
+            self.answer = Some(text.to_owned());
+        }
+    }
+
+    fn text(&self) -> Option<String> {
+        let parts: Vec<&str> =
+            [&self.answer, &self.failure].into_iter().flatten().map(String::as_str).collect();
+        (!parts.is_empty()).then(|| format!("{}\n", parts.join("\n\n")))
+    }
 }
 
 impl TextView {
     pub(crate) fn new(output: Arc<Output>) -> Self {
-        Self { output, has_printed: AtomicBool::new(false) }
+        Self { output, is_beside_lines: false, last: Mutex::default() }
+    }
+
+    /// The answer alone, where standard error shows everything that happens.
+    pub(crate) fn beside_lines(output: Arc<Output>) -> Self {
+        Self { output, is_beside_lines: true, last: Mutex::default() }
     }
 }
 
 impl View for TextView {
     fn show(&self, event: &Event) {
         let EventBody::Result(result) = &event.body else { return };
-        let gap = if self.has_printed.swap(true, Ordering::Relaxed) { "\n" } else { "" };
-        self.output.write(format!("{gap}{}\n", result.result.trim_end()).as_bytes());
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).take(result);
+        if self.is_beside_lines {
+            return;
+        }
         if result.is_error {
             note(&format!("error: the run did not complete: {}", result.outcome));
+        }
+        if !result.unfinished_agents.is_empty() {
+            let agents: Vec<String> =
+                result.unfinished_agents.iter().map(ToString::to_string).collect();
+            note(&format!("error: the run ended before these agents had: {}", agents.join(", ")));
+        }
+    }
+}
+
+impl Drop for TextView {
+    fn drop(&mut self) {
+        let last = self.last.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(text) = last.text() {
+            self.output.write(text.as_bytes());
         }
     }
 }

@@ -33,7 +33,7 @@ fn the_wait_for_background_agents_is_bounded() {
     let mut command = stage.command("@@lead", &["--allowedTools", "Bash"]);
     command.env("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", "300");
     let told = Told::new(ended(command.output().unwrap()));
-    told.assert_code(0);
+    told.assert_code(1);
     assert_eq!(told.ended.result()["result"], "not waiting");
     assert_eq!(told.of("task_notification")[0]["status"], "stopped");
     assert_eq!(told.of("background_tasks_changed").last().unwrap()["tasks"], json!([]));

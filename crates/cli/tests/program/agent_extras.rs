@@ -156,6 +156,10 @@ fn a_plugin_for_one_run_brings_agents_hooks_and_servers() {
             "skills/greet/SKILL.md",
             "---\nname: greet\ndescription: Greets.\n---\nSay hello to everybody.\n".to_owned(),
         ),
+        (
+            "skills/secret/SKILL.md",
+            "---\ndescription: For people.\ndisable-model-invocation: true\n---\nx\n".to_owned(),
+        ),
         ("hooks/hooks.json", json!({"hooks": {"PreToolUse": [hook]}}).to_string()),
         (".mcp.json", json!({"mcpServers": {"own": server}}).to_string()),
     ] {
@@ -166,6 +170,12 @@ fn a_plugin_for_one_run_brings_agents_hooks_and_servers() {
     told.assert_code(0);
     let init = told.of("init")[0];
     assert!(init["agents"].as_array().unwrap().contains(&json!("kit:helper")), "{init}");
+    assert_eq!(init["skills"], json!(["kit:greet"]), "people's own are not for models");
+    let kit = scratch.project().join("kit");
+    assert_eq!(
+        init["plugins"],
+        json!([{"name": "kit", "path": kit, "source": "kit@inline", "version": "1.0.0"}])
+    );
     assert_eq!(told.of("task_started")[0]["subagent_type"], "kit:helper");
     assert!(results(&told, false)[0].contains("42"), "{:?}", results(&told, false));
     assert!(scratch.project().join("hooked").exists(), "{}", warnings(&told));
@@ -178,7 +188,7 @@ fn a_plugin_for_one_run_brings_agents_hooks_and_servers() {
 
 #[test]
 fn a_session_that_only_directs_starts_workers_in_the_background_with_its_own_model() {
-    // S-202, S-316, S-360
+    // S-132, S-202, S-316, S-360
     let stage = Stage::new(&json!({
         "lead": [
             [agent("@@work", &json!({"run_in_background": false, "model": "opus"})), bash("touch no")],

@@ -319,10 +319,11 @@ fn the_manual_names_commands_that_there_are() {
 fn the_manual_names_flags_that_there_are() {
     let guide = include_str!("../../../../docs/guide.md");
     let program = Program::alone();
-    let commands: [&[&str]; 7] = [
+    let commands: [&[&str]; 8] = [
         &[],
         &["agents", "list"],
         &["agents", "check"],
+        &["agents", "explain"],
         &["agents", "new"],
         &["mcp", "add"],
         &["sessions"],

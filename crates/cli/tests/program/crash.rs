@@ -45,7 +45,7 @@ ssize_t write(int fd, const void *data, size_t size) {
 
 const ID: &str = "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11";
 
-fn build_shim(dir: &Path) -> PathBuf {
+pub(crate) fn build_shim(dir: &Path) -> PathBuf {
     let (source, library) = (dir.join("shim.c"), dir.join("shim.so"));
     std::fs::write(&source, SHIM).unwrap();
     let status = Command::new("cc")

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::host::{Host, control};
 use crate::program::eventually;
-use crate::stage::{Stage, Told, agent, bash, keys, run_and};
+use crate::stage::{Stage, Told, agent, bash, keys, run_and, watch_and};
 
 /// What an event is, and whose.
 fn outline(event: &Value) -> String {
@@ -118,11 +118,10 @@ fn a_run_waits_for_its_background_agents_and_hears_of_them_in_turns_of_their_own
         ],
         "slow": [["I wait.", bash("until [ -e go ]; do sleep 0.01; done")], "slow result"],
     }));
-    // The agent goes on when the first turn has ended, and not before.
+    // The agent goes on when the first turn has its answer, and not before.
     let mut command = stage.command("@@lead", &["--allowedTools", "Bash"]);
-    let is_result = |line: &str| line.contains("\"type\":\"result\"");
     let go = || drop(stage.program.scratch.write("go", ""));
-    let told = Told::new(run_and(&mut command, is_result, go));
+    let told = Told::new(run_and(&mut command, |line| line.contains("\"meanwhile\""), go));
     told.assert_code(0);
     let started = told.of("task_started")[0];
     assert_eq!([&started["is_backgrounded"], &started["name"]], [&json!(true), &json!("bob")]);
@@ -139,7 +138,11 @@ fn a_run_waits_for_its_background_agents_and_hears_of_them_in_turns_of_their_own
     assert_eq!([&first["result"], &first["result_index"]], [&json!("meanwhile"), &json!(0)]);
     assert!(first.get("origin").is_none());
     assert_eq!([&second["result"], &second["result_index"]], [&json!("heard of it"), &json!(1)]);
-    assert_eq!(second["origin"]["kind"], "task-notification");
+    assert_eq!(
+        second["origin"],
+        json!({"kind": "task-notification", "producer": "session-task", "runId": started["run_id"]})
+    );
+    assert_eq!(background[0]["tasks"][0]["run_id"], started["run_id"]);
     assert_eq!(second["subagent_stats"]["started_in_background"], 1);
     assert_eq!(second["subagent_stats"]["completed"], 1);
     // Who works in the background is heard, and nobody has to be told what it was asked.
@@ -154,7 +157,8 @@ fn a_run_waits_for_its_background_agents_and_hears_of_them_in_turns_of_their_own
             "assistant/text of a child",
         ]
     );
-    let tail = outlines(&told.events[told.events.len() - 6..]);
+    // Nobody takes the first result for the last: it waits until nothing is owed.
+    let tail = outlines(&told.events[told.events.len() - 7..]);
     assert_eq!(
         tail,
         [
@@ -163,6 +167,7 @@ fn a_run_waits_for_its_background_agents_and_hears_of_them_in_turns_of_their_own
             "system/background_tasks_changed",
             "system/init",
             "assistant/text",
+            "result/success",
             "result/success",
         ]
     );
@@ -245,9 +250,10 @@ fn people_watch_a_tree_of_agents() {
     let arguments =
         ["-p", "@@lead", "--model", stage.model(), "--verbose", "--allowedTools", "Bash"];
     let go = || drop(stage.program.scratch.write("go", ""));
-    let ended = run_and(&mut stage.program.command(arguments), |line| line == "meanwhile\n", go);
+    let waits = |line: &str| line.starts_with("◌ still at work");
+    let ended = watch_and(&mut stage.program.command(arguments), waits, go);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert_eq!(ended.stdout, "meanwhile\n\nheard of it\n", "the answers alone");
+    assert_eq!(ended.stdout, "heard of it\n", "the last answer alone");
     let lines: Vec<&str> = ended.stderr.lines().collect();
     let wanted = [
         "│ I delegate.",
@@ -286,9 +292,8 @@ fn a_host_that_asks_for_it_is_told_when_nothing_is_owed() {
     }));
     let mut command = stage.command("@@lead", &["--allowedTools", "Bash"]);
     command.env("CLAUDE_CODE_SDK_READS_SESSION_STATE", "1");
-    let is_result = |line: &str| line.contains("\"type\":\"result\"");
     let go = || drop(stage.program.scratch.write("go", ""));
-    let told = Told::new(run_and(&mut command, is_result, go));
+    let told = Told::new(run_and(&mut command, |line| line.contains("\"meanwhile\""), go));
     told.assert_code(0);
     let what = |event: &Value| match (&event["type"], &event["subtype"]) {
         (kind, _) if kind == "result" => Some("(result)".to_owned()),
@@ -298,10 +303,30 @@ fn a_host_that_asks_for_it_is_told_when_nothing_is_owed() {
         _ => None,
     };
     let states: Vec<String> = told.events.iter().filter_map(what).collect();
-    assert_eq!(states, ["running", "(result)", "running", "(result)", "idle"]);
+    assert_eq!(states, ["running", "running", "(result)", "(result)", "idle"]);
     assert_eq!(told.events[0]["subtype"], "session_state_changed", "before the first init");
     let silent = stage.run("@@lead", &["--allowedTools", "Bash"]);
     assert!(silent.of("session_state_changed").is_empty(), "others are not told");
+}
+
+#[test]
+fn lines_about_agents_at_work_are_off_until_a_host_or_a_setting_wants_them() {
+    // S-327
+    let wanted = |flags: &[&str], more: &Value| {
+        let stage = Stage::new(&json!({}));
+        let mut host = Host::start(&stage.program, &[&["--model", stage.model()], flags].concat());
+        let mut request = json!({"subtype": "initialize"});
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        host.send(&control("i", &request));
+        let seen = host.until(|event| event["type"] == "control_response").pop().unwrap();
+        assert_eq!(host.finish(), 0);
+        seen["response"]["response"]["agent_progress_summaries"].as_bool().unwrap()
+    };
+    assert!(!wanted(&[], &json!({})));
+    assert!(wanted(&[], &json!({"agentProgressSummaries": true})));
+    let setting = ["--settings", "{\"subagents\": {\"summaries\": true}}"];
+    assert!(wanted(&setting, &json!({})));
+    assert!(!wanted(&setting, &json!({"agentProgressSummaries": false})));
 }
 
 #[test]

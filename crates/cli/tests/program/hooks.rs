@@ -329,6 +329,25 @@ fn hooks_that_nobody_waits_for_are_heard_later_and_may_wake_the_model() {
 }
 
 #[test]
+fn a_hook_at_the_end_of_a_turn_that_nobody_waits_for_wakes_the_model() {
+    // S-218
+    let complains = "[ -e told ] && exit 0; touch told; echo 'the tests fail' >&2; exit 2";
+    let hook = json!({"type": "command", "asyncRewake": true, "command": complains});
+    let settings = hooks([("Stop", json!([{"hooks": [hook]}]))]);
+    let program = program(&settings, [Reply::text("all done"), Reply::text("mending it")]);
+    let mut host = Host::start(&program, &[]);
+    host.say("go");
+    assert_eq!(host.result()["result"], "all done", "the turn ended without it");
+    let woken = host.result();
+    assert_eq!(
+        (&woken["result"], &woken["origin"]["kind"]),
+        (&json!("mending it"), &json!("hook"))
+    );
+    assert!(last(&program).contains("the tests fail"), "{}", last(&program));
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
 fn functions_of_a_host_are_hooks() {
     let program = program(
         &json!({}),

@@ -68,6 +68,8 @@ fn the_sdk_for_python_brings_watches_and_ends_agents() {
         "slow": [{"blocks": [bash("touch slow.txt")], "latency_ms": 300}, "I helped."],
     }));
     let scratch = &stage.program.scratch;
+    scratch.write("kit/.claude-plugin/plugin.json", "{\"name\": \"kit\"}");
+    scratch.write("kit/skills/greet/SKILL.md", "---\ndescription: Greets.\n---\nSay hello.\n");
     let output = Command::new(python())
         .arg(script("agents_host.py"))
         .env_clear()

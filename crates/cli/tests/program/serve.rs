@@ -8,6 +8,7 @@ use centurion_testkit::{Reply, sse};
 use serde_json::{Value, json};
 
 use crate::program::{Program, call, eventually, signal};
+use crate::stage::{Stage, agent, bash};
 
 /// A program that uses the server.
 struct Client {
@@ -341,6 +342,24 @@ fn an_agent_asks_the_client_too() {
     let offered = &program.server().last().json()["tools"];
     let asks = |tool: &Value| tool["name"] == "AskUserQuestion";
     assert!(!offered.as_array().unwrap().iter().any(asks), "a yes or no is all that is asked");
+    assert_eq!(client.finish(), Some(0));
+}
+
+#[test]
+fn an_agent_that_leaves_others_unfinished_has_not_succeeded() {
+    let behind = json!({"run_in_background": true, "name": "bob", "description": "take long"});
+    let stage = Stage::new(&json!({
+        "lead": [[agent("@@stuck", &behind)], "meanwhile"],
+        "stuck": [[bash("sleep 98792")], "never"],
+    }));
+    let settings = json!({"env": {"CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS": "300"}}).to_string();
+    let flags = ["--model", stage.model(), "--settings", &settings, "--allowedTools", "Bash"];
+    let mut client = Client::start(&stage.program, &flags);
+    let result = client.call("centurion", &json!({"prompt": "@@lead"}));
+    assert_eq!(failure(&result), "meanwhile");
+    let told = &result["content"][1]["text"];
+    assert_eq!(told, "The run ended before these agents had: bob (take long)");
+    assert_eq!(result["structuredContent"]["unfinished_agents"][0]["name"], "bob");
     assert_eq!(client.finish(), Some(0));
 }
 

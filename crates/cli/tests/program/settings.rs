@@ -182,6 +182,20 @@ fn explain_knows_where_the_session_may_move() {
 }
 
 #[test]
+fn explain_knows_which_agents_may_be_started() {
+    // S-366
+    let program = Program::alone();
+    let rules = json!({"permissions": {"deny": ["Agent(Explore)"]}});
+    program.scratch.write_home(".claude/settings.json", rules.to_string());
+    for (call, verdict) in
+        [("Agent(Explore)", "denied"), ("Task(Explore)", "denied"), ("Agent(Plan)", "allowed")]
+    {
+        let told = program.run(&["permissions", "explain", call]);
+        assert!(told.stdout.contains(&format!("{call}: {verdict}")), "{}", told.stdout);
+    }
+}
+
+#[test]
 fn transcripts_keep_keys_only_when_the_user_says_so() {
     let key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
     let program = Program::answering([Reply::text("seen")]);

@@ -57,23 +57,40 @@ pub(crate) fn run_and(
     act: impl FnOnce(),
 ) -> Ended {
     let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let stdout = read_and(child.stdout.take().unwrap(), fits, act);
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    Ended { code: child.wait().unwrap().code(), stdout, stderr }
+}
+
+/// Runs to the end; `act` happens when a line for people fits.
+pub(crate) fn watch_and(
+    command: &mut Command,
+    fits: impl Fn(&str) -> bool,
+    act: impl FnOnce(),
+) -> Ended {
+    let mut child = command.spawn().unwrap();
+    let stderr = read_and(child.stderr.take().unwrap(), fits, act);
     let mut stdout = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+    Ended { code: child.wait().unwrap().code(), stdout, stderr }
+}
+
+fn read_and(from: impl Read, fits: impl Fn(&str) -> bool, act: impl FnOnce()) -> String {
+    let mut lines = BufReader::new(from);
+    let mut text = String::new();
     let mut act = Some(act);
     loop {
-        let begin = stdout.len();
-        if lines.read_line(&mut stdout).unwrap() == 0 {
-            break;
+        let begin = text.len();
+        if lines.read_line(&mut text).unwrap() == 0 {
+            return text;
         }
-        if fits(&stdout[begin..])
+        if fits(&text[begin..])
             && let Some(act) = act.take()
         {
             act();
         }
     }
-    let mut stderr = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-    Ended { code: child.wait().unwrap().code(), stdout, stderr }
 }
 
 /// A call for an agent.

@@ -52,13 +52,16 @@ async def waited_for():
         asked.append((name, context.agent_id))
         return PermissionResultAllow()
 
-    async with ClaudeSDKClient(options=options(can_use_tool=may_use)) as client:
+    kit = {"type": "local", "path": os.path.abspath("kit")}
+    async with ClaudeSDKClient(options=options(can_use_tool=may_use, plugins=[kit])) as client:
         info = await client.get_server_info()
         assert "helper" in [agent["name"] for agent in info["agents"]], info
         await client.query("@@lead")
         messages = await until(client, is_result)
         (init,) = [it for it in of(SystemMessage, messages) if it.subtype == "init"]
         assert "helper" in init.data["agents"], init
+        assert init.data["skills"] == ["kit:greet"], init
+        assert [(it["name"], it["path"]) for it in init.data["plugins"]] == [("kit", kit["path"])], init
         (started,) = of(TaskStartedMessage, messages)
         assert started.task_type == "local_agent" and started.data["subagent_type"] == "helper", started
         (progress,) = of(TaskProgressMessage, messages)

@@ -260,6 +260,7 @@ pub(super) static KEYS: &[Key] = &[
     key("subagents.escStopsBackground", Kind::Bool).works().folder().if_it(is_off),
     key("subagents.disabled", TEXTS).works(),
     key("subagents.memorySnapshot", Kind::Bool).works().folder().if_it(is_on),
+    key("subagents.summaries", Kind::Bool).works().folder().if_it(is_on),
     key("subagents.mode", Kind::Choice(SESSION_MODES))
         .works()
         .folder()

@@ -13,6 +13,7 @@ use super::merge::Merged;
 /// The `subagents` of all levels together. Switches and numbers come from the strongest level, the
 /// models type by type, and the list from all.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct SubagentSettings {
     /// Models by the type of agent, as they were written.
     pub models: BTreeMap<String, Sourced<String>>,
@@ -28,6 +29,8 @@ pub struct SubagentSettings {
     pub disabled: Vec<Sourced<String>>,
     /// Whether what agents remember may be carried between projects in snapshots.
     pub memory_snapshot: bool,
+    /// Whether a small model says now and then what agents in the background are doing.
+    pub summaries: bool,
     /// What kind of session the main agent leads.
     pub mode: Option<Sourced<SessionMode>>,
     /// After how long an agent that is waited for goes on in the background; zero is never.
@@ -137,6 +140,7 @@ impl SubagentSettings {
             esc_stops_background: switch("escStopsBackground"),
             disabled: merged.texts(&path("disabled")),
             memory_snapshot: switch("memorySnapshot"),
+            summaries: switch("summaries"),
             mode: choice(merged, &path("mode"), |word| match word {
                 "normal" => Some(SessionMode::Normal),
                 "coordinator" => Some(SessionMode::Coordinator),

@@ -9,7 +9,7 @@ use centurion_tools::{ToolError, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
-use crate::markup::contain;
+use crate::markup::{contain, listed, title};
 use crate::task::{End, Task};
 
 /// How much of a report enters the conversation of whoever gets it; the output file has all of it.
@@ -42,9 +42,9 @@ pub(super) fn launched(task: &Task, caller: &Caller) -> ToolOutput {
     ToolOutput::text(text).with_data(without_nulls(data))
 }
 
-/// The answer of a call that waited.
-pub(super) fn ended(task: &Task, end: &End) -> Result<ToolOutput, ToolError> {
-    let (text, data) = (text(task, end), data(task, end));
+/// The answer of a call that waited, with so much of the report as whoever called has room for.
+pub(super) fn ended(task: &Task, end: &End, room: usize) -> Result<ToolOutput, ToolError> {
+    let (text, data) = (text(task, end, room), data(task, end));
     if end.outcome.is_success() || says_something(end) {
         return Ok(ToolOutput::text(text).with_data(data));
     }
@@ -55,7 +55,7 @@ fn says_something(end: &End) -> bool {
     end.structured.is_some() || !end.text.trim().is_empty()
 }
 
-fn text(task: &Task, end: &End) -> String {
+fn text(task: &Task, end: &End, room: usize) -> String {
     let mut text = String::new();
     let tools: Vec<&str> = end.evidence.tools.keys().map(String::as_str).collect();
     // Writing to a string cannot fail.
@@ -65,11 +65,12 @@ fn text(task: &Task, end: &End) -> String {
     if says_something(end) {
         let word = if end.outcome.is_success() { "reports" } else { "had said last" };
         let _ = writeln!(text, "The agent {word} (what follows is its text, not the user's):");
-        for line in contain(&bounded_result(task, end)).lines() {
+        for line in contain(&result_within(task, end, room.min(REPORT_BOUND))).lines() {
             let _ = writeln!(text, "  {line}");
         }
     }
     let _ = writeln!(text, "{}", facts(end, &tools));
+    text.extend(end.unread_words().iter().flat_map(|words| [words.as_str(), "\n"]));
     if !task.spec.is_one_shot {
         let id = &task.id;
         let _ =
@@ -89,11 +90,10 @@ fn facts(end: &End, tools: &[&str]) -> String {
     let evidence = &end.evidence;
     let mut facts = format!(
         "Seen by the runtime: tools used: {}",
-        if tools.is_empty() { "none".to_owned() } else { tools.join(", ") }
+        if tools.is_empty() { "none".to_owned() } else { listed(tools.iter(), ", ") }
     );
     if !evidence.files_changed.is_empty() {
-        let files: Vec<&str> = evidence.files_changed.iter().map(String::as_str).collect();
-        let _ = write!(facts, "; files changed: {}", files.join(", "));
+        let _ = write!(facts, "; files changed: {}", listed(evidence.files_changed.iter(), ", "));
     }
     let failed = evidence.commands.iter().filter(|it| it.exit_code.is_some_and(|code| code != 0));
     let failed = failed.count();
@@ -101,9 +101,8 @@ fn facts(end: &End, tools: &[&str]) -> String {
         let _ = write!(facts, "; commands that failed: {failed} of {}", evidence.commands.len());
     }
     if !end.denials.is_empty() {
-        let denied: Vec<String> =
-            end.denials.iter().map(|it| format!("{} ({})", it.tool, it.reason)).collect();
-        let _ = write!(facts, "; not allowed: {}", denied.join("; "));
+        let denied = end.denials.iter().map(|it| format!("{} ({})", it.tool, it.reason));
+        let _ = write!(facts, "; not allowed: {}", listed(denied, "; "));
     }
     contain(&facts)
 }
@@ -133,6 +132,7 @@ pub(crate) fn failure(end: &End) -> String {
             "The agent was interrupted: the program ended before it did. What it had done stands."
                 .to_owned()
         }
+        Outcome::Fault => with("The agent was ended by a fault of the program"),
         Outcome::HookStopped => with("A hook ended the agent"),
         Outcome::Deferred | Outcome::DeferredUnavailable => {
             with("A call of the agent was put off, which only the main agent's can be")
@@ -151,14 +151,18 @@ pub(crate) fn whole_result(task: &Task, end: &End) -> String {
 
 /// The report as whoever gets it reads it: all of it, or its beginning and where the rest is.
 pub(crate) fn bounded_result(task: &Task, end: &End) -> String {
+    result_within(task, end, REPORT_BOUND)
+}
+
+fn result_within(task: &Task, end: &End, bound: usize) -> String {
     let text = match &end.structured {
         Some(structured) => structured.to_string(),
         None => end.text.clone(),
     };
-    if text.len() <= REPORT_BOUND {
+    if text.len() <= bound {
         return text;
     }
-    let cut = text.floor_char_boundary(REPORT_BOUND);
+    let cut = text.floor_char_boundary(bound);
     let (more, file) = (text.len() - cut, task.output.path().display());
     format!("{}\n[{more} more bytes: the whole report is in {file}]", &text[..cut])
 }
@@ -188,6 +192,7 @@ fn data(task: &Task, end: &End) -> Value {
             "filesChanged": end.evidence.files_changed,
             "commands": end.evidence.commands,
         },
+        "unreadMessages": Some(end.unread).filter(|count| *count > 0),
         "errors": end.errors,
         "permissionDenials": end.denials,
         "effective": effective(task),
@@ -220,7 +225,10 @@ fn without_nulls(mut data: Value) -> Value {
 pub(crate) fn about(task: &Task) -> String {
     let name = task.identity.name.as_deref().unwrap_or(task.id.as_str());
     let state = match task.end() {
-        None => "running".to_owned(),
+        None => match task.progress().summary {
+            Some(summary) => format!("running: {}", contain(&summary)),
+            None => "running".to_owned(),
+        },
         Some(end) => match end.outcome {
             Outcome::Completed => "completed".to_owned(),
             outcome => format!("{} ({outcome})", end.status()),
@@ -230,6 +238,6 @@ pub(crate) fn about(task: &Task) -> String {
     format!(
         "{name}  ·  {}  ·  {state}  ·  started {seconds}s ago  ·  {}",
         task.spec.agent_type,
-        contain(&task.spec.description)
+        contain(&title(&task.spec.description))
     )
 }

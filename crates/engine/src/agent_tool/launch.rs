@@ -5,19 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use centurion_config::agents::{ActiveAgent, AgentCatalog, AgentDefinition, Isolation};
-use centurion_config::mcp::McpReference;
-use centurion_mcp::Connection;
 use centurion_permissions::Mode;
 use centurion_tools::{ToolContext, ToolError};
 use serde_json::json;
 use thiserror::Error;
 
-use super::AgentInput;
 use super::listing::{is_allowed, is_startable, startable_types};
+use super::{AgentInput, given, name};
 use crate::builtin;
 use crate::caller::Caller;
 use crate::delegation::Delegation;
-use crate::ground::{BroughtBy, GONE, NO_SERVERS};
+use crate::ground::{BroughtBy, BroughtServers, GONE};
 use crate::prompt::{Section, agent_sections};
 use crate::remembered::{Purpose, Remembered, Skills, prompt, skills};
 use crate::resolve::{EffectiveAgent, House, LaunchError, Place, Starter, Wishes, resolve};
@@ -27,7 +25,11 @@ use crate::spawn::Launch;
 use crate::spec::{AgentSpec, Brought, BroughtHooks};
 
 /// The type of an agent that no type is asked of.
-const USUAL: &str = "general-purpose";
+pub(super) const USUAL: &str = "general-purpose";
+
+/// What is said to whoever has nothing for an agent to do.
+pub(super) const NO_PROMPT: &str =
+    "`prompt` is empty, so nothing was started: say what the agent is to do.";
 
 /// Why no agent was started.
 #[derive(Debug, Error)]
@@ -44,6 +46,12 @@ pub(super) enum Refusal {
     Unavailable(&'static str),
     #[error("the directory {0} does not exist, so nothing was started.")]
     NoDirectory(String),
+    #[error("`max_turns` is 0, so nothing was started: say 1 or more, or leave it out.")]
+    NoTurns,
+    #[error("{NO_PROMPT}")]
+    NoPrompt,
+    #[error("no agent can have this `name`, so nothing was started: {0}.")]
+    Name(&'static str),
     #[error("`output_schema` is no usable schema: {0}")]
     Schema(String),
     #[error("{0}")]
@@ -98,6 +106,12 @@ pub(super) async fn prepare(
     let mut effective =
         effective(shared, delegation, caller, agent, &wishes, &context.workspace.root)?;
     let servers = servers(delegation, caller, &effective, definition)?;
+    if input.prompt.trim().is_empty() {
+        return Err(Refusal::NoPrompt);
+    }
+    if let Some(fault) = given(input.name.as_deref()).and_then(name::fault) {
+        return Err(Refusal::Name(fault));
+    }
     let schema = input.output_schema.as_ref().map(|schema| {
         crate::structured::StructuredOutput::parse(&schema.to_string())
             .map_err(|error| Refusal::Schema(error.to_string()))
@@ -132,10 +146,10 @@ fn route<'c>(
     catalog: &'c AgentCatalog,
 ) -> Result<&'c ActiveAgent, Refusal> {
     let available = || startable_types(caller);
-    if input.team_name.is_some() {
+    if given(input.team_name.as_deref()).is_some() {
         return Err(Refusal::Unavailable("A team (team_name)"));
     }
-    if input.isolation.as_deref() == Some("remote") {
+    if given(input.isolation.as_deref()) == Some("remote") {
         return Err(Refusal::Unavailable("isolation: remote"));
     }
     let asked = match input.subagent_type.as_deref().map(str::trim) {
@@ -170,11 +184,14 @@ fn wishes(input: &AgentInput, context: &ToolContext) -> Result<Wishes, Refusal> 
             Some(found.ok_or_else(|| Refusal::NoDirectory(path.display().to_string()))?)
         }
     };
-    let isolation = match input.isolation.as_deref() {
+    let isolation = match given(input.isolation.as_deref()) {
         None => None,
         Some("worktree") => Some(Isolation::Worktree),
         Some(_) => return Err(Refusal::Unavailable("This kind of isolation")),
     };
+    if input.max_turns == Some(0) {
+        return Err(Refusal::NoTurns);
+    }
     Ok(Wishes {
         model: input.model.clone().filter(|model| !model.trim().is_empty()),
         background: input.run_in_background,
@@ -216,32 +233,18 @@ pub(super) fn effective(
 }
 
 /// The servers that the agent has beside those of its parent. One that it names and nobody has fails the
-/// launch: nothing is left out in silence.
+/// launch.
 fn servers(
     delegation: &Delegation,
     caller: &Caller,
     effective: &EffectiveAgent,
     definition: &AgentDefinition,
-) -> Result<Vec<Connection>, Refusal> {
-    let Some(asked) = &effective.mcp_servers else { return Ok(Vec::new()) };
-    let name = &definition.name.value;
-    let failed =
-        |reason: String| Refusal::Servers(format!("agent `{name}` cannot start: {reason}"));
-    let source = delegation.ground.agent_servers.as_ref();
-    let source = source.ok_or_else(|| failed(NO_SERVERS.to_owned()))?;
-    let origin = &definition.origin;
+) -> Result<BroughtServers, Refusal> {
+    let Some(asked) = &effective.mcp_servers else { return Ok(BroughtServers::default()) };
+    let (name, origin) = (definition.name.as_str(), &definition.origin);
     let by = BroughtBy { name, source: origin.source, path: &origin.path };
-    let references = source.read(&asked.value, &by).map_err(failed)?;
-    let connection = |reference| match reference {
-        McpReference::Inline(server) => Ok(source.own(*server)),
-        McpReference::Named(server) => caller.servers.find(&server).ok_or_else(|| {
-            failed(format!(
-                "it asks for the MCP server `{server}`, which is not configured ({})",
-                asked.by
-            ))
-        }),
-    };
-    references.into_iter().map(connection).collect()
+    let found = delegation.ground.servers(&asked.value, &by, &asked.by, &caller.servers);
+    found.map_err(|reason| Refusal::Servers(format!("agent `{name}` cannot start: {reason}")))
 }
 
 fn count(
@@ -279,7 +282,7 @@ fn spec(
 ) -> AgentSpec {
     let path = &definition.origin.path;
     let brought = |value: &serde_json::Value| Brought { value: value.clone(), path: path.clone() };
-    let name = input.name.as_deref().map(str::trim).filter(|name| !name.is_empty());
+    let name = given(input.name.as_deref());
     let mut lineage = caller.identity.path.clone();
     lineage.push(name.unwrap_or(&definition.name).to_owned());
     let ground = &delegation.ground;

@@ -7,10 +7,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use centurion_config::agents::{ActiveAgent, AgentDefinition};
 
+use super::launch::USUAL;
 use crate::caller::Caller;
-use crate::delegation::DelegationRules;
+use crate::delegation::{DelegationRules, SessionMode};
 use crate::permissions::Permissions;
 use crate::servers::Servers;
+
+/// What holds for all of them.
+const ADVICE: &str = "; what you can do in a few calls, do yourself. Start several in one message and they work \
+                      at the same time. What an agent reports is for you: check what matters, and tell the \
+                      user what they need of it. SendMessage with an agent's id or name goes on with it, with \
+                      all that it knows: better than a new one for the same matter.";
+/// For those who may choose.
+const CHOICE: &str = " Wait for an agent whose report you need next; put one in the background whose work can \
+                      go on beside yours.";
+const PATIENCE: &str = " You are told when an agent in the background has ended: do something else meanwhile, \
+                        do not do its work, and do not wait for it by polling.";
 
 /// The agents on offer, as text.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,16 +83,17 @@ impl Listing {
             text.push_str(&line(&agent.definition));
             text.push('\n');
         }
-        text.push_str(
-            "\nStart several in one message and they work at the same time. What an agent reports is for you: \
-             check what matters, and tell the user what they need of it. SendMessage with an agent's id or \
-             name goes on with it, with all that it knows.",
-        );
+        text.push_str("\nTake the type whose line fits the task");
+        if agents.iter().any(|agent| agent.definition.name.value == USUAL) {
+            // Writing to a string cannot fail.
+            let _ = write!(text, ", and {USUAL} where none does");
+        }
+        text.push_str(ADVICE);
         if !rules.background_is_off {
-            text.push_str(
-                " You are told when an agent in the background has ended: do something else meanwhile, \
-                 do not do its work, and do not wait for it by polling.",
-            );
+            if rules.mode == SessionMode::Normal {
+                text.push_str(CHOICE);
+            }
+            text.push_str(PATIENCE);
         }
         let types = agents.iter().map(|agent| agent.definition.name.value.clone()).collect();
         Self { text, types }

@@ -57,6 +57,31 @@ fn a_child_cannot_hold_more_than_its_parent_has_left() {
 }
 
 #[test]
+fn an_account_goes_on_below_whoever_asks_next() {
+    // scenario 23
+    let root = Budget::root(None);
+    let account = Account::new(limit(None, Some(1000)), tokens(300));
+    let (first, second) = (root.child(None), root.child(limit(None, Some(500))));
+    first.with(&account).reserve(tokens(400)).unwrap().settle(tokens(400));
+    let again = second.with(&account);
+    let refused = again.reserve(tokens(301)).unwrap_err();
+    assert_eq!((refused.level, refused.spent), (BudgetLevel::Own, Quantity::Tokens(700)));
+    again.reserve(tokens(300)).unwrap().settle(tokens(300));
+    assert_eq!((first.spent().tokens, second.spent().tokens, root.spent().tokens), (400, 300, 700));
+}
+
+#[test]
+fn whoever_is_asked_by_one_below_pays_once() {
+    let root = Budget::root(None);
+    let account = Account::new(limit(None, Some(100)), Amount::default());
+    let above = root.with(&account);
+    let below = above.child(None);
+    let again = below.with(&account);
+    again.reserve(tokens(60)).unwrap().settle(tokens(60));
+    assert_eq!((above.spent().tokens, below.spent().tokens, root.spent().tokens), (60, 60, 60));
+}
+
+#[test]
 fn a_refusal_takes_nothing_from_any_level() {
     let root = Budget::root(limit(Some(1.0), Some(100)));
     let middle = root.child(limit(None, Some(50)));
@@ -141,7 +166,7 @@ proptest! {
                 },
             }
             for ((budget, limit), sum) in levels.iter().zip(&limits).zip(spent) {
-                let state = budget.state();
+                let state = budget.line[0].state();
                 prop_assert!((state.spent.dollars - cents(sum.0)).abs() < 1e-6);
                 prop_assert_eq!(state.spent.tokens, sum.1);
                 prop_assert!(state.spent.dollars + state.reserved.dollars <= cents(limit.0) + 1e-6);
@@ -150,7 +175,7 @@ proptest! {
         }
         drop(open);
         for budget in &levels {
-            prop_assert_eq!(budget.state().reserved, Amount::default());
+            prop_assert_eq!(budget.line[0].state().reserved, Amount::default());
         }
     }
 }

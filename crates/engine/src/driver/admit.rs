@@ -52,7 +52,7 @@ impl Driver {
                     Some(reason) => Some(Refused { reason, gives_back: None }),
                     None => self.submit(&item, &mut aside, cancel).await,
                 },
-                Origin::TaskNotification
+                Origin::TaskNotification { .. }
                 | Origin::TaskNotifications { .. }
                 | Origin::Schedule { .. }
                 | Origin::MissedSchedules { .. } => self.submit(&item, &mut aside, cancel).await,
@@ -75,14 +75,16 @@ impl Driver {
         Ok((!admitted.is_empty() || items.is_empty()).then_some(admitted))
     }
 
-    /// Notes that inputs were kept from the model; what they said is not kept.
+    /// Notes that inputs were kept from the model; what they said is not kept. Messages of agents go on
+    /// waiting: whoever sent them was told that they will be read.
     pub(super) fn keep_all_out(
         &self,
         run: &mut Run,
         items: &[Item],
         reason: &str,
     ) -> Result<(), JournalError> {
-        for item in items {
+        let is_mail = |item: &&Item| matches!(item.origin, Origin::Message { .. });
+        for item in items.iter().filter(|item| !is_mail(item)) {
             let origin = item.origin.to_value();
             let data = json!({"item": item.id, "reason": reason, "origin": origin});
             self.journal.note("prompt_blocked", &data)?;

@@ -41,6 +41,7 @@ impl Driver {
         cancel: &CancellationToken,
     ) -> Result<Option<Outcome>, JournalError> {
         self.dispatch.caller.note(&self.settings);
+        self.share_room(&calls);
         // A person who says no and stop means all of these calls.
         let stop = cancel.child_token();
         let mut planned: Vec<Planned<'_>> =

@@ -1,5 +1,7 @@
 //! One request: budget and window checked before, the answer folded while it streams, honest ends after.
 
+use std::time::Duration;
+
 use centurion_model::{
     Answer, AnswerBuilder, ErrorKind, ModelError, ModelEvent, Patience, Request, StreamEvent,
 };
@@ -17,6 +19,9 @@ use crate::journal::JournalError;
 
 /// What an answer is taken to need at least when money or window are checked before it.
 const SMALL_ANSWER: u64 = 1024;
+
+/// A wait for a provider during which an agent gives its place away.
+const LONG_WAIT: Duration = Duration::from_secs(5);
 
 impl Driver {
     /// Sends the conversation and waits for the answer. `Err` is how the run ends instead.
@@ -59,13 +64,15 @@ impl Driver {
                 let dollars = self.shared.add_usage(&self.settings.model, &used);
                 reservation.settle(Amount { dollars, tokens: used.total() });
                 run.usage += used;
+                run.dollars += dollars;
             }
             match streamed {
                 Streamed::Answer(answer) => {
                     run.last_usage = answer.usage;
+                    // The answer itself is not in the history yet, and so counts with what comes now.
                     let guess = self.conversation.tokens();
                     self.counted =
-                        Some((answer.usage.total(), guess)).filter(|(total, _)| *total > 0);
+                        Some((answer.usage.context(), guess)).filter(|(total, _)| *total > 0);
                     return Ok(Ok(answer));
                 }
                 Streamed::Cancelled(builder) => {
@@ -86,7 +93,7 @@ impl Driver {
 
     /// How many tokens the next request will put before the model: what the provider counted last, and
     /// a guess for what came since.
-    fn estimate(&self) -> u64 {
+    pub(super) fn estimate(&self) -> u64 {
         let (counted, guess) = self.counted.unwrap_or_else(|| {
             // Nothing counted yet: system prompt and tools are part of the guess.
             let fixed = self.system.wire().len() + self.dispatch.toolbox.specs().wire().len();
@@ -130,6 +137,10 @@ impl Driver {
             [] => Patience::Full,
             _ => Patience::Brief,
         };
+        let task = self.task().cloned();
+        let waits = || task.as_ref().map(|task| task.pulse.wait());
+        // While the provider wants it to wait, its silence is no stall.
+        let mut held = None;
         let mut events = self.shared.model.stream(request, patience);
         let mut builder = AnswerBuilder::default();
         loop {
@@ -142,14 +153,20 @@ impl Driver {
                 event = events.next() => event,
             };
             match event {
+                Some(Ok(ModelEvent::Held)) => {
+                    held = held.take().or_else(waits);
+                    self.wait_out(Duration::ZERO, cancel).await;
+                }
                 Some(Ok(ModelEvent::Stream(event))) => {
-                    if let Some(task) = self.task() {
+                    drop(held.take());
+                    if let Some(task) = &task {
                         task.pulse.beat();
                     }
                     self.show_piece(run, &event);
                     builder.push(&event);
                 }
                 Some(Ok(ModelEvent::Retry(notice))) => {
+                    held = held.take().or_else(waits);
                     // The partial answer is forgotten: the next try tells it from the start.
                     *used += builder.usage();
                     builder = AnswerBuilder::default();
@@ -163,6 +180,7 @@ impl Driver {
                     let data = serde_json::to_value(&event).unwrap_or_default();
                     self.journal.note("api_retry", &data)?;
                     self.shared.show(EventBody::System(System::ApiRetry(event)));
+                    self.wait_out(notice.delay, cancel).await;
                 }
                 Some(Err(error)) => {
                     *used += builder.usage();
@@ -176,6 +194,29 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Waits so long, and longer where the provider asks all for patience. A long wait is nobody's work:
+    /// meanwhile the agent's place is another's, whose provider may have time. It is taken again before
+    /// anything is sent, so that no more compute at once than may. For a short one it is kept, because
+    /// whoever takes it may keep it for long.
+    async fn wait_out(&self, delay: Duration, cancel: &CancellationToken) {
+        let (model, name) = (&self.shared.model, &self.settings.model);
+        if delay.max(model.held_back(name)) < LONG_WAIT {
+            return;
+        }
+        let waiting = async {
+            tokio::time::sleep(delay).await;
+            model.passable(name).await;
+        };
+        let waiting = async {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = waiting => {}
+            }
+        };
+        self.dispatch.caller.wait(waiting).await;
     }
 
     fn show_piece(&self, run: &mut Run, event: &StreamEvent) {

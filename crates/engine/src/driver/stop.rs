@@ -117,7 +117,8 @@ impl Driver {
         };
         let own = self.identity().id.as_ref();
         let agents = self.shared.delegation.get().map(Delegation::running).unwrap_or_default();
-        let below = agents.into_iter().filter(|task| task.spec.parent.as_ref() == own);
+        let is_its = |task: &Arc<Task>| task.run().asker.as_ref().map(|asker| &asker.agent) == own;
+        let below = agents.into_iter().filter(is_its);
         let shells = self.dispatch.workspace.shells.running().into_iter().map(work);
         shells.chain(below.map(agent)).collect()
     }

@@ -150,6 +150,11 @@ fn a_list_that_gives_nothing_is_a_mistake_that_is_named() {
     assert!(error.contains("/agents/a.md:7"), "{error}");
     let case = Case::with(|case| case.definition.tools = Some(list(&["Raed", "Read"])));
     assert_eq!(case.effective().tools, ["Read"], "one that is there is enough");
+    assert_eq!(
+        case.effective().unresolved,
+        ["Raed (there is no such tool)"],
+        "and the other is named"
+    );
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use centurion_config::agents::{ActiveAgent, AgentDefinition};
-use centurion_config::mcp::McpReference;
 use centurion_hooks::{Hooks, Registration, Scope};
 use centurion_permissions::Role;
 
@@ -12,7 +11,7 @@ use super::{OpenError, Shared};
 use crate::caller::Caller;
 use crate::delegation::{Delegation, SessionMode};
 use crate::driver::RequestSettings;
-use crate::ground::{BroughtBy, NO_SERVERS};
+use crate::ground::BroughtBy;
 use crate::hooks::reminder;
 use crate::identity::Identity;
 use crate::prompt::PromptOptions;
@@ -165,20 +164,12 @@ impl MainAgent {
         definition: &AgentDefinition,
     ) -> Result<(), String> {
         let Some(asked) = &effective.mcp_servers else { return Ok(()) };
-        let source = delegation.ground.agent_servers.as_ref().ok_or(NO_SERVERS)?;
         let (name, origin) = (definition.name.as_str(), &definition.origin);
         let by = BroughtBy { name, source: origin.source, path: &origin.path };
-        for reference in source.read(&asked.value, &by)? {
-            match reference {
-                McpReference::Inline(server) => shared.servers.add(source.own(*server)),
-                McpReference::Named(name) if shared.servers.find(&name).is_some() => {}
-                McpReference::Named(name) => {
-                    return Err(format!(
-                        "it asks for the MCP server `{name}`, which is not configured ({})",
-                        asked.by
-                    ));
-                }
-            }
+        let brought = delegation.ground.servers(&asked.value, &by, &asked.by, &shared.servers)?;
+        // Those that it names are the session's already.
+        for own in brought.own {
+            shared.servers.add(own);
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use centurion_tools::{ReadState, builtin_under, resolve};
 use thiserror::Error;
 
 use super::main_agent::{self, MainAgent};
+use super::results::Results;
 use super::{AgentOptions, Options, Session, Shared, Start, Storage};
 use crate::budget::{Budget, Limit};
 use crate::builtin;
@@ -137,13 +138,14 @@ impl Session {
             driver.context.extend(main.context);
         }
         go_on(&shared, &driver.journal, schedules, is_resumed)?;
-        let init = init(&shared, &driver, &options.cwd, &options.additional_directories);
+        let mut init = init(&shared, &driver, &options.cwd, &options.additional_directories);
+        init.plugins = extensions.plugins;
         Ok(Self {
             shared,
             driver,
             shells,
             init,
-            results: 0,
+            results: Results::default(),
             broken_lines: loaded.broken_lines,
             begins,
             server_patience: extensions.server_patience,

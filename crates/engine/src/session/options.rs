@@ -10,6 +10,7 @@ use centurion_hooks::{HookRules, HookSet};
 use centurion_mcp::Connection;
 use centurion_model::Model;
 use centurion_permissions::Policy;
+use centurion_protocol::sdk::InitPlugin;
 use centurion_protocol::{Env, SessionId, World};
 use centurion_tools::SandboxPolicy;
 use centurion_tools::guard::GuardProgram;
@@ -155,6 +156,8 @@ impl AgentOptions {
 pub struct Extensions {
     /// The hooks of the settings.
     pub hooks: HookSet,
+    /// The plugins that are switched on, for hosts to see.
+    pub plugins: Vec<InitPlugin>,
     /// The hooks that plugins bring.
     pub plugin_hooks: Vec<HookSet>,
     pub hook_rules: HookRules,

@@ -1,6 +1,6 @@
 //! What the agents of a session share, and the way to reach it from outside.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use centurion_config::agents::{ActiveAgent, ReadAgent};
@@ -8,12 +8,12 @@ use centurion_hooks::{HookSet, Hooks, Registration, Scope};
 use centurion_mcp::Connection;
 use centurion_model::Model;
 use centurion_permissions::Mode;
-use centurion_protocol::sdk::{BackgroundTask, Event, EventBody, Status, System};
-use centurion_protocol::{AgentId, Block, RecordId, SessionId, TaskId, Thinking, Usage, World};
+use centurion_protocol::sdk::{Event, EventBody, Status, System};
+use centurion_protocol::{AgentId, Block, RecordId, SessionId, Thinking, Usage, World};
 use centurion_tools::Shells;
-use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
 
+use crate::background_tasks::{self, BackgroundTasks};
 use crate::broker::{Answerer, Broker};
 use crate::budget::Budget;
 use crate::bulk_stop;
@@ -28,6 +28,9 @@ use crate::task::Stopper;
 /// Somebody who watches.
 pub trait View: Send + Sync {
     fn show(&self, event: &Event);
+
+    /// A turn is over, and its result waits until agents in the background have ended.
+    fn wait_for_agents(&self) {}
 }
 
 /// Shows nothing.
@@ -52,8 +55,7 @@ pub(crate) struct Shared {
     /// The main agent's.
     pub(crate) servers: Arc<Servers>,
     run: Mutex<RunState>,
-    /// What runs in the background now.
-    tasks: Mutex<IndexMap<TaskId, BackgroundTask>>,
+    pub(crate) background: BackgroundTasks,
     /// The main agent's shells, once they are there.
     pub(super) shells: OnceLock<Arc<Shells>>,
     /// The agents of the session; empty where none can be started.
@@ -102,7 +104,7 @@ impl Shared {
             permissions,
             servers,
             run: Mutex::default(),
-            tasks: Mutex::default(),
+            background: BackgroundTasks::default(),
             shells: OnceLock::new(),
             delegation: OnceLock::new(),
             schedules: OnceLock::new(),
@@ -160,6 +162,9 @@ impl Shared {
 
     /// Shows an event under the id of its record.
     pub(crate) fn show_as(&self, uuid: RecordId, body: EventBody) {
+        if matches!(body, EventBody::System(System::Init(_)) | EventBody::Result(_)) {
+            background_tasks::tell(self);
+        }
         self.view.show(&Event { body, session_id: self.id, uuid });
     }
 
@@ -178,10 +183,6 @@ impl Shared {
     pub(crate) fn show_mode(&self, mode: Mode) {
         let permission_mode = mode.to_string();
         self.show(EventBody::System(System::Status(Status { status: None, permission_mode })));
-    }
-
-    pub(crate) fn tasks(&self) -> MutexGuard<'_, IndexMap<TaskId, BackgroundTask>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds what requests to a model consumed; returns what it cost.
@@ -236,6 +237,11 @@ impl Handle {
         self.0.queue.push(Item { id, priority, addressee: None, content, origin });
     }
 
+    /// Tells the main agent something with its next turn, without waking it.
+    pub fn remind(&self, text: String) {
+        self.0.whisper(None, text);
+    }
+
     /// Nothing more will be submitted: the session ends when all is done.
     pub fn close(&self) {
         self.0.queue.close();
@@ -258,9 +264,12 @@ impl Handle {
         waiting.into_iter().map(|item| item.id).collect()
     }
 
-    /// Stops the run that is under way and drops what waits: the session ends.
+    /// Stops the run that is under way and every agent, and drops what waits: the session ends.
     pub fn stop(&self) {
         self.0.queue.abandon();
+        for task in self.0.delegation.get().map(Delegation::running).unwrap_or_default() {
+            task.stop(Stopper::Session);
+        }
         self.interrupt();
     }
 
@@ -284,6 +293,18 @@ impl Handle {
     pub fn background_agents(&self) -> usize {
         let running = self.0.delegation.get().map(Delegation::running).unwrap_or_default();
         running.iter().filter(|task| task.detach()).count()
+    }
+
+    /// Has a small model say now and then what agents in the background are doing, or no longer.
+    pub fn summarise_agents(&self, is_wanted: bool) {
+        if let Some(delegation) = self.0.delegation.get() {
+            delegation.summarise(is_wanted);
+        }
+    }
+
+    /// Whether a small model says what agents in the background are doing.
+    pub fn summarises_agents(&self) -> bool {
+        self.0.delegation.get().is_some_and(Delegation::summarises)
     }
 
     /// Adds agents that a host brings.

@@ -110,6 +110,7 @@ impl ToolServer {
 
     /// Tells hooks, and ends everything that still runs.
     pub async fn close(&self) {
+        self.session.end_agents().await;
         self.session.end().await;
     }
 }

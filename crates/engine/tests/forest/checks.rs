@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::mail;
 use crate::plan::{Fate, Plan};
 use crate::records::{Records, Transcript};
 use crate::stage::{Ended, Life, Stage, time};
@@ -29,12 +30,11 @@ pub(crate) fn after_life(stage: &Stage, life: &Life, records: &Records) {
         assert!(depth <= u64::from(house.depth), "{} is too deep", agent.id());
         one_end_for_each_run(agent, life.ended);
         honest(&stage.plan, agent);
-        for end in agent.ends() {
-            told_at_most_once(records, agent, end);
-        }
+        told_at_most_once(records, agent);
     }
-    budgets(stage, life, records);
-    messages_at_most_once(records);
+    budgets(stage, life.most_flying.1, life.dollars, records);
+    mail::receipts_are_true(records);
+    messages_reach_their_node(records);
     let is_over = matches!(life.ended, Ended::Over(_));
     if is_over {
         // I-12: whoever watched saw what the records say.
@@ -57,11 +57,10 @@ pub(crate) fn after_life(stage: &Stage, life: &Life, records: &Records) {
 pub(crate) fn after_cut(records: &Records) {
     for agent in &records.agents {
         one_end_for_each_run(agent, Ended::Died);
-        for end in agent.ends() {
-            told_at_most_once(records, agent, end);
-        }
+        told_at_most_once(records, agent);
     }
-    messages_at_most_once(records);
+    mail::receipts_are_true(records);
+    messages_reach_their_node(records);
 }
 
 /// I-3: as many ends as runs, each after its beginning; one fewer where the process died.
@@ -137,10 +136,15 @@ fn node(agent: &Transcript) -> usize {
     prompt.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap()
 }
 
-/// I-3: nobody is told twice, and only whoever is to be told.
-fn told_at_most_once(records: &Records, agent: &Transcript, end: &Value) {
-    let readers = records.told(end["notification"].as_str().unwrap(), agent);
-    assert!(readers.len() <= 1, "the end of {} was told to {readers:?}", agent.id());
+/// I-3: nobody is told twice, and only whoever asked for the run is, or the lead in its place.
+fn told_at_most_once(records: &Records, agent: &Transcript) {
+    for (_, note) in agent.notes("agent_end") {
+        let readers = records.told(note["end"]["notification"].as_str().unwrap(), agent);
+        assert!(readers.len() <= 1, "the end of {} was told to {readers:?}", agent.id());
+        let asker = agent.asker(&note["run"]);
+        let is_right = readers.iter().all(|reader| reader.is_none() || *reader == asker);
+        assert!(is_right, "{asker:?} asked {}, and {readers:?} was told", agent.id());
+    }
 }
 
 /// I-3: every end is told exactly once.
@@ -158,12 +162,12 @@ pub(crate) fn all_told(records: &Records, when: &str) {
     }
 }
 
-/// S-229: a message is read once, by whom it was for.
-fn messages_at_most_once(records: &Records) {
+/// S-229: a message is read by whom it was for.
+fn messages_reach_their_node(records: &Records) {
     for agent in &records.agents {
-        let mut read: Vec<&str> = Vec::new();
         let node = node(agent);
-        for line in agent.lines.iter().filter(|line| line["origin"]["kind"] == "peer") {
+        let is_read = |line: &&Value| line["type"] == "user" && line["origin"]["kind"] == "peer";
+        for line in agent.lines.iter().filter(is_read) {
             let text = line["message"]["content"].as_str().unwrap();
             let message = text.lines().last().unwrap();
             assert!(
@@ -171,42 +175,45 @@ fn messages_at_most_once(records: &Records) {
                 "{} got `{message}`",
                 agent.id()
             );
-            assert!(!read.contains(&message), "{} got `{message}` twice", agent.id());
-            read.push(message);
         }
     }
 }
 
-/// I-8, S-159: nothing is spent beyond a limit but by requests that were under way.
-fn budgets(stage: &Stage, life: &Life, records: &Records) {
+/// I-8, S-159: nothing is spent beyond a limit but by requests that were under way, over all runs.
+fn budgets(stage: &Stage, flying: usize, spent: f64, records: &Records) {
     let (tokens, dollars) = stage.dearest();
-    let flying = life.most_flying.1;
     if let Some(limit) = stage.plan.house.dollars {
         #[expect(clippy::cast_precision_loss, reason = "a small number")]
         let most = limit + flying as f64 * dollars;
-        assert!(life.dollars <= most, "${} spent of ${limit}", life.dollars);
+        assert!(spent <= most, "${spent} spent of ${limit}");
     }
     let Some(limit) = stage.plan.house.tokens else { return };
-    // An agent that is set to work again spends from another's budget: only first runs are added up.
-    for agent in records.agents.iter().filter(|agent| agent.runs() == 1) {
-        let below = records.agents.iter().filter(|other| is_below(records, other, agent));
-        let spent: u64 = below.map(first_usage).sum();
-        let most = limit + flying as u64 * tokens;
+    let most = limit + flying as u64 * tokens;
+    for agent in &records.agents {
+        let runs = records.agents.iter().flat_map(|other| {
+            other.notes("agent_end").filter(|(_, end)| pays(records, agent, &end["run"]))
+        });
+        let spent: u64 = runs.map(|(_, end)| usage(&end["end"])).sum();
         assert!(spent <= most, "{} spent {spent} tokens of {limit}", agent.id());
     }
 }
 
-fn is_below(records: &Records, agent: &Transcript, above: &Transcript) -> bool {
-    agent.id() == above.id()
-        || agent
-            .parent()
-            .and_then(|id| records.agent(id))
-            .is_some_and(|it| is_below(records, it, above))
+/// Whether an agent pays for a run: it is its own, or it was asked for in one that it pays for.
+fn pays(records: &Records, agent: &Transcript, run: &Value) -> bool {
+    let mut next = run;
+    loop {
+        let begun = |it: &Transcript| it.beginnings().any(|begun| begun["run"] == *next);
+        let Some(runner) = records.agents.iter().find(|it| begun(it)) else { return false };
+        if runner.id() == agent.id() {
+            return true;
+        }
+        next = &runner.beginnings().find(|it| it["run"] == *next).unwrap()["asker"]["run"];
+    }
 }
 
-fn first_usage(agent: &Transcript) -> u64 {
-    let usage = agent.ends().first().map(|end| end["cumulativeUsage"].clone()).unwrap_or_default();
-    usage.as_object().into_iter().flatten().filter_map(|(_, count)| count.as_u64()).sum()
+fn usage(end: &Value) -> u64 {
+    let usage = end["cumulativeUsage"].as_object().into_iter().flatten();
+    usage.filter_map(|(_, count)| count.as_u64()).sum()
 }
 
 /// What a later process finds and does: it ends what was interrupted and tells what is owed, once.
@@ -227,6 +234,8 @@ pub(crate) fn after_resume(before: &Records, life: &Life, after: &Records) {
         assert_eq!(old[..], new[..old.len()], "what was recorded stays");
     }
     all_told(after, "over both lives");
+    mail::receipts_are_true(after);
+    mail::ends_say_what_waits(after);
 }
 
 /// I-12: the table of a later process shows the agents as the records have them, in the order of their start.
@@ -252,7 +261,14 @@ pub(crate) fn same_table(before: &Records, after: &Records) {
 
 /// Every agent can be spoken to, whatever became of it, and knows what it was for. Only what a person
 /// stopped stays as it is.
-pub(crate) fn after_waking(plan: &Plan, before: &Records, life: &Life, after: &Records) {
+pub(crate) fn after_waking(
+    stage: &Stage,
+    flying: usize,
+    before: &Records,
+    life: &Life,
+    after: &Records,
+) {
+    let plan = &stage.plan;
     // S-230, S-231, S-232
     assert!(matches!(life.ended, Ended::Over(_)), "{:?}", life.ended);
     assert!(life.faults.is_empty(), "{:#?}", life.faults);
@@ -264,7 +280,17 @@ pub(crate) fn after_waking(plan: &Plan, before: &Records, life: &Life, after: &R
         one_end_for_each_run(agent, life.ended);
         let status = agent.status();
         assert!(stays || has_budget || status == "completed", "{} is {status}", agent.id());
+        // S-229: whoever is set to work again reads all that waited, and nobody else does.
+        if stays {
+            assert_eq!(mail::waiting(agent), mail::waiting(was), "{}", agent.id());
+        } else {
+            mail::read_what_waited(agent);
+        }
+        told_at_most_once(after, agent);
     }
+    mail::receipts_are_true(after);
+    mail::ends_say_what_waits(after);
+    budgets(stage, flying.max(life.most_flying.1), life.dollars, after);
     if plan.house.wait.is_none() {
         all_told(after, "of those who were spoken to");
     }

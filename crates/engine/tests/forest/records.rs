@@ -48,14 +48,21 @@ impl Transcript {
         self.spawn()["agentId"].as_str().unwrap()
     }
 
-    /// Who started it; `None` is the lead.
-    pub(crate) fn parent(&self) -> Option<&str> {
-        self.spawn()["spec"]["parent"].as_str()
-    }
-
     /// How often it was set to work.
     pub(crate) fn runs(&self) -> usize {
         1 + self.notes("agent_resume").count()
+    }
+
+    /// The beginnings of its runs.
+    pub(crate) fn beginnings(&self) -> impl Iterator<Item = &Value> {
+        let notes = self.notes("agent_spawn").chain(self.notes("agent_resume"));
+        notes.map(|(_, data)| data)
+    }
+
+    /// Who asked for a run; `None` is the lead.
+    pub(crate) fn asker(&self, run: &Value) -> Option<&str> {
+        let begun = self.beginnings().find(|it| it["run"] == *run).unwrap();
+        begun["asker"]["agent"].as_str()
     }
 
     pub(crate) fn ends(&self) -> Vec<&Value> {

@@ -30,7 +30,7 @@ fn assert_handed_over(told: &Told) {
 
 #[tokio::test(start_paused = true)]
 async fn a_person_puts_an_agent_into_the_background() {
-    // S-190, S-191, S-326
+    // S-189, S-190, S-191, S-326
     let told = waits_long()
         .live("@@lead", |handle, watcher| async move {
             let at_work = |asked: &[Asked]| asked.iter().any(|it| it.agent.is_some());
@@ -180,6 +180,7 @@ async fn an_agent_hands_over_data_of_the_required_shape_or_fails() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_of_an_agent_are_limited_by_call_definition_and_settings() {
+    // S-129
     let read = json!([{"tool": "Read", "input": {"file_path": "a.txt"}}]);
     let mut bench = Bench::cast(&json!({
         "lead": [
@@ -203,7 +204,7 @@ async fn requests_of_an_agent_are_limited_by_call_definition_and_settings() {
 
 #[tokio::test(start_paused = true)]
 async fn the_old_way_to_go_on_with_an_agent_works() {
-    // D-6
+    // S-128, D-6
     let again = json!({"tool": "Agent", "input": {"description": "again", "prompt": "@@more", "resume": LAST_AGENT}});
     let bench = Bench::cast(&json!({
         "lead": [[waits("@@work")], [again], "waiting", "done"],

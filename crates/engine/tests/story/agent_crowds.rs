@@ -1,5 +1,7 @@
 //! Many agents: large reports, recursion, few places, crossing messages.
 
+use std::time::Duration;
+
 use centurion_engine::Limit;
 use centurion_protocol::Outcome;
 use serde_json::{Value, json};
@@ -257,4 +259,40 @@ async fn an_older_namesake_is_still_reached_by_its_id() {
     let told = bench.run("@@lead").await;
     assert_eq!(told.asked_by("@@first").len(), 2, "by its id, though the name went on");
     assert_eq!(told.asked_by("@@second").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_whose_provider_asks_for_patience_keeps_nobody_from_working() {
+    // scenario 19, D-12, I-8
+    let refused =
+        json!({"status": 429, "type": "rate_limit_error", "retry_after": 3_600, "times": 1});
+    let with = |prompt: &str, model: &str| {
+        agent("general-purpose", prompt, &json!({"run_in_background": true, "model": model}))
+    };
+    let mut bench = Bench::cast(&json!({
+        "lead": [
+            [with("@@busy", "haiku"), with("@@late", "haiku"), with("@@free", "sonnet")],
+            "meanwhile", "heard", "heard", "heard",
+        ],
+        "busy": [{"error": refused, "text": "got through"}],
+        "late": ["got through"],
+        "free": [{"text": "worked", "latency_ms": 10_000}],
+    }));
+    bench.knows_agents(|agents| {
+        agents.rules.limits.running = 1;
+        agents.rules.wait = None;
+    });
+    let begun = tokio::time::Instant::now();
+    let told = bench
+        .live("@@lead", |_, watcher| async move {
+            let is_end = |it: &Value| it["subtype"] == "task_notification";
+            watcher.until(|events, _| events.iter().any(is_end)).await;
+            assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
+        })
+        .await;
+    assert!(begun.elapsed() >= Duration::from_hours(1), "{:?}", begun.elapsed());
+    let results: Vec<&str> =
+        told.news().into_iter().map(|news| field(news, "result").unwrap_or(news)).collect();
+    assert_eq!(results, ["worked", "got through", "got through"], "neither is taken for stalled");
+    assert_eq!(told.asked_by("@@late").len(), 1, "the second one did not even try before");
 }

@@ -132,7 +132,7 @@ async fn dropping_a_session_ends_its_agents() {
 }
 
 /// Runs in a runtime of its own until enough has happened, and then dies with everything in it.
-fn dies_when(bench: &Bench, is_enough: impl Fn(&[Value], &[Asked]) -> bool) -> Told {
+pub(crate) fn dies_when(bench: &Bench, is_enough: impl Fn(&[Value], &[Asked]) -> bool) -> Told {
     let runtime = || {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_all().start_paused(true).build().unwrap()

@@ -167,7 +167,7 @@ async fn hooks_deny_calls_of_agents_at_any_depth() {
 
 #[tokio::test(start_paused = true)]
 async fn hooks_of_a_definition_count_for_its_agent_alone_and_end_with_it() {
-    // S-334, S-336
+    // S-260, S-334, S-336
     let bench = Bench::cast(&json!({
         "lead": [[read()], [agent("guarded", "@@guarded", &json!({}))], [waits("@@free")], [read()], "done"],
         "guarded": [[read()], [waits("@@free")], "could not"],
@@ -264,7 +264,7 @@ async fn hooks_that_may_not_run_are_said_not_to() {
 
 #[tokio::test(start_paused = true)]
 async fn hooks_of_a_skill_count_for_the_agent_that_knows_it_and_for_nobody_else() {
-    // S-334
+    // S-260, S-334
     let bench = Bench::cast(&json!({
         "lead": [[agent("skilled", "@@child", &json!({}))], [read()], "done"],
         "child": [[read()], "tried"],

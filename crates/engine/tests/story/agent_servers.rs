@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use centurion_config::mcp::{McpReference, McpServer};
-use centurion_engine::{AgentOptions, AgentServers, BroughtBy, Session, Start};
+use centurion_engine::{AgentOptions, AgentServers, BroughtBy, Session, Start, View};
 use centurion_mcp::{Connection, State};
+use centurion_protocol::sdk::{Event, EventBody, System};
 use centurion_protocol::{SeededWorld, World};
 use serde_json::{Value, json};
 
@@ -81,7 +82,7 @@ async fn a_server_by_name_is_the_parents_and_stays_open() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_of_the_definition_is_the_agents_own_and_ends_with_it() {
-    // S-330, S-331, S-332
+    // S-260, S-330, S-331, S-332
     let (bench, _stage, bringer) = bench(&json!({
         "lead": [[agent("keeper", "@@child", &json!({}))], [message("${re:agentId: (a[0-9a-f]+)}", "@@more")], "waiting", "done"],
         "child": [[greet("notes")], [greet("desk")], "greeted"],
@@ -109,6 +110,62 @@ async fn a_server_of_the_definition_is_the_agents_own_and_ends_with_it() {
         };
         tokio::time::timeout(Duration::from_secs(10), closed).await.unwrap();
     }
+}
+
+/// Notes how an agent's own server stands in the moment in which its end is shown.
+struct Peek {
+    inner: Arc<dyn View>,
+    bringer: Arc<Bringer>,
+    seen: Arc<Mutex<Vec<State>>>,
+}
+
+impl View for Peek {
+    fn show(&self, event: &Event) {
+        if matches!(event.body, EventBody::System(System::TaskNotification(_))) {
+            let started = self.bringer.started.lock().unwrap();
+            self.seen.lock().unwrap().push(started[0].state());
+        }
+        self.inner.show(event);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_is_known_before_the_slow_rest_of_it() {
+    // S-258
+    for more in [json!({}), json!({"run_in_background": true})] {
+        let (mut bench, _stage, bringer) = bench(&json!({
+            "lead": [[agent("keeper", "@@child", &more)], "went on", "heard"],
+            "child": [[greet("notes")], "greeted"],
+        }));
+        bench.agent("keeper", "mcpServers:\n  - notes: {}\n", "Keep notes.");
+        let (seen, before) = (Arc::<Mutex<Vec<State>>>::default(), bench.adjust);
+        let (noted, watched) = (Arc::clone(&seen), Arc::clone(&bringer));
+        bench.adjust = Box::new(move |options| {
+            before(options);
+            let (inner, bringer) = (Arc::clone(&options.view), Arc::clone(&watched));
+            options.view = Arc::new(Peek { inner, bringer, seen: Arc::clone(&noted) });
+        });
+        bench.run("@@lead").await;
+        let seen = seen.lock().unwrap().clone();
+        assert!(seen.len() == 1 && seen[0] != State::Closed, "{more}: {seen:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_an_agent_brings_outlives_those_who_only_name_it() {
+    // S-329, S-332
+    let (bench, _stage, bringer) = bench(&json!({
+        "lead": [[agent("keeper", "@@keeper", &json!({}))], "done"],
+        "keeper": [[agent("guest", "@@guest", &json!({}))], [greet("notes")], "kept"],
+        "guest": [[greet("notes")], "greeted"],
+    }));
+    bench.agent("keeper", "mcpServers:\n  - notes: {}\n", "Keep notes.");
+    bench.agent("guest", "mcpServers:\n  - notes\n", "Greet.");
+    let told = bench.run("@@lead").await;
+    let keeper = told.asked_by("@@keeper").last().unwrap().texts().join("\n");
+    assert!(keeper.contains("hello"), "it is still there when the guest has left: {keeper}");
+    let started = bringer.started.lock().unwrap();
+    assert_eq!(started.iter().map(Connection::state).collect::<Vec<_>>(), [State::Closed]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,6 +224,25 @@ async fn an_agent_whose_servers_are_not_there_is_hidden_and_says_what_is_missing
     let missing = "agent `needy` cannot start: the MCP server `nowhere` is required and cannot be used: no server has this name";
     assert!(results[0].1 && results[0].0.contains(missing), "{results:?}");
     assert!(!results[1].1, "{results:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_can_be_started_depends_on_the_servers_of_whoever_starts_it() {
+    let (bench, ..) = bench(&json!({
+        "lead": [[agent("writer", "@@one", &json!({}))], [agent("painter", "@@two", &json!({}))], "done"],
+        "one": ["written"],
+        "two": ["painted"],
+    }));
+    bench.agent("writer", "mcpServers:\n  - notes: {}\n", "Write.");
+    bench.agent("painter", "mcpServers:\n  - board: {}\n", "Paint.");
+    bench.agent("scribe", "requiredMcpServers:\n  - notes\n", "Copy.");
+    let told = bench.run("@@lead").await;
+    let offers = |prompt: &str| {
+        let listing = told.asked_by(prompt)[0].listing.clone().unwrap();
+        listing.contains("- scribe: ")
+    };
+    assert!(offers("@@one"), "its own server is what the scribe needs");
+    assert!(!offers("@@two"), "it has as many servers, and another one");
 }
 
 #[tokio::test(start_paused = true)]

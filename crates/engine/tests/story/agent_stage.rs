@@ -111,6 +111,11 @@ impl Asked {
         let blocks = messages.flat_map(|it| it["content"].as_array().unwrap());
         blocks.flat_map(words).collect()
     }
+
+    /// What a tool says about itself and what it takes.
+    pub(crate) fn offer(&self, tool: &str) -> &Value {
+        self.offers.iter().find(|offer| offer["name"] == tool).unwrap()
+    }
 }
 
 fn words(block: &Value) -> Vec<&str> {

@@ -224,6 +224,8 @@ pub(crate) struct Asked {
     pub(crate) tools: Vec<String>,
     /// What the Agent tool says about itself, where it is offered.
     pub(crate) listing: Option<String>,
+    /// What each tool says about itself and what it takes, in the order of `tools`.
+    pub(crate) offers: Vec<Value>,
     pub(crate) effort: Option<Effort>,
     pub(crate) thinking: Thinking,
     pub(crate) messages: Value,
@@ -255,9 +257,7 @@ impl Watcher {
 
 impl View for Watcher {
     fn show(&self, event: &Event) {
-        // By way of text, because raw JSON does not go into a `Value` directly.
-        let text = serde_json::to_string(event).unwrap();
-        self.events.lock().unwrap().push(serde_json::from_str(&text).unwrap());
+        self.events.lock().unwrap().push(plain(event));
         self.changed.notify_waiters();
     }
 }
@@ -286,6 +286,7 @@ impl Provider for Recording {
                 .iter()
                 .find(|tool| tool.name == "Agent")
                 .map(|tool| tool.description.clone()),
+            offers: request.tools.iter().map(plain).collect(),
             effort: request.effort,
             thinking: request.thinking,
             messages: Value::Array(messages.clone()),
@@ -298,6 +299,11 @@ impl Provider for Recording {
     fn credential(&self) -> &str {
         self.inner.credential()
     }
+}
+
+/// By way of text, because raw JSON does not go into a `Value` directly.
+fn plain(value: &impl serde::Serialize) -> Value {
+    serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap()
 }
 
 /// The rules of the Messages API about calls, results and blocks.

@@ -48,7 +48,7 @@ async fn several_in_one_message_work_at_the_same_time() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_in_the_background_is_told_of_once_when_it_ends() {
-    // S-197, S-206, S-207, S-210, S-222
+    // S-121, S-255, S-197, S-206, S-207, S-210, S-222
     let bench = Bench::cast(&json!({
         "lead": [
             [agent("general-purpose", "@@slow", &json!({"run_in_background": true}))],
@@ -75,7 +75,7 @@ async fn an_agent_in_the_background_is_told_of_once_when_it_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_message_reaches_a_running_agent_before_its_next_step() {
-    // S-229, S-243
+    // S-122, S-229, S-243
     let bench = Bench::cast(&json!({
         "lead": [
             [agent("general-purpose", "@@worker", &json!({"run_in_background": true, "name": "bob"}))],

@@ -1,7 +1,9 @@
 //! What a model is told about the agents that it can start.
 
+use centurion_engine::SessionMode;
 use serde_json::json;
 
+use crate::agent_parameters::Rules;
 use crate::agent_stage::agent;
 use crate::bench::Bench;
 
@@ -45,6 +47,37 @@ async fn the_text_says_how_to_use_them_and_speaks_of_the_background_only_where_t
     assert!(
         !told.asked[0].listing.as_ref().unwrap().contains("an agent in the background has ended")
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_text_says_which_way_to_delegate() {
+    // S-367; forks and worktrees are spoken of when they are there
+    let mut bench = Bench::cast(&json!({"lead": ["hello"]}));
+    let told = bench.run("@@lead").await;
+    let text = told.asked[0].listing.as_ref().unwrap();
+    for advice in [
+        "general-purpose where none does",
+        "do yourself",
+        "Wait for an agent whose report you need next",
+        "better than a new one for the same matter",
+    ] {
+        assert!(text.contains(advice), "{advice}: {text}");
+    }
+    assert!(!text.contains("fork") && !text.contains("worktree"), "{text}");
+    // No advice about what is not there: nobody waits for workers, and nothing runs in the background.
+    let cases: [(Rules, &str); 3] = [
+        (|agents| agents.rules.background_is_off = true, ""),
+        (|agents| agents.rules.mode = SessionMode::Coordinator, ""),
+        (|_| {}, "Agent(general-purpose)"),
+    ];
+    for (change, deny) in cases {
+        bench.deny = deny;
+        bench.knows_agents(change);
+        let told = bench.run("@@lead").await;
+        let text = told.asked[0].listing.as_ref().unwrap();
+        assert_eq!(text.contains("put one in the background"), !deny.is_empty(), "{text}");
+        assert_eq!(text.contains("general-purpose where none does"), deny.is_empty(), "{text}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

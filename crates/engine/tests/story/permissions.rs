@@ -11,9 +11,9 @@ use serde_json::json;
 use crate::bench::Bench;
 
 /// Answers every question the same way and remembers what was asked.
-struct Person {
+pub(crate) struct Person {
     reply: fn(&Ask) -> Reply,
-    asked: Mutex<Vec<String>>,
+    pub(crate) asked: Mutex<Vec<String>>,
 }
 
 impl Answerer for Person {
@@ -28,7 +28,7 @@ impl Answerer for Person {
     }
 }
 
-fn person(reply: fn(&Ask) -> Reply) -> Arc<Person> {
+pub(crate) fn person(reply: fn(&Ask) -> Reply) -> Arc<Person> {
     Arc::new(Person { reply, asked: Mutex::default() })
 }
 

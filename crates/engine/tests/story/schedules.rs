@@ -141,7 +141,7 @@ async fn a_persons_input_goes_before_a_schedule_that_waited_longer() {
 
 #[tokio::test(start_paused = true)]
 async fn schedules_that_are_due_and_news_of_agents_come_together() {
-    // S-216, S-286
+    // S-224, S-216, S-286
     let bench = assistant(&json!({
         "lead": [
             [schedule("1 * * * *", "first", &json!({})), schedule("1 * * * *", "second", &json!({})), starts("@@quick")],

@@ -76,6 +76,21 @@ fn an_input_that_is_no_object_is_told() {
 }
 
 #[test]
+fn calls_with_one_id_or_none_are_told_apart() {
+    let named = |index: usize, id: &str| {
+        let start = BlockStart::ToolUse { id: ToolUseId::new(id), name: "Read".into() };
+        block(index, start, &[Delta::InputJson(if index == 4 { "nonsense" } else { "{}" }.into())])
+    };
+    let ids = ["t", "t", "t-2", "", "t", ""];
+    let parts: Vec<_> = ids.iter().enumerate().map(|(n, id)| named(n, id)).collect();
+    let answer = answer(&parts, StopReason::ToolUse);
+    let found: Vec<&str> = answer.calls().map(|call| call.id.as_str()).collect();
+    assert_eq!(found, ["t", "t-2", "t-2-2", "-2", "t-3", "-3"]);
+    let told: Vec<&str> = answer.malformed_calls.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(told, ["t-3"], "what is wrong with a call is said of that call");
+}
+
+#[test]
 fn a_call_that_was_cut_off_is_dropped_and_a_whole_one_stays() {
     let whole = call(1, r#"{"a":1}"#);
     for cut in [r#"{"a":"#, ""] {

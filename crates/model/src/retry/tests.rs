@@ -59,7 +59,7 @@ async fn run(model: &Model) -> (String, Vec<RetryNotice>, Result<(), ErrorKind>)
             Ok(ModelEvent::Stream(StreamEvent::Delta { delta, .. })) => {
                 text.push_str(delta.as_str());
             }
-            Ok(ModelEvent::Stream(_)) => {}
+            Ok(ModelEvent::Stream(_) | ModelEvent::Held) => {}
             Ok(ModelEvent::Retry(notice)) => {
                 text.clear();
                 notices.push(notice);

@@ -3,7 +3,7 @@
 //! Such a file cannot be edited either, so nothing of it is remembered.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Read};
+use std::io::{BufRead, BufReader, Cursor, Read, Take};
 
 use centurion_protocol::ToolResultContent;
 use serde_json::json;
@@ -22,7 +22,7 @@ const BUFFER: usize = 256 * 1024;
 pub(super) fn read(
     request: &Request,
     head: &[u8],
-    rest: File,
+    rest: Take<File>,
     size: u64,
 ) -> Result<ToolOutput, ToolError> {
     match Encoding::sniff(head) {

@@ -1,14 +1,14 @@
 //! Text that fits in memory.
 
 use std::fs::File;
-use std::io::{Cursor, Read};
+use std::io::Take;
 
 use centurion_protocol::ToolResultContent;
 use serde_json::json;
 
 use super::Request;
 use super::page::{Page, with_notes};
-use crate::disk::{MAX_IN_MEMORY, explain, read_within};
+use crate::disk::{MAX_IN_MEMORY, explain, read_after};
 use crate::read_state::View;
 use crate::text_file::{Encoding, decode, line_count, lines};
 use crate::{ToolError, ToolOutput};
@@ -16,10 +16,10 @@ use crate::{ToolError, ToolOutput};
 pub(super) fn read(
     request: &Request,
     head: Vec<u8>,
-    rest: File,
+    rest: Take<File>,
     size: u64,
 ) -> Result<ToolOutput, ToolError> {
-    let bytes = read_within(Cursor::new(head).chain(rest), MAX_IN_MEMORY, size)
+    let bytes = read_after(head, rest, MAX_IN_MEMORY, size)
         .map_err(|error| explain("read", request.named(), &error))?
         .ok_or_else(|| {
             ToolError::failed(format!("{} grows while it is read", request.named().display()))

@@ -96,7 +96,8 @@ impl Agents {
             turn = turn.lock_owned() => turn,
             () = caller.cancel.cancelled() => return Ok(failure(NOT_BEGUN.to_owned())),
         };
-        let session = Session::open(options).await?;
+        let mut session = Session::open(options).await?;
+        session.hold_results();
         let run = Work { session, lasting, watch };
         let result = run.drive(request.prompt, caller, told).await;
         drop(turn);
@@ -251,9 +252,16 @@ fn report(id: SessionId, result: RunResult) -> CallToolResult {
         "total_cost_usd": result.total_cost_usd,
         "usage": result.usage,
         "permission_denials": result.permission_denials,
+        "unfinished_agents": result.unfinished_agents,
     });
-    let content = vec![ContentBlock::text(result.result)];
-    let mut report = if result.is_error {
+    let mut content = vec![ContentBlock::text(result.result)];
+    let unfinished: Vec<String> =
+        result.unfinished_agents.iter().map(ToString::to_string).collect();
+    if !unfinished.is_empty() {
+        let text = format!("The run ended before these agents had: {}", unfinished.join(", "));
+        content.push(ContentBlock::text(text));
+    }
+    let mut report = if result.is_error || !unfinished.is_empty() {
         CallToolResult::error(content)
     } else {
         CallToolResult::success(content)

@@ -45,8 +45,12 @@ pub(super) fn tool() -> Tool {
             "total_cost_usd": {"type": "number"},
             "usage": {"type": "object"},
             "permission_denials": {"type": "array", "items": {"type": "object"}},
+            "unfinished_agents": {
+                "type": "array", "items": {"type": "object"},
+                "description": "agents in the background that the end of the run cut short",
+            },
         },
-        "required": ["session_id", "outcome", "num_turns", "total_cost_usd", "usage", "permission_denials"],
+        "required": ["session_id", "outcome", "num_turns", "total_cost_usd", "usage", "permission_denials", "unfinished_agents"],
     });
     Tool::new(TOOL, DESCRIPTION, object(input)).with_raw_output_schema(Arc::new(object(output)))
 }

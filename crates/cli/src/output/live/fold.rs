@@ -13,14 +13,23 @@ use centurion_protocol::{Block, ToolResult, ToolResultContent, ToolUse, ToolUseI
 use serde_json::Value;
 
 use super::style::{BOLD, CYAN, DIM, GREEN, RED, Style, YELLOW, amounts, brief, colour, subject};
+use super::window::{columns, cut, wrap};
 use crate::output::printable;
 
 /// How many lines of a result or a report a person is shown.
 const RESULT_LINES: usize = 4;
+/// How many columns the name of an agent takes at most.
+const LABEL: usize = 24;
+/// How many columns of a line that says why something failed.
+const REASON: usize = 400;
+/// For measuring.
+const PLAIN: Style = Style { paint: false };
 
 /// What has been seen so far, as far as later lines depend on it.
 pub(super) struct Fold {
     style: Style,
+    /// The columns of the window, where there is one.
+    width: Option<usize>,
     /// In the order of their start.
     workers: Vec<Worker>,
     /// Calls for an agent that has not started: its start says more than the call.
@@ -46,12 +55,15 @@ struct Worker {
     is_running: bool,
     /// Calls of its last answer that have not begun.
     calls: VecDeque<ToolUse>,
+    /// What a model last said that it is doing.
+    summary: Option<String>,
 }
 
 impl Fold {
     pub(super) fn new(style: Style) -> Self {
         Self {
             style,
+            width: None,
             workers: Vec::new(),
             held: HashMap::new(),
             started: HashSet::new(),
@@ -60,8 +72,9 @@ impl Fold {
         }
     }
 
-    /// What an event adds.
-    pub(super) fn lines(&mut self, event: &EventBody) -> Vec<String> {
+    /// What an event adds in a window of so many columns.
+    pub(super) fn lines(&mut self, event: &EventBody, width: Option<usize>) -> Vec<String> {
+        self.width = width;
         let last = self.last.take();
         let lines = match event {
             EventBody::Assistant(answer) if answer.error.is_none() => self.answer(answer),
@@ -93,8 +106,8 @@ impl Fold {
                 (Block::ToolUse(call), Some(_)) => self.queue(answer.agent.as_ref(), call),
                 (Block::Text(text), None) => {
                     let bar = self.style.painted(GREEN, "│");
-                    let said = text.trim().lines();
-                    lines.extend(said.map(|line| format!("{bar} {}", printable(line))));
+                    let said = self.wrapped(text, 2).into_iter();
+                    lines.extend(said.map(|line| format!("{bar} {line}").trim_end().to_owned()));
                 }
                 (Block::Text(text), Some(tag)) => lines.extend(self.said(tag, text)),
                 _ => {}
@@ -116,11 +129,16 @@ impl Fold {
     fn said(&self, tag: &AgentTag, text: &str) -> Vec<String> {
         match self.find(tag.agent_id.as_str()) {
             Some(worker) if !worker.is_background => {
-                let said = text.trim().lines();
-                said.map(|line| worker.line(self.style, "│", &printable(line))).collect()
+                let said = self.wrapped(text, columns(&worker.line(PLAIN, "│", ""))).into_iter();
+                said.map(|line| worker.line(self.style, "│", &line)).collect()
             }
             _ => Vec::new(),
         }
+    }
+
+    /// What somebody says, in lines that fit beside something.
+    fn wrapped(&self, text: &str, beside: usize) -> Vec<String> {
+        text.trim().lines().flat_map(|line| wrap(&printable(line), beside, self.width)).collect()
     }
 
     fn call(&self, call: &ToolUse) -> String {
@@ -154,7 +172,7 @@ impl Fold {
                 }
                 (None, None) => text_of(result),
             };
-            lines.extend(excerpt(self.style, "  ", &text, result.is_error));
+            lines.extend(self.excerpt("  ", &text, result.is_error));
         }
         lines
     }
@@ -183,8 +201,7 @@ impl Fold {
                 retry.max_retries
             ),
             System::Informational(info) => {
-                let lines: Vec<String> = info.content.lines().map(printable).collect();
-                format!("! {}", lines.join("\n  "))
+                return self.remark("! ", &info.content, self.width);
             }
             _ => return Vec::new(),
         };
@@ -210,12 +227,13 @@ impl Fold {
             worker.is_running = true;
             worker.is_background = started.is_backgrounded;
             worker.calls.clear();
+            worker.summary = None;
             let asked = brief(started.prompt.as_deref().unwrap_or(&started.description));
             return worker.line(style, "▶", &format!("goes on{how}: {asked}"));
         }
         let worker = self.worker(started);
-        let kind = match &started.subagent_type {
-            Some(kind) if !worker.label.starts_with(kind.as_str()) => format!(" [{kind}]"),
+        let kind = match (&started.name, &started.subagent_type) {
+            (Some(name), Some(kind)) if name != kind => format!(" [{}]", brief(kind)),
             _ => String::new(),
         };
         let line = worker.line(style, "▶", &format!("{}{kind}{how}", brief(&started.description)));
@@ -225,7 +243,7 @@ impl Fold {
 
     fn worker(&self, started: &TaskStarted) -> Worker {
         let kind = started.subagent_type.as_deref();
-        let name = printable(started.name.as_deref().or(kind).unwrap_or("shell"));
+        let name = cut(&printable(started.name.as_deref().or(kind).unwrap_or("shell")), LABEL);
         let is_taken = |label: &str| self.workers.iter().any(|worker| worker.label == label);
         let numbered = (2..).map(|number| format!("{name} {number}"));
         let mut labels = std::iter::once(name.clone()).chain(numbered);
@@ -239,6 +257,7 @@ impl Fold {
             is_background: started.is_backgrounded,
             is_running: true,
             calls: VecDeque::new(),
+            summary: None,
         }
     }
 
@@ -246,6 +265,12 @@ impl Fold {
     fn progress(&mut self, progress: &TaskProgress) -> Option<String> {
         let style = self.style;
         let worker = self.find_mut(&progress.task_id)?;
+        if progress.summary != worker.summary {
+            // It has begun nothing: somebody says what it is doing.
+            worker.summary.clone_from(&progress.summary);
+            let said = progress.summary.as_deref().map(brief)?;
+            return Some(worker.line(style, "◌", &style.painted(DIM, &said)));
+        }
         let what = match worker.calls.pop_front() {
             Some(call) if is_agent_call(&call) => return None,
             Some(call) => format!("{} {}", call.name, subject(&call)),
@@ -283,7 +308,8 @@ impl Fold {
         let used = ended.usage.as_ref().map(|usage| format!(" · {}", amounts(usage)));
         let used = style.painted(DIM, &used.unwrap_or_default());
         let mut lines = vec![worker.line(style, glyph, &format!("{word}{used}"))];
-        lines.extend(excerpt(style, &format!("{}  ", worker.indent()), &ended.summary, is_error));
+        let indent = format!("{}  ", worker.indent());
+        lines.extend(self.excerpt(&indent, &ended.summary, is_error));
         lines
     }
 
@@ -293,15 +319,58 @@ impl Fold {
             let text = format!("✗ {}: {}", result.outcome, brief(&result.result));
             lines.push(self.style.painted(RED, &text));
         }
+        lines.extend(self.at_work(self.width));
+        lines
+    }
+
+    /// Who is still at work when the main agent has nothing to do.
+    pub(super) fn at_work(&self, width: Option<usize>) -> Vec<String> {
         let left = self.workers.iter().filter(|worker| worker.is_running && worker.is_background);
         let left: Vec<String> = left
             .map(|worker| format!("{} ({})", worker.label, brief(&worker.description)))
             .collect();
-        if !left.is_empty() {
-            let text = format!("◌ still at work in the background: {}", left.join(", "));
-            lines.push(self.style.painted(YELLOW, &text));
+        match left.as_slice() {
+            [] => Vec::new(),
+            left => {
+                let text = format!("still at work in the background: {}", left.join(", "));
+                self.remark("◌ ", &text, width)
+            }
         }
-        lines
+    }
+
+    /// A remark about the whole, in lines that fit.
+    fn remark(&self, mark: &str, text: &str, width: Option<usize>) -> Vec<String> {
+        let lines = text.trim().lines().flat_map(|line| wrap(&printable(line), 2, width));
+        let marked =
+            lines.enumerate().map(|(n, line)| [if n == 0 { mark } else { "  " }, &line].concat());
+        marked.map(|line| self.style.painted(YELLOW, &line)).collect()
+    }
+
+    /// The beginning of a longer text. Why something failed is not cut so soon.
+    fn excerpt(&self, indent: &str, text: &str, is_error: bool) -> Vec<String> {
+        let (code, mark) = if is_error { (RED, "✗") } else { (DIM, "└") };
+        let mut rest = text.lines().filter(|line| !line.trim().is_empty());
+        let shown: Vec<&str> = rest.by_ref().take(RESULT_LINES).collect();
+        let mut lines: Vec<String> = if is_error {
+            shown.iter().flat_map(|line| self.reason(line, columns(indent) + 2)).collect()
+        } else {
+            shown.iter().map(|line| brief(line)).collect()
+        };
+        match rest.count() {
+            _ if lines.is_empty() => lines.push("(nothing)".to_owned()),
+            0 => {}
+            1 => lines.push("… 1 more line".to_owned()),
+            more => lines.push(format!("… {more} more lines")),
+        }
+        let marked = lines.iter().enumerate().map(|(n, line)| {
+            let mark = if n == 0 { mark } else { " " };
+            format!("{indent}{}", self.style.painted(code, &format!("{mark} {line}")))
+        });
+        marked.collect()
+    }
+
+    fn reason(&self, line: &str, beside: usize) -> Vec<String> {
+        wrap(&cut(&printable(line.trim()), REASON), beside, self.width)
     }
 
     fn find(&self, id: &str) -> Option<&Worker> {
@@ -327,21 +396,6 @@ impl Worker {
 
 fn is_agent_call(call: &ToolUse) -> bool {
     matches!(call.name.as_str(), "Agent" | "Task")
-}
-
-/// The beginning of a longer text.
-fn excerpt(style: Style, indent: &str, text: &str, is_error: bool) -> Vec<String> {
-    let (code, mark) = if is_error { (RED, "✗") } else { (DIM, "└") };
-    let mut rest = text.lines().filter(|line| !line.trim().is_empty());
-    let first = rest.next().unwrap_or("(nothing)");
-    let mut lines = vec![format!("{mark} {}", brief(first))];
-    lines.extend(rest.by_ref().take(RESULT_LINES - 1).map(|line| format!("  {}", brief(line))));
-    match rest.count() {
-        0 => {}
-        1 => lines.push("  … 1 more line".to_owned()),
-        more => lines.push(format!("  … {more} more lines")),
-    }
-    lines.iter().map(|line| format!("{indent}{}", style.painted(code, line))).collect()
 }
 
 fn text_of(result: &ToolResult) -> String {

@@ -4,9 +4,10 @@ use centurion_protocol::ToolUse;
 use centurion_protocol::sdk::TaskUsage;
 use serde_json::Value;
 
+use super::window::cut;
 use crate::output::printable;
 
-/// How much of a line a person is shown.
+/// How many columns of a line a person is shown.
 const WIDTH: usize = 100;
 
 pub(super) const RED: &str = "31";
@@ -95,11 +96,7 @@ fn time(millis: u64) -> String {
 
 /// The first line of a text, cut to what fits, without control characters.
 pub(super) fn brief(text: &str) -> String {
-    let line = printable(text.trim_start().lines().next().unwrap_or(""));
-    match line.char_indices().nth(WIDTH) {
-        Some((cut, _)) => format!("{}…", line.get(..cut).unwrap_or_default()),
-        None => line,
-    }
+    cut(&printable(text.trim_start().lines().next().unwrap_or("")), WIDTH)
 }
 
 #[cfg(test)]
@@ -119,7 +116,8 @@ mod tests {
 
     #[test]
     fn a_long_line_is_cut_between_characters_and_commands_no_terminal() {
-        assert_eq!(brief(&"é".repeat(101)), format!("{}…", "é".repeat(100)));
+        assert_eq!(brief(&"é".repeat(101)), format!("{}…", "é".repeat(99)));
+        assert_eq!(brief(&"日".repeat(51)), format!("{}…", "日".repeat(49)));
         assert_eq!(brief("\n a\x1b[31mb\tc\nd"), "a[31mb c");
     }
 

@@ -16,7 +16,7 @@ fn everything() -> Value {
             "models": {"Explore": "inherit", "Plan": " opus ", "none": " "},
             "permissionMode": "inherit", "background": true, "fork": "interactive",
             "escStopsBackground": true, "disabled": ["Bash", "verification"],
-            "memorySnapshot": true, "mode": "coordinator",
+            "memorySnapshot": true, "summaries": true, "mode": "coordinator",
             "autoBackgroundSeconds": 120, "stallSeconds": 0,
             "limits": {"depth": 5, "running": 0, "spawns": 40, "spawnsPerMinute": 10,
                        "budgetUsd": 2.5, "tokens": 900_000, "turns": 12},
@@ -37,7 +37,8 @@ fn every_key_about_subagents_is_read_and_used() {
     assert_eq!(subagents.permission_mode.unwrap().value, ChildMode::Inherit);
     assert_eq!(subagents.fork.unwrap().value, ForkGate::Interactive);
     assert_eq!(subagents.mode.unwrap().value, SessionMode::Coordinator);
-    assert!(subagents.background && subagents.esc_stops_background && subagents.memory_snapshot);
+    assert!(subagents.background && subagents.esc_stops_background);
+    assert!(subagents.memory_snapshot && subagents.summaries);
     assert_eq!(super::values(&subagents.disabled), ["Bash", "verification"]);
     assert_eq!(subagents.auto_background, Some(Duration::from_mins(2)));
     assert_eq!(subagents.stall, Some(Duration::ZERO));

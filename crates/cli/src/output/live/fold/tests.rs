@@ -11,7 +11,8 @@ use centurion_protocol::{
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
-use super::{Fold, Style};
+use super::{Fold, Style, columns};
+use crate::output::live::window::fit;
 
 /// Somebody whose events are told.
 #[derive(Clone, Copy)]
@@ -30,7 +31,8 @@ const WATCH: Who = Who { id: "a3", kind: "Explore", name: None, depth: 1, is_bac
 
 fn story(events: impl IntoIterator<Item = EventBody>) -> String {
     let mut fold = Fold::new(Style { paint: false });
-    let lines: Vec<String> = events.into_iter().flat_map(|event| fold.lines(&event)).collect();
+    let lines: Vec<String> =
+        events.into_iter().flat_map(|event| fold.lines(&event, None)).collect();
     lines.join("\n")
 }
 
@@ -63,7 +65,16 @@ fn progress(who: Who, tool_uses: u64) -> EventBody {
         subagent_type: who.kind.to_owned(),
         usage: usage(tool_uses),
         last_tool_name: Some("Read".to_owned()),
+        summary: None,
     })))
+}
+
+fn summed_up(who: Who, tool_uses: u64, summary: &str) -> EventBody {
+    let EventBody::System(System::TaskProgress(mut event)) = progress(who, tool_uses) else {
+        unreachable!("progress is what it is")
+    };
+    event.summary = Some(summary.to_owned());
+    EventBody::System(System::TaskProgress(event))
 }
 
 fn moved(who: Who) -> EventBody {
@@ -157,6 +168,7 @@ fn run_ends(outcome: Outcome) -> EventBody {
         errors: Vec::new(),
         ttft_ms: None,
         result_index: 0,
+        unfinished_agents: Vec::new(),
         origin: None,
     }))
 }
@@ -229,6 +241,25 @@ fn several_at_once_are_told_apart_and_background_words_stay_out() {
     └ Agent \"two\" was stopped
     ✗ Explore  failed · 2 calls · 2.5k tokens · 0.8 s
       ✗ Agent \"one\" failed: no key"
+    );
+}
+
+#[test]
+fn a_line_about_an_agent_is_told_once_and_hides_no_call() {
+    // S-327
+    let told = story([
+        started(WATCH, "t1", "two"),
+        calls(Some(WATCH), "c1", "Grep", &json!({"pattern": "x"})),
+        summed_up(WATCH, 0, "Looking for x\x1b[2J"),
+        summed_up(WATCH, 1, "Looking for x\x1b[2J"),
+        summed_up(WATCH, 1, "Reading what it found"),
+    ]);
+    assert_eq!(
+        told,
+        "  ▶ Explore  two (in the background)
+  ◌ Explore  Looking for x[2J
+  ● Explore  Grep x · 1 call · 1.2k tokens · 0.4 s
+  ◌ Explore  Reading what it found"
     );
 }
 
@@ -332,9 +363,48 @@ fn a_shell_in_the_background_has_lines_of_its_own() {
 }
 
 #[test]
+fn in_a_narrow_window_every_line_takes_one_row_and_words_are_wrapped() {
+    const LONG: Who = Who { name: Some("a-scout-with-a-name-that-never-ends"), ..SCOUT };
+    let mut fold = Fold::new(Style { paint: true });
+    let events = [
+        says(None, "I send a scout to look at the whole of it, and wait."),
+        started(LONG, "t1", "深く調べる：日本語の説明文がとても長いとき"),
+        calls(Some(LONG), "c1", "Bash", &json!({"command": "grep -rn something very long ."})),
+        progress(LONG, 1),
+        started(WATCH, "t2", "watch the other one while it looks at everything"),
+        ended(LONG, "failed", "Agent failed: the provider said that there is no such request"),
+        run_ends(Outcome::Completed),
+    ];
+    let shown = events.iter().flat_map(|event| fold.lines(event, Some(40)));
+    let shown: Vec<String> = shown.map(|line| plain(&fit(&line, Some(40)))).collect();
+    assert!(shown.iter().all(|line| columns(line) <= 40), "{shown:#?}");
+    assert_eq!(
+        shown.join("\n"),
+        "│ I send a scout to look at the whole of
+│ it, and wait.
+  ▶ a-scout-with-a-name-tha…  深く調べ…
+  ● a-scout-with-a-name-tha…  Bash grep…
+  ▶ Explore  watch the other one while …
+  ✗ a-scout-with-a-name-tha…  failed · …
+    ✗ Agent failed: the provider said
+      that there is no such request
+◌ still at work in the background:
+  Explore (watch the other one while it
+  looks at everything)"
+    );
+}
+
+/// A line without its colours.
+fn plain(line: &str) -> String {
+    let mut parts = line.split('\x1b');
+    let first = parts.next().unwrap_or_default().to_owned();
+    first + &parts.map(|part| part.split_once('m').unwrap().1).collect::<String>()
+}
+
+#[test]
 fn who_it_is_has_a_colour_beside_a_word() {
     let mut fold = Fold::new(Style { paint: true });
-    let [line] = fold.lines(&started(SCOUT, "t1", "look")).try_into().unwrap();
+    let [line] = fold.lines(&started(SCOUT, "t1", "look"), None).try_into().unwrap();
     assert_eq!(line, "  \x1b[35m▶ scout\x1b[0m  look [Explore]");
 }
 

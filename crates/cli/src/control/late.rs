@@ -1,0 +1,55 @@
+//! Answers that come after their questions: the call has ended, so that they let nothing run. The main agent
+//! is told with its next turn, because a person who says yes expects something to happen.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+
+/// How many withdrawn questions are remembered.
+const MOST: usize = 256;
+
+/// Permission questions that were withdrawn before they were answered, oldest first.
+#[derive(Default)]
+pub(super) struct Withdrawn(Mutex<VecDeque<(String, String)>>);
+
+impl Withdrawn {
+    pub(super) fn remember(&self, id: &str, subject: String) {
+        let mut questions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if questions.len() == MOST {
+            questions.pop_front();
+        }
+        questions.push_back((id.to_owned(), subject));
+    }
+
+    /// What to say about an answer, if it is one to a question that was withdrawn.
+    pub(super) fn telling(&self, id: &str, response: &Value) -> Option<String> {
+        let subject = {
+            let mut questions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let at = questions.iter().position(|(known, _)| known == id)?;
+            questions.remove(at)?.1
+        };
+        let answer = match response.pointer("/response/behavior").and_then(Value::as_str)? {
+            "allow" => "allowed",
+            _ => "refused",
+        };
+        Some(format!(
+            "The user {answer} {subject} only after that call had ended. Nothing ran because of the answer: if \
+             the matter still stands, call the tool again."
+        ))
+    }
+}
+
+/// What a permission question is about, in words; `None` for other requests.
+pub(super) fn subject(request: &Value) -> Option<String> {
+    if request.get("subtype").and_then(Value::as_str) != Some("can_use_tool") {
+        return None;
+    }
+    let tool = request.get("tool_name").and_then(Value::as_str)?;
+    let path = request.pointer("/agent/path").and_then(Value::as_array);
+    let names: Vec<&str> = path.into_iter().flatten().filter_map(Value::as_str).collect();
+    Some(match names.as_slice() {
+        [] => format!("a call of {tool}"),
+        names => format!("a call of {tool} by the agent {}", names.join(" > ")),
+    })
+}

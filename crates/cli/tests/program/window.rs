@@ -1,0 +1,93 @@
+//! What people see of agents in a terminal: a real one, of a size that the test chooses.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+use serde_json::json;
+
+use crate::program::signal;
+use crate::stage::{Stage, agent, bash};
+
+/// A terminal, and the end of it that a person looks at.
+struct Terminal {
+    screen: BufReader<File>,
+    line: File,
+}
+
+impl Terminal {
+    fn new(columns: u16) -> Self {
+        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&screen).unwrap();
+        unlockpt(&screen).unwrap();
+        let size = Winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&screen, size).unwrap();
+        let path = ptsname(&screen, Vec::new()).unwrap().into_string().unwrap();
+        let line = OpenOptions::new().read(true).write(true).open(path).unwrap();
+        Self { screen: BufReader::new(File::from(screen)), line }
+    }
+
+    /// Starts a program whose output goes to the terminal.
+    fn start(&self, command: &mut Command) -> Child {
+        let end = || Stdio::from(self.line.try_clone().unwrap());
+        command.stdin(Stdio::null()).stdout(end()).stderr(end()).spawn().unwrap()
+    }
+
+    /// Reads rows until one that fits; gives everything up to it.
+    fn until(&mut self, fits: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut rows = Vec::new();
+        loop {
+            let mut row = String::new();
+            assert_ne!(self.screen.read_line(&mut row).unwrap(), 0, "{rows:?}");
+            let row = row.trim_end_matches(['\r', '\n']).to_owned();
+            let is_it = fits(&row);
+            rows.push(row);
+            if is_it {
+                return rows;
+            }
+        }
+    }
+
+    fn modes(&self) -> Termios {
+        tcgetattr(&self.line).unwrap()
+    }
+}
+
+#[test]
+fn in_a_narrow_terminal_each_line_is_one_row_and_a_signal_leaves_it_as_it_was() {
+    for (name, code) in [("-INT", 130), ("-TERM", 143)] {
+        let behind = json!({
+            "run_in_background": true, "name": "テスター",
+            "description": "深く調べる：日本語の説明文がとても長いとき",
+        });
+        let stage = Stage::new(&json!({
+            "lead": [
+                ["I send somebody to look at all of it and wait.", agent("@@stuck", &behind)],
+                "meanwhile",
+            ],
+            "stuck": [[bash("sleep 98871 # and this is a command that is long")], "never"],
+        }));
+        let mut terminal = Terminal::new(40);
+        let before = format!("{:?}", terminal.modes());
+        let arguments =
+            ["-p", "@@lead", "--model", stage.model(), "--verbose", "--allowedTools", "Bash"];
+        let mut command = stage.program.command(arguments);
+        let mut child = terminal.start(command.env("NO_COLOR", "1"));
+        let mut rows = terminal.until(|row| row.contains("● テスター"));
+        while !rows.iter().any(|row| row.starts_with("◌ still at work")) {
+            rows.extend(terminal.until(|_| true));
+        }
+        let seen = |row: &str| assert!(rows.iter().any(|it| it == row), "`{row}`: {rows:#?}");
+        seen("│ I send somebody to look at all of it");
+        seen("│ and wait.");
+        seen("  ▶ テスター  深く調べる：日本語の説明…");
+        seen("  ● テスター  Bash sleep 98871 # and th…");
+        signal(&child, name);
+        let rows = terminal.until(|row| row.starts_with("! the session ended"));
+        assert!(rows.iter().any(|row| row.starts_with("  ■ テスター  stopped")), "{rows:#?}");
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert_eq!(format!("{:?}", terminal.modes()), before, "{name}");
+    }
+}

@@ -1,0 +1,128 @@
+//! Setting an agent to work again that has ended, in this process or in an earlier one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use centurion_config::agents::AgentSource;
+use centurion_protocol::{RecordId, ToolUseId};
+use centurion_tools::ReadState;
+use serde_json::json;
+
+use super::{Child, RESUME, Start, begin, first_items, new_run, stamp};
+use crate::caller::Caller;
+use crate::delegation::Delegation;
+use crate::ground::{BroughtBy, BroughtServers, GONE};
+use crate::journal::{Journal, TranscriptFile};
+use crate::mail::{self, Arrival, Mail};
+use crate::queue::Item;
+use crate::recall;
+use crate::session::Shared;
+use crate::spec::AgentSpec;
+use crate::structured::StructuredOutput;
+use crate::task::{Task, TaskRun};
+use crate::transcript::{self, Loaded};
+
+/// Sets an agent to work again that has ended, in this process or in an earlier one: its options are those
+/// of its start, its conversation is what its transcript holds. In the background, always. Whoever asks is
+/// told of the end and pays for it; what the agent spent before counts. It has all its turns again.
+///
+/// The note of the beginning accepts the message. Whoever calls this holds the agent's door.
+pub(crate) fn resume(
+    shared: &Arc<Shared>,
+    asker: &Caller,
+    task: &Arc<Task>,
+    call: ToolUseId,
+    mail: &Mail,
+) -> Result<(), String> {
+    let delegation = shared.delegation.get().ok_or(GONE)?;
+    let cannot = |error: &dyn std::fmt::Display| format!("the agent cannot go on: {error}");
+    let mut file = TranscriptFile::open(&task.transcript).map_err(|error| cannot(&error))?;
+    let text = file.read().map_err(|error| cannot(&error))?;
+    let loaded = transcript::load_agent(&text);
+    let (world, stamp) = (Arc::clone(&shared.world), stamp(delegation, &task.spec, &task.id));
+    let redaction = delegation.ground.redaction;
+    let journal = Arc::new(Journal::resume(file, loaded.last, stamp, world, redaction));
+    let run = new_run(shared, asker, call, mail.text.clone());
+    let before = task.begin(run, Arc::clone(&journal)).ok_or("the agent is at work already")?;
+    let mut child = match take_up(shared, delegation, asker, task, loaded, journal, mail) {
+        Ok(child) => child,
+        Err(error) => {
+            task.restore(before);
+            return Err(cannot(&error));
+        }
+    };
+    child.items = left_unread(shared, task, &text, mail);
+    begin(delegation, Arc::clone(task), child, true);
+    Ok(())
+}
+
+/// Makes the agent as it was, and writes down that it begins with this message.
+fn take_up(
+    shared: &Arc<Shared>,
+    delegation: &Delegation,
+    asker: &Caller,
+    task: &Arc<Task>,
+    loaded: Loaded,
+    journal: Arc<Journal>,
+    mail: &Mail,
+) -> Result<Child, String> {
+    let spec = &task.spec;
+    let schema = spec.schema.as_ref().map(|schema| StructuredOutput::parse(&schema.to_string()));
+    let start = Start {
+        read_state: seen(&loaded),
+        loaded,
+        servers: servers(delegation, asker, spec)?,
+        structured: schema.transpose().map_err(|error| error.to_string())?,
+        parent_servers: None,
+        journal,
+    };
+    let child = Child::new(shared, delegation, task, start, asker)?;
+    let TaskRun { id, call, asker, prompt, .. } = task.run();
+    let note = json!({
+        "agentId": task.id, "run": id, "call": call, "asker": asker,
+        "prompt": prompt, "item": mail.id, "from": mail.from,
+    });
+    child.driver.journal.note(RESUME, &note).map_err(|error| error.to_string())?;
+    Ok(child)
+}
+
+/// What an agent reads first when it is set to work again: the task that its process did not come to tell
+/// it, the mail that waited, and the message that sets it to work.
+fn left_unread(shared: &Shared, task: &Task, transcript: &[u8], mail: &Mail) -> Vec<Item> {
+    let missed = recall::unread_prompt(transcript);
+    let mut items =
+        missed.map(|prompt| first_items(shared, &task.id, None, &prompt)).unwrap_or_default();
+    let held = shared.queue.pending(Some(&task.id));
+    let mut held: HashMap<RecordId, Item> = held.into_iter().map(|item| (item.id, item)).collect();
+    for mail in mail::waiting(transcript).iter().chain([mail]) {
+        items.push(held.remove(&mail.id).unwrap_or_else(|| {
+            let item = mail.item(&task.id, Arrival::AtBeginning);
+            shared.queue.push(item.clone());
+            item
+        }));
+    }
+    items
+}
+
+/// The servers that a definition brought when the agent was first started.
+fn servers(
+    delegation: &Delegation,
+    asker: &Caller,
+    spec: &AgentSpec,
+) -> Result<BroughtServers, String> {
+    let Some(brought) = &spec.mcp_servers else { return Ok(BroughtServers::default()) };
+    let by = BroughtBy {
+        name: &spec.agent_type,
+        source: AgentSource::of_name(&spec.source).unwrap_or(AgentSource::Project),
+        path: &brought.path,
+    };
+    delegation.ground.servers(&brought.value, &by, &brought.path.display(), &asker.servers)
+}
+
+fn seen(loaded: &Loaded) -> ReadState {
+    let state = ReadState::default();
+    for result in &loaded.seen_files {
+        state.replay(result);
+    }
+    state
+}
