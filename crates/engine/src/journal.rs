@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use centurion_protocol::transcript::{Body, Line, QueueOperationBody, SystemBody};
 use centurion_protocol::{AgentId, RecordId, SessionId, World};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::value::to_raw_value;
 use thiserror::Error;
 
 use crate::redact::redact;
@@ -127,10 +128,15 @@ impl Journal {
     }
 
     /// Appends a fact about the run.
-    pub(crate) fn note(&self, subtype: &str, data: &Value) -> Result<RecordId, JournalError> {
+    pub(crate) fn note(
+        &self,
+        subtype: &str,
+        data: &impl Serialize,
+    ) -> Result<RecordId, JournalError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let uuid = self.world.record_id();
-        self.write(&mut state, uuid, Body::System(SystemBody { subtype, data }))?;
+        let data = to_raw_value(data).map_err(|error| state.target.write_error(error.into()))?;
+        self.write(&mut state, uuid, Body::System(SystemBody { subtype, data: &data }))?;
         Ok(uuid)
     }
 
@@ -207,6 +213,15 @@ impl Journal {
 }
 
 impl Target {
+    fn write_error(&self, source: io::Error) -> JournalError {
+        let path = match self {
+            Self::Nowhere => PathBuf::new(),
+            Self::Planned(path) => path.clone(),
+            Self::Open(file) => file.path.clone(),
+        };
+        JournalError::Write { path, source }
+    }
+
     /// Closes the file until there is something to write.
     fn rest(&mut self) {
         if let Self::Open(file) = self {
@@ -342,6 +357,7 @@ mod tests {
         AssistantBody, AssistantMessage, UserBody, UserContent, UserMessage,
     };
     use centurion_protocol::{Block, SeededWorld, Usage};
+    use serde_json::Value;
     use std::os::unix::fs::PermissionsExt;
 
     fn stamp() -> Stamp {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, Input};
+use aho_corasick::{AhoCorasick, Input, MatchKind};
 use regex::bytes::{Captures, Regex};
 
 /// What each pattern begins with or must contain, and the pattern: a name for the reader of the
@@ -38,8 +38,11 @@ const SHAPES: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-static HINTS: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::new(SHAPES.iter().flat_map(|(_, hints, _)| *hints)).ok());
+static HINTS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let hints = SHAPES.iter().flat_map(|(_, hints, _)| *hints);
+    // Leftmost first, because only such searches look at many bytes at once.
+    AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(hints).ok()
+});
 
 static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let alternatives: Vec<String> =

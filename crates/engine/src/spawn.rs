@@ -19,6 +19,7 @@ use centurion_permissions::{Role, Rule, RuleOrigin};
 use centurion_protocol::{AgentId, Block, Outcome, ToolUseId};
 use centurion_tools::ReadState;
 use futures_util::FutureExt;
+use serde::Serialize;
 use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -41,7 +42,7 @@ use crate::session::Shared;
 use crate::spec::AgentSpec;
 use crate::structured::StructuredOutput;
 use crate::summary;
-use crate::task::{End, Files, Stopper, Task, TaskRun};
+use crate::task::{Asker, End, Files, Stopper, Task, TaskRun};
 use crate::transcript::Loaded;
 
 pub(crate) use self::resume::resume;
@@ -68,6 +69,17 @@ pub(crate) struct Launch {
     pub(crate) read_state: ReadState,
     /// The texts of skills that it knows from the start.
     pub(crate) skills: Vec<String>,
+}
+
+/// The record of a start.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SpawnNote<'a> {
+    agent_id: &'a AgentId,
+    run: String,
+    asker: Option<Asker>,
+    prompt: String,
+    spec: &'a AgentSpec,
 }
 
 /// An agent that is about to run.
@@ -113,9 +125,8 @@ pub(crate) fn spawn(
     };
     let mut child = Child::new(shared, delegation, &task, start, parent)?;
     // Nothing can fail any more: what has a beginning will have an end.
-    let spec = serde_json::to_value(&*launch.spec).unwrap_or_default();
     let TaskRun { id: run, asker, prompt, .. } = task.run();
-    let note = json!({"agentId": id, "run": run, "asker": asker, "prompt": prompt, "spec": spec});
+    let note = SpawnNote { agent_id: &id, run, asker, prompt, spec: &launch.spec };
     child.driver.journal.note(SPAWN, &note).map_err(|error| error.to_string())?;
     child.driver.journal.rest();
     write_meta(&task, None);

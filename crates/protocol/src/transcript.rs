@@ -135,7 +135,7 @@ pub struct Rendered<'a> {
 #[derive(Serialize)]
 pub struct SystemBody<'a> {
     pub subtype: &'a str,
-    pub data: &'a Value,
+    pub data: &'a RawValue,
 }
 
 /// Something was put into the queue for the model. It waits until a line of the conversation has its id.
