@@ -231,8 +231,8 @@ fn resident() -> usize {
 fn main() {
     // In memory where that is possible: what a disk needs for a new file is not ours to measure.
     let memory = Path::new("/dev/shm");
-    let scratch = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-    let dir = tempfile::tempdir_in(scratch).expect("a scratch directory");
+    let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    let dir = dir.expect("a scratch directory");
     let gauge = Arc::new(Gauge { state: Mutex::default(), all_started: Semaphore::new(0) });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let grown = runtime.expect("a runtime").block_on(async {
