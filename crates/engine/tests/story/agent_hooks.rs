@@ -36,6 +36,28 @@ fn informed(told: &Told, text: &str) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_agent_at_any_depth_works_on_the_prompt_of_whoever_started_it() {
+    // S-159
+    let bench = Bench::cast(&json!({
+        "lead": [[waits("@@child")], [read()], "done"],
+        "child": [[waits("@@grandchild")], [read()], "found"],
+        "grandchild": [[read()], "found"],
+    }));
+    bench.file("a.txt", "alpha\n");
+    let stage = Stage::silent();
+    stage.set(bench).run("@@lead").await;
+    let heard = stage.heard(Event::PreToolUse);
+    let reads: Vec<&Value> = heard.iter().filter(|told| told["tool_name"] == "Read").collect();
+    let agents = reads.iter().filter(|told| told["agent_id"].is_string()).count();
+    assert_eq!((reads.len(), agents), (3, 2), "{heard:?}");
+    let prompt = &reads[0]["prompt_id"];
+    assert!(
+        prompt.is_string() && reads.iter().all(|told| told["prompt_id"] == *prompt),
+        "{reads:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn whoever_is_started_is_told_to_have_stopped_however_it_ended() {
     // scenario 28, S-333; killed, out of turns, without a provider, denied, stalled
     let stop = json!({"tool": "TaskStop", "input": {"task_id": "${re:agentId: (a[0-9a-f]+)}"}});
