@@ -5,49 +5,19 @@ use std::time::Duration;
 
 use centurion_model::{
     AnswerBuilder, Anthropic, ErrorKind, Gates, Model, ModelError, ModelEvent, OpenAi, Patience,
-    Provider, ProviderKind, Request, RetryNotice, RetryPolicy, SystemPrompt,
+    Provider, ProviderKind, RetryNotice, RetryPolicy,
 };
-use centurion_protocol::{
-    Conversation, Env, Message, SeededWorld, StopReason, Thinking, ToolSpecs, World,
-};
+use centurion_protocol::StopReason;
 use centurion_testkit::{Fault, Reply, Server, closed_port, sse};
 use futures_util::StreamExt;
+
+use crate::support::{env, request, world};
 
 /// Long enough for a busy machine, short enough to wait for.
 const SILENCE_MS: &str = "1000";
 
-fn world() -> Arc<dyn World> {
-    Arc::new(SeededWorld::new(1))
-}
-
-fn env(url: &str) -> Env {
-    let openai = format!("{url}/v1");
-    Env::from([
-        ("ANTHROPIC_BASE_URL", url),
-        ("OPENAI_BASE_URL", openai.as_str()),
-        ("API_TIMEOUT_MS", SILENCE_MS),
-    ])
-}
-
-fn request() -> Request {
-    let mut conversation = Conversation::default();
-    conversation.push(Message::user("hi")).expect("a first message");
-    Request {
-        model: "test-model".into(),
-        system: SystemPrompt::new(vec!["be brief".into()]),
-        tools: ToolSpecs::new(Vec::new()),
-        conversation,
-        max_tokens: 100,
-        thinking: Thinking::Auto,
-        effort: None,
-        session: SeededWorld::new(2).session_id(),
-        agent: None,
-        parent_agent: None,
-    }
-}
-
 fn anthropic(url: &str) -> Anthropic {
-    Anthropic::open(&env(url), world()).expect("a provider")
+    Anthropic::open(&env(url, SILENCE_MS), world()).expect("a provider")
 }
 
 /// A model that hardly waits before it tries again.
@@ -133,7 +103,7 @@ async fn a_closed_port_is_told_with_its_address() {
     let url = format!("http://127.0.0.1:{}", closed_port());
     for provider in [
         &anthropic(&url) as &dyn Provider,
-        &OpenAi::open(&env(&url), world()).unwrap() as &dyn Provider,
+        &OpenAi::open(&env(&url, SILENCE_MS), world()).unwrap() as &dyn Provider,
     ] {
         let error = try_once(provider).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Network);
@@ -244,7 +214,7 @@ async fn an_openai_answer_streams_in() {
         Reply::events(events).fault(Fault::Reset { after: 1 }),
         Reply::status(404).body(r#"{"error":"model 'x' not found"}"#),
     ]);
-    let provider = OpenAi::open(&env(&server.url()), world()).unwrap();
+    let provider = OpenAi::open(&env(&server.url(), SILENCE_MS), world()).unwrap();
     assert_eq!(try_once(&provider).await.unwrap(), "hello");
     assert_eq!(server.last().path, "/v1/chat/completions");
     assert_eq!(server.last().json()["stream_options"]["include_usage"], true);
