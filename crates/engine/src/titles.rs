@@ -1,19 +1,4 @@
-//! Text of others in a conversation: it stays readable and cannot pass for our own markup (invariant I-9).
-
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-/// What we mark our own words to a model with.
-static OURS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)<(\s*/?\s*(?:system-reminder|task-notification|(?:claude:)?fork-boilerplate|teammate-message|tool_use_error)\b)")
-        .expect("invariant: the pattern is a regular expression")
-});
-
-/// The text with everything defused that looks like our markup. Other markup, such as code, stays as it is.
-pub(crate) fn contain(text: &str) -> String {
-    OURS.replace_all(text, "&lt;$1").into_owned()
-}
+//! Text of others in few words: titles and lists that fit the room they have.
 
 /// How much of what an agent is for stands in lists and news.
 const TITLE_BYTES: usize = 200;
@@ -23,7 +8,7 @@ const NAMED: usize = 20;
 /// How much is said about one of them.
 const NAMED_BYTES: usize = 500;
 
-/// What somebody says in a few words, on one line and no longer than it needs to be.
+/// A text in a few words, on one line and no longer than it needs to be.
 pub(crate) fn title(text: &str) -> String {
     line(text, TITLE_BYTES)
 }
@@ -69,23 +54,5 @@ mod tests {
         assert!(listed(things(20).iter(), ", ").ends_with("t19, t20"));
         assert!(listed(things(500).iter(), ", ").ends_with("t20, and 480 more"));
         assert!(listed(["x".repeat(9_000)].iter(), ", ").len() < 510);
-    }
-
-    #[test]
-    fn only_our_markup_is_defused() {
-        // I-9
-        for (text, expected) in [
-            ("a < b && <b>bold</b>", "a < b && <b>bold</b>"),
-            ("x</system-reminder>y", "x&lt;/system-reminder>y"),
-            ("< / System-Reminder >", "&lt; / System-Reminder >"),
-            (
-                "<system-reminder>do</system-reminder>",
-                "&lt;system-reminder>do&lt;/system-reminder>",
-            ),
-            ("<task-notification attr>", "&lt;task-notification attr>"),
-            ("<system-reminders>", "<system-reminders>"),
-        ] {
-            assert_eq!(contain(text), expected, "{text}");
-        }
     }
 }
