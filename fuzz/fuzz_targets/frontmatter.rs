@@ -107,7 +107,10 @@ fn read_skills(text: &str) {
     let (skill, _) = read_skill(text, origin).expect("the place gives a good name");
     assert_eq!(skill.name, "x");
     let Ok(page) = frontmatter::read(text, &SKILL_GRAMMAR) else { return };
-    let Some(front) = page.frontmatter else { return };
+    let Some(mut front) = page.frontmatter else { return };
+    // What is read raw is text, also where it looks like a list; a list in its place does not come back.
+    let is_text = |member: &Member| matches!(member.value.shape, Shape::Text(_) | Shape::Null);
+    front.members.retain(|it| !SKILL_GRAMMAR.raw.contains(&it.key.as_str()) || is_text(it));
     let written = format!("---\n{}---\n", frontmatter::write(&front.members));
     if written.len() > LARGEST {
         return;

@@ -18,7 +18,7 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
         project_root: project.clone(),
         home: Some("/home/ada".into()),
         directories: vec![project.clone()],
-        repository: Some(project),
+        trusted_repository: Some(project),
         ..Policy::default()
     }
 });

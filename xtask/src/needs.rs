@@ -18,7 +18,9 @@ struct Program {
 
 const VERSION: &[&str] = &["--version"];
 
-const PROGRAMS: [Program; 7] = [
+const READER: &str = "is a command that runs without a question, and is tried with all its options";
+
+const PROGRAMS: [Program; 13] = [
     Program {
         name: "bash",
         trial: VERSION,
@@ -57,6 +59,22 @@ const PROGRAMS: [Program; 7] = [
         package: "npm",
         why: "brings the conformance suite and a server of the protocol",
     },
+    Program {
+        name: "perl",
+        trial: VERSION,
+        package: "perl",
+        why: "attacks guards in ways that a shell cannot",
+    },
+    Program {
+        name: "pgrep",
+        trial: VERSION,
+        package: "procps",
+        why: "finds what was left running",
+    },
+    Program { name: "rg", trial: VERSION, package: "ripgrep", why: READER },
+    Program { name: "tree", trial: VERSION, package: "tree", why: READER },
+    Program { name: "jq", trial: VERSION, package: "jq", why: READER },
+    Program { name: "file", trial: VERSION, package: "file", why: READER },
 ];
 
 /// Installs whatever is missing, or says what to install.

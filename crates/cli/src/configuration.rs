@@ -1,12 +1,11 @@
 //! What people wrote on disk for this run: settings, as far as this folder is trusted to bring them.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
 use centurion_config::paths::main_checkout;
-use centurion_config::settings::{FlagSettings, LevelChoice, Settings, SettingsSources, Tracking};
+use centurion_config::settings::{FlagSettings, LevelChoice, Settings, SettingsSources};
 use centurion_config::trust::{Trust, TrustKey, TrustSources, TrustState};
 use clap::Args;
 
@@ -28,7 +27,7 @@ pub(crate) struct SettingsArgs {
 /// The settings of a run and the trust that lets them count.
 pub(crate) struct Configuration {
     pub(crate) settings: Settings,
-    pub(crate) trust: Trust,
+    pub(crate) trust: Arc<Trust>,
     pub(crate) folder: TrustKey,
 }
 
@@ -37,7 +36,7 @@ impl Configuration {
         let cwd = &surroundings.cwd;
         let flag =
             args.settings.as_deref().map(|text| FlagSettings::parse(text, cwd)).transpose()?;
-        let trust = open_trust(surroundings)?;
+        let trust = Arc::new(open_trust(surroundings)?);
         let folder = TrustKey::of(cwd);
         let sources = SettingsSources {
             managed_dir: Some(PathBuf::from(MANAGED)),
@@ -47,9 +46,8 @@ impl Configuration {
             home: surroundings.home.clone(),
             config_dirs: surroundings.dirs.config_dirs().to_vec(),
             levels: args.setting_sources.unwrap_or_default(),
-            tracking: Some(Arc::new(tracking)),
         };
-        let settings = Settings::load(sources, trust.state(&folder).standing());
+        let settings = Settings::load(sources, trust.folder(&folder));
         Ok(Self { settings, trust, folder })
     }
 
@@ -62,6 +60,9 @@ impl Configuration {
         for problem in self.settings.problems() {
             note(&format!("warning: {problem}"));
         }
+        for problem in self.settings.unaccepted() {
+            note(&format!("warning: {problem}"));
+        }
     }
 }
 
@@ -71,27 +72,7 @@ pub(crate) fn open_trust(surroundings: &Surroundings) -> anyhow::Result<Trust> {
         store: surroundings.dirs.trust_file(),
         other: home.map(|home| home.join(".claude.json")),
         home: home.cloned(),
+        start_dir: Some(surroundings.cwd.clone()),
     })
     .context("which folders are trusted cannot be read")
-}
-
-/// Asks git whether it keeps a file, and so whether the repository brought it.
-fn tracking(file: &Path) -> Tracking {
-    let Some(directory) = file.parent() else { return Tracking::Unknown };
-    let status = Command::new("git")
-        .args(["-c", "core.fsmonitor=false", "ls-files", "--error-unmatch", "--"])
-        .arg(file)
-        .current_dir(directory)
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .env_remove("GIT_INDEX_FILE")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    match status.map(|status| status.code()) {
-        Ok(Some(0)) => Tracking::Tracked,
-        Ok(Some(1)) => Tracking::Untracked,
-        _ => Tracking::Unknown,
-    }
 }

@@ -22,6 +22,7 @@ use centurion_mcp::{
 use centurion_model::Model;
 use centurion_permissions::Mode;
 use centurion_protocol::{Thinking, ToolUseId, World};
+use centurion_tools::StopError;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -111,10 +112,7 @@ impl Control {
             }
             "mcp_set_servers" => servers::set(handle, self.pool.get(), request.get("servers")),
             "interrupt" => Ok(json!({"still_queued": handle.interrupt()})),
-            "stop_task" => {
-                handle.stop_task(text("task_id")).await;
-                Ok(json!({}))
-            }
+            "stop_task" => stop_task(handle, text("task_id")).await,
             "background_tasks" => {
                 handle.background_agents();
                 Ok(json!({}))
@@ -150,6 +148,15 @@ impl Control {
         self.output.json_line(&json!({"type": "control_response", "response": response}));
     }
 
+    /// Answers a request that is one too many.
+    pub(crate) fn turn_away(&self, id: &str) {
+        let response = json!({
+            "subtype": "error", "request_id": id, "error_code": "too_many_requests",
+            "error": "too many requests are under way; wait for their answers",
+        });
+        self.output.json_line(&json!({"type": "control_response", "response": response}));
+    }
+
     /// Takes the host's response to one of our requests.
     pub(crate) fn response(&self, handle: &Handle, response: Value) {
         let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -182,6 +189,15 @@ impl Control {
         waiting.as_mut()?.insert(id.to_owned(), sender);
         Some(receiver)
     }
+}
+
+/// Ends an agent or a shell; a host that names none, or one that has ended, is told so.
+async fn stop_task(handle: &Handle, id: &str) -> Result<Value, (String, &'static str)> {
+    let refused = |reason: String| (reason, "invalid_request");
+    handle.stop_task(id).await.map(|()| json!({})).map_err(|error| match error {
+        StopError::Unknown => refused(format!("there is no task `{id}`")),
+        StopError::NotRunning => refused(format!("task `{id}` is not running any more")),
+    })
 }
 
 fn commands(handle: &Handle) -> Vec<Value> {

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use centurion_config::agent_memory::MemoryPlaces;
+use centurion_config::agents::{AgentCatalog, AgentSource};
 use centurion_config::mcp::{
     McpConfiguration, McpOrigin, McpReference, McpScope, McpServer, McpVariables, parse_references,
 };
 use centurion_config::plugins::{PluginCatalog, PluginLoader, PluginSources};
-use centurion_config::settings::{ChildMode, SessionMode as ModeSetting, Settings, Standing};
-use centurion_config::skills::SkillSources;
+use centurion_config::settings::{ChildMode, SessionMode as ModeSetting, Settings};
+use centurion_config::skills::{SkillCatalog, SkillSources};
+use centurion_config::trust::collect_texts;
 use centurion_engine::{
     AgentOptions, AgentServers, BroughtBy, Definitions, DelegationRules, Limits, MainFlags,
     SessionMode,
@@ -19,6 +21,7 @@ use centurion_engine::{
 use centurion_hooks::{HookOrigin, HookSet, HookSource, PluginSource};
 use centurion_mcp::{Connection, Pool};
 use centurion_model::Model;
+use centurion_permissions::Mode;
 use centurion_protocol::{Env, World};
 use clap::Args;
 
@@ -125,7 +128,6 @@ pub(crate) struct Found {
     pub(crate) plugins: Arc<PluginCatalog>,
     pub(crate) servers: McpConfiguration,
     definitions: Arc<Definitions>,
-    trusts_project: bool,
 }
 
 /// What a run is made of, as far as its agents need it.
@@ -168,13 +170,23 @@ impl Found {
             levels: agents.levels,
             plugins: plugins.enabled.iter().map(|plugin| plugin.skills()).collect(),
             plugin_only: settings.plugin_only().skills.is_some(),
+            content: agents.content.clone(),
         };
         Ok(Self {
             definitions: Definitions::new(agents, skills, Arc::clone(world)),
-            trusts_project: configuration.trust_state().standing() == Standing::Full,
             plugins,
             servers,
         })
+    }
+
+    /// The agents as they are now.
+    pub(crate) fn agents(&self) -> Arc<AgentCatalog> {
+        self.definitions.agents()
+    }
+
+    /// The skills as they are now.
+    pub(crate) fn skills(&self) -> Arc<SkillCatalog> {
+        self.definitions.skills()
     }
 
     /// Everything about agents, for the engine.
@@ -199,7 +211,6 @@ impl Found {
             },
             servers: Some(Arc::new(servers)),
             refuse_model: Arc::new(move |name| limits.check(name, &model).err()),
-            trusts_project: self.trusts_project,
             memory: Some(MemoryPlaces::new(&surroundings.dirs, &surroundings.cwd, settings, env)),
             hooks_are_for_plugins: settings.plugin_only().hooks.is_some(),
             settings_files: settings.files().map(|(_, path)| path.to_owned()).collect(),
@@ -230,7 +241,6 @@ fn rules(args: &RunArgs, settings: &Settings, env: &Env) -> anyhow::Result<Deleg
     let chosen = settings.subagents();
     let flags = &args.delegation;
     let defaults = DelegationRules::default();
-    let is_inherit = |mode: ChildMode| mode == ChildMode::Inherit;
     let subagent_model = env.get("CLAUDE_CODE_SUBAGENT_MODEL").map(str::trim);
     Ok(DelegationRules {
         limits: Limits::new(&chosen.limits, env).context("the limits of agents")?,
@@ -238,7 +248,10 @@ fn rules(args: &RunArgs, settings: &Settings, env: &Env) -> anyhow::Result<Deleg
         subagent_model: subagent_model
             .filter(|model| !model.is_empty() && *model != "inherit")
             .map(str::to_owned),
-        inherits_mode: chosen.permission_mode.is_some_and(|mode| is_inherit(mode.value)),
+        child_mode: chosen.permission_mode.and_then(|mode| match mode.value {
+            ChildMode::Inherit => None,
+            ChildMode::AcceptEdits => Some(Mode::AcceptEdits),
+        }),
         background: chosen.background,
         background_is_off: env.is_on("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"),
         auto_background: chosen
@@ -303,16 +316,24 @@ impl AgentServers for Servers {
         let project = self.project.display().to_string();
         let known = [("CLAUDE_PROJECT_DIR".to_owned(), project)].into();
         let variables = McpVariables { env: &self.env, known: &known };
-        let (references, problems) = parse_references(servers, &origin, &variables);
+        let (mut references, problems) = parse_references(servers, &origin, &variables);
         if let Some(problem) = problems.first() {
             return Err(problem.to_string());
         }
-        for reference in &references {
+        for reference in &mut references {
             if let McpReference::Inline(server) = reference {
                 let standing = self.configuration.judge_for(server, by.source);
                 if !standing.is_active() {
                     return Err(format!("its MCP server `{}` is {standing}", server.name));
                 }
+                if by.source == AgentSource::Project {
+                    let mut accepted = Vec::new();
+                    collect_texts(servers, &mut accepted);
+                    server.accepted = Some(accepted);
+                }
+                self.pool
+                    .judge(server)
+                    .map_err(|reason| format!("its MCP server `{}`: {reason}", server.name))?;
             }
         }
         Ok(references)

@@ -44,13 +44,14 @@ pub(crate) async fn run(_: DemoArgs) -> anyhow::Result<ExitCode> {
     let scratch =
         tempfile::Builder::new().prefix("centurion-demo-").tempdir()?.keep().canonicalize()?;
     let project = scratch.join("project");
-    repository::prepare(&project).context("cannot prepare the scratch repository")?;
+    let surroundings = Surroundings::observe()?;
+    repository::prepare(&surroundings.env, &project)
+        .context("cannot prepare the scratch repository")?;
     note(&format!("A scratch repository with a failing test: {}", project.display()));
     note(&format!("The prompt: {PROMPT}\n"));
     let state = Env::from([("CENTURION_CONFIG_DIR", &*scratch.join("state").to_string_lossy())]);
     let dirs = Dirs::new(&state, None)?;
     let witness = Witness::default();
-    let surroundings = Surroundings::observe()?;
     let options = options(&surroundings, &scratch, &project, &dirs, witness.clone()).await?;
     let mut session = Session::open(options).await?;
     let handle = session.handle();
@@ -138,7 +139,8 @@ async fn options(
             mode: Mode::AcceptEdits,
             allow: Rule::parse_list("Bash(./test.sh *),Bash(./sum.sh *)", &RuleOrigin::Flag)?
                 .into(),
-            repository: Some(project.to_owned()),
+            // The demo made it.
+            trusted_repository: Some(project.to_owned()),
             cwd: project.to_owned(),
             project_root: project.to_owned(),
             directories: vec![project.to_owned()],

@@ -3,12 +3,14 @@
 use std::process::ExitCode;
 
 use centurion_sandbox::Support;
+use centurion_tools::guard::{CommandLimits, can_bound_whole_commands};
 use clap::Parser;
 
 use crate::configuration::{Configuration, SettingsArgs};
 use crate::extensions;
 use crate::mcp::{self, McpArgs};
 use crate::output::Output;
+use crate::setup;
 use crate::surroundings::Surroundings;
 use crate::trust;
 
@@ -37,10 +39,12 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
         .collect();
     let folder = configuration.folder.path().display();
     let trust = format!("{folder}: {}", trust::describe(&configuration.trust_state()));
+    let unaccepted = trust::differences(&configuration.trust, &surroundings)?;
     let (servers, server_problems) =
         mcp::summary(&mcp::configuration(&surroundings, &configuration, &args.mcp)?);
     let (hooks, hook_problems) = extensions::hook_summary(settings);
     let support = Support::detect().to_string();
+    let bounds = bounds(setup::command_limits(settings));
     let output = Output::default();
     output.write(format!("centurion {}\n", env!("CARGO_PKG_VERSION")).as_bytes());
     for (title, lines) in [
@@ -52,15 +56,32 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
         ("Hooks", &hooks),
         ("Problems with hooks", &hook_problems),
         ("This folder", &vec![trust]),
+        ("Not accepted in it", &unaccepted),
         ("Sandbox on this machine", &support.lines().map(str::to_owned).collect()),
+        ("Bounds on commands", &bounds),
     ] {
-        output.write(section(title, lines).as_bytes());
+        output.write_text(&section(title, lines));
     }
     Ok(if problems.is_empty() && server_problems.is_empty() && hook_problems.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// What commands may use, and how they are held to it.
+fn bounds(limits: CommandLimits) -> Vec<String> {
+    const MEGABYTE: u64 = 1 << 20;
+    let megabytes = |bytes: u64| format!("{} MB", bytes / MEGABYTE);
+    let (of_memory, of_processes) = if can_bound_whole_commands() {
+        ("of a whole command, by a control group", "of a whole command, by a control group")
+    } else {
+        ("of each process: no control group can be made here", "of the user, all programs together")
+    };
+    let memory = limits.memory.map(|bytes| format!("memory: {} {of_memory}", megabytes(bytes)));
+    let processes = limits.processes.map(|count| format!("processes: {count} {of_processes}"));
+    let file = limits.file.map(|bytes| format!("file: {}", megabytes(bytes)));
+    [memory, processes, file].into_iter().flatten().collect()
 }
 
 fn section(title: &str, lines: &[String]) -> String {

@@ -41,8 +41,9 @@ pub(crate) fn run(args: &PermissionsArgs) -> anyhow::Result<ExitCode> {
     let configuration = Configuration::load(&surroundings, &run.settings)?;
     configuration.warn();
     let repository = repo_root(&surroundings.cwd);
-    let policy =
+    let mut policy =
         policy::policy(run, &surroundings, &configuration.settings, repository, &run.add_dir)?;
+    policy::check_git(&mut policy, &configuration.trust);
     let Asked { tool, named, access, input } = parse(call, &surroundings)?;
     let asked = Call {
         named: named.as_deref(),
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &PermissionsArgs) -> anyhow::Result<ExitCode> {
         "{call}: {verdict}\n  because {}\n  layer: {:?}, mode: {}\n{rule}",
         decision.reason, decision.layer, policy.mode
     );
-    Output::default().write(text.as_bytes());
+    Output::default().write_text(&text);
     Ok(ExitCode::SUCCESS)
 }
 

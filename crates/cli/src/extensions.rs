@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use centurion_config::mcp::{Declared, McpConfiguration, McpStanding};
 use centurion_config::plugins::{Plugin, PluginCatalog};
-use centurion_config::settings::Settings;
-use centurion_engine::{Elicitations, Extensions, HookHost};
-use centurion_hooks::{Event, HookRules, HookSet};
-use centurion_mcp::{Elicitor, Pool, PoolOptions, SdkChannel};
+use centurion_config::settings::{Level, Settings};
+use centurion_config::trust::Trust;
+use centurion_engine::{Elicitations, Extensions, HookHost, WithheldServer};
+use centurion_hooks::{Event, HookJudge, HookRules, HookSet, HookSource};
+use centurion_mcp::{Elicitor, Pool, PoolOptions, SdkChannel, ServerJudge};
 use centurion_protocol::Env;
 use centurion_protocol::sdk::InitPlugin;
 
 use crate::args::{InputFormat, RunArgs};
 use crate::control::Control;
-use crate::delegation;
+use crate::delegation::{self, Found};
 use crate::output::note;
 use crate::setup;
 use crate::surroundings::Surroundings;
@@ -30,7 +31,9 @@ pub(crate) struct Around<'a> {
     pub(crate) roots: &'a [PathBuf],
     pub(crate) output_dir: &'a Path,
     pub(crate) control: &'a Arc<Control>,
-    pub(crate) plugins: &'a PluginCatalog,
+    pub(crate) found: &'a Found,
+    pub(crate) hook_judge: &'a HookJudge,
+    pub(crate) server_judge: ServerJudge,
 }
 
 /// Hooks that are known, and servers that are being connected.
@@ -38,9 +41,9 @@ pub(crate) fn extensions(
     args: &RunArgs,
     surroundings: &Surroundings,
     settings: &Settings,
-    servers: &McpConfiguration,
     around: &Around<'_>,
 ) -> anyhow::Result<(Extensions, Arc<Pool>)> {
+    let Found { plugins, servers, .. } = around.found;
     warn(servers);
     let hooks = settings_hooks(settings);
     let has_host = args.format.input_format == InputFormat::StreamJson;
@@ -57,6 +60,7 @@ pub(crate) fn extensions(
         elicitor: Arc::clone(&elicitations) as Arc<dyn Elicitor>,
         sampler: None,
         sdk: has_host.then(|| control() as Arc<dyn SdkChannel>),
+        judge: Some(Arc::clone(&around.server_judge)),
     });
     let patience = if around.env.is_on("MCP_CONNECTION_NONBLOCKING") {
         Duration::ZERO
@@ -65,13 +69,14 @@ pub(crate) fn extensions(
     };
     let extensions = Extensions {
         hooks,
-        plugins: around.plugins.enabled.iter().map(|plugin| shown(plugin)).collect(),
-        plugin_hooks: delegation::plugin_hooks(around.plugins),
-        hook_rules: HookRules::new(&settings.hook_limits()),
+        plugins: plugins.enabled.iter().map(|plugin| shown(plugin)).collect(),
+        plugin_hooks: delegation::plugin_hooks(plugins),
+        hook_rules: HookRules::new(&settings.hook_limits()).judged_by(around.hook_judge.clone()),
         hook_host: has_host.then(|| control() as Arc<dyn HookHost>),
         shows_hooks: args.format.include_hook_events,
         home: surroundings.home.clone(),
         servers: servers.active().map(|server| pool.share(server.clone())).collect(),
+        withheld_servers: withheld(servers).map(|(server, _)| server).collect(),
         server_patience: patience,
         elicitations,
     };
@@ -93,11 +98,24 @@ fn warn(servers: &McpConfiguration) {
     for problem in &servers.problems {
         note(&format!("warning: {problem}"));
     }
-    for Declared { server, standing, .. } in &servers.servers {
-        if matches!(standing, McpStanding::Untrusted | McpStanding::Pending) {
-            note(&format!("warning: server `{}` was not started, it is {standing}", server.name));
-        }
+    for (server, standing) in withheld(servers) {
+        note(&format!("warning: server `{}` was not started, it is {standing}", server.name));
     }
+}
+
+/// The servers that wait for the user's word.
+fn withheld(servers: &McpConfiguration) -> impl Iterator<Item = (WithheldServer, &McpStanding)> {
+    let waits =
+        |it: &&Declared| matches!(it.standing, McpStanding::Untrusted(_) | McpStanding::Pending);
+    servers.servers.iter().filter(waits).map(|Declared { server, standing, .. }| {
+        let withheld = WithheldServer {
+            name: server.name.clone(),
+            status: standing.word(),
+            scope: server.origin.scope.clone(),
+            reason: standing.to_string(),
+        };
+        (withheld, standing)
+    })
 }
 
 /// The hooks of the settings. What is declared and cannot run is an error that the user sees.
@@ -110,6 +128,37 @@ pub(crate) fn settings_hooks(settings: &Settings) -> HookSet {
         note(&format!("warning: {file}: {event} hooks do not run yet: nothing makes it happen"));
     }
     hooks
+}
+
+/// Judges what a repository brings again before it runs. What lies in the user's own directories and in plugins is
+/// theirs.
+pub(crate) fn hook_judge(
+    surroundings: &Surroundings,
+    plugins: &PluginCatalog,
+    trust: &Arc<Trust>,
+) -> HookJudge {
+    let plugins = plugins.enabled.iter().map(|plugin| plugin.root().to_owned());
+    let own: Vec<PathBuf> =
+        surroundings.dirs.config_dirs().iter().cloned().chain(plugins).collect();
+    let trust = Arc::clone(trust);
+    HookJudge::new(move |origin, command, cwd| {
+        let is_judged = match &origin.source {
+            HookSource::Settings(level) => matches!(level, Level::Project | Level::Local),
+            HookSource::Skill(_) | HookSource::Agent(_) => true,
+            HookSource::Plugin(_) | HookSource::Host => false,
+        };
+        let file = origin.file.as_deref().filter(|_| is_judged);
+        match file.filter(|file| !own.iter().any(|directory| file.starts_with(directory))) {
+            Some(file) => trust.judge_command(file, command, cwd).map_err(|it| it.to_string()),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Judges the accepted servers of a repository again before each start.
+pub(crate) fn server_judge(surroundings: &Surroundings, trust: &Arc<Trust>) -> ServerJudge {
+    let (trust, cwd) = (Arc::clone(trust), surroundings.cwd.clone());
+    Arc::new(move |server| trust.judge_server(server, &cwd).map_err(|reason| reason.to_string()))
 }
 
 /// The hooks that there are and what is wrong with them, for people.

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use anyhow::bail;
@@ -64,6 +65,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         world: Arc::clone(&world),
         session: session.id(),
         replay: args.format.replay_user_messages,
+        has_garbage: AtomicBool::new(false),
     };
     if let Some(prompt) = prompt {
         handle.submit(world.record_id(), vec![Block::Text(prompt)]);
@@ -74,10 +76,17 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         tokio::task::spawn_blocking(move || sweep.run());
     }
     let code = drive(&mut session, streams_input.then_some(&input), &output).await?;
+    let has_garbage = input.has_garbage();
     // Ends the views, which may have something left to print.
     drop((session, handle, input));
     lasting.pool.shutdown().await;
-    Ok(if output.has_failed() { ExitCode::FAILURE } else { code })
+    Ok(match code {
+        // What came in was not understood.
+        Ended::Well if has_garbage => ExitCode::FAILURE,
+        Ended::Well => ExitCode::SUCCESS,
+        Ended::Badly => ExitCode::FAILURE,
+        Ended::BySignal(code) => ExitCode::from(code),
+    })
 }
 
 /// Runs the session beside its input, until it ends or a signal or a closed pipe ends it.
@@ -85,7 +94,7 @@ async fn drive(
     session: &mut Session,
     input: Option<&Input>,
     output: &Output,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<Ended> {
     let handle = session.handle();
     let mut signals = Signals::new()?;
     let mut forced = None;
@@ -106,26 +115,35 @@ async fn drive(
                 outcome = &mut running => break outcome,
                 () = &mut pumping, if is_pumping => is_pumping = false,
                 code = signals.next() => {
-                    if forced.is_some() {
-                        return Ok(ExitCode::from(code));
+                    if matches!(forced, Some(Ended::BySignal(_))) {
+                        return Ok(Ended::BySignal(code));
                     }
-                    forced = Some(code);
+                    forced = Some(Ended::BySignal(code));
+                    output.end_soon();
                     handle.stop();
                 }
                 () = output.closed(), if forced.is_none() => {
-                    forced = Some(0);
+                    forced = Some(Ended::Badly);
                     handle.stop();
                 }
             }
         }
     };
     Ok(match (forced, outcome) {
-        (Some(code), _) => ExitCode::from(code),
+        (Some(ended), _) => ended,
         // Work that was cut short is no success, whatever the last answer says.
-        _ if !session.unfinished().is_empty() => ExitCode::FAILURE,
-        (None, Some(Outcome::Completed | Outcome::Deferred) | None) => ExitCode::SUCCESS,
-        (None, Some(_)) => ExitCode::FAILURE,
+        _ if !session.unfinished().is_empty() => Ended::Badly,
+        (None, Some(Outcome::Completed | Outcome::Deferred) | None) => Ended::Well,
+        (None, Some(_)) => Ended::Badly,
     })
+}
+
+/// How a run ended.
+enum Ended {
+    Well,
+    Badly,
+    /// With the exit code of the signal.
+    BySignal(u8),
 }
 
 /// The prompt: the argument, piped input, or both.

@@ -1,16 +1,17 @@
 //! `--input-format stream-json`: what a host sends, one JSON object a line.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use centurion_engine::{Handle, Priority};
 use centurion_protocol::sdk::{Event, EventBody, User, UserMessage};
-use centurion_protocol::{Block, RecordId, SessionId, World};
+use centurion_protocol::{Block, JsonShape, RecordId, SessionId, World};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 use crate::control::Control;
 use crate::output::{Output, note};
@@ -31,6 +32,7 @@ struct InputLine {
 
 #[derive(Deserialize)]
 struct InputMessage {
+    role: Option<String>,
     content: Box<RawValue>,
 }
 
@@ -43,38 +45,54 @@ pub(crate) struct Input {
     pub(crate) session: SessionId,
     /// Whether accepted messages are printed back.
     pub(crate) replay: bool,
+    /// Whether something came that was not understood.
+    pub(crate) has_garbage: AtomicBool,
 }
 
 impl Input {
     /// Reads until the end of input, then closes the session's queue.
     pub(crate) async fn pump(&self) {
-        let mut lines = BufReader::new(tokio::io::stdin()).split(b'\n');
-        let mut number = 0;
+        let mut lines = Lines::new(tokio::io::stdin());
+        let mut number = 0_u64;
         // Some requests take time, and need the lines that come after them.
         let mut answering = FuturesUnordered::new();
         loop {
             let line = tokio::select! {
-                line = lines.next_segment() => line,
+                line = lines.next() => line,
                 Some(()) = answering.next() => continue,
             };
             number += 1;
-            match line {
-                Ok(Some(line)) if line.trim_ascii().is_empty() => {}
-                Ok(Some(line)) => match self.take(&line) {
-                    Ok(None) => {}
-                    Ok(Some((id, request))) => answering.push(self.answer(id, request)),
-                    Err(problem) => note(&format!(
-                        "error: line {number} of the input was not understood: {problem}"
-                    )),
+            let problem = match line {
+                Ok(Line::End) => break,
+                Ok(Line::Whole(line)) if line.trim_ascii().is_empty() => continue,
+                Ok(Line::Whole(line)) => match self.take(&line) {
+                    Ok(None) => continue,
+                    Ok(Some((id, _))) if answering.len() >= MOST_OPEN_REQUESTS => {
+                        self.control.turn_away(&id);
+                        continue;
+                    }
+                    Ok(Some((id, request))) => {
+                        answering.push(self.answer(id, request));
+                        continue;
+                    }
+                    Err(problem) => problem,
                 },
-                Ok(None) => break,
+                Ok(Line::TooLong) => format!("it has more than {LONGEST_LINE} bytes"),
                 Err(error) => {
+                    self.has_garbage.store(true, Ordering::Relaxed);
                     note(&format!("error: standard input cannot be read: {error}"));
                     break;
                 }
-            }
+            };
+            self.has_garbage.store(true, Ordering::Relaxed);
+            note(&format!("error: line {number} of the input was not understood: {problem}"));
         }
         self.handle.close();
+    }
+
+    /// Whether something came that was not understood.
+    pub(crate) fn has_garbage(&self) -> bool {
+        self.has_garbage.load(Ordering::Relaxed)
     }
 
     async fn answer(&self, id: String, request: Value) {
@@ -83,10 +101,16 @@ impl Input {
 
     /// Acts on a line; a request that it is, is for the caller to have answered.
     fn take(&self, line: &[u8]) -> Result<Option<(String, Value)>, String> {
+        if line.len() > MOST_VALUES && JsonShape::of(line).values > MOST_VALUES {
+            return Err(format!("it has more than {MOST_VALUES} values"));
+        }
         let line: InputLine = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         let kind = line.kind.clone();
         match (kind.as_str(), line) {
             ("user", InputLine { message: Some(message), uuid, priority, .. }) => {
+                if let Some(role) = message.role.filter(|role| role != "user") {
+                    return Err(format!("a user line cannot have a message of the role `{role}`"));
+                }
                 let blocks = blocks(&message.content)?;
                 let id = uuid.unwrap_or_else(|| self.world.record_id());
                 if self.replay {
@@ -102,15 +126,32 @@ impl Input {
             ("control_request", InputLine { request_id: Some(id), request: Some(request), .. }) => {
                 Ok(Some((id, request)))
             }
-            ("control_response", InputLine { response: Some(response), .. }) => {
+            ("control_response", InputLine { response: Some(response), .. })
+                if response.get("request_id").is_some_and(Value::is_string) =>
+            {
                 self.control.response(&self.handle, response);
                 Ok(None)
             }
-            ("keep_alive" | "control_cancel_request", _) => Ok(None),
+            ("keep_alive", _)
+            | ("control_cancel_request", InputLine { request_id: Some(_), .. }) => Ok(None),
             ("user", _) => Err("a user line needs a message with content".to_owned()),
-            (kind, _) => Err(format!(
-                "`{kind}` is no line of this kind; user, control_request and control_response are"
-            )),
+            ("control_request", _) => {
+                Err("a control_request needs a request_id and a request".to_owned())
+            }
+            ("control_response", _) => {
+                Err("a control_response needs a response with a request_id".to_owned())
+            }
+            ("control_cancel_request", _) => {
+                Err("a control_cancel_request needs a request_id".to_owned())
+            }
+            // A host may be newer than we are: what it says besides is no garbage.
+            (kind, _) => {
+                let kind: String = kind.chars().take(100).collect();
+                note(&format!(
+                    "warning: lines of the type `{kind}` are not known here and do nothing"
+                ));
+                Ok(None)
+            }
         }
     }
 
@@ -119,7 +160,7 @@ impl Input {
             message: UserMessage { role: "user", content },
             parent_tool_use_id: None,
             agent: None,
-            timestamp: self.world.now(),
+            timestamp: self.world.now().into(),
             tool_use_result: None,
             is_synthetic: false,
             is_replay: true,
@@ -129,6 +170,64 @@ impl Input {
             session_id: self.session,
             uuid,
         });
+    }
+}
+
+/// How many requests of the other side may be under way at once; more are answered with an error.
+pub(crate) const MOST_OPEN_REQUESTS: usize = 256;
+
+/// The longest line that is taken: a prompt with all its pictures.
+const LONGEST_LINE: usize = 64 * 1024 * 1024;
+
+/// How many values a line may have: each takes far more memory than text.
+const MOST_VALUES: usize = 200_000;
+
+enum Line {
+    Whole(Vec<u8>),
+    /// It was read past, to its end.
+    TooLong,
+    End,
+}
+
+/// Lines of bounded length. Whatever was read stays when a reading is dropped while it waits.
+struct Lines<R> {
+    reader: BufReader<R>,
+    line: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    fn new(reader: R) -> Self {
+        Self { reader: BufReader::new(reader), line: Vec::new(), is_too_long: false }
+    }
+
+    async fn next(&mut self) -> std::io::Result<Line> {
+        loop {
+            let bytes = self.reader.fill_buf().await?;
+            if bytes.is_empty() {
+                let is_rest = self.is_too_long || !self.line.is_empty();
+                return Ok(if is_rest { self.taken() } else { Line::End });
+            }
+            let end = memchr::memchr(b'\n', bytes);
+            let piece = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
+            let taken = piece.len() + usize::from(end.is_some());
+            if self.line.len() + piece.len() > LONGEST_LINE {
+                self.is_too_long = true;
+                self.line = Vec::new();
+            }
+            if !self.is_too_long {
+                self.line.extend_from_slice(piece);
+            }
+            self.reader.consume(taken);
+            if end.is_some() {
+                return Ok(self.taken());
+            }
+        }
+    }
+
+    fn taken(&mut self) -> Line {
+        let line = std::mem::take(&mut self.line);
+        if std::mem::take(&mut self.is_too_long) { Line::TooLong } else { Line::Whole(line) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `apiKeyHelper`: a command of the user's that prints a key, asked again when the key has run out.
 
+use std::io;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use centurion_model::{KeyFuture, KeyHelper};
 use centurion_protocol::Env;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
@@ -47,14 +49,39 @@ impl HelperCommand {
             .envs(self.env.iter())
             .current_dir(&self.cwd)
             .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .kill_on_drop(true)
-            .output();
+            .spawn();
+        let running = async {
+            let mut child = running?;
+            let (stdout, stderr) =
+                tokio::join!(beginning(child.stdout.take()), beginning(child.stderr.take()));
+            let (stdout, stderr) = (stdout?, stderr?);
+            if stdout.len() + stderr.len() >= MOST_PRINTED {
+                // It prints on, and is not waited for.
+                child.start_kill()?;
+            }
+            Ok::<_, io::Error>(Output { status: child.wait().await?, stdout, stderr })
+        };
         let output = timeout(PATIENCE, running)
             .await
             .map_err(|_| failed(format!("it took longer than {} s", PATIENCE.as_secs())))?
             .map_err(|error| failed(error.to_string()))?;
         key_of(&output).map_err(failed)
     }
+}
+
+/// The most that is read of what a helper prints.
+const MOST_PRINTED: usize = 64 * 1024;
+
+/// What a helper prints, to its end or to the limit.
+async fn beginning(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(stream) = stream {
+        stream.take(MOST_PRINTED as u64).read_to_end(&mut bytes).await?;
+    }
+    Ok(bytes)
 }
 
 /// The key that was printed. What was printed besides may be a part of it, and is not shown.

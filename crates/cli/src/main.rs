@@ -14,6 +14,7 @@ mod explain;
 mod extensions;
 mod headless;
 mod input;
+mod kept;
 mod key_helper;
 mod mcp;
 mod models;
@@ -30,8 +31,10 @@ mod signals;
 mod stdin;
 mod surroundings;
 mod trust;
+mod used_files;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -52,10 +55,13 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == centurion_tools::guard::ARGUMENT) {
         return centurion_tools::guard::run(arguments);
     }
+    // A file that may not grow is a failed write, which is told, and not a sudden end.
+    centurion_sandbox::survive_file_size_limit();
     if let Err(error) = rustls::crypto::ring::default_provider().install_default() {
         tracing::debug!(?error, "a TLS provider is installed already");
     }
     match run() {
+        Ok(ExitCode::SUCCESS) if output::has_failed() => ExitCode::FAILURE,
         Ok(code) => code,
         Err(error) => {
             output::complain(&error);
@@ -66,25 +72,48 @@ fn main() -> ExitCode {
 
 /// A word in the first place is a command; everything else is a run.
 fn run() -> anyhow::Result<ExitCode> {
-    let arguments = || std::env::args_os().skip(1);
-    match arguments().next().as_deref().and_then(OsStr::to_str) {
-        Some("agents") => block_on(agents::run(agents::AgentsCommandArgs::parse_from(arguments()))),
-        Some("demo") => block_on(demo::run(demo::DemoArgs::parse_from(arguments()))),
-        Some("doctor") => doctor::run(&doctor::DoctorArgs::parse_from(arguments())),
-        Some("mcp") => block_on(mcp::run(mcp::McpCommandArgs::parse_from(arguments()))),
-        Some("plugin") => plugin::run(plugin::PluginCommandArgs::parse_from(arguments())),
-        Some("permissions") => explain::run(&explain::PermissionsArgs::parse_from(arguments())),
-        Some("trust") => trust::run(&trust::TrustArgs::parse_from(arguments())),
-        Some("sessions") => sessions::run(&sessions::SessionsArgs::parse_from(arguments())),
-        _ => {
-            let args = RunArgs::parse();
+    if centurion_sandbox::was_stdout_closed() {
+        anyhow::bail!(
+            "standard output is closed: what the program says would be lost\n\
+             help: redirect standard output to a file, or to /dev/null"
+        );
+    }
+    match std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {
+        Some("agents") => command(|args| block_on(agents::run(args))),
+        Some("demo") => command(|args| block_on(demo::run(args))),
+        Some("doctor") => command(|args| doctor::run(&args)),
+        Some("mcp") => command(|args| block_on(mcp::run(args))),
+        Some("plugin") => command(plugin::run),
+        Some("permissions") => command(|args| explain::run(&args)),
+        Some("trust") => command(|args| trust::run(&args)),
+        Some("sessions") => command(|args| sessions::run(&args)),
+        _ => parsed(std::env::args_os(), |args: RunArgs| {
             if let Err(message) = args.check() {
                 output::complain(&anyhow::anyhow!("{message}\nhelp: centurion --help"));
                 return Ok(ExitCode::from(USAGE));
             }
             block_on(headless::run(args))
-        }
+        }),
     }
+}
+
+fn command<A: Parser>(run: impl FnOnce(A) -> anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
+    parsed(std::env::args_os().skip(1), run)
+}
+
+/// Runs with what was typed, or prints the help that was asked for, or what is wrong.
+fn parsed<A: Parser>(
+    words: impl Iterator<Item = OsString>,
+    run: impl FnOnce(A) -> anyhow::Result<ExitCode>,
+) -> anyhow::Result<ExitCode> {
+    let told = match A::try_parse_from(words) {
+        Ok(args) => return run(args),
+        Err(told) => told,
+    };
+    if let Err(error) = told.print().and_then(|()| io::stdout().flush()) {
+        output::fail(&error);
+    }
+    Ok(u8::try_from(told.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 /// Runs on one thread: agents wait far more than they compute, and what blocks goes to threads of its own.

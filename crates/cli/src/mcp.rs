@@ -139,7 +139,7 @@ pub(crate) fn add_plugins(
         }
         let standing = configuration.judge(&server);
         let endpoint = parsed.endpoint;
-        configuration.servers.push(Declared { server, standing, endpoint });
+        configuration.servers.push(Declared { server, standing, endpoint, power: None });
     }
 }
 
@@ -220,7 +220,7 @@ pub(crate) async fn run(args: McpCommandArgs) -> anyhow::Result<ExitCode> {
 /// The servers and what is wrong with them, in a few lines, without reaching for any.
 pub(crate) fn summary(configuration: &McpConfiguration) -> (Vec<String>, Vec<String>) {
     let line = |declared: &Declared| {
-        let Declared { server, standing, endpoint } = declared;
+        let Declared { server, standing, endpoint, .. } = declared;
         let line = format!("{} ({}) {endpoint}: {standing}", server.name, server.origin.scope);
         printable(&line)
     };

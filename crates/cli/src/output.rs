@@ -2,15 +2,18 @@
 
 mod json;
 mod live;
+mod stdout;
 mod stream;
 mod text;
 
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use centurion_protocol::{end_json_line, is_invisible};
 use tokio::sync::Notify;
 
+use self::stdout::Stdout;
 pub(crate) use json::JsonView;
 pub(crate) use live::{LiveView, Nowhere};
 pub(crate) use stream::StreamView;
@@ -19,12 +22,12 @@ pub(crate) use text::TextView;
 /// The space for a line that is kept for the next.
 const LARGEST_KEPT: usize = 64 * 1024;
 
-/// Standard output, written a whole piece at a time. When the reader goes away that is no error: nothing
-/// more is written, and whoever waits for `closed` is told. Any other failure is one.
+/// Standard output, written a whole piece at a time. When the reader goes away, or something else keeps
+/// us from writing, nothing more is written, and every task that waits for `closed` is told.
 #[derive(Default)]
 pub(crate) struct Output {
+    stdout: Stdout,
     is_closed: AtomicBool,
-    has_failed: AtomicBool,
     closed: Notify,
     /// Where a line is made before it is written: events are many, and nearly all of one size.
     line: Mutex<Vec<u8>>,
@@ -35,19 +38,32 @@ impl Output {
         if self.is_closed.load(Ordering::Relaxed) {
             return;
         }
-        let mut stdout = io::stdout().lock();
-        let Err(error) = stdout.write_all(bytes).and_then(|()| stdout.flush()) else { return };
-        self.is_closed.store(true, Ordering::Relaxed);
-        if error.kind() != io::ErrorKind::BrokenPipe {
-            self.has_failed.store(true, Ordering::Relaxed);
-            note(&format!("error: standard output cannot be written: {error}"));
+        if let Err(error) = self.stdout.write(bytes) {
+            self.close(&error);
         }
+    }
+
+    /// Text for people, which may come from files of others.
+    pub(crate) fn write_text(&self, text: &str) {
+        self.write(visible(text).as_bytes());
+    }
+
+    /// Notices a reader that went away while there is nothing to write.
+    pub(crate) fn look_for_reader(&self) {
+        if !self.is_closed.load(Ordering::Relaxed) && self.stdout.has_lost_reader() {
+            self.close(&io::ErrorKind::BrokenPipe.into());
+        }
+    }
+
+    fn close(&self, error: &io::Error) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        fail(error);
         self.closed.notify_one();
     }
 
-    /// Whether something could not be written though somebody reads.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.has_failed.load(Ordering::Relaxed)
+    /// From now on a reader that does not read is not waited for.
+    pub(crate) fn end_soon(&self) {
+        self.stdout.end_soon();
     }
 
     /// One JSON object on a line of its own.
@@ -56,7 +72,7 @@ impl Output {
         line.clear();
         match serde_json::to_writer(&mut *line, value) {
             Ok(()) => {
-                line.push(b'\n');
+                end_json_line(&mut line);
                 self.write(&line);
             }
             Err(error) => tracing::error!(%error, "an event could not be written"),
@@ -68,6 +84,45 @@ impl Output {
     pub(crate) async fn closed(&self) {
         self.closed.notified().await;
     }
+}
+
+static HAS_FAILED: AtomicBool = AtomicBool::new(false);
+
+/// Tells that standard output takes nothing any more: whatever is done, the program has not succeeded.
+pub(crate) fn fail(error: &io::Error) {
+    HAS_FAILED.store(true, Ordering::Relaxed);
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        note("error: standard output was closed before the end");
+    } else {
+        note(&format!("error: standard output cannot be written: {error}"));
+    }
+}
+
+/// Whether something could not be written to standard output.
+pub(crate) fn has_failed() -> bool {
+    HAS_FAILED.load(Ordering::Relaxed)
+}
+
+/// A text in which nothing commands a terminal and nothing is hidden: such characters are shown by their numbers.
+/// Lines stay lines.
+pub(crate) fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' => shown.push('\n'),
+            '\t' => shown.push(' '),
+            _ if letter.is_control() || is_invisible(letter) || ends_line(letter) => {
+                shown.extend(letter.escape_unicode());
+            }
+            _ => shown.push(letter),
+        }
+    }
+    shown
+}
+
+/// What some programs take for the end of a line, and others do not.
+fn ends_line(letter: char) -> bool {
+    matches!(letter, '\u{2028}' | '\u{2029}')
 }
 
 /// A line without characters that would command a terminal.
@@ -88,7 +143,26 @@ pub(crate) fn complain(error: &anyhow::Error) {
     note(&format!("error: {text}"));
 }
 
-/// Writes a line to standard error. If even that fails there is nobody to tell.
+/// Writes a line to standard error. If that fails, there is no other channel. Much of what is told comes from files
+/// of others.
 pub(crate) fn note(line: &str) {
+    note_as_is(&visible(line));
+}
+
+/// The same for a line in which nothing is hidden.
+fn note_as_is(line: &str) {
     drop(writeln!(io::stderr().lock(), "{line}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn nothing_commands_the_terminal_and_nothing_hides() {
+        assert_eq!(visible("a\n\tb é 漢 \u{1f600}"), "a\n b é 漢 \u{1f600}");
+        assert_eq!(visible("\u{1b}[31m\r\u{7}"), "\\u{1b}[31m\\u{d}\\u{7}");
+        assert_eq!(visible("a\u{202e}b\u{200b}\u{2066}"), "a\\u{202e}b\\u{200b}\\u{2066}");
+        assert_eq!(visible("\u{9b}2J\u{e0041}"), "\\u{9b}2J\\u{e0041}");
+    }
 }

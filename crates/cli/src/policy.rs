@@ -1,13 +1,21 @@
 //! What this run may do: rules of flags and settings, mode and directories as one policy.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail};
-use centurion_config::settings::{DefaultMode, Level, Origin, RuleForm, RuleText, Settings};
-use centurion_engine::{Bypass, Change, RuleSource, Rules};
-use centurion_hooks::HookRules;
-use centurion_permissions::{Mode, Policy, Rule, RuleKind, RuleLevel, RuleOrigin, RuleSet};
+use centurion_config::settings::{
+    DefaultMode, Level, Origin, RuleForm, RuleText, Settings, Standing,
+};
+use centurion_config::trust::Trust;
+use centurion_engine::{Bypass, Change, RuleSource, Rules, UnreadRule, read_rule};
+use centurion_hooks::{HookJudge, HookRules};
+use centurion_permissions::{
+    GitCheck, Mode, Policy, Rule, RuleKind, RuleLevel, RuleOrigin, RuleSet,
+};
 use centurion_protocol::Env;
+use serde_json::Value;
 
 use crate::args::RunArgs;
 use crate::extensions;
@@ -30,7 +38,11 @@ pub(crate) fn policy(
     }
     let flags = FlagRules::parse(args)?;
     flags.warn();
-    let Rules { allow, ask, deny, directories } = rules(settings, &flags, note_rule);
+    let unread = settings.unread_files().map(ToString::to_string).collect();
+    refuse("rules that deny something may be in a file that cannot be read", unread)?;
+    let (rules, untold) = rules(settings, &flags, note_rule);
+    refuse("nobody can tell which tool these rules take away", untold)?;
+    let Rules { allow, ask, deny, directories } = rules;
     let cwd = surroundings.cwd.clone();
     let home =
         surroundings.home.as_ref().map(|home| home.canonicalize().unwrap_or_else(|_| home.clone()));
@@ -45,10 +57,35 @@ pub(crate) fn policy(
             .chain(added.iter().cloned())
             .chain(directories)
             .collect(),
-        repository,
+        trusted_repository: repository.filter(|_| settings.standing() == Standing::Full),
         cwd,
         ..Policy::default()
     })
+}
+
+/// Stops a run in which something that was taken away would be there, if there are reasons to.
+fn refuse(why: &str, mut reasons: Vec<String>) -> anyhow::Result<()> {
+    const MOST: usize = 20;
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    reasons.truncate(MOST);
+    bail!("{why}, so nothing runs\n{}", reasons.join("\n"))
+}
+
+/// Lets git be free only while it runs nothing but what was accepted with the repository. Says once if it does.
+pub(crate) fn check_git(policy: &mut Policy, trust: &Arc<Trust>) {
+    let (trust, was_told) = (Arc::clone(trust), AtomicBool::new(false));
+    let Some(root) = policy.trusted_repository.clone() else { return };
+    policy.git_check = Some(GitCheck::new(move || match trust.judge_git(&root) {
+        Ok(()) => true,
+        Err(reason) => {
+            if !was_told.swap(true, Ordering::Relaxed) {
+                note(&format!("warning: git commands are asked about: {reason}"));
+            }
+            false
+        }
+    }));
 }
 
 /// The mode: the flag's, or else what the settings say.
@@ -127,11 +164,16 @@ fn note_rule(place: &str, kind: RuleKind, rule: &Rule) {
     }
 }
 
-/// The rules of settings and flags together.
-fn rules(settings: &Settings, flags: &FlagRules, warn: impl Fn(&str, RuleKind, &Rule)) -> Rules {
+/// The rules of settings and flags together, and what is wrong with those whose tool cannot be told.
+fn rules(
+    settings: &Settings,
+    flags: &FlagRules,
+    warn: impl Fn(&str, RuleKind, &Rule),
+) -> (Rules, Vec<String>) {
     let permissions = settings.permissions();
-    let read = |texts: &[RuleText], kind: RuleKind| -> Vec<Rule> {
-        texts.iter().filter_map(|text| read_rule(text, kind, &warn)).collect()
+    let mut untold = Vec::new();
+    let mut read = |texts: &[RuleText], kind: RuleKind| -> Vec<Rule> {
+        texts.iter().flat_map(|text| read_setting(text, kind, &warn, &mut untold)).collect()
     };
     // Managed settings may say that nobody else lets anything through.
     let flags_allow = permissions.managed_rules_only.is_none();
@@ -140,37 +182,54 @@ fn rules(settings: &Settings, flags: &FlagRules, warn: impl Fn(&str, RuleKind, &
         .chain(flags.allow.iter().filter(|_| flags_allow).cloned());
     let deny =
         read(&permissions.deny, RuleKind::Deny).into_iter().chain(flags.deny.iter().cloned());
+    let ask = read(&permissions.ask, RuleKind::Ask);
     let directories = permissions.additional_directories.iter();
-    Rules {
+    let rules = Rules {
         allow: allow.collect(),
-        ask: RuleSet::from(read(&permissions.ask, RuleKind::Ask)),
+        ask: RuleSet::from(ask),
         deny: deny.collect(),
         directories: directories
             .filter_map(|directory| directory.value.canonicalize().ok())
             .collect(),
-    }
+    };
+    (rules, untold)
 }
 
-fn read_rule(
+/// A rule of the settings. One that takes away and cannot be read takes the whole tool, or every tool where it does not
+/// tell which one it means.
+fn read_setting(
     text: &RuleText,
     kind: RuleKind,
     warn: &impl Fn(&str, RuleKind, &Rule),
-) -> Option<Rule> {
+    untold: &mut Vec<String>,
+) -> Vec<Rule> {
     let origin = rule_origin(&text.origin);
-    let rule = match &text.form {
-        RuleForm::Text(text) => Rule::parse(text, origin),
-        RuleForm::Object(value) => Rule::from_value(value, origin),
+    let value = match &text.form {
+        RuleForm::Text(text) => &Value::from(text.as_str()),
+        RuleForm::Object(value) => value,
     };
-    match rule {
+    let UnreadRule { reason, tools } = match read_rule(value, &origin) {
         Ok(rule) => {
             warn(&text.origin.to_string(), kind, &rule);
-            Some(rule)
+            return vec![rule];
         }
-        Err(error) => {
-            note(&format!("warning: {}: {error}", text.origin));
-            None
-        }
+        Err(unread) => unread,
+    };
+    let place = &text.origin;
+    if kind == RuleKind::Allow {
+        note(&format!("warning: {place}: {reason}"));
+        return Vec::new();
     }
+    if tools.is_empty() {
+        untold.push(format!("{place}: {reason}"));
+        return Rule::parse("*", origin).into_iter().collect();
+    }
+    let names: Vec<&str> = tools.iter().map(|rule| rule.source().text.as_str()).collect();
+    note(&format!(
+        "warning: {place}: {reason}; until it can be read, it takes all of {}",
+        names.join(", ")
+    ));
+    tools
 }
 
 fn rule_origin(origin: &Origin) -> RuleOrigin {
@@ -194,6 +253,7 @@ pub(crate) struct LiveRules {
     flags: FlagRules,
     /// Directories that the command line gave.
     fixed: Vec<PathBuf>,
+    hook_judge: HookJudge,
 }
 
 impl LiveRules {
@@ -201,8 +261,9 @@ impl LiveRules {
         settings: Settings,
         args: &RunArgs,
         fixed: Vec<PathBuf>,
+        hook_judge: HookJudge,
     ) -> anyhow::Result<Self> {
-        Ok(Self { settings, flags: FlagRules::parse(args)?, fixed })
+        Ok(Self { settings, flags: FlagRules::parse(args)?, fixed, hook_judge })
     }
 }
 
@@ -213,13 +274,17 @@ impl RuleSource for LiveRules {
             return None;
         }
         self.settings.reload();
-        for problem in self.settings.problems() {
+        for problem in self.settings.problems().chain(&self.settings.unaccepted()) {
             note(&format!("warning: {problem}"));
         }
-        let mut rules = rules(&self.settings, &self.flags, note_rule);
+        let (mut rules, untold) = rules(&self.settings, &self.flags, note_rule);
+        for reason in untold {
+            note(&format!("warning: {reason}; until it can be read, it takes every tool"));
+        }
         rules.directories.splice(0..0, self.fixed.iter().cloned());
         let hooks = extensions::settings_hooks(&self.settings);
-        let hook_rules = HookRules::new(&self.settings.hook_limits());
+        let hook_rules =
+            HookRules::new(&self.settings.hook_limits()).judged_by(self.hook_judge.clone());
         Some(Change { rules, files, hooks, hook_rules })
     }
 }

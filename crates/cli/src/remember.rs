@@ -1,20 +1,28 @@
-//! Keeping "always allow": the right rule in the right settings file.
+//! Keeping "always allow": the right rule in the right settings file, accepted as it was answered.
 
-use centurion_config::settings::{self, Level, RuleList, Settings, SettingsFile};
+use std::sync::Arc;
+
+use centurion_config::settings::{self, Level, RuleList, Settings, SettingsFile, answered_power};
+use centurion_config::trust::{PowerItem, Trust};
 use centurion_engine::{Destination, Remember, Remembered, RuleChange, RuleStore};
 use centurion_permissions::RuleKind;
+use serde_json::Value;
+
+use crate::trust::without_secrets;
 
 /// The settings files that answers go to.
 pub(crate) struct RuleFiles {
     local: Option<SettingsFile>,
     project: Option<SettingsFile>,
     user: Option<SettingsFile>,
+    trust: Arc<Trust>,
 }
 
 impl RuleFiles {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings, trust: Arc<Trust>) -> Self {
         let file = |level| settings.sources().file_for(level);
-        Self { local: file(Level::Local), project: file(Level::Project), user: file(Level::User) }
+        let (local, project, user) = (file(Level::Local), file(Level::Project), file(Level::User));
+        Self { local, project, user, trust }
     }
 
     fn file(&self, destination: Destination) -> Option<&SettingsFile> {
@@ -30,6 +38,9 @@ impl RuleFiles {
 impl RuleStore for RuleFiles {
     fn keep(&self, remember: &Remember) -> Result<(), String> {
         let file = self.file(remember.destination).ok_or("there is no such settings file")?;
+        if holds_credential(&remember.what) {
+            return Err("it holds a credential, which no file of ours may hold".to_owned());
+        }
         let kept = match &remember.what {
             Remembered::Rules { change, kind, texts } => {
                 let list = match kind {
@@ -54,7 +65,41 @@ impl RuleStore for RuleFiles {
             }),
             Remembered::Mode(mode) => settings::set_default_mode(file, mode.name()).map(drop),
         };
-        kept.map_err(|error| error.to_string())
+        kept.map_err(|error| error.to_string())?;
+        if remember.destination == Destination::UserSettings {
+            return Ok(());
+        }
+        let accepted = answered_items(file, &remember.what);
+        self.trust.accept(&accepted, &without_secrets).map_err(|error| error.to_string())
+    }
+}
+
+/// Whether a rule would bring a credential into a file. Without it, it would be another rule.
+fn holds_credential(what: &Remembered) -> bool {
+    let Remembered::Rules { change: RuleChange::Add | RuleChange::Replace, texts, .. } = what
+    else {
+        return false;
+    };
+    texts.iter().any(|text| without_secrets(text) != *text)
+}
+
+/// What an answer allows, as the file says it now. Nothing else in the file is accepted with it.
+fn answered_items(file: &SettingsFile, what: &Remembered) -> Vec<PowerItem> {
+    let item = |key: &str, text: &str| {
+        answered_power(file.path(), key, None, &Value::String(text.to_owned()))
+    };
+    match what {
+        Remembered::Rules { change: RuleChange::Remove, .. }
+        | Remembered::Rules { kind: RuleKind::Ask | RuleKind::Deny, .. }
+        | Remembered::LostDirectories(_) => Vec::new(),
+        Remembered::Rules { texts, .. } => {
+            texts.iter().map(|text| item("permissions.allow", text)).collect()
+        }
+        Remembered::Directories(directories) => {
+            let texts = directories.iter().map(|directory| directory.display().to_string());
+            texts.map(|text| item("permissions.additionalDirectories", &text)).collect()
+        }
+        Remembered::Mode(mode) => vec![item("permissions.defaultMode", mode.name())],
     }
 }
 
@@ -62,6 +107,9 @@ impl RuleStore for RuleFiles {
 mod tests {
     use std::fs;
     use std::path::PathBuf;
+
+    use centurion_config::trust::TrustSources;
+    use centurion_testkit::secrets::secrets;
 
     use super::*;
 
@@ -71,7 +119,8 @@ mod tests {
         let path = scratch.path().join("settings.json");
         fs::write(&path, r#"{"permissions": {"allow": ["A", "B"], "deny": ["D"]}}"#).unwrap();
         let user = Some(SettingsFile::of_user(path.clone()));
-        let files = RuleFiles { local: None, project: None, user };
+        let trust = Arc::new(Trust::open(TrustSources::default()).unwrap());
+        let files = RuleFiles { local: None, project: None, user, trust };
         let keep = |what, destination| files.keep(&Remember { what, destination });
         let rules = |change, kind, text: &str| Remembered::Rules {
             change,
@@ -86,11 +135,19 @@ mod tests {
             .unwrap();
         keep(Remembered::LostDirectories(vec![PathBuf::from("/d")]), user).unwrap();
         let text = fs::read_to_string(&path).unwrap();
-        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let value: Value = serde_json::from_str(&text).unwrap();
         let permissions = serde_json::json!({
             "allow": ["B", "C"], "deny": ["E"], "additionalDirectories": ["/e"],
         });
         assert_eq!(value, serde_json::json!({ "permissions": permissions }));
+        for secret in secrets() {
+            let rule = format!("Bash(curl {})", secret.text);
+            for change in [RuleChange::Add, RuleChange::Replace] {
+                let kept = keep(rules(change, RuleKind::Allow, &rule), user);
+                assert!(kept.unwrap_err().contains("credential"), "{}", secret.kind);
+            }
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
         let nowhere =
             keep(rules(RuleChange::Remove, RuleKind::Ask, "A"), Destination::LocalSettings);
         assert_eq!(nowhere, Err("there is no such settings file".to_owned()));

@@ -4,22 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use centurion_config::paths::repo_root;
+use centurion_config::repository::USERS_GIT_CONFIGURATION;
 use centurion_config::settings::{Settings, Sourced};
+use centurion_config::trust::Trust;
 use centurion_sandbox::{Domains, Network, Proxy, Routes, Sandbox, Support, UnixSockets};
 use centurion_tools::{SandboxPolicy, SandboxSettings};
 
+use crate::kept::kept_paths;
 use crate::output::note;
 use crate::surroundings::Surroundings;
-
-/// What commands must not change even where they may write: what runs later without anybody being asked.
-const KEPT: [&str; 6] = [
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".centurion/settings.json",
-    ".centurion/settings.local.json",
-    ".git/hooks/",
-    ".git/config",
-];
 
 /// A sandbox that is ready, with what must live as long as it.
 pub(crate) struct Confinement {
@@ -30,20 +24,36 @@ pub(crate) struct Confinement {
     pub(crate) is_trusted: bool,
 }
 
-/// Makes the sandbox, if the settings want one. Needs a runtime.
+/// Makes the sandbox, if the settings want one. `used` is what hooks, servers and plugins of this run are made
+/// of. Needs a runtime.
 pub(crate) fn confinement(
     settings: &Settings,
     surroundings: &Surroundings,
     directories: &[PathBuf],
+    used: &[PathBuf],
+    trust: &Trust,
 ) -> anyhow::Result<Option<Confinement>> {
     let wanted = settings.sandbox();
     if !wanted.enabled {
         return Ok(None);
     }
+    // Made before any command runs, so that it can be kept from them.
+    surroundings.make_scratch().context("cannot make a private directory for the sandbox")?;
     let routes = routes(settings, surroundings.home.as_deref());
     let proxy = proxy(&routes, surroundings)?;
     let outside = proxy.as_ref().map(|proxy| (&routes, proxy));
-    let sandbox = description(settings, surroundings, directories, outside);
+    let (kept, is_whole) = {
+        let roots = looked_at(settings, surroundings, directories, trust);
+        kept_paths(&roots, surroundings.home.as_deref())
+    };
+    if !is_whole {
+        note(
+            "warning: there are too many directories to keep all of their definitions and repositories \
+             from commands; those near the top are kept",
+        );
+    }
+    let kept: Vec<PathBuf> = kept.into_iter().chain(used.iter().cloned()).collect();
+    let sandbox = description(settings, surroundings, (directories, &kept), outside);
     let policy = SandboxPolicy::new(
         sandbox,
         &Support::detect(),
@@ -69,33 +79,77 @@ pub(crate) fn confinement(
     Ok(Some(Confinement { policy: Arc::new(policy), proxy, is_trusted: wanted.auto_allow_bash }))
 }
 
+/// Where commands may write.
+fn writable(
+    settings: &Settings,
+    surroundings: &Surroundings,
+    directories: &[PathBuf],
+) -> Vec<PathBuf> {
+    let files = &settings.sandbox().filesystem;
+    if files.disabled {
+        return vec![PathBuf::from("/")];
+    }
+    let own = directories.iter().cloned().chain([std::env::temp_dir()]);
+    own.chain(places(&files.allow_write, surroundings.home.as_deref())).collect()
+}
+
+/// The directories that are looked through for what is kept: those that commands work in, the repositories around
+/// them, and whatever else can be written of what the user gave leave for or trusts.
+fn looked_at(
+    settings: &Settings,
+    surroundings: &Surroundings,
+    directories: &[PathBuf],
+    trust: &Trust,
+) -> Vec<PathBuf> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let writable: Vec<PathBuf> =
+        writable(settings, surroundings, directories).iter().map(|path| real(path)).collect();
+    let around = directories.iter().filter_map(|directory| repo_root(directory));
+    let trusted = trust.list().into_iter().map(|(folder, _)| folder.to_owned());
+    let others = around
+        .chain(trusted)
+        .filter(|path| path.is_dir() && writable.iter().any(|root| path.starts_with(root)));
+    let given = places(&settings.sandbox().filesystem.allow_write, surroundings.home.as_deref());
+    let given = given.into_iter().filter(|path| path.is_dir());
+    let mut all: Vec<PathBuf> =
+        directories.iter().cloned().chain(given).chain(others).map(|path| real(&path)).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn places(list: &[Sourced<String>], home: Option<&Path>) -> Vec<PathBuf> {
+    list.iter().map(|text| place(text, home)).collect()
+}
+
 /// What commands may touch.
 fn description(
     settings: &Settings,
     surroundings: &Surroundings,
-    directories: &[PathBuf],
+    (directories, kept): (&[PathBuf], &[PathBuf]),
     outside: Option<(&Routes, &Proxy)>,
 ) -> Sandbox {
     let (files, network) = (&settings.sandbox().filesystem, &settings.sandbox().network);
-    let places = |list: &[Sourced<String>]| -> Vec<PathBuf> {
-        list.iter().map(|text| place(text, surroundings.home.as_deref())).collect()
-    };
-    let write = if files.disabled {
-        vec![PathBuf::from("/")]
-    } else {
-        let own = directories.iter().cloned().chain([std::env::temp_dir()]);
-        own.chain(places(&files.allow_write)).collect()
-    };
-    let kept =
-        directories.iter().flat_map(|directory| KEPT.iter().map(|name| directory.join(name)));
+    let places = |list: &[Sourced<String>]| places(list, surroundings.home.as_deref());
+    // What tells this program or git at its next start what to run, wherever that is.
+    let state = surroundings.home.iter().flat_map(|home| {
+        [".claude.json"].iter().chain(&USERS_GIT_CONFIGURATION).map(|name| home.join(name))
+    });
     Sandbox {
-        write,
+        write: writable(settings, surroundings, directories),
         deny_write: kept
+            .iter()
+            .cloned()
+            .chain(state)
             .chain(surroundings.dirs.config_dirs().iter().cloned())
+            // It lies where commands keep their temporary files: a link there would be written through by us.
+            .chain([surroundings.scratch.clone()])
             .chain(places(&files.deny_write))
             .collect(),
         deny_read: places(&files.deny_read),
         allow_read: places(&files.allow_read),
+        // What rules deny is looked for when a command starts.
+        forbidden: Vec::new(),
         network: match outside {
             Some((routes, proxy)) if !routes.ways().is_empty() => {
                 Network::Proxied { socket: proxy.socket().to_owned(), ways: routes.ways() }
@@ -143,9 +197,6 @@ fn proxy(routes: &Routes, surroundings: &Surroundings) -> anyhow::Result<Option<
     if routes.ways().is_empty() && routes.unix_sockets.is_empty() {
         return Ok(None);
     }
-    surroundings
-        .make_scratch()
-        .context("cannot make a private directory for the sandbox's proxy")?;
     Proxy::start(surroundings.scratch.join("proxy"), routes.clone())
         .map(Some)
         .context("the sandbox's proxy could not be started")

@@ -8,10 +8,10 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 use centurion_config::paths::Dirs;
+use centurion_engine::MOST_TRANSCRIPT;
 use centurion_protocol::transcript::{HeadView, LineKind, SESSION_TITLE};
-use centurion_protocol::{Block, Role, SessionId, ToolResultContent};
+use centurion_protocol::{Block, Role, SessionId, Timestamp, ToolResultContent, bounded};
 use clap::{Parser, Subcommand};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
@@ -148,13 +148,17 @@ fn list(dirs: &[PathBuf], json: bool, output: &Output) {
 const TAIL: u64 = 64 * 1024;
 
 /// What the two ends of a transcript tell; the rest of the file is not read.
+/// How much of a transcript's beginning is looked at.
+const HEAD: u64 = 4 * 1024 * 1024;
+
 fn summary(id: SessionId, path: PathBuf, modified: SystemTime) -> Option<Summary> {
     let bytes = path.metadata().ok()?.len();
     let (mut title, mut cwd) = (String::new(), String::new());
     let mut file = File::open(&path).ok()?;
     let named = last_title(&mut file, bytes);
     file.rewind().ok()?;
-    for line in BufReader::new(file).split(b'\n').take(50).map_while(Result::ok) {
+    // The lines of a beginning: one without end is none.
+    for line in BufReader::new(file.take(HEAD)).split(b'\n').take(50).map_while(Result::ok) {
         let Ok(view) = serde_json::from_slice::<HeadView<'_>>(&line) else { continue };
         if cwd.is_empty() {
             view.cwd.as_deref().unwrap_or_default().clone_into(&mut cwd);
@@ -169,7 +173,7 @@ fn summary(id: SessionId, path: PathBuf, modified: SystemTime) -> Option<Summary
         }
     }
     let title = named.unwrap_or(title).chars().take(TITLE).collect();
-    let modified = Timestamp::try_from(modified).ok()?;
+    let modified = Timestamp::from(jiff::Timestamp::try_from(modified).ok()?);
     Some(Summary { id, modified, bytes, title, cwd, path })
 }
 
@@ -206,7 +210,8 @@ fn typed_text(view: &HeadView<'_>) -> Option<String> {
 
 /// Prints the conversation of a transcript, as a model would see it on resume.
 fn show(path: &Path, json: bool, output: &Output) -> anyhow::Result<()> {
-    let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = bounded::read_file(path, MOST_TRANSCRIPT)
+        .with_context(|| format!("cannot read {}", path.display()))?;
     if json {
         output.write(&text);
         return Ok(());

@@ -6,18 +6,21 @@ use std::sync::Arc;
 use anyhow::Context;
 use centurion_config::memory::{Memory, MemoryFile, MemorySources, Origin, Scope};
 use centurion_config::paths::repo_root;
-use centurion_config::settings::Settings;
+use centurion_config::settings::{Settings, Standing};
+
 use centurion_engine::{
     Answerer, Extensions, Options, PromptOptions, Redaction, RequestSettings, Start, Storage,
     StructuredOutput, ToolChoice, View,
 };
 use centurion_mcp::Pool;
 use centurion_model::{Access, KeyHelper, Model};
-use centurion_protocol::{Env, SessionId, Thinking, World};
+use centurion_protocol::{Env, SessionId, SystemWorld, Thinking, Timestamp, World, bounded};
+use centurion_redact::Writer;
 use centurion_sandbox::Proxy;
 use centurion_tools::builtin;
-use centurion_tools::guard::GuardProgram;
+use centurion_tools::guard::{CommandLimits, GuardProgram};
 use jiff::tz::TimeZone;
+use tracing_subscriber::fmt::format;
 
 use crate::absent_model::absent_model;
 use crate::args::{PromptTool, RunArgs};
@@ -34,14 +37,33 @@ use crate::remember::RuleFiles;
 use crate::sandbox::{self, Confinement};
 use crate::sessions;
 use crate::surroundings::{MANAGED, Surroundings};
+use crate::used_files::used_files;
 
 /// Logs to standard error, if that is wanted.
 pub(crate) fn start_logging(filter: Option<&str>) -> anyhow::Result<()> {
     let Some(filter) = filter else { return Ok(()) };
     let filter = tracing_subscriber::EnvFilter::try_new(filter)
         .with_context(|| format!("`{filter}` is no log filter"))?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    // A log is a file soon enough.
+    let writer = || Writer::new(std::io::stderr());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_timer(LogTime)
+        .with_writer(writer)
+        .init();
     Ok(())
+}
+
+/// The largest file of a prompt that is read.
+const MOST_PROMPT: u64 = 10 * 1024 * 1024;
+
+/// The time of a log line, in the form of all times that we write.
+struct LogTime;
+
+impl tracing_subscriber::fmt::time::FormatTime for LogTime {
+    fn format_time(&self, writer: &mut format::Writer<'_>) -> std::fmt::Result {
+        write!(writer, "{}", Timestamp::from(SystemWorld.now()))
+    }
 }
 
 /// Everything a session is made from, and what must live as long as it.
@@ -56,36 +78,30 @@ pub(crate) async fn options(
     let env = Arc::new(configuration.settings.overlay(&surroundings.env));
     let additional_directories = additional_directories(&args.add_dir)?;
     let found = Found::look(args, &additional_directories, surroundings, &configuration, &world)?;
-    let Configuration { settings, .. } = configuration;
+    let Configuration { settings, trust, .. } = configuration;
     let cwd = surroundings.cwd.clone();
     let repository = repo_root(&cwd);
-    let policy =
+    let used = used_files(&found, &trust, &settings, surroundings, &env, &additional_directories);
+    let hook_judge = extensions::hook_judge(surroundings, &found.plugins, &trust);
+    let mut policy =
         policy::policy(args, surroundings, &settings, repository.clone(), &additional_directories)?;
+    policy::check_git(&mut policy, &trust);
+    policy.protected.clone_from(&used);
     let bypass = policy::bypass(policy.mode, &settings, &surroundings.env);
     let tools = args.tool_choice();
-    let unknown = tools.unknown(&builtin());
-    // Where no name is known the session will not open, and says the same.
-    if matches!(&tools, ToolChoice::Only(names) if !unknown.is_empty() && unknown.len() < names.len())
-    {
-        note(&format!("warning: --tools: there is no tool named {}", unknown.join(", ")));
-    }
+    warn_of_unknown(&tools);
     let structured = args.json_schema.as_deref().map(structured).transpose()?;
     let prompt = prompt_options(args)?;
     let (start, storage) = storage(args, surroundings, &settings, &*world)?;
     let chosen = model_choice(args, &env, &settings);
     let limits = ModelLimits::new(&settings);
-    let model = match open_model(chosen.as_deref(), &limits, &env, &cwd, &settings, &world).await {
-        Err(reason) if args.model.is_optional => {
-            note(&format!("warning: no agent can run: {reason:#}"));
-            absent_model(reason.to_string(), Arc::clone(&world))
-        }
-        model => model?,
-    };
+    let opened = open_model(chosen.as_deref(), &limits, &env, &cwd, &settings, &world).await;
+    let model = opened.or_else(|reason| replacement(reason, args, &world))?;
     let requests = request_settings(args, &env, &settings, &limits, &model)?;
     let memory = memory(surroundings, &env, &settings, repository.as_deref());
     let fixed: Vec<PathBuf> =
         std::iter::once(cwd.clone()).chain(additional_directories.iter().cloned()).collect();
-    let confinement = sandbox::confinement(&settings, surroundings, &fixed)?;
+    let confinement = sandbox::confinement(&settings, surroundings, &fixed, &used, &trust)?;
     let (sandbox, auto_allow, proxy) = match confinement {
         Some(Confinement { policy, proxy, is_trusted }) => (Some(policy), is_trusted, proxy),
         None => (None, false, None),
@@ -94,13 +110,14 @@ pub(crate) async fn options(
         args,
         surroundings,
         &settings,
-        &found.servers,
         &Around {
             env: &env,
             roots: &fixed,
             output_dir: &storage.output_dir,
             control,
-            plugins: &found.plugins,
+            found: &found,
+            hook_judge: &hook_judge,
+            server_judge: extensions::server_judge(surroundings, &trust),
         },
     )?;
     let run = delegation::Run {
@@ -115,8 +132,9 @@ pub(crate) async fn options(
     let agents = found.into_options(&run)?;
     let answerer = answerer(args, control, &extensions)?;
     let includes_git = settings.include_git_instructions();
-    let rule_store = RuleFiles::new(&settings);
-    let live = LiveRules::new(settings, args, fixed)?;
+    let guard = guard()?.with_limits(command_limits(&settings));
+    let rule_store = RuleFiles::new(&settings, trust);
+    let live = LiveRules::new(settings, args, fixed, hook_judge)?;
     let options = Options {
         start,
         storage,
@@ -142,7 +160,7 @@ pub(crate) async fn options(
         structured,
         answerer,
         view,
-        guard: guard()?,
+        guard,
         entrypoint: env.get("CLAUDE_CODE_ENTRYPOINT").unwrap_or("cli").to_owned(),
         env,
         sandbox,
@@ -152,6 +170,19 @@ pub(crate) async fn options(
         agents,
     };
     Ok((options, Lasting { pool, _proxy: proxy }))
+}
+
+/// A model that answers nothing, where a run needs none.
+fn replacement(
+    reason: anyhow::Error,
+    args: &RunArgs,
+    world: &Arc<dyn World>,
+) -> anyhow::Result<Model> {
+    if !args.model.is_optional {
+        return Err(reason);
+    }
+    note(&format!("warning: no agent can run: {reason:#}"));
+    Ok(absent_model(reason.to_string(), Arc::clone(world)))
 }
 
 /// What must live as long as the session.
@@ -171,6 +202,27 @@ fn answerer(
         Some(PromptTool::Stdio) => Some(Arc::clone(control) as Arc<dyn Answerer>),
         Some(PromptTool::Tool(name)) => Some(Arc::new(ToolAnswerer::find(name, extensions)?)),
     })
+}
+
+/// Warns of names in `--tools` that no tool has.
+fn warn_of_unknown(tools: &ToolChoice) {
+    let unknown = tools.unknown(&builtin());
+    // Where no name is known the session will not open, and says the same.
+    if matches!(tools, ToolChoice::Only(names) if !unknown.is_empty() && unknown.len() < names.len())
+    {
+        note(&format!("warning: --tools: there is no tool named {}", unknown.join(", ")));
+    }
+}
+
+/// What one command may use.
+pub(crate) fn command_limits(settings: &Settings) -> CommandLimits {
+    const MEGABYTE: u64 = 1 << 20;
+    let megabytes = |name: &str| settings.command_limit(name).map(|count| count * MEGABYTE);
+    CommandLimits {
+        memory: megabytes("memoryMb"),
+        processes: settings.command_limit("processes"),
+        file: megabytes("fileMb"),
+    }
 }
 
 /// Commands run below this very program.
@@ -203,7 +255,7 @@ fn structured(given: &str) -> anyhow::Result<StructuredOutput> {
 }
 
 fn read_text(path: &Path, flag: &str) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("{flag} {}", path.display()))
+    bounded::read_text_file(path, MOST_PROMPT).with_context(|| format!("{flag} {}", path.display()))
 }
 
 fn prompt_options(args: &RunArgs) -> anyhow::Result<PromptOptions> {
@@ -376,6 +428,7 @@ fn memory(
         managed_dir: Some(PathBuf::from(MANAGED)),
         config_dirs: surroundings.dirs.config_dirs().to_vec(),
         excludes: settings.memory_excludes(),
+        follow_links_outside: settings.standing() == Standing::Full,
         ..MemorySources::default()
     });
     for problem in &memory.problems {
@@ -400,7 +453,7 @@ fn memory(
 mod tests {
     use super::*;
     use centurion_config::paths::Dirs;
-    use centurion_config::settings::{SettingsSources, Standing};
+    use centurion_config::settings::SettingsSources;
 
     #[test]
     fn the_administrators_text_comes_before_all_files() {

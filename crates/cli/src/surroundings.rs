@@ -41,6 +41,11 @@ impl Surroundings {
         Ok(Self { env: Arc::new(env), home, cwd, dirs, scratch: scratch() })
     }
 
+    /// The same for another session, with a scratch directory of its own.
+    pub(crate) fn for_another_session(&self) -> Self {
+        self.elsewhere(self.cwd.clone())
+    }
+
     /// The same for something that works elsewhere, with a scratch directory of its own.
     pub(crate) fn elsewhere(&self, cwd: PathBuf) -> Self {
         Self {

@@ -1,14 +1,21 @@
-//! `centurion trust`: which folders may bring allow rules, hooks and servers of their own.
+//! `centurion trust`: which folders may bring allow rules, hooks and servers of their own, and what of them
+//! was accepted.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use centurion_config::trust::{Kept, TrustKey, TrustState, TrustedBy};
+use centurion_config::trust::{
+    Difference, ItemChange, Kept, Survey, Trust, TrustKey, TrustState, TrustedBy, survey,
+};
+use centurion_protocol::SystemWorld;
+use centurion_redact::redact_text;
 use clap::{Parser, Subcommand};
+use similar::TextDiff;
 
 use crate::configuration::open_trust;
-use crate::output::Output;
+use crate::output::{Output, note, visible};
 use crate::surroundings::Surroundings;
 
 /// Shows, grants or revokes trust in a folder.
@@ -21,9 +28,9 @@ pub(crate) struct TrustArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Say whether a folder is trusted
+    /// Say whether a folder is trusted, and what in it differs from what was accepted
     Status { folder: Option<PathBuf> },
-    /// Trust a folder: what its repository brings counts from now on
+    /// Trust a folder: what it holds now counts from now on, and what changes later does not
     Grant { folder: Option<PathBuf> },
     /// Trust a folder no longer
     Revoke { folder: Option<PathBuf> },
@@ -33,41 +40,139 @@ enum Action {
 
 pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::observe()?;
-    let mut trust = open_trust(&surroundings)?;
-    let key = |folder: &Option<PathBuf>| {
-        let folder =
-            folder.as_ref().map_or(surroundings.cwd.clone(), |path| surroundings.cwd.join(path));
-        anyhow::ensure!(folder.is_dir(), "{} is no folder", folder.display());
-        Ok(TrustKey::of(&folder))
-    };
     let text = match args.action.as_ref().unwrap_or(&Action::Status { folder: None }) {
-        Action::Status { folder } => {
-            let key = key(folder)?;
-            format!("{}: {}\n", key.path().display(), describe(&trust.state(&key)))
-        }
-        Action::Grant { folder } => {
-            let key = key(folder)?;
-            let kept = trust.grant(&key).context("the answer could not be kept")?;
-            anyhow::ensure!(
-                kept == Kept::Stored,
-                "the home directory cannot be trusted: too much lies below it"
-            );
-            format!("{}: trusted\n", key.path().display())
-        }
+        Action::Status { folder } => status(&at(surroundings, folder.as_ref())?)?,
+        Action::Grant { folder } => grant(&at(surroundings, folder.as_ref())?)?,
         Action::Revoke { folder } => {
-            let key = key(folder)?;
-            trust.revoke(&key).context("the answer could not be kept")?;
+            let surroundings = at(surroundings, folder.as_ref())?;
+            let key = TrustKey::of(&surroundings.cwd);
+            open_trust(&surroundings)?.revoke(&key).context("the answer could not be kept")?;
             format!("{}: not trusted\n", key.path().display())
         }
         Action::List => {
             let line = |(path, by): (&std::path::Path, TrustedBy)| {
                 format!("{}  ({})\n", path.display(), who(by))
             };
-            trust.list().into_iter().map(line).collect()
+            open_trust(&surroundings)?.list().into_iter().map(line).collect()
         }
     };
-    Output::default().write(text.as_bytes());
+    Output::default().write_text(&text);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The surroundings of a folder that is named.
+fn at(surroundings: Surroundings, folder: Option<&PathBuf>) -> anyhow::Result<Surroundings> {
+    let Some(folder) = folder else { return Ok(surroundings) };
+    let folder = surroundings.cwd.join(folder);
+    anyhow::ensure!(folder.is_dir(), "{} is no folder", folder.display());
+    Ok(surroundings.elsewhere(folder.canonicalize().unwrap_or(folder)))
+}
+
+fn look(surroundings: &Surroundings) -> Survey {
+    let found = survey(&surroundings.cwd, surroundings.home.as_deref(), &SystemWorld);
+    if found.is_cut {
+        note(&format!(
+            "warning: {} has more directories than are looked into\n\
+             help: `centurion trust grant` in a directory accepts what is in it",
+            found.root.display()
+        ));
+    }
+    found
+}
+
+fn status(surroundings: &Surroundings) -> anyhow::Result<String> {
+    let (trust, key) = (open_trust(surroundings)?, TrustKey::of(&surroundings.cwd));
+    let state = trust.state(&key);
+    // As it is: what looks like a password to us may be a command to a shell, and a person decides on what is shown.
+    let difference = trust.difference(&key, &look(surroundings), &str::to_owned)?;
+    let mut text = format!("{}: {}\n", key.path().display(), describe(&state));
+    if difference.changes.is_empty() {
+        return Ok(text);
+    }
+    text.push_str(match state {
+        TrustState::Trusted(_) if difference.has_unaccepted() => {
+            "\nThis differs from what was accepted. What was added or changed is off; \
+             `centurion trust grant` accepts it.\n"
+        }
+        TrustState::Trusted(_) => "\nThis was accepted and is gone.\n",
+        TrustState::Parent(_) | TrustState::Untrusted => {
+            "\nThis is what `centurion trust grant` would accept.\n"
+        }
+    });
+    for change in &difference.changes {
+        text.push_str(&shown(change));
+    }
+    Ok(text)
+}
+
+fn grant(surroundings: &Surroundings) -> anyhow::Result<String> {
+    let (mut trust, key) = (open_trust(surroundings)?, TrustKey::of(&surroundings.cwd));
+    let found = look(surroundings);
+    let before = trust.difference(&key, &found, &without_secrets).unwrap_or_default();
+    let kept =
+        trust.grant(&key, &found, &without_secrets).context("the answer could not be kept")?;
+    anyhow::ensure!(
+        kept == Kept::Stored,
+        "the home directory cannot be trusted: too much lies below it"
+    );
+    let mut text = format!("{}: trusted\n", key.path().display());
+    for line in lines(&before) {
+        let _ = writeln!(text, "  accepted: {line}");
+    }
+    Ok(text)
+}
+
+/// A text as it may be kept.
+pub(crate) fn without_secrets(text: &str) -> String {
+    redact_text(text).into_owned()
+}
+
+/// What was added or changed in the folder of a run since it was trusted, in one line each.
+pub(crate) fn differences(
+    trust: &Trust,
+    surroundings: &Surroundings,
+) -> anyhow::Result<Vec<String>> {
+    let key = TrustKey::of(&surroundings.cwd);
+    let found = look(surroundings);
+    let found = match trust.state(&key) {
+        TrustState::Trusted(_) => found,
+        // Who did not ask for it is shown nothing from elsewhere.
+        TrustState::Parent(_) | TrustState::Untrusted => found.without_links_out(),
+    };
+    Ok(lines(&trust.difference(&key, &found, &without_secrets)?))
+}
+
+/// Added and changed items, in one line each.
+fn lines(difference: &Difference) -> Vec<String> {
+    let there = difference.changes.iter().filter(|change| change.after.is_some());
+    there.map(title).collect()
+}
+
+fn title(change: &ItemChange) -> String {
+    let what = match (&change.before, &change.after) {
+        (None, _) => "added",
+        (Some(_), Some(_)) => "changed",
+        (Some(_), None) => "removed",
+    };
+    visible(&format!("{what} {}, {}", change.file.display(), change.item)).replace('\n', "\\n")
+}
+
+/// A change with its text, as a unified difference.
+fn shown(change: &ItemChange) -> String {
+    let (before, after) =
+        (change.before.as_deref().unwrap_or_default(), change.after.as_deref().unwrap_or_default());
+    let mut text = format!("\n{}\n", title(change));
+    if before == after {
+        text.push_str("    (it differs in what is not shown)\n");
+    }
+    let difference = TextDiff::from_lines(before, after);
+    for hunk in difference.unified_diff().context_radius(3).iter_hunks() {
+        for line in hunk.iter_changes() {
+            let value = line.value();
+            let _ = writeln!(text, "    {}{}", line.tag(), visible(value.trim_end_matches('\n')));
+        }
+    }
+    text
 }
 
 /// The state of a folder in words.
@@ -75,7 +180,8 @@ pub(crate) fn describe(state: &TrustState) -> String {
     match state {
         TrustState::Trusted(by) => format!("trusted ({})", who(*by)),
         TrustState::Parent(parent) => format!(
-            "a folder above it is trusted ({}), it is not itself: its allow rules, hooks and servers are off",
+            "a folder above it is trusted ({}), it is not itself: its allow rules and servers are off, \
+             and its hooks unless they were accepted with that folder",
             parent.display()
         ),
         TrustState::Untrusted => {

@@ -12,6 +12,8 @@ mod agent_extras;
 mod agent_storms;
 #[path = "program/agents.rs"]
 mod agents;
+#[path = "program/bounds.rs"]
+mod bounds;
 #[path = "program/components.rs"]
 mod components;
 #[path = "program/conformance.rs"]
@@ -30,10 +32,16 @@ mod flags;
 mod hooks;
 #[path = "program/host.rs"]
 mod host;
+#[path = "program/hostile.rs"]
+mod hostile;
 #[path = "program/mcp.rs"]
 mod mcp;
 #[path = "program/network.rs"]
 mod network;
+#[path = "program/not_understood.rs"]
+mod not_understood;
+#[path = "program/others_text.rs"]
+mod others_text;
 #[path = "program/output.rs"]
 mod output;
 #[path = "program/plugins.rs"]
@@ -48,8 +56,14 @@ mod prompt_tool;
 mod python_host;
 #[path = "program/real_servers.rs"]
 mod real_servers;
+#[path = "program/records.rs"]
+mod records;
 #[path = "program/retention.rs"]
 mod retention;
+#[path = "program/sandboxes.rs"]
+mod sandboxes;
+#[path = "program/secrets.rs"]
+mod secrets;
 #[path = "program/serve.rs"]
 mod serve;
 #[path = "program/servers.rs"]
@@ -62,6 +76,8 @@ mod settings;
 mod stage;
 #[path = "program/troubleshooting.rs"]
 mod troubleshooting;
+#[path = "program/trust.rs"]
+mod trust;
 #[path = "program/waiting.rs"]
 mod waiting;
 #[path = "program/window.rs"]

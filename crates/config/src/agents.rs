@@ -14,6 +14,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use catalog::directory_power;
 pub use catalog::{ActiveAgent, AgentCatalog, AgentLoader, ShadowedAgent, watched_directories};
 pub use definition::{
     AgentDefinition, AgentEffort, AgentModel, AgentOrigin, AgentSource, Color, Isolation,
@@ -24,7 +25,10 @@ pub(crate) use markdown::trimmed;
 pub use markdown::{
     AGENT_GRAMMAR, AgentFileError, AgentScope, FailedAgent, read_markdown, write_markdown,
 };
-pub use name::{NameError, check_name, directory_name, folded};
+pub use name::{
+    NameError, READ_ONLY_NAMES, check_characters, check_name, check_skill_name, directory_name,
+    folded, is_read_only_name,
+};
 pub use place::{ReadPlace, read_place};
 pub(crate) use reading::effort;
 pub use reading::{AGENT_KEYS, ReadAgent, Vocabulary};

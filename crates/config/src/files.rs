@@ -5,7 +5,10 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use centurion_files::{OpenError, open_followed, open_regular};
 use thiserror::Error;
+
+use crate::paths::repo_root;
 
 /// A file of settings that is larger than this is something else.
 pub(crate) const LARGEST_SETTINGS: u64 = 2 * 1024 * 1024;
@@ -59,6 +62,15 @@ impl FileError {
     }
 }
 
+impl From<OpenError> for FileError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Io(error) => Self::Unreadable(error),
+            OpenError::NotRegular(_) => Self::NotRegular,
+        }
+    }
+}
+
 /// What tells one version of a file from another without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
@@ -100,6 +112,19 @@ impl From<&Metadata> for Stamp {
     }
 }
 
+/// What is told of a link that is not followed.
+pub(crate) const LEADS_OUT: &str =
+    "is a link out of the project, and is not followed until the folder is trusted";
+
+/// Whether a file that belongs to this directory of a project is reached by a link out of the project.
+pub(crate) fn leads_out(path: &Path, directory: &Path) -> bool {
+    let root = repo_root(directory).unwrap_or_else(|| directory.to_owned());
+    match (path.canonicalize(), root.canonicalize()) {
+        (Ok(real), Ok(root)) => !real.starts_with(root),
+        _ => false,
+    }
+}
+
 /// Reads a text; `None` where there is no file. The stamp is from before the reading, so that a
 /// change meanwhile is seen later.
 pub(crate) fn read(path: &Path, limit: u64) -> (Option<Stamp>, Result<Option<String>, FileError>) {
@@ -128,9 +153,20 @@ pub(crate) fn bytes_of(path: &Path, metadata: &Metadata, limit: u64) -> Result<V
     if metadata.len() > limit {
         return Err(FileError::TooLarge { limit });
     }
+    bytes_in(open_followed(path)?, limit)
+}
+
+/// The same of a file at a path without links, which is opened exactly there.
+pub(crate) fn bytes_at(real: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+    bytes_in(open_regular(real)?, limit)
+}
+
+fn bytes_in((file, metadata): (File, Metadata), limit: u64) -> Result<Vec<u8>, FileError> {
+    if metadata.len() > limit {
+        return Err(FileError::TooLarge { limit });
+    }
     // Room for one more byte than there should be: the end is seen without another piece.
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
-    let file = File::open(path).map_err(FileError::Unreadable)?;
     file.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::Unreadable)?;
     if bytes.len() as u64 > limit {
         return Err(FileError::TooLarge { limit });

@@ -15,6 +15,7 @@ pub mod mcp;
 pub mod memory;
 pub mod paths;
 pub mod plugins;
+pub mod repository;
 mod scan;
 pub mod settings;
 pub mod skills;

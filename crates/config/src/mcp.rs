@@ -15,7 +15,8 @@ mod standing;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::iter;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -30,6 +31,7 @@ use self::standing::{Judge, shadow};
 pub use self::standing::{McpDenial, McpDisabled, McpStanding};
 use crate::Problem;
 use crate::agents::AgentSource;
+use crate::trust::{PowerItem, Reach, Unaccepted, commands_of};
 
 /// A server, checked and with its variables expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +44,25 @@ pub struct McpServer {
     /// Whether its tools are offered from the start, however many tools there are.
     pub always_load: bool,
     pub origin: McpOrigin,
+    /// What was accepted of a server that a repository brings, as it was written. It is judged again before each start.
+    pub accepted: Option<Vec<String>>,
+}
+
+impl McpServer {
+    /// Texts that may name files which it runs, with variables filled in.
+    pub fn commands(&self) -> Vec<String> {
+        match &self.transport {
+            McpTransport::Stdio { command, args, env } => {
+                let words: Vec<&str> =
+                    iter::once(command).chain(args).map(String::as_str).collect();
+                commands_of(&words).into_iter().chain(env.values().cloned()).collect()
+            }
+            McpTransport::Http(remote) | McpTransport::Sse(remote) => {
+                remote.headers_helper.iter().cloned().collect()
+            }
+            McpTransport::Sdk { .. } => Vec::new(),
+        }
+    }
 }
 
 /// How a server is reached. Two servers with equal transports are one server.
@@ -124,6 +145,8 @@ pub struct Declared {
     /// What it is reached by as it was written: variables are not expanded, and the secrets of an
     /// address are left out.
     pub endpoint: String,
+    /// What has to be accepted before it runs, if it is the project's.
+    pub power: Option<PowerItem>,
 }
 
 /// All servers of a run.
@@ -143,12 +166,19 @@ impl McpConfiguration {
         let mut problems = std::mem::take(&mut found.problems);
         let judge = Judge::new(sources, &mut found, &mut problems);
         let mut servers = Vec::new();
+        let trust = sources.settings.content_trust();
         for entry in found.entries {
+            let power = entry.power_item();
+            let content = power.as_ref().map_or(Ok(()), |it| trust.judge(it, Reach::Folder));
             let mut parsed = entry::read_server(&entry.name, &entry.node, entry.origin, &variables);
             problems.append(&mut parsed.problems);
-            let Some(server) = parsed.server else { continue };
-            let standing = judge.standing(&server);
-            servers.push(Declared { server, standing, endpoint: parsed.endpoint });
+            let Some(mut server) = parsed.server else { continue };
+            // What the user vouches for by name is not judged by its content.
+            let is_vouched = judge.standing(&server, Err(Unaccepted::Untrusted)).is_active();
+            let is_judged = content.is_ok() && !is_vouched;
+            server.accepted = power.as_ref().filter(|_| is_judged).map(|it| it.commands().to_vec());
+            let standing = judge.standing(&server, content);
+            servers.push(Declared { server, standing, endpoint: parsed.endpoint, power });
         }
         shadow(&mut servers);
         limit_problems(&mut problems);
@@ -168,7 +198,7 @@ impl McpConfiguration {
 
     /// What is to be done with a server that came another way, such as from a plugin.
     pub fn judge(&self, server: &McpServer) -> McpStanding {
-        self.judge.standing(server)
+        self.judge.standing(server, Err(Unaccepted::Untrusted))
     }
 
     /// What is to be done with a server that an agent's definition declares. Those of plugins' agents
@@ -176,4 +206,10 @@ impl McpConfiguration {
     pub fn judge_for(&self, server: &McpServer, agent: AgentSource) -> McpStanding {
         self.judge.standing_for(server, agent)
     }
+}
+
+/// The servers of a project's file, each of which needs to be accepted.
+pub(crate) fn file_power(path: &Path) -> Vec<PowerItem> {
+    let found = Found::of_project_file(path);
+    found.entries.iter().filter_map(sources::Entry::power_item).collect()
 }

@@ -42,6 +42,8 @@ pub struct MemorySources {
     pub excludes: Vec<String>,
     /// Whether files of a project may import what is outside of it.
     pub allow_external_imports: bool,
+    /// Whether the files of a project may be links to Markdown outside of it: the folder is trusted.
+    pub follow_links_outside: bool,
 }
 
 /// Whose instructions a file holds.

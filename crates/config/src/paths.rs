@@ -6,10 +6,7 @@ use std::path::{Path, PathBuf};
 use centurion_protocol::{Env, SessionId};
 use thiserror::Error;
 
-use crate::files;
-
-/// Git's own files hold one path.
-const LARGEST_GIT_FILE: u64 = 64 * 1024;
+use crate::repository::GitDirs;
 
 /// The longest name of a project's directory before it is cut.
 const LONGEST_SLUG: usize = 200;
@@ -130,25 +127,8 @@ pub fn repo_root(start: &Path) -> Option<PathBuf> {
 /// The checkout around a directory; for a worktree, the main checkout that it belongs to.
 pub fn main_checkout(start: &Path) -> Option<PathBuf> {
     let root = repo_root(start)?;
-    Some(checkout_of_worktree(&root).unwrap_or(root))
-}
-
-/// The main checkout of a worktree. Both must name each other: a directory that only says that it is
-/// a worktree of a repository must not get what that one was given.
-fn checkout_of_worktree(root: &Path) -> Option<PathBuf> {
-    let root = root.canonicalize().ok()?;
-    let link = root.join(".git");
-    let (_, text) = files::read(&link, LARGEST_GIT_FILE);
-    let text = text.ok()??;
-    let own = root.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
-    let worktrees = own.parent().filter(|it| it.file_name().is_some_and(|it| it == "worktrees"))?;
-    let common = worktrees.parent().filter(|it| it.file_name().is_some_and(|it| it == ".git"))?;
-    let (_, back) = files::read(&own.join("gitdir"), LARGEST_GIT_FILE);
-    let back = own.join(back.ok()??.trim()).canonicalize().ok()?;
-    if back != link {
-        return None;
-    }
-    common.parent().map(Path::to_owned)
+    let dirs = GitDirs::of(&root);
+    Some(dirs.as_ref().and_then(GitDirs::main_checkout).map_or(root, Path::to_owned))
 }
 
 #[cfg(test)]

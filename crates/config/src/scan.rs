@@ -349,13 +349,28 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
             return;
         }
         self.has_changed = true;
-        match files::bytes_of(path, metadata, LARGEST) {
+        let bytes = if self.is_bounded {
+            self.bytes_inside(path)
+        } else {
+            files::bytes_of(path, metadata, LARGEST)
+        };
+        match bytes {
             Ok(bytes) => {
                 let value = Arc::new((self.read)(path, &decode(&bytes)));
                 let is_settled = stamp.changed_at() < self.settled_until;
                 self.keep(path, Known { stamp, is_settled, value });
             }
             Err(error) => self.refuse(path, error.to_string()),
+        }
+    }
+
+    /// The content of a file of a bounded place. What is found to be inside is what is opened, wherever links
+    /// lead by then.
+    fn bytes_inside(&self, path: &Path) -> Result<Vec<u8>, FileError> {
+        let real = path.canonicalize().map_err(FileError::Unreadable)?;
+        match &self.within {
+            Some(within) if real.starts_with(within) => files::bytes_at(&real, LARGEST),
+            _ => Err(FileError::Unreadable(io::ErrorKind::NotFound.into())),
         }
     }
 

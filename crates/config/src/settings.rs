@@ -49,10 +49,11 @@ pub use self::plugins::{PluginSettings, PluginSwitch};
 pub use self::report::{KeyReport, KeyState};
 pub use self::sandbox::{Sandbox, SandboxFiles, SandboxNetwork};
 use self::sources::Candidate;
-pub use self::sources::{FlagError, FlagSettings, SettingsSources, Tracking, TrackingCheck};
+pub use self::sources::{FlagError, FlagSettings, SettingsSources};
 pub use self::subagents::{ChildMode, ForkGate, SessionMode, SubagentLimits, SubagentSettings};
 use crate::Problem;
 use crate::files::{self, LARGEST_SETTINGS, Stamp};
+use crate::trust::{ContentTrust, FolderTrust, PowerItem};
 
 /// How long a session is kept where nobody said.
 const KEPT_DAYS: u32 = 30;
@@ -61,7 +62,7 @@ const KEPT_DAYS: u32 = 30;
 #[derive(Debug)]
 pub struct Settings {
     sources: SettingsSources,
-    standing: Standing,
+    trust: FolderTrust,
     /// The strongest first.
     layers: Vec<Layer>,
     /// Every place that was looked at, and what was there.
@@ -75,10 +76,10 @@ pub struct Settings {
 
 impl Settings {
     /// Reads all files, for a folder that has been given this much.
-    pub fn load(sources: SettingsSources, standing: Standing) -> Self {
+    pub fn load(sources: SettingsSources, trust: impl Into<FolderTrust>) -> Self {
         let mut settings = Self {
             sources,
-            standing,
+            trust: trust.into(),
             layers: Vec::new(),
             looked_at: Vec::new(),
             problems: Vec::new(),
@@ -121,8 +122,22 @@ impl Settings {
         self.merge();
     }
 
+    /// Whether a repository that is not trusted brings a link to something outside of it.
+    fn is_link_of_a_stranger(&self, level: Level, path: &Path) -> bool {
+        let is_projects = matches!(level, Level::Project | Level::Local);
+        let directory = path.ancestors().nth(2).unwrap_or(path);
+        is_projects && self.standing() != Standing::Full && files::leads_out(path, directory)
+    }
+
     fn read(&mut self, candidate: Candidate, was: Option<&Layer>) -> Option<Layer> {
         let Candidate { level, path, text, root } = candidate;
+        if self.is_link_of_a_stranger(level, &path) {
+            let message = files::LEADS_OUT.to_owned();
+            self.looked_at.push((level, path.clone(), Stamp::of(&path)));
+            let mut layer = Layer::new(level, path, root);
+            layer.problem(None, message);
+            return Some(layer);
+        }
         let text = if let Some(text) = text {
             Ok(Some(text))
         } else {
@@ -151,37 +166,56 @@ impl Settings {
         Some(layer)
     }
 
-    /// Switches what the repository brought on or off.
-    pub fn apply_trust(&mut self, standing: Standing) {
-        self.standing = standing;
-        self.merge();
+    /// What is wrong with files of the user and of the machine's administrator that cannot be read at all. Rules that
+    /// take away may be in them.
+    pub fn unread_files(&self) -> impl Iterator<Item = &Problem> {
+        let is_own = |layer: &&Layer| matches!(layer.level, Level::Managed | Level::User);
+        let unread = self.layers.iter().filter(is_own).filter(|layer| layer.is_unread);
+        self.problems.iter().chain(unread.flat_map(|layer| &layer.problems))
     }
 
+    /// Switches what the repository brought on or off.
+    pub fn apply_trust(&mut self, trust: impl Into<FolderTrust>) {
+        self.trust = trust.into();
+        self.reload();
+    }
+
+    /// What the folder has been given.
     pub fn standing(&self) -> Standing {
-        self.standing
+        self.trust.standing
+    }
+
+    /// Says which contents of the repository were accepted.
+    pub fn content_trust(&self) -> &ContentTrust {
+        &self.trust.content
+    }
+
+    /// What the files of the project say and the user has not accepted, in words: each with its place.
+    pub fn unaccepted(&self) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = Vec::new();
+        for judged in &self.merged.values {
+            // The reader of hooks reports them.
+            let Some(Off::Unaccepted(reason)) = &judged.off else { continue };
+            if judged.entry.key.path == "hooks" {
+                continue;
+            }
+            let message = format!("`{}` is off: {reason}", judged.entry.path());
+            let origin = &judged.origin;
+            let path = origin.file.to_path_buf();
+            // The items of a list follow each other.
+            let is_told =
+                problems.last().is_some_and(|last| last.path == path && last.message == message);
+            if !is_told {
+                problems.push(Problem { path, line: Some(origin.line), message });
+            }
+        }
+        problems
     }
 
     fn merge(&mut self) {
-        let is_repository: Vec<bool> =
-            self.layers.iter().map(|layer| self.is_repository(layer)).collect();
-        self.merged = Merged::new(&self.layers, &is_repository, self.standing);
+        self.merged = Merged::new(&self.layers, &self.trust.content);
         self.permissions = Permissions::new(&self.merged, &self.sources);
         self.sandbox = Sandbox::new(&self.merged);
-    }
-
-    /// Whether a file is what the repository brought. Local settings are the user's own if git does
-    /// not keep them and no link leads to them; git is asked only where the answer matters.
-    fn is_repository(&self, layer: &Layer) -> bool {
-        match layer.level {
-            Level::Project => true,
-            Level::Local if merge::is_gated(layer, self.standing) => {
-                let ask = |check: &TrackingCheck| check(&layer.file);
-                is_linked(&layer.file)
-                    || self.sources.tracking.as_ref().map_or(Tracking::Unknown, ask)
-                        != Tracking::Untracked
-            }
-            _ => false,
-        }
     }
 
     /// Where the settings were looked for.
@@ -205,6 +239,11 @@ impl Settings {
 
     pub fn sandbox(&self) -> &Sandbox {
         &self.sandbox
+    }
+
+    /// A limit on what one command may use: `memoryMb`, `processes` or `fileMb`.
+    pub fn command_limit(&self, name: &str) -> Option<u64> {
+        self.merged.first(&format!("commandLimits.{name}"))?.entry.value.as_u64()
     }
 
     /// Which MCP servers the settings let run.
@@ -332,7 +371,17 @@ impl Settings {
     }
 }
 
-/// Whether a link leads to a file in a project, itself or by its directory.
-fn is_linked(file: &Path) -> bool {
-    file.is_symlink() || file.parent().is_some_and(Path::is_symlink)
+/// Everything in one file of a project that needs to be accepted.
+pub(crate) fn file_power(level: Level, path: &Path) -> Vec<PowerItem> {
+    let Ok(Some(text)) = files::read(path, LARGEST_SETTINGS).1 else { return Vec::new() };
+    let Ok(document) = document::parse(&text) else { return Vec::new() };
+    let mut layer = Layer::new(level, path.to_owned(), PathBuf::new());
+    layer.fill(document);
+    layer.power_items()
+}
+
+/// What the user's own word puts into a file of a project, as it must be accepted. A name is one of a map
+/// such as `enabledPlugins`.
+pub fn answered_power(path: &Path, key: &str, name: Option<&str>, value: &Value) -> PowerItem {
+    layer::power_item(path, None, key, name, value)
 }

@@ -8,6 +8,7 @@ mod resources;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use catalog::directory_power;
 pub use catalog::{PluginSkills, ShadowedSkill, SkillCatalog, SkillLoader, SkillSources};
 pub use definition::{
     SKILL_GRAMMAR, SKILL_KEYS, Shell, SkillDefinition, SkillFileError, SkillKind, SkillOrigin,

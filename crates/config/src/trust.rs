@@ -1,17 +1,40 @@
-//! Which folders a person trusts: what their repositories bring may then count.
+//! Which folders a person trusts, and what of their contents was accepted: what a repository brings counts
+//! as it was then, and no further.
 //!
-//! The answers are kept in one file of ours. What another program asked about the same folders is
-//! read and never written. Trust in the home directory is kept for one run only: too much lies below.
+//! The answers are kept in one file of ours, the contents in one for each folder. What another program
+//! asked about the same folders is read and never written. Trust in the home directory is kept for one run
+//! only: too much lies below.
 
-use std::collections::{BTreeMap, HashSet};
+mod commands;
+mod content;
+mod difference;
+mod programs;
+mod record;
+mod survey;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use centurion_protocol::SystemWorld;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
+pub(crate) use self::commands::commands_of;
+use self::content::definitions_base;
+pub use self::content::{ContentTrust, FolderTrust, PowerItem, Reach, Unaccepted, collect_texts};
+pub use self::difference::{Difference, ItemChange};
+pub use self::programs::{Lookup, NamedFiles, named_files};
+pub use self::record::AcceptedItem;
+use self::record::Record;
+pub use self::survey::{Survey, survey};
 use crate::files::{self, FileError};
-use crate::paths::main_checkout;
+use crate::mcp::McpServer;
+use crate::paths::{main_checkout, repo_root};
+use crate::repository::git_programs;
 use crate::settings::Standing;
 
 /// The other program keeps histories in its file too.
@@ -42,6 +65,8 @@ pub struct TrustSources {
     /// Another program's `.claude.json`.
     pub other: Option<PathBuf>,
     pub home: Option<PathBuf>,
+    /// Where commands of hooks and servers are run.
+    pub start_dir: Option<PathBuf>,
 }
 
 /// Whether a folder is trusted, and who said so.
@@ -97,7 +122,17 @@ pub struct Trust {
     /// What another program was told.
     others: HashSet<PathBuf>,
     this_run: HashSet<PathBuf>,
+    /// The contents that were accepted, by folder, as far as anything asked for them.
+    records: Mutex<HashMap<PathBuf, Arc<Record>>>,
+    /// The folders that directories of definitions belong to.
+    locations: Mutex<HashMap<PathBuf, (TrustKey, PathBuf)>>,
 }
+
+/// What must not be shown is taken out of a text by this before it is kept.
+pub type Redact<'r> = &'r dyn Fn(&str) -> String;
+
+/// What a program's content is called among the items of a folder.
+const PROGRAM: &str = "program";
 
 /// The file. Fields of a later version are kept.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -123,7 +158,14 @@ impl Trust {
         let others = sources.other.as_deref().map(read_other).unwrap_or_default();
         let home = sources.home.as_deref().map(|it| it.canonicalize().unwrap_or(it.to_owned()));
         let sources = TrustSources { home, ..sources };
-        Ok(Self { sources, stored, others, this_run: HashSet::new() })
+        Ok(Self {
+            sources,
+            stored,
+            others,
+            this_run: HashSet::new(),
+            records: Mutex::default(),
+            locations: Mutex::default(),
+        })
     }
 
     /// Whether a folder is trusted. The nearest answer counts, and a no is final for its folder.
@@ -162,20 +204,293 @@ impl Trust {
         self.sources.home.as_ref().is_some_and(|home| home.starts_with(path))
     }
 
-    /// Trusts a folder from now on.
-    pub fn grant(&mut self, key: &TrustKey) -> Result<Kept, TrustError> {
+    /// Trusts a folder from now on, with all that was found in it.
+    pub fn grant(
+        &mut self,
+        key: &TrustKey,
+        survey: &Survey,
+        redact: Redact<'_>,
+    ) -> Result<Kept, TrustError> {
         if self.is_around_home(key.path()) {
             self.this_run.insert(key.path().to_owned());
             return Ok(Kept::ThisRunOnly);
         }
+        let accepted = survey.items.iter().flat_map(|item| self.accepted(item, survey, redact));
+        let mut accepted: Vec<AcceptedItem> = accepted.collect();
+        // A worktree speaks for itself alone: what was accepted stays so where its checkout still has it.
+        if survey.root != key.path() {
+            let checkout = self::survey(key.path(), self.sources.home.as_deref(), &SystemWorld);
+            let present =
+                checkout.items.iter().flat_map(|item| self.accepted(item, &checkout, redact));
+            let record = self.record(key.path())?;
+            accepted.extend(present.filter(|it| record.has(&it.file, &it.item, &it.digest)));
+        }
+        self.keep(key.path(), Record::new(accepted))?;
         self.store(key, true)?;
         Ok(Kept::Stored)
     }
 
-    /// Trusts a folder no longer, whatever another program was told.
+    /// Trusts a folder no longer, whatever another program was told, and accepts nothing of it.
     pub fn revoke(&mut self, key: &TrustKey) -> Result<(), TrustError> {
         self.this_run.remove(key.path());
-        if self.is_around_home(key.path()) { Ok(()) } else { self.store(key, false) }
+        if self.is_around_home(key.path()) {
+            return Ok(());
+        }
+        self.store(key, false)?;
+        self.records().remove(key.path());
+        record::remove(&self.record_file(key.path()))
+    }
+
+    /// Accepts single items, which this program wrote on the user's word, in whatever folder they are.
+    pub fn accept(&self, items: &[PowerItem], redact: Redact<'_>) -> Result<(), TrustError> {
+        for item in items {
+            let (key, root) = self.location(item.base());
+            if self.is_around_home(key.path()) {
+                continue;
+            }
+            let survey = Survey::new(root);
+            let _guard = self.lock_records()?;
+            let mut accepted = self.record(key.path())?.items.clone();
+            accepted.extend(self.accepted(item, &survey, redact));
+            self.keep(key.path(), Record::new(accepted))?;
+        }
+        Ok(())
+    }
+
+    /// What is different from what was accepted.
+    pub fn difference(
+        &self,
+        key: &TrustKey,
+        survey: &Survey,
+        redact: Redact<'_>,
+    ) -> Result<Difference, TrustError> {
+        let present = survey.items.iter().flat_map(|item| self.accepted(item, survey, redact));
+        Ok(Difference::new(&self.record(key.path())?.items, present.collect()))
+    }
+
+    /// What the folder that a run is started in has been given.
+    pub fn folder(self: &Arc<Self>, key: &TrustKey) -> FolderTrust {
+        let content = ContentTrust::remembered(Arc::clone(self));
+        FolderTrust { standing: self.state(key).standing(), content }
+    }
+
+    /// The files of a folder that accepted items run.
+    pub fn programs(&self, root: &Path) -> Vec<PathBuf> {
+        let (key, root) = self.location(root);
+        let record = self.record(key.path()).unwrap_or_default();
+        let programs = record.items.iter().filter(|it| it.item == PROGRAM);
+        programs.map(|it| root.join(&it.file)).collect()
+    }
+
+    /// Whether git runs nothing in a checkout but what was accepted with its folder; if not, what it would run.
+    pub fn judge_git(&self, root: &Path) -> Result<(), String> {
+        let key = TrustKey::of(root);
+        match self.state(&key) {
+            TrustState::Trusted(TrustedBy::ThisRun) => return Ok(()),
+            TrustState::Trusted(_) => {}
+            TrustState::Parent(_) | TrustState::Untrusted => {
+                return Err(Unaccepted::Untrusted.to_string());
+            }
+        }
+        let found = git_programs(root, self.sources.home.as_deref());
+        if !found.is_whole {
+            return Err("its configuration or its index cannot be read as git reads it".to_owned());
+        }
+        let record = self.record(key.path()).unwrap_or_default();
+        for item in &found.items {
+            self.judge_in(item, &record, root)
+                .map_err(|reason| format!("{}: `{}`: {reason}", item.file.display(), item.name))?;
+        }
+        Ok(())
+    }
+
+    /// Whether everything in a folder that a command of a definition in it would run, started in this directory, is
+    /// as it was accepted. The command is a command line, or a program with its arguments.
+    pub fn judge_command(
+        &self,
+        file: &Path,
+        words: &[String],
+        cwd: &Path,
+    ) -> Result<(), Unaccepted> {
+        let commands = match words {
+            [line] => vec![line.clone()],
+            words => commands_of(&words.iter().map(String::as_str).collect::<Vec<_>>()),
+        };
+        self.judge_programs(file, &commands, cwd, Unknown::Refused)
+    }
+
+    /// Whether everything that an accepted server of a repository would run, started in this directory, is as it was
+    /// accepted.
+    pub fn judge_server(&self, server: &McpServer, cwd: &Path) -> Result<(), Unaccepted> {
+        let (Some(file), Some(accepted)) = (&server.origin.file, &server.accepted) else {
+            return Ok(());
+        };
+        self.judge_programs(file, accepted, cwd, Unknown::Refused)?;
+        // The user's environment may name files that were never shown for acceptance.
+        self.judge_programs(file, &server.commands(), cwd, Unknown::Counts)
+    }
+
+    fn judge_programs(
+        &self,
+        file: &Path,
+        commands: &[String],
+        cwd: &Path,
+        unknown: Unknown,
+    ) -> Result<(), Unaccepted> {
+        let cwd = &cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
+        let base = definitions_base(file);
+        let (key, root) = self.location(base);
+        if self.this_run.contains(key.path()) {
+            return Ok(());
+        }
+        let start_dir = self.sources.start_dir.as_deref();
+        let places: Vec<&Path> = [cwd, base, &root].into_iter().chain(start_dir).collect();
+        let home = self.sources.home.as_deref();
+        let named = |root| named_files(commands, &Lookup { places: &places, root, home });
+        // A command may stand in another folder by now.
+        let elsewhere = if cwd.starts_with(&root) { NamedFiles::default() } else { named(cwd) };
+        let own = named(&root);
+        if own.is_cut || elsewhere.is_cut {
+            return Err(Unaccepted::TooManyFiles);
+        }
+        let above: Vec<&Path> =
+            root.ancestors().skip(1).filter(|folder| self.is_trusted(folder)).collect();
+        for program in own.present.into_iter().chain(elsewhere.present) {
+            let is_accepted = |(digest, _): (String, String)| {
+                let has = |folder: &Path, root: &Path| {
+                    let record = self.record(folder).unwrap_or_default();
+                    let place = place(&program, root);
+                    let is_unknown = || !record.names(&place, PROGRAM);
+                    record.has(&place, PROGRAM, &digest)
+                        || unknown == Unknown::Counts && is_unknown()
+                };
+                has(key.path(), &root) || above.iter().any(|folder| has(folder, folder))
+            };
+            if !programs::content(&program).is_ok_and(is_accepted) {
+                return Err(Unaccepted::Program(program));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an item counts as it is now.
+    fn judge(&self, item: &PowerItem, reach: Reach) -> Result<(), Unaccepted> {
+        let (key, root) = self.location(item.base());
+        if self.this_run.contains(key.path()) {
+            return Ok(());
+        }
+        // A record that cannot be read accepts nothing.
+        let record = self.record(key.path()).unwrap_or_default();
+        let own = self.judge_in(item, &record, &root);
+        let state = self.state(&key);
+        let (Err(reason), Reach::Parent, TrustState::Parent(_)) = (&own, reach, &state) else {
+            let is_given = matches!(state, TrustState::Trusted(_));
+            return own.map_err(|reason| match reason {
+                _ if !is_given => Unaccepted::Untrusted,
+                _ if !record.exists() => Unaccepted::Unrecorded,
+                reason => reason,
+            });
+        };
+        let mut above = root.ancestors().skip(1).filter(|it| self.is_trusted(it));
+        let is_accepted = above.any(|folder| {
+            let record = self.record(folder).unwrap_or_default();
+            self.judge_in(item, &record, folder).is_ok()
+        });
+        if is_accepted { Ok(()) } else { Err(reason.clone()) }
+    }
+
+    fn is_trusted(&self, folder: &Path) -> bool {
+        matches!(self.answer(folder), Some(Ok(_)))
+    }
+
+    fn judge_in(&self, item: &PowerItem, record: &Record, root: &Path) -> Result<(), Unaccepted> {
+        let place = place(&item.file, root);
+        if !record.has(&place, &item.name, &item.digest()) {
+            let was_there = record.names(&place, &item.name);
+            return Err(if was_there { Unaccepted::Changed } else { Unaccepted::New });
+        }
+        let named = self.programs_of(item, root);
+        if named.is_cut {
+            return Err(Unaccepted::TooManyFiles);
+        }
+        for program in named.present {
+            let is_same = |(digest, _): (String, String)| {
+                record.has(&self::place(&program, root), PROGRAM, &digest)
+            };
+            if !programs::content(&program).is_ok_and(is_same) {
+                return Err(Unaccepted::Program(program));
+            }
+        }
+        Ok(())
+    }
+
+    fn programs_of(&self, item: &PowerItem, root: &Path) -> NamedFiles {
+        item.programs(root, self.sources.start_dir.as_deref(), self.sources.home.as_deref())
+    }
+
+    /// An item and what it runs, as they are accepted in a folder.
+    fn accepted(&self, item: &PowerItem, survey: &Survey, redact: Redact<'_>) -> Vec<AcceptedItem> {
+        let root = &survey.root;
+        let shown = |text: &str| redact(&programs::shortened(text));
+        let mut accepted = vec![AcceptedItem {
+            file: place(&item.file, root),
+            item: item.name.clone(),
+            digest: item.digest(),
+            text: shown(&item.text),
+        }];
+        for program in self.programs_of(item, root).present {
+            if let Ok((digest, text)) = programs::content(&program) {
+                let (file, item) = (place(&program, root), PROGRAM.to_owned());
+                accepted.push(AcceptedItem { file, item, digest, text: shown(&text) });
+            }
+        }
+        accepted
+    }
+
+    fn location(&self, base: &Path) -> (TrustKey, PathBuf) {
+        let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+        locations.entry(base.to_owned()).or_insert_with(|| location(base)).clone()
+    }
+
+    fn records(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<Record>>> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn record_dir(&self) -> PathBuf {
+        self.sources.store.with_extension("d")
+    }
+
+    fn record_file(&self, folder: &Path) -> PathBuf {
+        record::file_of(&self.record_dir(), folder)
+    }
+
+    fn lock_records(&self) -> Result<std::fs::File, TrustError> {
+        let directory = self.record_dir();
+        files::lock_directory(&directory)
+            .map_err(|error| TrustError { file: directory.clone(), error })
+    }
+
+    /// The record of a folder as it is now.
+    fn record(&self, folder: &Path) -> Result<Arc<Record>, TrustError> {
+        let file = self.record_file(folder);
+        if let Some(known) = self.records().get(folder).filter(|it| it.is_current(&file)) {
+            return Ok(Arc::clone(known));
+        }
+        let record = Arc::new(Record::read(&file, folder)?);
+        self.records().insert(folder.to_owned(), Arc::clone(&record));
+        Ok(record)
+    }
+
+    fn keep(&self, folder: &Path, record: Record) -> Result<(), TrustError> {
+        let file = self.record_file(folder);
+        let directory = self.record_dir();
+        std::fs::create_dir_all(&directory).map_err(|error| TrustError {
+            file: directory.clone(),
+            error: FileError::Unwritable(error),
+        })?;
+        let record = record.write(&file, folder)?;
+        self.records().insert(folder.to_owned(), Arc::new(record));
+        Ok(())
     }
 
     /// All folders that are trusted, in order.
@@ -207,6 +522,30 @@ impl Trust {
 
 /// A folder that is expressly not trusted.
 struct Refused;
+
+/// What is to be done with a program of which no content was ever accepted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    Refused,
+    Counts,
+}
+
+/// The folder that a directory of definitions belongs to, and the top of its checkout.
+fn location(base: &Path) -> (TrustKey, PathBuf) {
+    let base = base.canonicalize().unwrap_or_else(|_| base.to_owned());
+    let root = repo_root(&base).unwrap_or_else(|| base.clone());
+    (TrustKey::of(&base), root)
+}
+
+/// A file as it is called in a record: from the top of its folder.
+fn place(file: &Path, root: &Path) -> PathBuf {
+    let directory = file.parent().and_then(|directory| directory.canonicalize().ok());
+    let file = match (directory, file.file_name()) {
+        (Some(directory), Some(name)) => directory.join(name),
+        _ => file.to_owned(),
+    };
+    file.strip_prefix(root).unwrap_or(&file).to_owned()
+}
 
 fn read_store(file: &Path) -> Result<Store, TrustError> {
     let failed = |error| TrustError { file: file.to_owned(), error };
@@ -241,168 +580,4 @@ fn read_other(file: &Path) -> HashSet<PathBuf> {
     let other: Other = serde_json::from_str(&text).unwrap_or_default();
     let accepted = other.projects.into_iter().filter(|(_, it)| it.accepted == Value::Bool(true));
     accepted.map(|(path, _)| path).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    struct Machine(tempfile::TempDir);
-
-    impl Machine {
-        fn new() -> Self {
-            let machine = Self(tempfile::tempdir().unwrap());
-            fs::create_dir_all(machine.path("home/repo/.git/worktrees/wt")).unwrap();
-            fs::create_dir_all(machine.path("home/repo/src")).unwrap();
-            fs::create_dir_all(machine.path("home/wt")).unwrap();
-            fs::create_dir_all(machine.path("home/plain/sub")).unwrap();
-            machine
-        }
-
-        fn path(&self, relative: &str) -> PathBuf {
-            self.0.path().canonicalize().unwrap().join(relative)
-        }
-
-        fn key(&self, relative: &str) -> TrustKey {
-            TrustKey::of(&self.path(relative))
-        }
-
-        fn open(&self) -> Trust {
-            Trust::open(TrustSources {
-                store: self.path("home/.centurion/trust.json"),
-                other: Some(self.path("home/.claude.json")),
-                home: Some(self.path("home")),
-            })
-            .unwrap()
-        }
-    }
-
-    #[test]
-    fn an_answer_is_kept_for_the_whole_repository() {
-        let machine = Machine::new();
-        let mut trust = machine.open();
-        let key = machine.key("home/repo/src");
-        assert_eq!(key.path(), machine.path("home/repo"));
-        assert_eq!(trust.state(&key), TrustState::Untrusted);
-        assert_eq!(trust.grant(&key).unwrap(), Kept::Stored);
-        let trusted = TrustState::Trusted(TrustedBy::Store);
-        assert_eq!((trust.state(&key), machine.open().state(&key)), (trusted.clone(), trusted));
-        let file = machine.path("home/.centurion/trust.json");
-        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(trust.list(), [(key.path(), TrustedBy::Store)]);
-        trust.revoke(&key).unwrap();
-        assert_eq!(machine.open().state(&key), TrustState::Untrusted);
-        assert_eq!(machine.open().list(), []);
-    }
-
-    #[test]
-    fn a_folder_below_a_trusted_one_is_partly_trusted() {
-        let machine = Machine::new();
-        let mut trust = machine.open();
-        trust.grant(&machine.key("home/plain")).unwrap();
-        let below = trust.state(&machine.key("home/plain/sub"));
-        assert_eq!(below, TrustState::Parent(machine.path("home/plain")));
-        assert_eq!(below.standing(), Standing::Partly);
-        trust.revoke(&machine.key("home/plain/sub")).unwrap();
-        assert_eq!(trust.state(&machine.key("home/plain/sub")), TrustState::Untrusted);
-    }
-
-    #[test]
-    fn the_home_directory_is_trusted_for_one_run() {
-        let machine = Machine::new();
-        let json = format!(
-            r#"{{"projects": {{"{}": {{"hasTrustDialogAccepted": true}}}}}}"#,
-            machine.path("home").display()
-        );
-        fs::write(machine.path("home/.claude.json"), json).unwrap();
-        let mut trust = machine.open();
-        let home = machine.key("home");
-        assert_eq!(trust.state(&home), TrustState::Untrusted);
-        assert_eq!(trust.grant(&home).unwrap(), Kept::ThisRunOnly);
-        assert_eq!(trust.state(&home), TrustState::Trusted(TrustedBy::ThisRun));
-        assert_eq!(machine.open().state(&home), TrustState::Untrusted);
-        assert!(!machine.path("home/.centurion/trust.json").exists());
-        trust.revoke(&home).unwrap();
-        assert_eq!(trust.state(&home), TrustState::Untrusted);
-    }
-
-    #[test]
-    fn another_programs_answers_count_and_are_left_alone() {
-        let machine = Machine::new();
-        let repo = machine.path("home/repo").display().to_string();
-        let plain = machine.path("home/plain").display().to_string();
-        let json = format!(
-            r#"{{"x": 1, "projects": {{"{repo}": {{"hasTrustDialogAccepted": true, "history": []}},
-               "{plain}": {{"hasTrustDialogAccepted": "yes"}}}}}}"#
-        );
-        fs::write(machine.path("home/.claude.json"), &json).unwrap();
-        let mut trust = machine.open();
-        assert_eq!(trust.state(&machine.key("home/repo")), TrustState::Trusted(TrustedBy::Other));
-        assert_eq!(trust.state(&machine.key("home/plain")), TrustState::Untrusted);
-        trust.revoke(&machine.key("home/repo")).unwrap();
-        assert_eq!(machine.open().state(&machine.key("home/repo")), TrustState::Untrusted);
-        assert_eq!(fs::read_to_string(machine.path("home/.claude.json")).unwrap(), json);
-        fs::write(machine.path("home/.claude.json"), "{broken").unwrap();
-        assert_eq!(machine.open().list(), []);
-    }
-
-    #[test]
-    fn a_worktree_has_its_checkouts_trust_and_nobody_else_gets_it() {
-        let machine = Machine::new();
-        let admin = machine.path("home/repo/.git/worktrees/wt");
-        let git_file = |at: &str, admin: &Path| {
-            fs::create_dir_all(machine.path(at)).unwrap();
-            fs::write(machine.path(at).join(".git"), format!("gitdir: {}\n", admin.display()))
-                .unwrap();
-        };
-        git_file("home/wt", &admin);
-        fs::write(admin.join("gitdir"), format!("{}\n", machine.path("home/wt/.git").display()))
-            .unwrap();
-        assert_eq!(machine.key("home/wt").path(), machine.path("home/repo"));
-        // Says that it is that worktree, and is not.
-        git_file("home/evil", &admin);
-        assert_eq!(machine.key("home/evil").path(), machine.path("home/evil"));
-        // Borrows the real worktree's file.
-        fs::create_dir(machine.path("home/thief")).unwrap();
-        std::os::unix::fs::symlink(machine.path("home/wt/.git"), machine.path("home/thief/.git"))
-            .unwrap();
-        assert_eq!(machine.key("home/thief").path(), machine.path("home/thief"));
-        // Brings the administration itself.
-        let own = machine.path("home/forger/admin/worktrees/x");
-        fs::create_dir_all(&own).unwrap();
-        git_file("home/forger", &own);
-        fs::write(own.join("gitdir"), machine.path("home/forger/.git").display().to_string())
-            .unwrap();
-        fs::write(own.join("commondir"), machine.path("home/repo/.git").display().to_string())
-            .unwrap();
-        assert_eq!(machine.key("home/forger").path(), machine.path("home/forger"));
-    }
-
-    #[test]
-    fn a_broken_store_is_an_error_with_its_place() {
-        let machine = Machine::new();
-        fs::create_dir_all(machine.path("home/.centurion")).unwrap();
-        fs::write(machine.path("home/.centurion/trust.json"), "{\n\"folders\": 1}").unwrap();
-        let sources = TrustSources {
-            store: machine.path("home/.centurion/trust.json"),
-            ..TrustSources::default()
-        };
-        let error = Trust::open(sources).unwrap_err().to_string();
-        assert!(error.contains("trust.json:2: is not valid JSON"), "{error}");
-    }
-
-    #[test]
-    fn what_a_later_version_wrote_is_kept() {
-        let machine = Machine::new();
-        fs::create_dir_all(machine.path("home/.centurion")).unwrap();
-        let file = machine.path("home/.centurion/trust.json");
-        fs::write(&file, r#"{"later": 1, "folders": {"/x": {"trusted": true, "by": "me"}}}"#)
-            .unwrap();
-        machine.open().grant(&machine.key("home/repo")).unwrap();
-        let text = fs::read_to_string(&file).unwrap();
-        assert!(text.contains("\"later\": 1") && text.contains("\"by\": \"me\""), "{text}");
-    }
 }

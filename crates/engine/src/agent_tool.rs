@@ -4,7 +4,8 @@ mod answer;
 mod explain;
 mod launch;
 mod listing;
-mod name;
+pub(crate) mod meant;
+pub(crate) mod name;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -124,7 +125,10 @@ impl AgentTool {
                 Ok(answer::launched(task, &self.caller))
             }
             // Of a call that is cancelled as well: whoever made it is told, and nobody else has to be.
-            Some(end) => answer::ended(task, &end, self.caller.report_room()),
+            Some(end) => {
+                self.caller.note_denials(shared.take_denials(end.notification));
+                answer::ended(task, &end, self.caller.report_room())
+            }
         }
     }
 }

@@ -5,7 +5,9 @@
 
 mod facts;
 
-use centurion_config::agents::{AgentDefinition, AgentSource, BuiltInAgent, folded};
+use centurion_config::agents::{
+    AgentDefinition, AgentSource, BuiltInAgent, folded, is_read_only_name,
+};
 use centurion_protocol::Env;
 
 pub use facts::{PromptFacts, fill, prompt};
@@ -21,9 +23,9 @@ struct Entry {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Usual,
-    /// Looks around before work begins.
+    /// Looks around before work begins, and changes nothing.
     Scout,
-    /// Explains this program to a person who sits before it.
+    /// Explains this program to a person who sits before it, and changes nothing.
     Guide,
     /// Checks finished work.
     Verifier,
@@ -132,9 +134,28 @@ pub fn alias(name: &str) -> Option<&'static str> {
     ALIASES.iter().find(|(other, _)| *other == name).map(|(_, agent)| *agent)
 }
 
+/// The other names that agents of this name are asked for by, as far as no agent has one of them itself.
+pub fn other_names(name: &str) -> impl Iterator<Item = &'static str> {
+    let name = folded(name);
+    ALIASES.into_iter().filter(move |(_, agent)| folded(agent) == name).map(|(other, _)| other)
+}
+
 /// Whether the built-in agent of this name answers once and is not gone on with.
 pub fn is_one_shot(name: &str) -> bool {
     ONE_SHOT.contains(&name)
+}
+
+/// Whether an agent changes nothing by what the program makes of it, not only by what its prompt says. A
+/// file of the user's that takes the place of such an agent is the user's own; one that a repository puts there has
+/// to be accepted.
+pub fn only_reads(definition: &AgentDefinition) -> bool {
+    is_scout(&definition.origin.source.to_string(), &definition.name)
+        || (is_read_only_name(&definition.name) && definition.withheld.is_some())
+}
+
+/// Whether an agent of this source and name is a built-in one that changes nothing.
+pub(crate) fn is_scout(source: &str, name: &str) -> bool {
+    source == AgentSource::BuiltIn.to_string() && is_read_only_name(name)
 }
 
 /// Whether an agent is none that a person or model chooses: it is in no list.

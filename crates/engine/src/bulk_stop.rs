@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use centurion_protocol::{Block, RecordId};
 
-use crate::markup::{contain, title};
+use crate::notification;
 use crate::queue::{Item, Origin, Priority};
 use crate::session::Shared;
-use crate::task::{Stopper, Task};
+use crate::task::{Stopper, Task, TaskRun};
+use crate::titles::title;
+use centurion_protocol::markup::contain;
 
 /// How long agents have to end.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -17,9 +19,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) fn stop_all(shared: &Arc<Shared>) -> usize {
     let Some(delegation) = shared.delegation.get() else { return 0 };
     let running = delegation.running();
-    let stopped: Vec<Arc<Task>> = running
+    let stopped: Vec<(Arc<Task>, TaskRun)> = running
         .into_iter()
         .filter(|task| task.is_background() && task.stop_quietly(Stopper::Person))
+        .map(|task| (Arc::clone(&task), task.run()))
         .collect();
     let count = stopped.len();
     if count > 0 {
@@ -28,21 +31,33 @@ pub(crate) fn stop_all(shared: &Arc<Shared>) -> usize {
     count
 }
 
-/// Tells of all of them once the last one has ended; the session does not end before that.
-async fn tell(shared: std::sync::Weak<Shared>, stopped: Vec<Arc<Task>>, _will_tell: Arc<()>) {
+/// Tells of all of them once the last one has ended; the session does not end before that. One that finished
+/// its work in time was not stopped: its result is told as any other.
+async fn tell(
+    shared: std::sync::Weak<Shared>,
+    stopped: Vec<(Arc<Task>, TaskRun)>,
+    _will_tell: Arc<()>,
+) {
     let mut covers: Vec<RecordId> = Vec::new();
     let mut lines = Vec::new();
-    for task in &stopped {
-        if let Some(end) = task.ended(PATIENCE).await {
-            covers.push(end.notification);
+    for (task, run) in &stopped {
+        let end = task.ended(PATIENCE).await;
+        let Some(shared) = shared.upgrade() else { return };
+        match end {
+            Some(end) if end.outcome.is_success() => {
+                notification::tell_end(&shared.queue, task, run, &end);
+                continue;
+            }
+            Some(end) => covers.push(end.notification),
+            None => {}
         }
         lines.push(format!("- {} ({})", contain(&title(&task.spec.description)), task.id));
     }
-    let Some(shared) = shared.upgrade() else { return };
+    let Some(shared) = shared.upgrade().filter(|_| !lines.is_empty()) else { return };
     let text = format!(
         "<task-notification>\n<status>killed</status>\n<summary>The user stopped {} agents</summary>\n\
          </task-notification>\nThey were:\n{}\nDo not start them again unless the user asks for it.",
-        stopped.len(),
+        lines.len(),
         lines.join("\n")
     );
     shared.queue.push(Item {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use centurion_protocol::sdk::PermissionDenial;
 use centurion_protocol::{Effort, RecordId, Thinking};
 
 use crate::budget::Budget;
@@ -33,6 +34,8 @@ pub(crate) struct Caller {
     /// What a person said that it works on now; its hooks hear of it.
     pub(crate) prompt: Arc<Mutex<Option<RecordId>>>,
     requests: Mutex<Requests>,
+    /// What the agents were not allowed to do whose ends it was told of, until its own run ends.
+    denials: Mutex<Vec<PermissionDenial>>,
     /// How much the agents may report that its calls wait for, each, in bytes.
     report_room: AtomicUsize,
 }
@@ -57,8 +60,8 @@ impl Caller {
         task: Option<Arc<Task>>,
         startable: Option<String>,
     ) -> Arc<Self> {
-        let (prompt, requests, report_room) =
-            (Arc::default(), Mutex::default(), AtomicUsize::new(usize::MAX));
+        let (prompt, requests, denials) = (Arc::default(), Mutex::default(), Mutex::default());
+        let report_room = AtomicUsize::new(usize::MAX);
         Arc::new(Self {
             shared,
             identity,
@@ -70,6 +73,7 @@ impl Caller {
             startable,
             prompt,
             requests,
+            denials,
             report_room,
         })
     }
@@ -97,6 +101,16 @@ impl Caller {
 
     pub(crate) fn report_room(&self) -> usize {
         self.report_room.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of what an agent was not allowed to do whose end it is told of.
+    pub(crate) fn note_denials(&self, denials: Vec<PermissionDenial>) {
+        self.denials.lock().unwrap_or_else(PoisonError::into_inner).extend(denials);
+    }
+
+    /// What was noted so far.
+    pub(crate) fn take_denials(&self) -> Vec<PermissionDenial> {
+        std::mem::take(&mut *self.denials.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn requests(&self) -> Requests {

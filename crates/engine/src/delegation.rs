@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use centurion_permissions::Mode;
 use centurion_protocol::AgentId;
 use centurion_protocol::sdk::SubagentStats;
 use indexmap::IndexMap;
@@ -40,8 +41,8 @@ pub struct DelegationRules {
     pub models: IndexMap<String, String>,
     /// The model of agents that name none.
     pub subagent_model: Option<String>,
-    /// Whether agents that name no permission mode have that of whoever starts them.
-    pub inherits_mode: bool,
+    /// The permission mode of agents that name none; `None` is that of the agent that starts them.
+    pub child_mode: Option<Mode>,
     /// Whether agents run in the background unless somebody wants to wait.
     pub background: bool,
     /// Whether nothing at all runs in the background.
@@ -71,7 +72,7 @@ impl Default for DelegationRules {
             limits: Limits::default(),
             models: IndexMap::new(),
             subagent_model: None,
-            inherits_mode: false,
+            child_mode: None,
             background: false,
             background_is_off: false,
             auto_background: None,

@@ -10,7 +10,9 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use centurion_permissions::{Access, Call, Decision, Reason, Verdict};
+use centurion_mcp::tool_name;
+use centurion_permissions::{Access, Call, Decision, Reason, Verdict, canonical_tool_name};
+use centurion_protocol::markup::{Continuation, contain, contain_part};
 use centurion_protocol::{ToolResult, ToolResultContent, ToolUse, ToolUseId};
 use centurion_tools::{DiskLinks, PreparedCall, ToolContext, ToolError, ToolOutput, Workspace};
 use futures_util::FutureExt;
@@ -22,13 +24,14 @@ use tokio_util::sync::CancellationToken;
 
 use self::hooked::Leave;
 pub(crate) use self::hooked::{Aside, Company, text_of};
+use crate::agent_tool::meant;
 use crate::broker::{Ask, AskingAgent, Broker, Reply};
 use crate::caller::Caller;
 use crate::hooks::AgentHooks;
 use crate::permissions::{Permissions, Remember};
-use crate::redact::redact;
 use crate::servers::Servers;
 use crate::toolbox::Toolbox;
+use centurion_redact::redact;
 
 /// The most text of one result that enters a conversation; tools keep to smaller bounds of their own.
 const RESULT_BOUND: usize = 200_000;
@@ -118,6 +121,7 @@ impl Dispatch {
             .map_err(|reason| self.servers.absence(&call.name).unwrap_or(reason))
             .and_then(|tool| tool.prepare(&call.input).map_err(|error| error.to_string()))
             .map_err(|reason| {
+                let reason = contain(&reason);
                 let message = format!("<tool_use_error>Error: {reason}</tool_use_error>");
                 Box::new(Dispatched::error(&call.id, message))
             })
@@ -136,14 +140,15 @@ impl Dispatch {
             call: call.id.clone(),
             cancel: cancel.child_token(),
             decided: None,
+            is_approved: false,
         };
         let mut aside = Aside { company, ..Aside::default() };
-        let ready =
-            Ready { call: Cow::Borrowed(call), access: prepared.access(&context), prepared };
+        let ready = Ready::new(Cow::Borrowed(call), prepared, &context);
         let mut dispatched = match self.permit(ready, &context, &mut aside).await {
             Ok(permitted) => self.execute(permitted, context, &mut aside).await,
             Err(refused) => *refused,
         };
+        contain_parts(&mut dispatched.result.content);
         dispatched.aside = aside;
         dispatched
     }
@@ -155,8 +160,9 @@ impl Dispatch {
         mut context: ToolContext,
         aside: &mut Aside,
     ) -> Dispatched {
-        let Ready { call, prepared, access } = ready;
+        let Ready { call, prepared, access, is_approved } = ready;
         context.decided = Some(access.clone());
+        context.is_approved = is_approved;
         let (started, stood) = (Instant::now(), self.workspace.cwd());
         // A command has a time limit of its own: until then its silence is no stall.
         let task = self.caller.task.as_ref().filter(|_| call.name == "Bash");
@@ -210,7 +216,7 @@ impl Dispatch {
                 return Ok(ready);
             }
             (Verdict::Ask, Leave::Granted) if is_open(&decision) => return Ok(ready),
-            (Verdict::Ask, Leave::Usual) if self.is_confined(&ready, &decision) => {
+            (Verdict::Ask, Leave::Usual) if self.is_confined(&ready, &decision).await => {
                 return Ok(ready);
             }
             (_, Leave::MustAsk(reason)) => reason,
@@ -236,8 +242,8 @@ impl Dispatch {
         context: &ToolContext,
         aside: &mut Aside,
     ) -> Result<Ready<'a>, Box<Dispatched>> {
-        let named = self.named(&ready.call);
-        let suggestions = self.permissions.suggest(&ready.as_call(named.as_deref()));
+        let (named, agent) = (self.named(&ready.call), self.agent(&ready.call));
+        let suggestions = self.permissions.suggest(&ready.as_call(named.as_deref(), &agent));
         let answer = self.answered_by_hook(&ready, &suggestions, &context.cancel, aside).await;
         let reply = if let Some(answer) = answer {
             answer
@@ -258,11 +264,12 @@ impl Dispatch {
             // What was asked about is what may be touched, wherever links lead by now.
             Reply::Allowed { input: None, remember } => {
                 self.remember(&remember);
-                Ok(ready)
+                Ok(Ready { is_approved: true, ..ready })
             }
             Reply::Allowed { input: Some(input), remember } => {
                 self.remember(&remember);
-                self.rewritten(ready, input, context)
+                let ready = self.rewritten(ready, input, context)?;
+                Ok(Ready { is_approved: true, ..ready })
             }
             Reply::Denied { reason, interrupt } => {
                 let may_retry = self.told_denied(&ready, &reason, &context.cancel, aside).await;
@@ -283,13 +290,12 @@ impl Dispatch {
     ) -> Result<Ready<'a>, Box<Dispatched>> {
         let call = ToolUse { input, ..ready.call.into_owned() };
         let prepared = self.prepare(&call)?;
-        let access = prepared.access(context);
-        Ok(Ready { call: Cow::Owned(call), prepared, access })
+        Ok(Ready::new(Cow::Owned(call), prepared, context))
     }
 
     /// Whether a command that nothing else allows may run because it is confined. Rules that ask, critical
     /// removals and protected places still ask.
-    fn is_confined(&self, ready: &Ready<'_>, decision: &Decision) -> bool {
+    async fn is_confined(&self, ready: &Ready<'_>, decision: &Decision) -> bool {
         #[derive(Deserialize)]
         struct Input {
             #[serde(default, rename = "dangerouslyDisableSandbox")]
@@ -301,21 +307,45 @@ impl Dispatch {
         };
         let is_disabled = serde_json::from_str::<Input>(ready.call.input.get())
             .is_ok_and(|input| input.is_disabled);
-        self.allows_sandboxed && is_open(decision) && sandbox.confines(command, is_disabled)
+        if !self.allows_sandboxed || !is_open(decision) {
+            return false;
+        }
+        // A rule about files that the sandbox cannot hold the command to is a reason to ask.
+        let denied = self.workspace.denied_files().await;
+        sandbox.confines(command, is_disabled, &denied)
     }
 
     /// Takes up what the answer is to mean for later calls.
     fn remember(&self, remember: &[Remember]) {
         for answer in remember {
             if let Err(problem) = self.permissions.remember(answer) {
-                tracing::warn!(problem, "an answer holds for this session only");
+                let text = format!("an answer could not be kept as it was given: {problem}");
+                self.hooks.shared.inform("warning", text);
             }
         }
     }
 
     fn judge(&self, ready: &Ready<'_>) -> Decision {
-        let named = self.named(&ready.call);
-        self.permissions.decide(&ready.as_call(named.as_deref()), self.workspace.cwd())
+        let (named, agent) = (self.named(&ready.call), self.agent(&ready.call));
+        let call = ready.as_call(named.as_deref(), &agent);
+        let decision = self.permissions.decide(&call, self.workspace.cwd());
+        // Rules about a server are rules about what it keeps, too.
+        match resource_server(&ready.call).filter(|_| decision.verdict == Verdict::Allow) {
+            None => decision,
+            Some(server) => {
+                let tool = tool_name(&server, "resources");
+                let call = Call::new(&tool, &Access::Session);
+                self.permissions.decide(&call, self.workspace.cwd())
+            }
+        }
+    }
+
+    /// All names of the agent that a call would start.
+    fn agent(&self, call: &ToolUse) -> Vec<String> {
+        match canonical_tool_name(&call.name) {
+            "Agent" => meant::names_for_call(&self.caller, &call.input),
+            _ => Vec::new(),
+        }
     }
 
     /// The path as the model wrote it: a rule may speak of a link or of where it leads.
@@ -368,13 +398,36 @@ struct Ready<'a> {
     call: Cow<'a, ToolUse>,
     prepared: Box<dyn PreparedCall>,
     access: Access,
+    /// Whether a person has said yes to it.
+    is_approved: bool,
+}
+
+impl<'c> Ready<'c> {
+    fn new(call: Cow<'c, ToolUse>, prepared: Box<dyn PreparedCall>, context: &ToolContext) -> Self {
+        let access = prepared.access(context);
+        Self { call, prepared, access, is_approved: false }
+    }
 }
 
 impl Ready<'_> {
     /// As the rules see it.
-    fn as_call<'a>(&'a self, named: Option<&'a Path>) -> Call<'a> {
+    fn as_call<'a>(&'a self, named: Option<&'a Path>, agent: &'a [String]) -> Call<'a> {
         let (tool, input) = (self.call.name.as_str(), Some(&*self.call.input));
-        Call { tool, access: &self.access, named, input, links: &DiskLinks }
+        Call { tool, access: &self.access, named, input, agent, links: &DiskLinks }
+    }
+}
+
+/// Defuses what looks like our markup in a result, across its parts too (invariant I-9): files, commands,
+/// servers and hooks wrote it.
+fn contain_parts(parts: &mut [ToolResultContent]) {
+    let last = parts.len().saturating_sub(1);
+    for (index, part) in parts.iter_mut().enumerate() {
+        let continuation = if index == last { Continuation::Ends } else { Continuation::GoesOn };
+        if let ToolResultContent::Text(text) = part
+            && let Cow::Owned(contained) = contain_part(text, continuation)
+        {
+            *text = contained;
+        }
     }
 }
 
@@ -411,4 +464,15 @@ fn bounded(text: &str, output_dir: &Path, name: &str) -> String {
         Err(error) => format!("the rest could not be kept: {error}"),
     };
     format!("{}\n[{} more bytes; {place}]", &text[..cut], text.len() - cut)
+}
+
+/// The server whose resources a call reads, if it reads some.
+fn resource_server(call: &ToolUse) -> Option<String> {
+    #[derive(Deserialize)]
+    struct OfServer {
+        server: String,
+    }
+    let reads = matches!(call.name.as_str(), "ListMcpResourcesTool" | "ReadMcpResourceTool");
+    let of: OfServer = serde_json::from_str(call.input.get()).ok().filter(|_| reads)?;
+    Some(of.server)
 }

@@ -227,6 +227,7 @@ impl Driver {
             self.deliver(Vec::new(), &items)?;
         }
         run.outcome = self.answer(run, cancel).await?;
+        run.denials.extend(self.dispatch.caller.take_denials());
         run.structured = self.structured.as_ref().and_then(StructuredOutput::take);
         self.tell_failure(run).await;
         Ok(())
@@ -366,6 +367,9 @@ impl Driver {
         let mut delivered = Vec::with_capacity(items.len());
         for item in &*items {
             self.record_item(item)?;
+            for news in item.origin.told_ends(item.id) {
+                self.dispatch.caller.note_denials(self.shared.take_denials(news));
+            }
             blocks.extend(item.content.iter().cloned());
             delivered.push(item.id);
         }

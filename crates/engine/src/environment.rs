@@ -1,19 +1,14 @@
 //! Where an agent stands: directory, platform, date and the state of the git repository.
 
+mod git;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Duration;
 
-use centurion_protocol::Env;
-use tokio::process::Command;
+use centurion_protocol::markup::contain;
 
+use self::git::GitState;
 use crate::session::Options;
-
-/// A repository that takes longer than this to look at is described without its state.
-const GIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many lines of `git status` a model is shown.
-const STATUS_LINES: usize = 40;
 
 /// What an agent is told about its surroundings.
 #[derive(Clone, Debug)]
@@ -25,23 +20,11 @@ pub(crate) struct Environment {
     pub git: Option<GitState>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct GitState {
-    pub branch: String,
-    /// Changed files, a line each; empty when clean.
-    pub status: Vec<String>,
-    pub more_changes: usize,
-    pub recent_commits: Vec<String>,
-}
-
 impl Environment {
     /// Looks at the surroundings.
     pub(crate) async fn observe(options: &Options) -> Self {
-        let git = match options.repository {
-            Some(_) => {
-                let looking = GitState::observe(&options.cwd, &options.env);
-                tokio::time::timeout(GIT_TIMEOUT, looking).await.ok().flatten()
-            }
+        let git = match &options.repository {
+            Some(root) => Some(GitState::observe(root, &options.env).await),
             None => None,
         };
         let now = options.world.now().to_zoned(options.time_zone.clone());
@@ -64,6 +47,11 @@ impl Environment {
         }
     }
 
+    /// The branch as records name it; empty where there is none to be told.
+    pub(crate) fn branch(&self) -> &str {
+        self.git.as_ref().map_or("", GitState::branch)
+    }
+
     /// The section of the system prompt.
     pub(crate) fn render(&self) -> String {
         let mut text = String::from("# Environment\n");
@@ -81,80 +69,13 @@ impl Environment {
         match &self.git {
             None => line("Git repository", "no"),
             Some(git) => {
-                line("Git repository", &format!("yes, on branch {}", git.branch));
-                text.push_str(&git.render());
+                line("Git repository", &git.render_head());
+                text.push_str(&git.render_changes());
             }
         }
-        text
+        // Directories, branches, files and commits have names that strangers chose.
+        contain(&text).into_owned()
     }
-}
-
-impl GitState {
-    async fn observe(cwd: &Path, env: &Env) -> Option<Self> {
-        let (status, log) = tokio::join!(
-            git(cwd, env, &["status", "--porcelain=v1", "--branch"]),
-            git(cwd, env, &["log", "-5", "--format=%h %s"])
-        );
-        Some(Self::parse(&status?, log.as_deref().unwrap_or("")))
-    }
-
-    fn parse(status: &str, log: &str) -> Self {
-        let mut lines = status.lines();
-        let head = lines.next().unwrap_or("").trim_start_matches("## ");
-        let head = head.strip_prefix("No commits yet on ").unwrap_or(head);
-        let branch = head.split("...").next().unwrap_or(head).to_owned();
-        let all: Vec<String> = lines.map(str::to_owned).collect();
-        Self {
-            branch,
-            more_changes: all.len().saturating_sub(STATUS_LINES),
-            status: all.into_iter().take(STATUS_LINES).collect(),
-            recent_commits: log.lines().map(str::to_owned).collect(),
-        }
-    }
-
-    fn render(&self) -> String {
-        let mut text = String::from("\nGit status when the session started:\n");
-        if self.status.is_empty() {
-            text.push_str("(clean)\n");
-        }
-        for line in &self.status {
-            text.push_str(line);
-            text.push('\n');
-        }
-        if self.more_changes > 0 {
-            let _ = writeln!(text, "(and {} more)", self.more_changes);
-        }
-        if !self.recent_commits.is_empty() {
-            let _ = write!(text, "\nRecent commits:\n{}\n", self.recent_commits.join("\n"));
-        }
-        text
-    }
-}
-
-/// The output of a git command that takes no locks, asks nothing, and runs nothing that the repository's own
-/// configuration names: nobody has been asked for permission yet.
-async fn git(cwd: &Path, env: &Env, arguments: &[&str]) -> Option<String> {
-    let kept = ["PATH", "HOME", "XDG_CONFIG_HOME", "LANG"];
-    let output = Command::new("git")
-        .args([
-            "--no-optional-locks",
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.hooksPath=/dev/null",
-        ])
-        .args(arguments)
-        .current_dir(cwd)
-        .env_clear()
-        .envs(kept.iter().filter_map(|name| Some((name, env.get(name)?))))
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .output()
-        .await
-        .ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]
@@ -174,16 +95,5 @@ mod tests {
         assert!(text.starts_with(
             "# Environment\n- Working directory: /p\n- Additional working directory: /q\n"
         ));
-    }
-
-    #[test]
-    fn git_state_names_the_branch_and_bounds_the_changes() {
-        let changes: String = ["?? file\n"; 50].concat();
-        let git =
-            GitState::parse(&format!("## main...origin/main [ahead 1]\n{changes}"), "abc one\n");
-        assert_eq!((git.branch.as_str(), git.status.len(), git.more_changes), ("main", 40, 10));
-        assert!(git.render().contains("(and 10 more)"));
-        assert_eq!(GitState::parse("## No commits yet on trunk\n", "").branch, "trunk");
-        assert!(GitState::parse("## HEAD (no branch)\n", "").render().contains("(clean)"));
     }
 }

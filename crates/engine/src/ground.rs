@@ -8,7 +8,7 @@ use centurion_config::agent_memory::MemoryPlaces;
 use centurion_config::agents::AgentSource;
 use centurion_config::mcp::{McpReference, McpServer};
 use centurion_config::memory::{Memory, MemoryTracker};
-use centurion_hooks::Hooks;
+use centurion_hooks::{Hooks, Registration};
 use centurion_mcp::Connection;
 use centurion_model::SystemPrompt;
 use centurion_protocol::{Conversation, Env};
@@ -90,9 +90,10 @@ pub(crate) struct Ground {
     pub(crate) settings: RequestSettings,
     /// The hooks of the session, once they are there.
     pub(crate) hooks: Option<Hooks>,
+    /// What keeps the hooks of the settings in force.
+    pub(crate) settings_hooks: Option<Arc<Registration>>,
     pub(crate) agent_servers: Option<Arc<dyn AgentServers>>,
     pub(crate) refuse_model: ModelRefusal,
-    pub(crate) trusts_project: bool,
     /// Where agents keep their memories; `None` where they keep none.
     pub(crate) memories: Option<MemoryPlaces>,
     /// Whether only plugins and the administrator may bring hooks.
@@ -197,16 +198,21 @@ impl Ground {
             max_output: self.env.number(MAX_OUTPUT_VARIABLE).unwrap_or(config.max_output),
             ..config
         });
+        let shells = Arc::new(shells);
+        shared.note_shells(&shells);
         let permissions = Arc::clone(&caller.permissions);
         let reads = Arc::clone(&permissions);
+        let (permitted, hosts) = (Arc::clone(&permissions), Arc::clone(&permissions));
         Arc::new(Workspace {
             root: cwd.clone(),
             cwd: Mutex::new(cwd),
             read_state,
             may_read: Arc::new(move |path| !reads.denies_reading(path)),
+            find_denied: Arc::new(move || permitted.find_denied()),
+            host_rule: Arc::new(move |url| hosts.host_rule(url)),
             sandbox: self.sandbox.clone(),
             todos: Mutex::default(),
-            shells: Arc::new(shells),
+            shells,
             output_dir: self.output_dir.clone(),
             env: Arc::clone(&self.env),
             world: Arc::clone(&shared.world),

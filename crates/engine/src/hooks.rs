@@ -22,18 +22,19 @@ use tokio_util::sync::CancellationToken;
 use self::handlers::Handlers;
 pub use self::handlers::HookHost;
 use self::watch::Watch;
+use crate::ground::ModelRefusal;
 use crate::identity::Identity;
 use crate::journal::{Stamp, create_private_dir};
-use crate::markup::contain;
 use crate::permissions::Permissions;
 use crate::session::Shared;
+use centurion_protocol::markup::contain;
 
 /// The hooks of one agent.
 pub(crate) struct AgentHooks {
     /// `None` where hooks do not reach.
     pub(crate) hooks: Option<Hooks>,
     /// What keeps the hooks of the settings in force.
-    pub(crate) from_settings: Option<Registration>,
+    pub(crate) from_settings: Option<Arc<Registration>>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) permissions: Arc<Permissions>,
     pub(crate) workspace: Arc<Workspace>,
@@ -56,6 +57,8 @@ pub(crate) struct SessionHooks {
     /// Where hooks set variables for commands.
     pub(crate) env_file: PathBuf,
     pub(crate) stamp: Stamp,
+    /// Why a model may not be used, if so.
+    pub(crate) refuse_model: ModelRefusal,
 }
 
 /// The hooks of a session, before anybody has brought any.
@@ -70,6 +73,7 @@ pub(crate) fn session_hooks(
         workspace: Arc::clone(workspace),
         host: parts.host,
         stamp: parts.stamp,
+        refuse_model: parts.refuse_model,
     };
     let watcher = Watch { shared: Arc::downgrade(shared), shows_runs: parts.shows_runs };
     let around = Surroundings {

@@ -18,11 +18,11 @@ use crate::agent_tool::whole_result;
 use crate::broker::{Ask, AskingAgent, Reply};
 use crate::delegation::Delegation;
 use crate::identity::Identity;
-use crate::markup::contain;
 use crate::notification;
 use crate::permissions::Permissions;
 use crate::session::Shared;
 use crate::task::{Stopper, Task};
+use centurion_protocol::markup::contain;
 
 /// How long whoever stops an agent waits for its end.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -50,15 +50,29 @@ impl AgentHost {
         }
     }
 
-    /// Why this agent does not end another: it is the other one, or works for it.
-    fn stands_below(&self, delegation: &Delegation, other: &Task) -> Option<String> {
-        if self.identity.id.as_ref() == Some(&other.id) {
+    /// Why this agent does not end another, if so: the main agent ends all, others only those that they
+    /// started or set to work, and whom these started.
+    fn refuses_to_end(&self, delegation: &Delegation, other: &Task) -> Option<String> {
+        let own = self.identity.id.as_ref()?;
+        if own == &other.id {
             return Some("this is you: to end, say what you have found and stop".to_owned());
         }
         let parent = |id: &AgentId| delegation.find(id.as_str())?.identity.parent.clone();
-        let mut above = std::iter::successors(self.identity.parent.clone(), parent);
-        above.any(|id| id == other.id).then(|| {
-            format!("you work for agent {}: end yourself and say why it should end too", other.id)
+        let is_among = |first: Option<AgentId>, sought: &AgentId| {
+            std::iter::successors(first, parent).any(|id| id == *sought)
+        };
+        if is_among(self.identity.parent.clone(), &other.id) {
+            // Its end would wait for the end of this call.
+            let id = &other.id;
+            return Some(format!(
+                "you work for agent {id}: end yourself and say why it should end too"
+            ));
+        }
+        let asker = other.run().asker.map(|asker| asker.agent);
+        let works_here = is_among(other.identity.parent.clone(), own) || is_among(asker, own);
+        (!works_here).then(|| {
+            let id = &other.id;
+            format!("agent {id} does not work for you: say in your report why it should end")
         })
     }
 
@@ -174,8 +188,7 @@ impl Host for AgentHost {
             let shared = self.shared.upgrade()?;
             let delegation = shared.delegation.get()?;
             let task = delegation.find(id)?;
-            // Its end would wait for the end of this call.
-            if let Some(reason) = self.stands_below(delegation, &task) {
+            if let Some(reason) = self.refuses_to_end(delegation, &task) {
                 return Some(Err(reason));
             }
             let was_running = task.stop(Stopper::Agent);
@@ -206,8 +219,8 @@ impl Host for AgentHost {
                 description: task.spec.description.clone(),
                 status: end.as_ref().map_or("running", |end| end.status()),
                 text: match &end {
-                    Some(end) => contain(&whole_result(&task, end)),
-                    None => contain(&at_work(&task)),
+                    Some(end) => contain(&whole_result(&task, end)).into_owned(),
+                    None => contain(&at_work(&task)).into_owned(),
                 },
                 output_file: task.output.path().to_owned(),
                 notification: told.map(|id| id.to_string()),

@@ -11,15 +11,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use centurion_protocol::transcript::{Body, Line, QueueOperationBody, SystemBody};
-use centurion_protocol::{AgentId, RecordId, SessionId, World};
+use centurion_protocol::{AgentId, RecordId, SessionId, World, bounded, end_json_line};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 use thiserror::Error;
 
-use crate::redact::redact;
+use centurion_redact::redact;
+
+use crate::private_file::NO_LINK;
 
 /// How much of a transcript is copied at once.
 const COPY_PIECE: usize = 256 * 1024;
+
+/// The largest transcript that is read back: what a model read is in it, and no window is that large.
+pub const MOST_TRANSCRIPT: u64 = 512 * 1024 * 1024;
 
 /// What went wrong with a transcript file.
 #[derive(Debug, Error)]
@@ -168,7 +173,7 @@ impl Journal {
             agent_id: self.stamp.agent.as_ref(),
             body,
             uuid,
-            timestamp: self.world.now(),
+            timestamp: self.world.now().into(),
             user_type: "external",
             entrypoint: &self.stamp.entrypoint,
             cwd: &self.stamp.cwd,
@@ -179,7 +184,7 @@ impl Journal {
         buffer.clear();
         serde_json::to_writer(&mut *buffer, &line)
             .map_err(|error| file.write_error(error.into()))?;
-        buffer.push(b'\n');
+        end_json_line(buffer);
         let bytes = match self.redaction {
             Redaction::On => redact(buffer),
             Redaction::Off => Cow::Borrowed(buffer.as_slice()),
@@ -206,8 +211,12 @@ impl Journal {
             let copy = file.file.try_clone().map_err(|source| file.write_error(source))?;
             (copy, file.path.clone())
         };
-        let synced = tokio::task::spawn_blocking(move || file.sync_data()).await;
-        let synced = synced.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let synced = if self.world.has_threads() {
+            let synced = tokio::task::spawn_blocking(move || file.sync_data()).await;
+            synced.unwrap_or_else(|error| Err(io::Error::other(error)))
+        } else {
+            file.sync_data()
+        };
         synced.map_err(|source| JournalError::Write { path, source })
     }
 }
@@ -254,8 +263,8 @@ impl TranscriptFile {
     pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
         let open_error = |source| JournalError::Open { path: path.to_owned(), source };
         let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(0o600);
-        let mut file = open_private(&options, path).map_err(open_error)?;
+        options.read(true).append(true).create(true);
+        let mut file = open_private(&mut options, path).map_err(open_error)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -297,10 +306,8 @@ impl TranscriptFile {
     /// Everything written so far.
     pub(crate) fn read(&mut self) -> Result<Vec<u8>, JournalError> {
         let open_error = |source| JournalError::Open { path: self.path.clone(), source };
-        let mut text = Vec::new();
         self.file.rewind().map_err(open_error)?;
-        self.file.read_to_end(&mut text).map_err(open_error)?;
-        Ok(text)
+        bounded::read_all(&self.file, MOST_TRANSCRIPT).map_err(open_error)
     }
 
     /// Appends a whole line with one write.
@@ -329,8 +336,10 @@ pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Opens or makes a file, with the directory that it is to be in.
-pub(crate) fn open_private(options: &OpenOptions, path: &Path) -> io::Result<File> {
+/// Opens or makes a file of ours that only its owner reads, with the directory that it is to be in. A link that
+/// another program put there is refused.
+pub(crate) fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    options.mode(0o600).custom_flags(NO_LINK);
     match (options.open(path), path.parent()) {
         (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
             create_private_dir(parent)?;

@@ -27,20 +27,21 @@ mod ledger;
 mod limits;
 mod list_agents;
 mod mail;
-mod markup;
+
 mod notification;
 mod output_file;
 mod permissions;
 mod places;
+mod powers;
 mod private_file;
 mod prompt;
 mod pulse;
 mod queue;
 mod recall;
-mod redact;
 mod remembered;
 mod report;
 mod resolve;
+mod rule_text;
 mod schedule;
 mod send_message;
 mod servers;
@@ -51,6 +52,7 @@ mod spending;
 mod structured;
 mod summary;
 mod task;
+mod titles;
 mod toolbox;
 pub mod transcript;
 
@@ -63,7 +65,7 @@ pub use driver::RequestSettings;
 pub use elicitation::Elicitations;
 pub use ground::{AgentServers, BroughtBy, ModelRefusal};
 pub use hooks::HookHost;
-pub use journal::{JournalError, Redaction};
+pub use journal::{JournalError, MOST_TRANSCRIPT, Redaction};
 pub use limits::{LimitError, Limits};
 pub use permissions::{
     Bypass, Change, Destination, Remember, Remembered, RuleChange, RuleSource, RuleStore, Rules,
@@ -73,7 +75,8 @@ pub use queue::Priority;
 pub use resolve::{
     Decided, EffectiveAgent, LaunchError, LeftOut, MainFlags, Provenance, Reach, ToolView,
 };
-pub use servers::REQUIRED_PATIENCE;
+pub use rule_text::{UnreadRule, read_rule};
+pub use servers::{REQUIRED_PATIENCE, WithheldServer};
 pub use session::{
     AgentOptions, Extensions, Handle, NotOffered, OpenError, Options, PROTOCOL_VERSION, Session,
     Start, Storage, ToolReply, ToolServer, View,

@@ -12,9 +12,9 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 
 use crate::journal::{Journal, JournalError};
-use crate::markup::contain;
 use crate::queue::{Item, Origin, Priority};
 use crate::spawn::RESUME;
+use centurion_protocol::markup::contain;
 
 /// A message of one agent to another.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use centurion_tools::{ShellChange, ShellEnd};
 
 use crate::agent_tool::{bounded_result, failure};
 use crate::background_tasks;
-use crate::markup::{listed, title};
 use crate::queue::{Item, Origin, Priority, Queue};
 use crate::session::Shared;
 use crate::task::{End, Stopper, Task, TaskRun};
+use crate::titles::{listed, title};
 
 /// How the end of a shell is told: the state, what hosts call it, and the sentence.
 fn telling(end: &ShellEnd) -> (&'static str, &'static str, String) {

@@ -3,14 +3,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use centurion_protocol::Block;
 
 use crate::journal::open_private;
-use crate::redact::redact;
+use centurion_redact::redact;
 
 /// How much of one input of a call is shown.
 const INPUT_BYTES: usize = 200;
@@ -84,8 +83,8 @@ impl State {
     fn open(&mut self, path: &Path) -> io::Result<&mut File> {
         if self.file.is_none() {
             let mut options = OpenOptions::new();
-            options.append(true).create(true).mode(0o600);
-            let file = open_private(&options, path)?;
+            options.append(true).create(true);
+            let file = open_private(&mut options, path)?;
             self.file = Some(file);
         }
         self.file.as_mut().ok_or_else(|| io::Error::other("no file"))
@@ -108,5 +107,17 @@ mod tests {
         let text = std::fs::read_to_string(output.path()).unwrap();
         assert!(text.starts_with("Looking.\n") && text.ends_with("=== completed\n"), "{text}");
         assert!(!text.contains("abcdefghijklmnop"));
+    }
+
+    #[test]
+    fn a_link_in_its_place_is_not_written_through() {
+        let scratch = tempfile::tempdir().unwrap();
+        let precious = scratch.path().join("precious");
+        std::fs::write(&precious, "kept").unwrap();
+        let path = scratch.path().join("a1.output");
+        std::os::unix::fs::symlink(&precious, &path).unwrap();
+        let output = OutputFile::new(path);
+        output.end("=== completed\n");
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "kept");
     }
 }

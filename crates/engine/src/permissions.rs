@@ -1,18 +1,30 @@
 //! The permissions of one agent: its policy, and the mode that planning will give back.
+//!
+//! Those of an agent that another one started follow the ones above, always: the rules are the main agent's,
+//! and the stance is decided below the one that started it whenever something is judged.
 
+mod remember;
+#[cfg(test)]
+mod tests;
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
-use centurion_hooks::{
-    HookRules, HookSet, PermissionUpdate, RuleBehavior, RuleValue, UpdateDestination,
-};
+use centurion_hooks::{HookRules, HookSet};
 use centurion_permissions::{
-    Access, Call, Decision, Mode, Policy, Role, Rule, RuleKind, RuleLevel, RuleOrigin, RuleSet,
-    Verdict, decide, suggest,
+    Access, Call, Decision, HostRule, Mode, OwnMode, Policy, Role, Rule, RuleKind, RuleLevel,
+    RuleOrigin, RuleSet, Skipping, Stance, Verdict, decide, suggest,
 };
+use centurion_tools::{DeniedFiles, DeniedSearch};
 use serde_json::Value;
-use serde_json::value::to_raw_value;
+use tokio::time::Instant;
+use url::Url;
+
+use self::remember::level;
+pub use self::remember::{Destination, Remember, Remembered, RuleChange};
+use crate::rule_text::{UnreadRule, read_rule};
 
 /// Whether this run may skip permissions: only where the user enabled it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +32,15 @@ pub enum Bypass {
     Enabled,
     /// And why.
     Refused(&'static str),
+}
+
+impl Bypass {
+    pub(crate) fn skipping(self) -> Skipping {
+        match self {
+            Self::Enabled => Skipping::Enabled,
+            Self::Refused(_) => Skipping::Disabled,
+        }
+    }
 }
 
 /// Rules as they are at one moment.
@@ -55,113 +76,41 @@ pub trait RuleStore: Send + Sync {
     fn keep(&self, remember: &Remember) -> Result<(), String>;
 }
 
-/// An answer that holds for longer than one call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remember {
-    pub what: Remembered,
-    pub destination: Destination,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Remembered {
-    Rules {
-        change: RuleChange,
-        kind: RuleKind,
-        texts: Vec<String>,
-    },
-    Directories(Vec<PathBuf>),
-    /// Directories in which the agent works no longer.
-    LostDirectories(Vec<PathBuf>),
-    Mode(Mode),
-}
-
-/// What rules do to those of the same kind that are kept in the same place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RuleChange {
-    /// They come along with the others.
-    Add,
-    /// They stand in the place of all others.
-    Replace,
-    /// They are no longer among them.
-    Remove,
-}
-
-/// Where an answer is kept.
-pub type Destination = UpdateDestination;
-
-impl Remember {
-    /// Reads a change as hooks and hosts send it; `None` for one that this program does not make.
-    pub fn from_update(update: PermissionUpdate) -> Option<Self> {
-        let (what, destination) = match update {
-            PermissionUpdate::AddRules { rules, behavior, destination } => {
-                (Remembered::rules(RuleChange::Add, behavior, rules), destination)
-            }
-            PermissionUpdate::ReplaceRules { rules, behavior, destination } => {
-                (Remembered::rules(RuleChange::Replace, behavior, rules), destination)
-            }
-            PermissionUpdate::RemoveRules { rules, behavior, destination } => {
-                (Remembered::rules(RuleChange::Remove, behavior, rules), destination)
-            }
-            PermissionUpdate::AddDirectories { directories, destination } => {
-                (Remembered::Directories(directories), destination)
-            }
-            PermissionUpdate::RemoveDirectories { directories, destination } => {
-                (Remembered::LostDirectories(directories), destination)
-            }
-            PermissionUpdate::SetMode { mode, destination } => {
-                let Ok(mode) = mode.parse() else {
-                    tracing::warn!(mode, "there is no such permission mode");
-                    return None;
-                };
-                (Remembered::Mode(mode), destination)
-            }
-        };
-        Some(Self { what, destination })
-    }
-}
-
-impl Remembered {
-    fn rules(change: RuleChange, behavior: RuleBehavior, rules: Vec<RuleValue>) -> Self {
-        let kind = match behavior {
-            RuleBehavior::Allow => RuleKind::Allow,
-            RuleBehavior::Ask => RuleKind::Ask,
-            RuleBehavior::Deny => RuleKind::Deny,
-        };
-        Self::Rules { change, kind, texts: rules.into_iter().map(rule_text).collect() }
-    }
-}
-
-/// The level of the rules that are kept in a place.
-fn level(destination: Destination) -> RuleLevel {
-    match destination {
-        Destination::Session => RuleLevel::Session,
-        Destination::LocalSettings => RuleLevel::Local,
-        Destination::ProjectSettings => RuleLevel::Project,
-        Destination::UserSettings => RuleLevel::User,
-    }
-}
-
-fn rule_text(rule: RuleValue) -> String {
-    match rule.rule_content {
-        Some(content) => format!("{}({content})", rule.tool_name),
-        None => rule.tool_name,
-    }
-}
-
 pub(crate) struct Permissions {
     /// Searches ask from several threads at once.
     state: RwLock<State>,
-    /// The main agent's, whose rules bind everybody below; `None` for the main agent itself.
-    root: Option<Arc<Self>>,
-    /// Whether whoever it works for planned when it began: then no approval ends its own planning.
-    must_plan: bool,
-    /// Counts the changes of the rules.
-    version: AtomicU64,
+    /// Those of the agent that started this one, which are followed; `None` for the main agent.
+    above: Option<Arc<Self>>,
+    /// Whether the agent that started it planned then: it plans to its end, and no approval ends that.
+    began_below_planner: bool,
     bypass: Bypass,
-    source: Mutex<Option<Box<dyn RuleSource>>>,
+    source: Mutex<Watched>,
     /// What hooks kept out is still in the files, and comes along with the next change.
     kept_out: Mutex<Option<KeptOut>>,
     store: Option<Arc<dyn RuleStore>>,
+    /// What was found of the files that deny rules speak of.
+    denied: Mutex<DeniedSearch>,
+}
+
+/// Where rules come from, and when it was last looked at.
+struct Watched {
+    source: Option<Box<dyn RuleSource>>,
+    looked: Option<Instant>,
+}
+
+/// How often agents below the main agent look, all together: there may be hundreds.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+impl Watched {
+    fn is_due(&self) -> bool {
+        self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL)
+    }
+
+    fn changed(&mut self) -> Option<Change> {
+        let source = self.source.as_mut()?;
+        self.looked = Some(Instant::now());
+        source.changed()
+    }
 }
 
 /// A change that is not in force.
@@ -180,18 +129,39 @@ pub(crate) enum Objection {
 }
 
 struct State {
+    /// With the mode and bounds that held when something was last judged; the main agent's always hold.
     policy: Policy,
+    /// Which edition of the rules and directories these are. It stands beside them under one lock, so that no
+    /// copy of them can bear another number.
+    edition: u64,
+    /// The mode that the agent's definition gives it.
+    own: OwnMode,
+    /// The mode that was chosen for it while it worked; `None` for the main agent, whose mode is the policy's.
+    chosen: Option<Chosen>,
+    /// How often the session's mode was changed; counted for the main agent.
+    mode_changes: u64,
     /// What was decided in this session, and where it is kept besides: it stays when settings are read
     /// again.
     session: Vec<SessionRule>,
     session_directories: Vec<PathBuf>,
-    /// The mode to go back to when a plan is approved; `None` unless the model itself began to plan.
-    before_plan: Option<Mode>,
-    /// Whether it plans because the main agent does, and the mode that it had before.
-    plans_with_root: bool,
-    before_root: Option<Mode>,
-    /// Which version of the root's rules these are.
-    seen: u64,
+    /// Directories that were taken away in this session, whatever the settings say.
+    lost_directories: Vec<PathBuf>,
+    /// What to go back to when a plan is approved; `None` unless the model itself began to plan.
+    before_plan: Option<BeforePlan>,
+}
+
+/// A mode that an answer, or its own planning, gave to one agent while it worked.
+#[derive(Clone, Copy, Debug)]
+struct Chosen {
+    mode: Mode,
+    /// How often the session's mode had been changed by then. A later change holds for every agent.
+    at: u64,
+}
+
+/// How an agent worked before its model began to plan.
+struct BeforePlan {
+    mode: Mode,
+    chosen: Option<Chosen>,
 }
 
 #[derive(Clone, Debug)]
@@ -236,6 +206,16 @@ impl State {
     }
 }
 
+/// A number that changes with the deny rules of a policy and with where they hang.
+fn rules_of(policy: &Policy) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for rule in policy.deny.iter().chain(policy.role.deny.iter()) {
+        rule.source().hash(&mut hasher);
+    }
+    (&policy.project_root, &policy.home, &policy.directories).hash(&mut hasher);
+    hasher.finish()
+}
+
 impl Permissions {
     pub(crate) fn new(
         policy: Policy,
@@ -245,17 +225,25 @@ impl Permissions {
     ) -> Self {
         let state = State {
             policy,
+            edition: 0,
+            own: OwnMode::Inherited,
+            chosen: None,
+            mode_changes: 0,
             session: Vec::new(),
             session_directories: Vec::new(),
+            lost_directories: Vec::new(),
             before_plan: None,
-            plans_with_root: false,
-            before_root: None,
-            seen: 0,
         };
-        let (source, kept_out) = (Mutex::new(source), Mutex::default());
-        let (root, must_plan, version) = (None, false, AtomicU64::new(0));
-        let state = RwLock::new(state);
-        Self { state, root, must_plan, version, bypass, source, kept_out, store }
+        Self {
+            state: RwLock::new(state),
+            above: None,
+            began_below_planner: false,
+            bypass,
+            source: Mutex::new(Watched { source, looked: None }),
+            kept_out: Mutex::default(),
+            store,
+            denied: Mutex::default(),
+        }
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
@@ -266,79 +254,97 @@ impl Permissions {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The permissions of an agent that works for this one: a role of its own below the same ceiling.
-    pub(crate) fn child(self: &Arc<Self>, role: Role, mode: Mode) -> Self {
-        self.catch_up();
-        let policy = self.state().policy.child(role, mode);
-        let root = Arc::clone(self.root.as_ref().unwrap_or(self));
-        let child = Self::new(policy, self.bypass, None, None);
-        {
-            let mut state = child.state_mut();
-            state.seen = root.version();
-            // One that begins below a planner has no other mode to go back to.
-            state.plans_with_root = root.state().policy.mode == Mode::Plan;
+    /// The permissions of an agent that works for this one: a role below the same ceiling, and a mode of its
+    /// own or none. What the agent may is never more than this one may but for that mode, now and later.
+    pub(crate) fn child(self: &Arc<Self>, role: Role, own: OwnMode) -> Self {
+        let child = {
+            let state = self.current();
+            let policy = state.policy.child(role, own, self.bypass.skipping());
+            let child = Self::new(policy, self.bypass, None, None);
+            let mut own_state = child.state_mut();
+            own_state.edition = state.edition;
+            own_state.own = own;
+            drop(own_state);
+            child
+        };
+        let began_below_planner = self.mode() == Mode::Plan;
+        Self { above: Some(Arc::clone(self)), began_below_planner, ..child }
+    }
+
+    /// The main agent's, whose rules bind every agent of the session.
+    fn root(&self) -> &Self {
+        let mut root = self;
+        while let Some(above) = &root.above {
+            root = above;
         }
-        Self { root: Some(root), must_plan: self.mode() == Mode::Plan, ..child }
+        root
     }
 
     /// A number that changes with the rules.
     pub(crate) fn version(&self) -> u64 {
-        match &self.root {
-            Some(root) => root.version(),
-            None => self.version.load(Ordering::Acquire),
-        }
+        self.root().state().edition
     }
 
-    /// Takes up what changed in the rules that bind everybody.
-    fn catch_up(&self) {
-        let Some(root) = &self.root else { return };
-        self.plan_with(root);
-        let version = root.version();
-        if self.state().seen == version {
-            return;
-        }
-        let rules = {
-            let state = root.state();
-            let policy = &state.policy;
-            (
-                policy.allow.clone(),
-                policy.ask.clone(),
-                policy.deny.clone(),
-                policy.directories.clone(),
-            )
-        };
-        let mut state = self.state_mut();
-        state.seen = version;
-        let policy = &mut state.policy;
-        (policy.allow, policy.ask, policy.deny, policy.directories) = rules;
+    /// How freely the agent works now.
+    pub(crate) fn stance(&self) -> Stance {
+        self.current().policy.stance()
     }
 
-    /// While the main agent plans, nobody below it does anything else, also if it began before.
-    fn plan_with(&self, root: &Self) {
-        let root_plans = root.state().policy.mode == Mode::Plan;
-        if self.state().plans_with_root == root_plans {
-            return;
+    /// The state with what holds now in it.
+    fn current(&self) -> RwLockReadGuard<'_, State> {
+        if let Some(above) = &self.above {
+            self.follow(above);
+        }
+        self.state()
+    }
+
+    /// Takes up what changed above: the mode of the agent that started this one, and the rules that bind all.
+    fn follow(&self, above: &Self) {
+        {
+            let state = self.state();
+            let stance = Stance { mode: state.policy.mode, bounds: state.policy.bounds };
+            if stance == self.stance_below(above, &state) && state.edition == self.version() {
+                return;
+            }
         }
         let mut state = self.state_mut();
-        // Calls run side by side: another one may have been here.
-        if std::mem::replace(&mut state.plans_with_root, root_plans) == root_plans {
-            return;
-        }
-        if root_plans {
-            state.before_root = Some(std::mem::replace(&mut state.policy.mode, Mode::Plan));
-        } else if let Some(mode) = state.before_root.take() {
-            state.policy.mode = mode;
+        // Only now is it decided what holds, so that nothing newer is overwritten: locks are taken upwards.
+        let Stance { mode, bounds } = self.stance_below(above, &state);
+        (state.policy.mode, state.policy.bounds) = (mode, bounds);
+        let root = self.root().state();
+        if state.edition != root.edition {
+            state.edition = root.edition;
+            let (policy, rules) = (&mut state.policy, &root.policy);
+            policy.allow.clone_from(&rules.allow);
+            policy.ask.clone_from(&rules.ask);
+            policy.deny.clone_from(&rules.deny);
+            policy.directories.clone_from(&rules.directories);
         }
     }
 
-    /// Whether rules forbid to start agents of a type.
-    pub(crate) fn denies_agent(&self, kind: &str) -> bool {
-        let Ok(input) = to_raw_value(&serde_json::json!({"subagent_type": kind})) else {
-            return true;
-        };
-        let call = Call { input: Some(&input), ..Call::new("Agent", &Access::Session) };
-        self.catch_up();
-        decide(&self.state().policy, &call).verdict == Verdict::Deny
+    fn stance_below(&self, above: &Self, state: &State) -> Stance {
+        let mut stance = above.stance();
+        if self.began_below_planner {
+            stance.mode = Mode::Plan;
+        }
+        // Planning goes on: nothing gives less.
+        let changes = self.root().state().mode_changes;
+        let is_in_force = |it: &Chosen| it.mode == Mode::Plan || it.at == changes;
+        let chosen = state.chosen.filter(is_in_force).map(|it| OwnMode::Given(it.mode));
+        stance.below(chosen.unwrap_or(state.own), self.bypass.skipping())
+    }
+
+    /// Changes the rules or directories that bind every agent.
+    fn amend<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state_mut();
+        state.edition += 1;
+        change(&mut state)
+    }
+
+    /// Whether rules forbid to start agents of a type that has these names.
+    pub(crate) fn denies_agent(&self, names: &[String]) -> bool {
+        let call = Call { agent: names, ..Call::new("Agent", &Access::Session) };
+        decide(&self.current().policy, &call).verdict == Verdict::Deny
     }
 
     /// Limits the agent to what its definition says about single tools.
@@ -350,11 +356,14 @@ impl Permissions {
         self.bypass
     }
 
-    /// What changed on disk since the last look, with all that was kept out and would come along.
+    /// What changed on disk since the last look, with all that was kept out and would come along. Whichever agent
+    /// looks: the main agent may wait while others work.
     pub(crate) fn changed(&self) -> Option<Change> {
-        let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
-        let news = source.as_mut().and_then(|source| source.changed());
-        let mut kept_out = self.kept_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let root = self.root();
+        let mut source = root.source.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = self.above.is_none() || source.is_due();
+        let news = if is_due { source.changed() } else { None };
+        let mut kept_out = root.kept_out.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = |it: &mut KeptOut| news.is_some() || it.objection == Objection::Unheard;
         let earlier = kept_out.take_if(is_due).map(|it| it.change);
         match (news, earlier) {
@@ -370,29 +379,30 @@ impl Permissions {
 
     /// Leaves a change out of force.
     pub(crate) fn keep_out(&self, change: Change, objection: Objection) {
-        let mut kept_out = self.kept_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept_out = self.root().kept_out.lock().unwrap_or_else(PoisonError::into_inner);
         *kept_out = Some(KeptOut { change, objection });
     }
 
     /// Takes up rules that changed on disk.
     pub(crate) fn take_up(&self, rules: Rules) {
-        self.version.fetch_add(1, Ordering::AcqRel);
-        let mut state = self.state_mut();
-        let session = std::mem::take(&mut state.session);
-        let State { policy, session_directories, .. } = &mut *state;
-        policy.allow = rules.allow;
-        policy.ask = rules.ask;
-        policy.deny = rules.deny;
-        policy.directories = rules.directories;
-        policy.directories.extend(session_directories.iter().cloned());
-        for SessionRule { kind, destination, rule } in session {
-            state.add_rules(kind, destination, vec![rule]);
-        }
+        self.root().amend(|state| {
+            let session = std::mem::take(&mut state.session);
+            let State { policy, session_directories, lost_directories, .. } = &mut *state;
+            policy.allow = rules.allow;
+            policy.ask = rules.ask;
+            policy.deny = rules.deny;
+            policy.directories = rules.directories;
+            policy.directories.retain(|path| !lost_directories.contains(path));
+            policy.directories.extend(session_directories.iter().cloned());
+            for SessionRule { kind, destination, rule } in session {
+                state.add_rules(kind, destination, vec![rule]);
+            }
+        });
     }
 
     /// Judges a call of an agent whose shell stands in `cwd`.
     pub(crate) fn decide(&self, call: &Call<'_>, cwd: PathBuf) -> Decision {
-        self.catch_up();
+        drop(self.current());
         let mut state = self.state_mut();
         state.policy.cwd = cwd;
         decide(&state.policy, call)
@@ -408,25 +418,44 @@ impl Permissions {
     /// holds for this session all the same.
     pub(crate) fn remember(&self, remember: &Remember) -> Result<(), String> {
         // What a person decides about one agent's call holds for the session; a mode is the agent's own.
-        if let (Some(root), Remembered::Rules { .. } | Remembered::Directories(_)) =
-            (&self.root, &remember.what)
-        {
-            return root.remember(remember);
+        if let (Some(_), false) = (&self.above, matches!(remember.what, Remembered::Mode(_))) {
+            return self.root().remember(remember);
         }
         match &remember.what {
             Remembered::Rules { change, kind, texts } => {
                 self.change_rules(*change, *kind, texts, remember.destination)?;
             }
             Remembered::LostDirectories(directories) => {
-                let mut state = self.state_mut();
-                state.policy.directories.retain(|path| !directories.contains(path));
-                state.session_directories.retain(|path| !directories.contains(path));
+                let home = self.state().policy.home.clone();
+                let lost = directories.iter().map(|path| in_home(path, home.as_deref()));
+                let lost: Vec<PathBuf> = lost.flat_map(|path| names_of(&path)).collect();
+                let kept = self.amend(|state| {
+                    state.policy.directories.retain(|path| !lost.contains(path));
+                    state.session_directories.retain(|path| !lost.contains(path));
+                    let kept = &state.policy.directories;
+                    let is_kept = |path: &&PathBuf| kept.iter().any(|it| path.starts_with(it));
+                    let kept = lost.iter().find(is_kept).cloned();
+                    state.lost_directories.extend(lost);
+                    kept
+                });
+                if let Some(kept) = kept {
+                    return Err(format!(
+                        "agents still work in {}: it is part of another directory that they work in; \
+                         deny rules keep them out",
+                        kept.display()
+                    ));
+                }
             }
             Remembered::Directories(directories) => {
-                self.version.fetch_add(1, Ordering::AcqRel);
-                let mut state = self.state_mut();
-                state.policy.directories.extend(directories.iter().cloned());
-                state.session_directories.extend(directories.iter().cloned());
+                let home = self.state().policy.home.clone();
+                let found = directories.iter().map(|path| in_home(path, home.as_deref()));
+                let found = found.filter_map(|path| names_of(&path).pop());
+                let found: Vec<PathBuf> = found.collect();
+                self.amend(|state| {
+                    state.lost_directories.retain(|path| !found.contains(path));
+                    state.policy.directories.extend(found.iter().cloned());
+                    state.session_directories.extend(found);
+                });
             }
             Remembered::Mode(mode) => self.set_mode(*mode)?,
         }
@@ -445,36 +474,57 @@ impl Permissions {
         texts: &[String],
         destination: Destination,
     ) -> Result<(), String> {
-        self.version.fetch_add(1, Ordering::AcqRel);
         if change == RuleChange::Remove {
-            self.state_mut().remove_rules(kind, destination, Some(texts));
+            self.amend(|state| state.remove_rules(kind, destination, Some(texts)));
             return Ok(());
         }
-        let parse = |text: &String| Rule::parse(text, RuleOrigin::Session);
-        let rules: Result<Vec<Rule>, _> = texts.iter().map(parse).collect();
-        let rules = rules.map_err(|error| error.to_string())?;
-        let mut state = self.state_mut();
-        if change == RuleChange::Replace {
-            state.remove_rules(kind, destination, None);
+        let mut unread = Vec::new();
+        let mut rules = Vec::new();
+        for text in texts {
+            match read_rule(&Value::from(text.as_str()), &RuleOrigin::Session) {
+                Ok(rule) => rules.push(rule),
+                Err(UnreadRule { reason, tools }) => {
+                    rules.extend(tools.into_iter().filter(|_| kind != RuleKind::Allow));
+                    unread.push(reason);
+                }
+            }
         }
-        state.add_rules(kind, destination, rules);
-        Ok(())
+        self.amend(|state| {
+            // What stands in for a rule that cannot be read is no reason to take others away.
+            if change == RuleChange::Replace && unread.is_empty() {
+                state.remove_rules(kind, destination, None);
+            }
+            state.add_rules(kind, destination, rules);
+        });
+        if unread.is_empty() { Ok(()) } else { Err(unread.join("; ")) }
     }
 
     /// Whether a deny rule keeps this file from being read, wherever a search began.
     pub(crate) fn denies_reading(&self, path: &Path) -> bool {
-        self.catch_up();
-        self.state().policy.denies_reading(path)
+        self.current().policy.denies_reading(path)
+    }
+
+    /// Looks for the files that deny rules keep from commands in a sandbox.
+    pub(crate) fn find_denied(&self) -> DeniedFiles {
+        let policy = self.current().policy.clone();
+        let mut search = self.denied.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut denied = search.find(&policy, rules_of(&policy));
+        // The sandbox was made when agents still worked there.
+        denied.write.extend(self.root().state().lost_directories.iter().cloned());
+        denied
+    }
+
+    /// What the rules say about fetching from a host.
+    pub(crate) fn host_rule(&self, url: &Url) -> HostRule {
+        self.current().policy.host_rule(url)
     }
 
     pub(crate) fn is_offered(&self, tool: &str) -> bool {
-        self.catch_up();
-        self.state().policy.is_offered(tool)
+        self.current().policy.is_offered(tool)
     }
 
     pub(crate) fn mode(&self) -> Mode {
-        self.catch_up();
-        self.state().policy.mode
+        self.current().policy.mode
     }
 
     /// Changes the mode from outside; what the model had planned to go back to no longer counts.
@@ -482,153 +532,70 @@ impl Permissions {
         if let (Mode::BypassPermissions, Bypass::Refused(reason)) = (mode, self.bypass) {
             return Err(reason);
         }
+        let changes = self.root().state().mode_changes;
         let mut state = self.state_mut();
-        state.policy.mode = mode;
         state.before_plan = None;
+        if self.above.is_none() {
+            state.mode_changes += 1;
+        }
+        self.put(&mut state, mode, changes);
         Ok(())
+    }
+
+    /// Puts a mode in force, below that of the agent above where there is one, until the session's mode is changed.
+    fn put(&self, state: &mut State, mode: Mode, changes: u64) {
+        match self.above {
+            None => state.policy.mode = mode,
+            Some(_) => state.chosen = Some(Chosen { mode, at: changes }),
+        }
     }
 
     /// The model wants to plan.
     pub(crate) fn enter_plan(&self) -> Result<(), &'static str> {
-        let mut state = self.state_mut();
-        if state.policy.mode == Mode::Plan {
+        let mode = self.mode();
+        if mode == Mode::Plan {
             return Err("plan mode is on already");
         }
-        state.before_plan = Some(std::mem::replace(&mut state.policy.mode, Mode::Plan));
+        let changes = self.root().state().mode_changes;
+        let mut state = self.state_mut();
+        state.before_plan = Some(BeforePlan { mode, chosen: state.chosen });
+        self.put(&mut state, Mode::Plan, changes);
         Ok(())
     }
 
-    /// Whether it plans for somebody who plans.
+    /// Whether it plans for an agent that plans, or planned when this one began.
     pub(crate) fn must_plan(&self) -> bool {
-        self.must_plan
+        self.began_below_planner
+            || self.above.as_ref().is_some_and(|above| above.mode() == Mode::Plan)
     }
 
     /// The plan was approved: the mode before it is back.
     pub(crate) fn leave_plan(&self) -> Mode {
+        let changes = self.root().state().mode_changes;
         let mut state = self.state_mut();
-        let mode = state.before_plan.take().unwrap_or_default();
-        state.policy.mode = mode;
-        mode
+        match (state.before_plan.take(), &self.above) {
+            // What it has otherwise may have changed meanwhile.
+            (Some(before), Some(_)) => state.chosen = before.chosen,
+            (before, _) => {
+                let mode = before.map(|before| before.mode).unwrap_or_default();
+                self.put(&mut state, mode, changes);
+            }
+        }
+        drop(state);
+        self.mode()
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn permissions(mode: Mode, bypass: Bypass) -> Permissions {
-        Permissions::new(Policy { mode, ..Policy::default() }, bypass, None, None)
+/// The path with the home directory for a tilde at its beginning.
+fn in_home(path: &Path, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => path.to_owned(),
     }
+}
 
-    #[test]
-    fn planning_gives_back_the_mode_it_took() {
-        let permissions = permissions(Mode::AcceptEdits, Bypass::Enabled);
-        permissions.enter_plan().unwrap();
-        assert!(permissions.enter_plan().is_err());
-        assert_eq!(permissions.leave_plan(), Mode::AcceptEdits);
-    }
-
-    #[test]
-    fn a_mode_set_meanwhile_is_not_raised_again_by_an_approved_plan() {
-        let permissions = permissions(Mode::BypassPermissions, Bypass::Enabled);
-        permissions.enter_plan().unwrap();
-        permissions.set_mode(Mode::Plan).unwrap();
-        assert_eq!(permissions.leave_plan(), Mode::Default);
-    }
-
-    fn update(kind: &str, rules: &[&str], behavior: &str, destination: &str) -> Remember {
-        let rules: Vec<Value> = rules.iter().map(|rule| json!({"toolName": rule})).collect();
-        let update = json!({
-            "type": kind, "rules": rules, "behavior": behavior, "destination": destination,
-        });
-        Remember::from_update(serde_json::from_value(update).unwrap()).unwrap()
-    }
-
-    fn texts(permissions: &Permissions, kind: RuleKind) -> Vec<String> {
-        let mut state = permissions.state_mut();
-        let rules = state.rules_mut(kind).iter();
-        rules.map(|rule| rule.source().text.clone()).collect()
-    }
-
-    #[test]
-    fn rules_are_added_replaced_and_removed_where_they_are_kept() {
-        let of = |level, text| {
-            let (file, root) = (PathBuf::from("/s.json"), PathBuf::from("/"));
-            Rule::parse(text, RuleOrigin::Settings { level, file, line: None, root }).unwrap()
-        };
-        let written = || -> RuleSet {
-            vec![of(RuleLevel::Managed, "A"), of(RuleLevel::User, "A"), of(RuleLevel::User, "B")]
-                .into()
-        };
-        let permissions = permissions(Mode::Default, Bypass::Enabled);
-        permissions.take_up(Rules { deny: written(), ..Rules::default() });
-        let deny = || texts(&permissions, RuleKind::Deny);
-        // The change, and all rules that deny something after it.
-        for (kind, rules, destination, expected) in [
-            ("addRules", &["C", "D"][..], "session", &["A", "A", "B", "C", "D"][..]),
-            ("removeRules", &["A", "C"], "session", &["A", "A", "B", "D"]),
-            ("replaceRules", &["E"], "session", &["A", "A", "B", "E"]),
-            ("replaceRules", &["F"], "projectSettings", &["A", "A", "B", "E", "F"]),
-            ("removeRules", &["F"], "session", &["A", "A", "B", "E", "F"]),
-            ("removeRules", &["F"], "projectSettings", &["A", "A", "B", "E"]),
-            // What the administrator wrote stays, whatever is said of the user's file.
-            ("removeRules", &["A"], "userSettings", &["A", "B", "E"]),
-            ("replaceRules", &["G"], "userSettings", &["A", "E", "G"]),
-        ] {
-            permissions.remember(&update(kind, rules, "deny", destination)).unwrap();
-            assert_eq!(deny(), expected, "{kind} {rules:?} {destination}");
-        }
-        assert_eq!(texts(&permissions, RuleKind::Allow), Vec::<String>::new());
-        // What holds for the session holds after the files were read again.
-        permissions.take_up(Rules { deny: written(), ..Rules::default() });
-        assert_eq!(deny(), ["A", "A", "B", "E", "G"]);
-        let bad = permissions.remember(&update("replaceRules", &["Bash("], "deny", "session"));
-        assert!(bad.is_err());
-        assert_eq!(deny(), ["A", "A", "B", "E", "G"]);
-    }
-
-    #[test]
-    fn directories_come_and_go() {
-        let permissions = permissions(Mode::Default, Bypass::Enabled);
-        let change = |kind| {
-            let update = json!({"type": kind, "directories": ["/d"], "destination": "session"});
-            let remember = Remember::from_update(serde_json::from_value(update).unwrap()).unwrap();
-            permissions.remember(&remember).unwrap();
-            permissions.take_up(Rules::default());
-            permissions.state().policy.directories.clone()
-        };
-        assert_eq!(change("addDirectories"), [PathBuf::from("/d")]);
-        assert_eq!(change("removeDirectories"), Vec::<PathBuf>::new());
-    }
-
-    #[derive(Default)]
-    struct Kept(Mutex<Vec<Remember>>);
-
-    impl RuleStore for Kept {
-        fn keep(&self, remember: &Remember) -> Result<(), String> {
-            self.0.lock().unwrap().push(remember.clone());
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn only_what_outlives_the_session_goes_to_the_store() {
-        let store = Arc::new(Kept::default());
-        let policy = Policy::default();
-        let permissions =
-            Permissions::new(policy, Bypass::Enabled, None, Some(Arc::clone(&store) as _));
-        let lasting = update("removeRules", &["A"], "allow", "localSettings");
-        permissions.remember(&lasting).unwrap();
-        permissions.remember(&update("replaceRules", &["A"], "allow", "session")).unwrap();
-        assert_eq!(*store.0.lock().unwrap(), [lasting]);
-    }
-
-    #[test]
-    fn bypass_needs_the_users_leave() {
-        let permissions = permissions(Mode::Default, Bypass::Refused("not enabled"));
-        assert_eq!(permissions.set_mode(Mode::BypassPermissions), Err("not enabled"));
-        assert_eq!(permissions.mode(), Mode::Default);
-    }
+/// A directory as it was written and as rules know it, with links resolved, in this order.
+fn names_of(path: &Path) -> Vec<PathBuf> {
+    let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    vec![path.to_owned(), resolved]
 }

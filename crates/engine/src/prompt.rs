@@ -1,6 +1,7 @@
 //! What an agent is told before it starts: its system prompt and the context of its first message.
 
 use centurion_model::SystemPrompt;
+use centurion_protocol::markup::contain;
 use serde::Serialize;
 
 use crate::delegation::{DelegationRules, SessionMode};
@@ -88,6 +89,7 @@ pub(crate) fn agent_sections(
 pub(crate) fn instructions(memory: &str) -> String {
     format!(
         "<system-reminder>\nInstructions that the user and the project keep in files. Follow them where they \
-         bear on the task; the user's own words in this conversation go first.\n\n{memory}\n</system-reminder>"
+         bear on the task; the user's own words in this conversation go first.\n\n{}\n</system-reminder>",
+        contain(memory)
     )
 }

@@ -82,12 +82,21 @@ impl Origin {
             ),
             Self::Delegation | Self::Initial => Some(serde_json::json!({"kind": "coordinator"})),
             Self::Message { from } => Some(serde_json::json!({"kind": "peer", "from": from})),
-            Self::Schedule { id, due } => {
-                Some(serde_json::json!({"kind": SCHEDULE, "id": id, "due": due}))
-            }
-            Self::MissedSchedules { ids, until } => {
-                Some(serde_json::json!({"kind": SCHEDULE, "missed": ids, "due": until}))
-            }
+            Self::Schedule { id, due } => Some(
+                serde_json::json!({"kind": SCHEDULE, "id": id, "due": centurion_protocol::Timestamp::from(*due)}),
+            ),
+            Self::MissedSchedules { ids, until } => Some(
+                serde_json::json!({"kind": SCHEDULE, "missed": ids, "due": centurion_protocol::Timestamp::from(*until)}),
+            ),
+        }
+    }
+
+    /// The ends of agents that an item with this id tells of, by the ids of their news.
+    pub(crate) fn told_ends(&self, id: RecordId) -> Vec<RecordId> {
+        match self {
+            Self::TaskNotification { run: Some(_) } => vec![id],
+            Self::TaskNotifications { covers } => covers.clone(),
+            _ => Vec::new(),
         }
     }
 
@@ -203,27 +212,37 @@ impl Queue {
     }
 
     /// An agent reads nothing more, unless something waits for it: `None`. See [`Queue::leave`].
-    pub(crate) fn leave_if_idle(&self, agent: &AgentId) -> Option<usize> {
+    pub(crate) fn leave_if_idle(&self, agent: &AgentId, heir: Option<&AgentId>) -> Option<usize> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.items.iter().any(|item| item.addressee.as_ref() == Some(agent)) {
             return None;
         }
-        Some(self.leave_locked(state, agent))
+        Some(self.leave_locked(state, agent, heir))
     }
 
-    /// An agent reads nothing more. News for it become news for the main agent; what others said to it
-    /// stays, and is counted: it reads that when it is set to work again.
-    pub(crate) fn leave(&self, agent: &AgentId) -> usize {
-        self.leave_locked(self.state.lock().unwrap_or_else(PoisonError::into_inner), agent)
+    /// An agent reads nothing more. News for it become news for the main agent, and what hooks have to say is
+    /// for its heir; what others said to it stays, and is counted: it reads that when it is set to work again.
+    pub(crate) fn leave(&self, agent: &AgentId, heir: Option<&AgentId>) -> usize {
+        self.leave_locked(self.state.lock().unwrap_or_else(PoisonError::into_inner), agent, heir)
     }
 
-    fn leave_locked(&self, mut state: MutexGuard<'_, State>, agent: &AgentId) -> usize {
+    fn leave_locked(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        agent: &AgentId,
+        heir: Option<&AgentId>,
+    ) -> usize {
         state.listeners.remove(agent);
+        let heir = heir.filter(|heir| state.listeners.contains(*heir)).cloned();
         let (mut has_moved, mut unread) = (false, 0);
         for item in state.items.iter_mut().filter(|item| item.addressee.as_ref() == Some(agent)) {
             match item.origin {
                 Origin::TaskNotification { .. } => {
                     item.addressee = None;
+                    has_moved = true;
+                }
+                Origin::Hook => {
+                    item.addressee.clone_from(&heir);
                     has_moved = true;
                 }
                 Origin::Message { .. } => unread += 1,
@@ -384,16 +403,39 @@ mod tests {
             origin: Origin::Message { from: "The agent bob".to_owned() },
             ..item(&world, Priority::Next, "hello")
         });
-        assert_eq!(queue.leave_if_idle(&child), None, "there is something to read");
+        assert_eq!(queue.leave_if_idle(&child, None), None, "there is something to read");
         assert_eq!(texts(&queue.pending(Some(&child))), ["hello", "in time"]);
-        assert_eq!(queue.leave(&child), 1);
+        assert_eq!(queue.leave(&child, None), 1);
         queue.tell(Some(&child), news("too late"));
         assert_eq!(texts(&queue.pending(Some(&child))), ["hello"]);
         assert_eq!(texts(&queue.pending(None)), ["too early", "in time", "too late"]);
         queue.listen(&child);
         queue
             .delivered(&queue.pending(Some(&child)).iter().map(|item| item.id).collect::<Vec<_>>());
-        assert_eq!(queue.leave_if_idle(&child), Some(0));
+        assert_eq!(queue.leave_if_idle(&child, None), Some(0));
+    }
+
+    #[test]
+    fn what_a_hook_says_to_an_agent_that_leaves_is_for_its_heir() {
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        let (parent, child) = (world.agent_id(), world.agent_id());
+        queue.listen(&parent);
+        let said = |text| Item {
+            addressee: Some(child.clone()),
+            origin: Origin::Hook,
+            ..item(&world, Priority::Later, text)
+        };
+        queue.push(said("one"));
+        assert_eq!(queue.leave(&child, Some(&parent)), 0);
+        assert_eq!(texts(&queue.pending(Some(&parent))), ["one"]);
+        queue.push(said("two"));
+        queue.leave(&parent, None);
+        queue.leave(&child, Some(&parent));
+        assert_eq!(
+            texts(&queue.pending(None)),
+            ["one", "two"],
+            "the main agent hears what no other can"
+        );
     }
 
     #[test]

@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
-use centurion_protocol::{AgentId, Outcome, ToolUseId, Usage};
-use jiff::Timestamp;
+use centurion_protocol::{AgentId, Outcome, Timestamp, ToolUseId, Usage, bounded};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::json;
@@ -21,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::{Account, Amount};
 use crate::delegation::Delegation;
 use crate::evidence::Evidence;
-use crate::journal::{Journal, Stamp, TranscriptFile};
+use crate::journal::{Journal, MOST_TRANSCRIPT, Stamp, TranscriptFile};
 use crate::mail;
 use crate::notification;
 use crate::session::Shared;
@@ -87,7 +86,7 @@ fn untold(ends: Vec<(Arc<Task>, Ended)>, transcripts: &[PathBuf]) -> Vec<(Arc<Ta
     let Ok(finder) = AhoCorasick::new(ids) else { return ends };
     let mut told = vec![false; ends.len()];
     for path in transcripts {
-        let text = std::fs::read(path).unwrap_or_default();
+        let text = bounded::read_file(path, MOST_TRANSCRIPT).unwrap_or_default();
         for found in finder.find_iter(&text) {
             let number = found.pattern().as_usize();
             told[number] |= ends[number].0.transcript != *path;
@@ -160,7 +159,7 @@ struct EndNote {
 impl Told {
     /// Reads the notes of an agent's life; `None` for a file that is none of ours.
     fn read(shared: &Shared, path: &Path) -> Option<Self> {
-        let text = std::fs::read(path).ok()?;
+        let text = bounded::read_file(path, MOST_TRANSCRIPT).ok()?;
         let (_, Note { timestamp, data: SpawnNote { agent_id, spec }, .. }) =
             notes::<SpawnNote>(&text, SPAWN).next()?;
         let mut told = Self {

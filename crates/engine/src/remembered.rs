@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use centurion_config::Problem;
 use centurion_config::agent_memory::{AgentMemory, SnapshotStanding};
-use centurion_config::agents::{AgentDefinition, AgentEffort};
+use centurion_config::agents::{AgentDefinition, AgentEffort, AgentSource};
 use centurion_config::skills::{Preload, SkillDefinition, SkillSource, SkillText};
 use centurion_hooks::{Frontmatter, HookOrigin, HookSet, HookSource};
 use centurion_permissions::{Rule, RuleOrigin};
+use centurion_protocol::markup::contain;
 
 use crate::builtin::{self, PromptFacts};
 use crate::delegation::Delegation;
@@ -45,6 +46,10 @@ impl Remembered {
     ) -> Option<Self> {
         let scope = effective.memory.as_ref()?.value;
         let places = delegation.ground.memories.as_ref()?;
+        if purpose == Purpose::Run && definition.withheld.is_some() {
+            problems.push("`memory` is not in force until its definition is accepted".to_owned());
+            return None;
+        }
         let memory = AgentMemory::locate(scope, &definition.name, places)?;
         let directory = match purpose {
             Purpose::Explain => Ok(memory.directory().to_owned()),
@@ -142,13 +147,13 @@ pub(crate) fn skills(
 }
 
 /// Why a skill may not bring hooks, if so.
-fn refusal(delegation: &Delegation, skill: &SkillDefinition) -> Option<&'static str> {
+fn refusal(delegation: &Delegation, skill: &SkillDefinition) -> Option<String> {
+    if let Some(reason) = &skill.withheld {
+        return Some(format!("not in force: {reason}"));
+    }
     match skill.origin.source {
-        SkillSource::Project if !delegation.ground.trusts_project => {
-            Some("not in force: the repository brings them and this folder is not trusted")
-        }
         SkillSource::Project | SkillSource::User if delegation.ground.hooks_are_for_plugins => {
-            Some("not in force: managed settings leave hooks to plugins")
+            Some("not in force: managed settings leave hooks to plugins".to_owned())
         }
         _ => None,
     }
@@ -168,12 +173,16 @@ pub(crate) fn hook_set(shared: &Shared, agent: &str, brought: &BroughtHooks) -> 
     set
 }
 
-/// The prompt of a definition as it is now: what is built in learns what the user has.
+/// The prompt of a definition as it is now: what is built in learns what the user has, and in what is not, nothing
+/// passes for our markup.
 pub(crate) fn prompt(
     shared: &Shared,
     delegation: &Delegation,
     definition: &AgentDefinition,
 ) -> String {
+    if definition.origin.source != AgentSource::BuiltIn {
+        return contain(&definition.prompt.value).into_owned();
+    }
     if !definition.prompt.contains("{{") {
         return definition.prompt.value.clone();
     }

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 use centurion_config::agents::{
     AgentDefinition, AgentEffort, AgentModel, AgentSource, Color, Isolation, MemoryScope,
 };
-use centurion_permissions::{Mode, RuleOrigin, RuleSet};
+use centurion_config::trust::Unaccepted;
+use centurion_permissions::{Mode, OwnMode, RuleOrigin, RuleSet, Stance};
 use centurion_protocol::{Effort, Thinking};
 use serde::Serialize;
 use thiserror::Error;
@@ -22,8 +23,14 @@ use thiserror::Error;
 pub(crate) use self::background::runs_in_background;
 pub use self::provenance::{Decided, Provenance};
 pub use self::tools::{LeftOut, Reach, ToolView};
+use crate::builtin;
 use crate::delegation::{DelegationRules, SessionMode};
 use crate::permissions::Bypass;
+
+/// What binds the mode of an agent, as `agents explain` says it.
+const PLANNING: &str = "an agent below a planner plans";
+const ASKING_NOBODY: &str = "an agent below one that asks nobody asks nobody";
+const SKIPPING: &str = "permissions are skipped only where the user enabled it for this run";
 
 /// What whoever starts an agent asks for beyond its definition.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +48,8 @@ pub(crate) struct Starter {
     pub model: String,
     pub effort: Option<Effort>,
     pub thinking: Thinking,
-    pub mode: Mode,
+    /// How freely it works.
+    pub stance: Stance,
     /// The main agent's is zero.
     pub depth: u32,
     pub cwd: PathBuf,
@@ -74,8 +82,6 @@ pub(crate) struct House<'a> {
     /// Why a model may not be used, if so.
     pub refuse_model: &'a dyn Fn(&str) -> Option<String>,
     pub bypass: Bypass,
-    /// Whether definitions of the repository may bring what acts for the user.
-    pub trusts_project: bool,
     /// All tools that there are now.
     pub pool: &'a [String],
     /// Whether agents keep memories at all.
@@ -112,6 +118,12 @@ pub struct EffectiveAgent {
     #[serde(skip)]
     pub thinking: Thinking,
     pub permission_mode: Decided<Mode>,
+    /// The mode that it has by itself; one without has that of the agent that starts it, also when that
+    /// changes.
+    #[serde(skip)]
+    pub own_mode: OwnMode,
+    /// Whether it changes nothing, by no tool and no command, and starts no agent that does.
+    pub only_reads: bool,
     pub max_turns: Decided<Option<u32>>,
     pub background: Decided<bool>,
     pub memory: Option<Decided<MemoryScope>>,
@@ -171,7 +183,10 @@ pub(crate) fn resolve(
         Place::Main(_) => Decided::new(false, Provenance::Default("the session itself")),
         Place::Below(wishes) => runs_in_background(definition, wishes.background, house.rules),
     };
-    let permission_mode = resolving.mode(&mut problems);
+    let usual = house.rules.child_mode.filter(|_| matches!(place, Place::Below(_)));
+    let (own_mode, problem) = own_mode(definition, starter.stance.mode, usual);
+    problems.extend(problem);
+    let permission_mode = resolving.mode(own_mode.as_ref());
     let memory = definition.memory.as_ref().filter(|_| house.keeps_memory);
     let (view, for_memory) =
         resolving.view(background.value, permission_mode.value, memory.is_some());
@@ -195,13 +210,13 @@ pub(crate) fn resolve(
     };
     let mut hooks = guarded(&definition.hooks, "hooks");
     let mcp_servers = guarded(&definition.mcp_servers, "mcpServers");
-    let may_hook = matches!(
-        definition.origin.source,
-        AgentSource::BuiltIn | AgentSource::Plugin | AgentSource::Policy
-    );
-    if house.hooks_are_for_plugins && !may_hook && hooks.take().is_some() {
+    let may_hook = !house.hooks_are_for_plugins || brings_hooks(definition.origin.source);
+    if !may_hook && hooks.take().is_some() {
         problems
             .push("`hooks` is not in force: managed settings leave hooks to plugins".to_owned());
+    }
+    if let (Some(_), Some(reason)) = (memory, resolving.is_powerless()) {
+        problems.push(format!("writing to its `memory` is asked about: {reason}"));
     }
     Ok(EffectiveAgent {
         name: resolving.said(&definition.name).map(Clone::clone),
@@ -218,6 +233,8 @@ pub(crate) fn resolve(
         effort,
         thinking,
         permission_mode,
+        own_mode: own_mode.map(|own| own.value).unwrap_or_default(),
+        only_reads: builtin::only_reads(definition),
         max_turns: resolving.max_turns(),
         background,
         memory: memory.map(|memory| resolving.said(memory).map(|scope| *scope)),
@@ -231,6 +248,49 @@ pub(crate) fn resolve(
         cwd: resolving.cwd(),
         problems,
     })
+}
+
+/// The mode that an agent of this definition has by itself below one in the mode `above`: the definition's, or `usual`,
+/// which the user chose for all agents. With it comes what is not in force, if something is.
+pub(crate) fn own_mode(
+    definition: &AgentDefinition,
+    above: Mode,
+    usual: Option<Mode>,
+) -> (Option<Decided<OwnMode>>, Option<String>) {
+    let said = definition.permission_mode.as_ref().and_then(|located| {
+        let mode: Mode = located.value.parse().ok()?;
+        Some((mode, Provenance::of(definition, located)))
+    });
+    let mut problem = None;
+    if let Some((mode, by)) = said {
+        match modesty(definition) {
+            None => return (Some(Decided::new(OwnMode::Given(mode), by)), None),
+            Some(_) if mode.gives_at_most(above) => {
+                return (Some(Decided::new(OwnMode::Modest(mode), by)), None);
+            }
+            Some(reason) => problem = Some(format!("`permissionMode` is not in force: {reason}")),
+        }
+    }
+    // An agent that skips permissions skips them for its children, too.
+    let usual = usual.filter(|_| above != Mode::BypassPermissions).map(|mode| {
+        let by = Provenance::Setting(format!("subagents.permissionMode: {mode}"));
+        Decided::new(OwnMode::Given(mode), by)
+    });
+    (usual, problem)
+}
+
+/// Whether definitions of this source bring hooks where managed settings leave hooks to plugins.
+pub(crate) fn brings_hooks(source: AgentSource) -> bool {
+    matches!(source, AgentSource::BuiltIn | AgentSource::Plugin | AgentSource::Policy)
+}
+
+/// Why the definition cannot bring a mode that gives more than the one above has, if so. Only the user,
+/// the administrator, a flag and a trusted project can; plugins that the user did not bring have no mode.
+fn modesty(definition: &AgentDefinition) -> Option<String> {
+    match definition.origin.source {
+        AgentSource::BuiltIn => Some("what is built in lets nobody do more".to_owned()),
+        _ => definition.withheld.as_ref().map(ToString::to_string),
+    }
 }
 
 struct Resolving<'a> {
@@ -270,11 +330,8 @@ impl Resolving<'_> {
     }
 
     /// Why the definition may not bring what acts for the user, if so.
-    fn is_powerless(&self) -> Option<&'static str> {
-        let from_repository = self.definition.origin.source == AgentSource::Project;
-        (from_repository && !self.house.trusts_project).then_some(
-            "the repository brings it and this folder is not trusted (`centurion trust` says more)",
-        )
+    fn is_powerless(&self) -> Option<&Unaccepted> {
+        self.definition.withheld.as_ref()
     }
 
     fn view(&self, in_background: bool, mode: Mode, has_memory: bool) -> (ToolView, Vec<String>) {
@@ -413,54 +470,36 @@ impl Resolving<'_> {
         }
     }
 
-    /// The definition's, else what agents have that say nothing; never more than the one above may.
-    fn mode(&self, problems: &mut Vec<String>) -> Decided<Mode> {
-        let parent = self.starter.mode;
-        let own = self.definition.permission_mode.as_ref().and_then(|located| {
-            let mode: Mode = located.value.parse().ok()?;
-            Some(Decided::new(mode, Provenance::of(self.definition, located)))
-        });
-        let own = own.filter(|own| match self.is_powerless() {
-            Some(reason) if own.value != Mode::Plan && own.value != Mode::DontAsk => {
-                problems.push(format!("`permissionMode` is not in force: {reason}"));
-                false
-            }
-            _ => true,
-        });
-        let decided = match self.place {
+    /// The mode in force: never more than the one above may but by a mode of its own.
+    fn mode(&self, own: Option<&Decided<OwnMode>>) -> Decided<Mode> {
+        let stance = self.starter.stance;
+        let by_itself = |inherited| own.map_or(inherited, |own| own.by.clone());
+        match self.place {
             Place::Main(flags) if flags.has_mode => {
-                return Decided::new(parent, Provenance::Flag("--permission-mode"));
+                Decided::new(stance.mode, Provenance::Flag("--permission-mode"))
             }
-            Place::Main(_) => own.unwrap_or(Decided::new(parent, Provenance::Session)),
-            Place::Below(_) => own.unwrap_or_else(|| self.usual_mode()),
-        };
-        let may_bypass = match self.place {
-            Place::Main(_) => self.house.bypass == Bypass::Enabled,
-            Place::Below(_) => parent == Mode::BypassPermissions,
-        };
-        match (self.place, parent, decided.value) {
-            (Place::Below(_), Mode::Plan, _) => {
-                Decided::new(Mode::Plan, Provenance::Ceiling("whoever works for a planner plans"))
+            Place::Main(_) => match own.and_then(|own| own.value.mode()).unwrap_or(stance.mode) {
+                Mode::BypassPermissions if self.house.bypass != Bypass::Enabled => {
+                    Decided::new(stance.mode, Provenance::Ceiling(SKIPPING))
+                }
+                mode => Decided::new(mode, by_itself(Provenance::Session)),
+            },
+            Place::Below(_) => {
+                let own_mode = own.map(|own| own.value).unwrap_or_default();
+                let mode = stance.below(own_mode, self.house.bypass.skipping()).mode;
+                let own_mode = own_mode.mode();
+                let by = match (own_mode, stance.mode) {
+                    (Some(own), _) if own == mode => by_itself(Provenance::Parent),
+                    (Some(_), Mode::Plan) => Provenance::Ceiling(PLANNING),
+                    (Some(Mode::BypassPermissions), _) if mode == stance.mode => {
+                        Provenance::Ceiling(SKIPPING)
+                    }
+                    (Some(_), _) => Provenance::Ceiling(ASKING_NOBODY),
+                    (None, _) => Provenance::Parent,
+                };
+                Decided::new(mode, by)
             }
-            (_, _, Mode::BypassPermissions) if !may_bypass => {
-                let rule = "permissions are skipped only where the user skips them";
-                Decided::new(parent, Provenance::Ceiling(rule))
-            }
-            _ => decided,
         }
-    }
-
-    fn usual_mode(&self) -> Decided<Mode> {
-        let parent = self.starter.mode;
-        if self.house.rules.inherits_mode {
-            let by = Provenance::Setting("subagents.permissionMode: inherit".to_owned());
-            return Decided::new(parent, by);
-        }
-        if parent == Mode::BypassPermissions {
-            return Decided::new(parent, Provenance::Parent);
-        }
-        let by = Provenance::Default("agents that name no mode accept edits");
-        Decided::new(Mode::AcceptEdits, by)
     }
 
     fn max_turns(&self) -> Decided<Option<u32>> {

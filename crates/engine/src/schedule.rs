@@ -55,7 +55,7 @@ pub(crate) struct Schedule {
     prompt: String,
     /// Whether it comes again and again.
     recurring: bool,
-    created: Timestamp,
+    created: centurion_protocol::Timestamp,
 }
 
 impl Schedule {
@@ -175,7 +175,7 @@ impl Schedules {
         let is_taken = |id: &str| table.iter().any(|entry| entry.schedule.id == id);
         let id = notes::new_id(&*self.clock.world, is_taken);
         let Wish { prompt, recurring, durable, .. } = wish;
-        let schedule = Schedule { id, cron, prompt, recurring, created };
+        let schedule = Schedule { id, cron, prompt, recurring, created: created.into() };
         if schedule.expires().is_some_and(|end| next > end) {
             let (cron, next) = (schedule.cron.into(), moment(next, &self.zone));
             return Err(ScheduleError::Rare { cron, next });

@@ -9,15 +9,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::agent_tool::{meant, name};
 use crate::caller::Caller;
 use crate::delegation::Delegation;
 use crate::ground::alive;
 use crate::mail::Mail;
-use crate::markup::listed;
 use crate::recall;
 use crate::session::Shared;
 use crate::spawn;
 use crate::task::{Posted, Stopper, Task};
+use crate::titles::listed;
 
 /// How much of a message stands for all of it.
 const SUMMARY_BYTES: usize = 200;
@@ -69,6 +70,9 @@ impl Tool for SendMessage {
         if to.starts_with("uds:") || to.starts_with("bridge:") {
             let reason = "other sessions cannot be reached in this version";
             return Err(ToolError::Input(reason.to_owned()));
+        }
+        if let Some(fault) = name::path_fault(to) {
+            return Err(ToolError::Input(format!("no agent can have the name in `to`: {fault}")));
         }
         if message.trim().is_empty() {
             return Err(ToolError::Input("the message is empty: say something".to_owned()));
@@ -135,6 +139,9 @@ fn send(
             "pin": pin,
         })));
     }
+    if let Some(reason) = refusal(shared, caller, &task) {
+        return Err(ToolError::Failed(reason));
+    }
     spawn::resume(shared, caller, &task, call.clone(), &mail).map_err(ToolError::failed)?;
     Ok(receipt(json!({
         "success": true,
@@ -148,6 +155,18 @@ fn send(
         "outputFile": task.output.path(),
         "pin": pin,
     })))
+}
+
+/// Why an agent that has ended is not set to work again, if so: rules that came since may forbid its type.
+fn refusal(shared: &Shared, caller: &Caller, task: &Task) -> Option<String> {
+    let kind = &task.spec.agent_type;
+    let catalog = shared.delegation.get()?.definitions.agents();
+    let is_denied = caller.permissions.denies_agent(&meant::names(&catalog, kind));
+    is_denied.then(|| {
+        format!(
+            "Agents of type '{kind}' may not be set to work: a deny rule forbids it. Do without it."
+        )
+    })
 }
 
 fn sender(caller: &Caller) -> String {

@@ -64,9 +64,22 @@ pub(crate) struct Servers {
     deferral: Deferral,
 }
 
+/// A server that is declared and not started: what a repository brings to an untrusted folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithheldServer {
+    pub name: String,
+    /// In one word.
+    pub status: &'static str,
+    pub scope: McpScope,
+    /// Why it was not started.
+    pub reason: String,
+}
+
 #[derive(Default)]
 struct Held {
     connections: Vec<Connection>,
+    /// Never started.
+    withheld: Vec<WithheldServer>,
     /// Switched off while the session runs, by name.
     disabled: IndexSet<String>,
     /// What searches brought, in their order.
@@ -83,6 +96,18 @@ impl Servers {
     /// No servers at all.
     pub(crate) fn none() -> Arc<Self> {
         Self::new(Vec::new(), Deferral::Never)
+    }
+
+    /// Notes the servers that are not started, for hosts to see.
+    pub(crate) fn withhold(&self, servers: Vec<WithheldServer>) {
+        self.held().withheld = servers;
+    }
+
+    /// The servers that are not started. One that got a connection since then is none of them.
+    pub(crate) fn withheld(&self) -> Vec<WithheldServer> {
+        let held = self.held();
+        let is_there = |name: &str| held.connections.iter().any(|it| it.name() == name);
+        held.withheld.iter().filter(|it| !is_there(&it.name)).cloned().collect()
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -258,7 +283,16 @@ impl Servers {
                 "source": source(&connection.server().origin.scope),
             })
         };
-        self.all().into_iter().map(status).collect()
+        let withheld = |server: WithheldServer| {
+            json!({
+                "name": server.name,
+                "status": server.status,
+                "source": source(&server.scope),
+                "reason": server.reason,
+            })
+        };
+        let running = self.all().into_iter().map(status);
+        running.chain(self.withheld().into_iter().map(withheld)).collect()
     }
 
     /// The commands that the prompts of servers are.

@@ -295,9 +295,11 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Agents end with their session, also where it was not run to its end, and no result is lost.
+    /// Agents end with their session, also where it was not run to its end, and no result is lost. From now on
+    /// another process may write to the transcript, even while a view of this session is still held.
     fn drop(&mut self) {
         self.results.release(&self.shared);
+        self.driver.journal.rest();
         let Some(delegation) = self.shared.delegation.get() else { return };
         for task in delegation.running() {
             task.stop(Stopper::Session);

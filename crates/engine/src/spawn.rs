@@ -7,7 +7,7 @@
 mod resume;
 
 use std::any::Any;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use centurion_config::agents::Color;
@@ -16,6 +16,7 @@ use centurion_hooks::{Registration, Scope};
 use centurion_mcp::Connection;
 use centurion_model::SystemPrompt;
 use centurion_permissions::{Role, Rule, RuleOrigin};
+use centurion_protocol::markup::contain;
 use centurion_protocol::{AgentId, Block, Outcome, ToolUseId};
 use centurion_tools::ReadState;
 use futures_util::FutureExt;
@@ -26,6 +27,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Account, Amount};
+use crate::builtin;
 use crate::caller::Caller;
 use crate::delegation::Delegation;
 use crate::driver::{Driver, RequestSettings, Run};
@@ -34,16 +36,17 @@ use crate::hooks::{AgentHooks, reminder};
 use crate::identity::Identity;
 use crate::journal::{Journal, Stamp};
 use crate::notification;
+use crate::powers::Powers;
 use crate::queue::{Item, Origin, Priority};
-use crate::redact::redact;
 use crate::remembered::hook_set;
 use crate::servers::{Deferral, Servers};
 use crate::session::Shared;
-use crate::spec::AgentSpec;
+use crate::spec::{AgentSpec, BroughtHooks};
 use crate::structured::StructuredOutput;
 use crate::summary;
 use crate::task::{Asker, End, Files, Stopper, Task, TaskRun};
 use crate::transcript::Loaded;
+use centurion_redact::redact;
 
 pub(crate) use self::resume::resume;
 
@@ -58,6 +61,7 @@ pub(crate) type Ending = oneshot::Receiver<Arc<End>>;
 /// What is to be started.
 pub(crate) struct Launch {
     pub(crate) spec: Arc<AgentSpec>,
+    pub(crate) powers: Powers,
     pub(crate) prompt: String,
     pub(crate) initial_prompt: Option<String>,
     /// What the definition asks for and does not get.
@@ -93,6 +97,13 @@ struct Child {
     /// Servers that end with it.
     servers: Vec<Connection>,
     items: Vec<Item>,
+    /// What its definition asks for and does not get.
+    problems: Vec<String>,
+    /// What it has done in this run.
+    run: Run,
+    /// Whether hooks know that it began.
+    has_begun: bool,
+    has_ended: bool,
 }
 
 /// Starts an agent. The receiver gets its end, where somebody is to wait for it.
@@ -120,6 +131,7 @@ pub(crate) fn spawn(
         read_state: launch.read_state,
         servers: launch.servers,
         structured: launch.structured,
+        powers: launch.powers,
         parent_servers: Some(Arc::clone(&parent.servers)),
         journal,
     };
@@ -129,10 +141,7 @@ pub(crate) fn spawn(
     let note = SpawnNote { agent_id: &id, run, asker, prompt, spec: &launch.spec };
     child.driver.journal.note(SPAWN, &note).map_err(|error| error.to_string())?;
     child.driver.journal.rest();
-    write_meta(&task, None);
-    for problem in &launch.problems {
-        shared.inform("warning", format!("agent {}: {problem}", launch.spec.agent_type));
-    }
+    child.problems = launch.problems;
     let context = &mut child.driver.context;
     context.extend(launch.skills);
     context.extend(launch.spec.reminder.iter().map(|text| reminder(text)));
@@ -143,13 +152,17 @@ pub(crate) fn spawn(
 fn begin(
     delegation: &Delegation,
     task: Arc<Task>,
-    child: Child,
+    mut child: Child,
     in_background: bool,
 ) -> (Arc<Task>, Option<Ending>) {
     let end = (!in_background).then(|| task.await_end());
     child.shared.queue.listen(&task.id);
     delegation.enter(&task);
-    notification::show_started(&child.shared, &task);
+    // Its beginning is recorded, so that it will have an end, whatever breaks.
+    let shown = catch_unwind(AssertUnwindSafe(|| child.show_beginning()));
+    if let Err(panic) = shown {
+        child.fail(&*panic);
+    }
     let (kind, run) = (&task.spec.agent_type, task.run().id);
     tracing::debug!(agent = %task.id, kind, run, depth = task.spec.depth, in_background, "an agent begins");
     tokio::spawn(child.live());
@@ -162,6 +175,7 @@ struct Start {
     read_state: ReadState,
     servers: BroughtServers,
     structured: Option<StructuredOutput>,
+    powers: Powers,
     /// `None` for the main agent's.
     parent_servers: Option<Arc<Servers>>,
     journal: Arc<Journal>,
@@ -180,10 +194,12 @@ impl Child {
         let only = only.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
         let role = Role {
             only: only.into_iter().collect(),
-            memory: spec.memory.clone(),
+            memory: start.powers.memory,
+            // Earlier records do not say it.
+            only_reads: spec.only_reads || builtin::is_scout(&spec.source, &spec.agent_type),
             ..Role::default()
         };
-        let permissions = Arc::new(parent.permissions.child(role, spec.mode));
+        let permissions = Arc::new(parent.permissions.child(role, start.powers.own_mode));
         let inherited = start.parent_servers.unwrap_or_else(|| Arc::clone(&shared.servers));
         let servers = with_own(&inherited, &start.servers.all, &ground.env);
         let caller = Caller::new(
@@ -199,7 +215,8 @@ impl Child {
         );
         caller.share_prompt(parent);
         let workspace = ground.workspace(shared, &caller, spec.cwd.clone(), start.read_state);
-        let (hooks, registration) = hooks(shared, delegation, task, &caller, &workspace);
+        let brought = &start.powers.hooks;
+        let (hooks, registration) = hooks(shared, delegation, task, brought, &caller, &workspace);
         let settings = RequestSettings {
             model: spec.model.clone(),
             effort: spec.effort,
@@ -229,36 +246,80 @@ impl Child {
             hooks: registration,
             servers: start.servers.own,
             items: Vec::new(),
+            problems: Vec::new(),
+            run: Run::new(),
+            has_begun: false,
+            has_ended: false,
         })
     }
 
-    /// From its first moment to its last.
+    /// Shows those who watch that it begins, and what it has to do without.
+    fn show_beginning(&self) {
+        write_meta(&self.task, None);
+        notification::show_started(&self.shared, &self.task);
+        let kind = &self.task.spec.agent_type;
+        for problem in &self.problems {
+            self.shared.inform("warning", format!("agent {kind}: {problem}"));
+        }
+    }
+
+    /// From its first moment to its last. Its waiter is told of its end, whatever breaks and where.
     async fn live(mut self) {
+        if let Err(panic) = AssertUnwindSafe(self.run_to_its_end()).catch_unwind().await {
+            self.fail(&*panic);
+            // Nothing is asked any more that could break, but for what an end is made of.
+            let settled = catch_unwind(AssertUnwindSafe(|| {
+                if !self.has_ended
+                    && let Some(end) = self.settle()
+                {
+                    self.show_end(&end);
+                }
+            }));
+            if settled.is_err() {
+                tracing::error!(agent = %self.task.id, "an agent broke, and its end as well");
+            }
+        }
+        if let Some(seat) = &self.caller.seat {
+            seat.leave();
+        }
+        if AssertUnwindSafe(self.tidy_up()).catch_unwind().await.is_err() {
+            tracing::error!(agent = %self.task.id, "what an agent left could not be tidied up");
+        }
+    }
+
+    /// It ends by a fault of the program.
+    fn fail(&mut self, panic: &(dyn Any + Send)) {
+        self.run.outcome = Outcome::Fault;
+        self.run.errors.push(panic_words(panic));
+    }
+
+    async fn run_to_its_end(&mut self) {
         let cancel = self.task.run().cancel;
-        let mut run = Run::new();
-        let mut has_begun = false;
         loop {
-            let work = AssertUnwindSafe(self.work(&mut run, &mut has_begun, &cancel));
-            // Whoever waits for it must be told of its end, whatever became of it.
+            let is_broken = self.run.outcome == Outcome::Fault;
+            let work = AssertUnwindSafe(async {
+                if !is_broken {
+                    self.work(&cancel).await;
+                }
+            });
             if let Err(panic) = work.catch_unwind().await {
-                run.outcome = Outcome::Fault;
-                run.errors.push(panic_words(&*panic));
+                self.fail(&*panic);
             }
             // Whoever began is told to have stopped, however it ended.
-            if has_begun && !std::mem::take(&mut run.told_stop) {
-                self.driver.fire_stop(&run.text, &CancellationToken::new()).await;
+            if self.has_begun && !std::mem::take(&mut self.run.told_stop) {
+                self.driver.fire_stop(&self.run.text, &CancellationToken::new()).await;
             }
-            if let Some(end) = self.settle(&run) {
-                return self.finish(&end).await;
+            if let Some(end) = self.settle() {
+                return self.show_end(&end);
             }
             // Something came for it when it had stopped: it begins once more, and hooks are told so.
-            has_begun = false;
+            self.has_begun = false;
             self.items = self.shared.queue.pending(Some(&self.task.id));
         }
     }
 
     /// Works until there is an outcome: when it is its turn, and as long as something comes of it.
-    async fn work(&mut self, run: &mut Run, has_begun: &mut bool, cancel: &CancellationToken) {
+    async fn work(&mut self, cancel: &CancellationToken) {
         let seated = async {
             let _waiting = self.task.pulse.wait();
             if let Some(seat) = &self.caller.seat {
@@ -272,10 +333,15 @@ impl Child {
             () = seated => {}
         }
         self.task.pulse.beat();
-        if !*has_begun && !cancel.is_cancelled() {
-            *has_begun = true;
+        if !self.has_begun && !cancel.is_cancelled() {
+            self.has_begun = true;
             self.tell_start(cancel).await;
-            self.caller.servers.settle(self.shared.server_patience()).await;
+            let patience = self.shared.server_patience();
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = self.caller.servers.settle(patience) => {}
+            }
         }
         let items = std::mem::take(&mut self.items);
         let stall = self.shared.delegation.get().and_then(|it| it.rules.stall);
@@ -290,13 +356,13 @@ impl Child {
         };
         let outcome = tokio::select! {
             biased;
-            outcome = self.driver.run(run, &items, cancel) => outcome,
+            outcome = self.driver.run(&mut self.run, &items, cancel) => outcome,
             () = watchdog => Ok(()),
             never = summary::keep_telling(&self.shared, &self.task, &self.caller) => match never {},
         };
         if let Err(error) = outcome {
-            run.outcome = Outcome::JournalFailed;
-            run.errors.push(error.to_string());
+            self.run.outcome = Outcome::JournalFailed;
+            self.run.errors.push(error.to_string());
         }
         if let Some(seat) = &self.caller.seat {
             seat.leave();
@@ -304,7 +370,7 @@ impl Child {
     }
 
     /// Writes the end down and makes it known, unless there is something left to do.
-    fn settle(&self, run: &Run) -> Option<Arc<End>> {
+    fn settle(&mut self) -> Option<Arc<End>> {
         let (task, queue, journal) = (&self.task, &self.shared.queue, &self.driver.journal);
         let task_run = task.run();
         let record = |end: &End| {
@@ -320,7 +386,12 @@ impl Child {
             }
         };
         let tell = |end: &End| notification::tell_end(queue, task, &task_run, end);
-        task.finish(self.end(run), queue, record, tell)
+        let end = self.end();
+        self.shared.keep_denials(end.notification, &self.run.denials);
+        let ended = task.finish(end, queue, record, tell)?;
+        self.has_ended = true;
+        self.shared.pass_on_whispers(&self.task.id);
+        Some(ended)
     }
 
     async fn tell_start(&mut self, cancel: &CancellationToken) {
@@ -332,7 +403,8 @@ impl Child {
     }
 
     /// How it ended, as data.
-    fn end(&self, run: &Run) -> End {
+    fn end(&self) -> End {
+        let run = &self.run;
         let stopped_by = self.task.stopped_by();
         let ended_on_denial = run.outcome == Outcome::Completed && run.ended_on_denial;
         let outcome = match (run.outcome, stopped_by) {
@@ -360,13 +432,15 @@ impl Child {
         }
     }
 
-    /// Shows the end to whoever watches, and tidies up.
-    async fn finish(mut self, end: &Arc<End>) {
-        let (shared, task) = (Arc::clone(&self.shared), Arc::clone(&self.task));
-        task.output.end(&notification::closing_words(end));
-        write_meta(&task, Some(end));
-        notification::show_ended(&shared, &task, end);
-        // From here on nobody waits: the slow part.
+    /// Shows the end to the views.
+    fn show_end(&self, end: &End) {
+        self.task.output.end(&notification::closing_words(end));
+        write_meta(&self.task, Some(end));
+        notification::show_ended(&self.shared, &self.task, end);
+    }
+
+    /// The slow part, in the background.
+    async fn tidy_up(&mut self) {
         self.hooks.clear();
         self.driver.dispatch.workspace.shells.shutdown().await;
         for server in &self.servers {
@@ -376,7 +450,7 @@ impl Child {
 }
 
 /// What a fault of the program says of itself.
-fn panic_words(panic: &(dyn Any + Send)) -> String {
+pub(super) fn panic_words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let words = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     words.unwrap_or("it did not say why").to_owned()
@@ -436,7 +510,7 @@ fn stamp(delegation: &Delegation, spec: &AgentSpec, id: &AgentId) -> Stamp {
     }
 }
 
-/// What the agent is told first.
+/// What the agent is told first: words of an agent and of a definition, in which nothing passes for our markup.
 fn first_items(
     shared: &Shared,
     id: &AgentId,
@@ -447,7 +521,7 @@ fn first_items(
         id: shared.world.record_id(),
         priority: Priority::Next,
         addressee: Some(id.clone()),
-        content: vec![Block::Text(text)],
+        content: vec![Block::Text(contain(&text).into_owned())],
         origin,
     };
     match initial_prompt {
@@ -479,6 +553,7 @@ fn hooks(
     shared: &Arc<Shared>,
     delegation: &Delegation,
     task: &Task,
+    brought: &[BroughtHooks],
     caller: &Caller,
     workspace: &Arc<centurion_tools::Workspace>,
 ) -> (Arc<AgentHooks>, Vec<Registration>) {
@@ -488,10 +563,10 @@ fn hooks(
         let scope = Scope::Agent(Some(task.id.clone()));
         ground.hooks.as_ref().map(|hooks| hooks.add(scope, set))
     };
-    let own = task.spec.hooks.iter().filter_map(register).collect();
+    let own = brought.iter().filter_map(register).collect();
     let hooks = AgentHooks {
         hooks: ground.hooks.clone(),
-        from_settings: None,
+        from_settings: ground.settings_hooks.clone(),
         shared: Arc::clone(shared),
         permissions: Arc::clone(&caller.permissions),
         workspace: Arc::clone(workspace),

@@ -1,5 +1,5 @@
-//! Everything that one agent runs with, as plain data: the record of its start holds it, and whoever sets
-//! the agent to work again, in this process or a later one, needs nothing else.
+//! What one agent runs with, as plain data: the record of its start holds it, and the agent is resumed by it, in
+//! this process or a later one. What acts for the user is not in it: see [`Powers`](crate::powers::Powers).
 
 use std::path::PathBuf;
 
@@ -13,6 +13,7 @@ use crate::resolve::ToolView;
 /// The effective options of one agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "a record, in which each says one thing")]
 pub(crate) struct AgentSpec {
     pub(crate) agent_type: String,
     /// Who defined the type.
@@ -29,25 +30,25 @@ pub(crate) struct AgentSpec {
     pub(crate) model: String,
     pub(crate) effort: Option<Effort>,
     pub(crate) thinking: Thinking,
+    /// The mode at its start.
     pub(crate) mode: Mode,
+    /// The mode that it had by itself. When it is resumed, this gives no more than the agent has that resumes it.
+    #[serde(default)]
+    pub(crate) own_mode: Option<Mode>,
     /// How many requests it may send in each of its runs.
     pub(crate) max_turns: Option<u32>,
     pub(crate) tools: ToolView,
     /// Rules that single tools are confined to.
     pub(crate) only: Vec<String>,
-    /// The directory of its memory.
-    #[serde(default)]
-    pub(crate) memory: Option<PathBuf>,
     /// The sections of the system prompt.
     pub(crate) system: Vec<String>,
     pub(crate) cwd: PathBuf,
+    /// Whether it changes nothing, by no tool and no command.
+    #[serde(default)]
+    pub(crate) only_reads: bool,
     /// Whether it is told what the instruction files say.
     pub(crate) instructions: bool,
     pub(crate) reminder: Option<String>,
-    /// The hooks of its definition and of the skills that it knows from the start.
-    #[serde(default)]
-    pub(crate) hooks: Vec<BroughtHooks>,
-    pub(crate) mcp_servers: Option<Brought>,
     /// What its answer must fit.
     pub(crate) schema: Option<Value>,
     pub(crate) in_background: bool,
@@ -58,17 +59,16 @@ pub(crate) struct AgentSpec {
 }
 
 /// Hooks that come with an agent.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct BroughtHooks {
     pub(crate) value: Value,
     pub(crate) path: PathBuf,
     /// The skill that brings them; `None` for the agent's own definition.
-    #[serde(default)]
     pub(crate) skill: Option<String>,
 }
 
 /// What a definition brings, and where it is written.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct Brought {
     pub(crate) value: Value,
     pub(crate) path: PathBuf,

@@ -4,6 +4,7 @@
 //! one lock when the agent ends: its result is told once and never twice. That lock is held for no other
 //! agent's: whoever is told is found by the queue.
 
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -216,6 +217,13 @@ impl End {
     }
 }
 
+/// Does something that must not keep an agent from ending.
+fn or_log(act: impl FnOnce(), what: &'static str) {
+    if std::panic::catch_unwind(AssertUnwindSafe(act)).is_err() {
+        tracing::error!(what, "a fault of the program at an agent's end");
+    }
+}
+
 impl Task {
     /// An agent that begins, and writes to this journal.
     pub(crate) fn new(
@@ -353,17 +361,19 @@ impl Task {
         tell: impl FnOnce(&End),
     ) -> Option<Arc<End>> {
         let mut state = self.state();
+        let heir = state.run.asker.as_ref().map(|asker| &asker.agent);
         end.unread = match end.outcome {
-            Outcome::Completed => queue.leave_if_idle(&self.id)?,
-            _ => queue.leave(&self.id),
+            Outcome::Completed => queue.leave_if_idle(&self.id, heir)?,
+            _ => queue.leave(&self.id, heir),
         };
         let end = Arc::new(end);
-        record(&end);
+        // Whatever breaks here, it has ended, and its waiter must not wait for ever.
+        or_log(|| record(&end), "recording");
         state.standing = Standing::Ended(Arc::clone(&end));
         let is_taken = state.waiter.take().is_some_and(|it| it.send(Arc::clone(&end)).is_ok())
             || state.is_quiet;
         if !is_taken {
-            tell(&end);
+            or_log(|| tell(&end), "telling");
         }
         drop(state);
         self.ended.send_replace(true);

@@ -8,12 +8,16 @@ mod agent_calls;
 mod agent_crowds;
 #[path = "story/agent_ends.rs"]
 mod agent_ends;
+#[path = "story/agent_freedom.rs"]
+mod agent_freedom;
 #[path = "story/agent_hooks.rs"]
 mod agent_hooks;
 #[path = "story/agent_mail.rs"]
 mod agent_mail;
 #[path = "story/agent_mischief.rs"]
 mod agent_mischief;
+#[path = "story/agent_names.rs"]
+mod agent_names;
 #[path = "story/agent_parameters.rs"]
 mod agent_parameters;
 #[path = "story/agent_results.rs"]

@@ -64,9 +64,10 @@ impl Condition {
             ..Policy::default()
         };
         let decision = decide(&policy, call);
+        let may_match =
+            matches!(decision.reason, Reason::Unreadable { .. } | Reason::MayMatch { .. });
         decision.verdict == Verdict::Deny
-            || (matches!(decision.reason, Reason::Unclear { .. })
-                && self.tool == canonical_tool_name(call.tool))
+            || (may_match && self.tool == canonical_tool_name(call.tool))
     }
 
     /// A rule that denies reading also keeps from writing, and speaks about files that commands mention.
@@ -101,6 +102,9 @@ mod tests {
             ("Bash(git *)", shell("npm test"), false),
             ("Bash(git *)", shell("echo 'git push'"), false),
             ("Bash(git *)", shell("echo \"unfinished"), true),
+            ("Bash(git *)", shell("$x push"), true),
+            ("Bash(git *)", shell("echo git push | sh"), true),
+            ("Bash(git *)", shell("for i in 1 2; do npm test; done"), false),
             ("Bash", shell("anything"), true),
             ("Edit(*.ts)", file("Edit", "a.ts"), true),
             ("Edit(*.ts)", file("Write", "a.ts"), true),

@@ -49,12 +49,18 @@ impl HookSet {
     pub fn from_settings(settings: &Settings) -> Self {
         let mut parser = Parser::new(Form::Settings);
         let limits = settings.hook_limits();
+        let mut was_told = Vec::new();
         for declared in settings.hooks() {
             let origin = &declared.origin;
             let source = HookSource::Settings(origin.level);
             let origin = HookOrigin::in_file(source, Arc::clone(&origin.file), Some(origin.line));
             if let Some(off) = &declared.off {
-                parser.problem(&origin, switched_off(off));
+                // A file may hold many groups, which are off for the same reason.
+                let told = (Arc::clone(&declared.origin.file), switched_off(off));
+                if !was_told.contains(&told) {
+                    parser.problem(&origin, told.1.clone());
+                    was_told.push(told);
+                }
             } else if let Some(by) = &limits.managed_only
                 && !origin.source.is_managed()
             {
@@ -158,6 +164,7 @@ fn switched_off(off: &Off) -> String {
                            not trusted; help: `centurion trust`"
                 .to_owned()
         }
+        Off::Unaccepted(reason) => format!("these hooks do not run: {reason}"),
         Off::PluginOnly(by) => {
             format!("these hooks do not run: {by} leaves hooks to plugins and managed settings")
         }

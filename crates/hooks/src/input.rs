@@ -78,6 +78,7 @@ impl<'a> ToolCall<'a> {
             access: self.access,
             named: self.named,
             input: Some(self.input),
+            agent: &[],
             links: &DiskLinks,
         }
     }

@@ -43,6 +43,6 @@ pub use output::{
     UpdateDestination,
 };
 pub use reply::Reply;
-pub use rules::HookRules;
+pub use rules::{HookJudge, HookRules};
 pub use watch_list::FileChange;
 pub use watcher::{HookOutcome, HookResponse, HookStarted, HookWatcher, LateReply};

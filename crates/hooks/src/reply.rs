@@ -1,10 +1,14 @@
 //! What one hook said: its exit code, its output and its errors, read as the event has it.
 
+use centurion_protocol::JsonShape;
 use serde::Deserialize;
 
 use crate::event::{Event, ExitTwo};
 use crate::handler::PromptAction;
-use crate::output::{DecisionWord, HookOutput, Specific};
+use crate::output::{DecisionWord, HookOutput, RequestDecision, Specific};
+
+/// Deeper JSON is not read.
+const DEEPEST_OUTPUT: usize = 120;
 
 /// What one run of a handler left behind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +27,8 @@ pub(crate) enum End {
     Cancelled,
     /// It could not run, or not to its end.
     Failed(String),
+    /// It ran, and said more than is read: what it decided is not known.
+    SaidTooMuch(String),
 }
 
 impl Ended {
@@ -71,6 +77,14 @@ impl Reply {
                 reply.error = Some(why.clone());
                 return reply;
             }
+            // Plain text decides nothing, however long it is.
+            End::SaidTooMuch(_) if is_plain(&ended.stdout) => {}
+            End::SaidTooMuch(why) => {
+                reply.exit_two =
+                    (ended.exit_code == Some(2)).then(|| ended.stderr.trim().to_owned());
+                reply.fail_closed(event, why);
+                return reply;
+            }
         }
         let text = ended.stdout.trim();
         let is_json = text.starts_with('{');
@@ -78,6 +92,9 @@ impl Reply {
         let has_output = matches!(output, Some(Ok(_)));
         match output {
             Some(Ok(output)) => reply.output = output,
+            Some(Err(why)) if JsonShape::of(text.as_bytes()).depth > DEEPEST_OUTPUT => {
+                reply.fail_closed(event, &format!("its output {why}"));
+            }
             Some(Err(why)) => reply.error = Some(format!("its output {why}")),
             None => {}
         }
@@ -94,6 +111,19 @@ impl Reply {
             tracing::debug!(%event, label = reply.label, "exit code 2 has no effect");
         }
         reply
+    }
+
+    /// Takes an answer that is too long or too deep to be read for a no, where a hook can say no. What a hook
+    /// quotes is often the model's own words: they must not be able to take its no away.
+    fn fail_closed(&mut self, event: Event, why: &str) {
+        self.error = Some(why.to_owned());
+        let reason = self.with_label(&format!("{why}; what cannot be read counts as a denial"));
+        if event.exit_two() == ExitTwo::Blocks {
+            self.refusal = Some(Refusal { reason, blocks: true, ends_turn: false });
+        } else if event == Event::PermissionRequest {
+            let denial = RequestDecision::Deny { message: Some(reason), interrupt: false };
+            self.output.specific.get_or_insert_default().decision = Some(denial);
+        }
     }
 
     /// Reads what a model said to a prompt.
@@ -148,6 +178,11 @@ impl Reply {
             .flatten()
             .chain(refusal)
     }
+}
+
+/// Whether output is text and no JSON, as far as it is known.
+fn is_plain(output: &str) -> bool {
+    !matches!(output.trim_start().chars().next(), None | Some('{'))
 }
 
 fn failure(code: Option<i32>, errors: &str) -> String {

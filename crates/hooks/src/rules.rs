@@ -1,10 +1,15 @@
 //! What settings say about all hooks together: which run at all, and what those that post may reach.
 
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
 use centurion_config::settings::{HookLimits, Level, Sourced};
 use regex::Regex;
 use url::Url;
 
-use crate::origin::HookSource;
+use crate::handler::{CommandAction, Handler};
+use crate::origin::{HookOrigin, HookSource};
 
 /// The limits of all hooks.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +19,29 @@ pub struct HookRules {
     managed_only: bool,
     urls: Option<Vec<Regex>>,
     variables: Option<Vec<String>>,
+    judge: Option<HookJudge>,
+}
+
+/// Says whether a command of a hook may run in a directory, each time before it does: files that it runs may have
+/// changed since the hook was read, and it may mean other files there.
+#[derive(Clone)]
+pub struct HookJudge(Arc<Judge>);
+
+type Judge = dyn Fn(&HookOrigin, &[String], &Path) -> Result<(), String> + Send + Sync;
+
+impl HookJudge {
+    /// The command is given as its words: a command line is one, and a program has its arguments beside it.
+    pub fn new(
+        judge: impl Fn(&HookOrigin, &[String], &Path) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(judge))
+    }
+}
+
+impl fmt::Debug for HookJudge {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("HookJudge")
+    }
 }
 
 impl HookRules {
@@ -27,7 +55,27 @@ impl HookRules {
             managed_only: limits.managed_only.is_some(),
             urls: limits.http_urls.as_ref().map(patterns),
             variables: limits.http_variables.as_ref().map(texts),
+            judge: None,
         }
+    }
+
+    /// Lets this one say which commands run.
+    #[must_use]
+    pub fn judged_by(self, judge: HookJudge) -> Self {
+        Self { judge: Some(judge), ..self }
+    }
+
+    /// Whether a command may run in a directory, and if not, why.
+    pub(crate) fn judge(
+        &self,
+        handler: &Handler,
+        action: &CommandAction,
+        cwd: &Path,
+    ) -> Result<(), String> {
+        let Some(HookJudge(judge)) = &self.judge else { return Ok(()) };
+        let mut words = vec![action.command.clone()];
+        words.extend(action.args.iter().flatten().cloned());
+        judge(&handler.origin, &words, cwd)
     }
 
     /// Whether hooks of this source run.
@@ -68,9 +116,6 @@ fn url_pattern(text: &str) -> Option<Regex> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-    use std::sync::Arc;
-
     use centurion_config::settings::Origin;
 
     use super::*;

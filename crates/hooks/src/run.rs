@@ -221,7 +221,12 @@ impl Core {
     ) -> Ended {
         let delegate = &self.around.delegate;
         let answer = match &handler.action {
-            Action::Command(action) => return self.command(handler, action, told, left).await,
+            Action::Command(action) => {
+                if let Err(reason) = rules.judge(handler, action, &told.common.cwd) {
+                    return Ended::failed(format!("did not run: {reason}"));
+                }
+                return self.command(handler, action, told, left).await;
+            }
             Action::Http(action) => {
                 return self.http.post(action, &told.text, rules, &self.around.env).await;
             }
@@ -269,6 +274,7 @@ fn response(hook_id: String, told: &Told, ended: Ended, reply: &Reply) -> HookRe
     };
     let stderr = match ended.end {
         End::Failed(why) => why,
+        End::SaidTooMuch(why) if ended.stderr.is_empty() => why,
         _ => ended.stderr,
     };
     HookResponse {

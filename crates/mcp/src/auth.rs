@@ -15,6 +15,10 @@ use store::TokenStore;
 
 use crate::State;
 use crate::pool::Settings;
+use crate::transport::read_body;
+
+/// The largest description of an authorization server that is read.
+const MOST_METADATA: usize = 1024 * 1024;
 
 /// A manager that has tokens for a server, or `None` where nobody has logged in.
 pub(crate) async fn manager_with_tokens(
@@ -47,8 +51,9 @@ async fn manager(remote: &McpRemote, store: TokenStore) -> Result<AuthorizationM
     manager.set_credential_store(store);
     let url = remote.oauth.as_ref().and_then(|oauth| oauth.auth_server_metadata_url.as_ref());
     if let Some(url) = url {
-        let text = reqwest::get(url).await?.error_for_status()?.text().await?;
-        let metadata: AuthorizationMetadata = serde_json::from_str(&text)
+        let response = reqwest::get(url).await?.error_for_status()?;
+        let (text, _) = read_body(response, MOST_METADATA).await?;
+        let metadata: AuthorizationMetadata = serde_json::from_slice(&text)
             .map_err(|error| AuthError::MetadataError(format!("{url}: {error}")))?;
         manager.set_metadata(metadata);
     }

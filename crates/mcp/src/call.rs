@@ -21,8 +21,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::content;
 use crate::link::Live;
+use crate::name::cut;
 use crate::progress::Progress;
 use crate::transport::failure::{self, Failure};
+
+/// A refusal longer than this is cut.
+const MOST_REFUSAL: usize = 4_096;
 
 /// How a call is made.
 #[derive(Clone, Default)]
@@ -263,7 +267,7 @@ impl Call<'_> {
         CallError::Refused {
             server: self.server.to_owned(),
             code: error.code.0,
-            message: error.message.to_string(),
+            message: cut(&error.message, MOST_REFUSAL),
         }
     }
 

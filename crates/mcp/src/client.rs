@@ -48,7 +48,7 @@ pub(crate) struct Client {
     manners: Arc<Manners>,
     pub(crate) progress: ProgressDesk,
     stale: watch::Sender<Stale>,
-    /// How many of the server's questions wait for a person.
+    /// How many of the server's questions wait for a person or a model.
     open_questions: AtomicUsize,
 }
 
@@ -105,7 +105,9 @@ impl Client {
             ElicitationKind::Form { schema } => Some(schema.clone()),
             ElicitationKind::Url { .. } => None,
         };
-        let _open = OpenQuestion::new(&self.open_questions);
+        let Some(_open) = OpenQuestion::new(&self.open_questions) else {
+            return ElicitResult::new(ElicitationAction::Cancel);
+        };
         let question = Elicitation { server: self.server.clone(), message, kind };
         match self.manners.elicitor.elicit(question).await {
             ElicitationAnswer::Accept(mut fields) => {
@@ -126,6 +128,9 @@ impl Client {
         let refuse = |reason: String| ErrorData::new(ErrorCode::INVALID_REQUEST, reason, None);
         let Some(sampler) = &self.manners.sampler else {
             return Err(refuse("this client does not let servers use its model".to_owned()));
+        };
+        let Some(_open) = OpenQuestion::new(&self.open_questions) else {
+            return Err(refuse("too many questions of this server are open".to_owned()));
         };
         let result = sampler.sample(&self.server, to_value(&params)?).await.map_err(refuse)?;
         serde_json::from_value(result)
@@ -226,12 +231,16 @@ impl ClientHandler for Client {
     }
 }
 
+/// How many questions of one server may wait at once; more are turned away.
+const MOST_OPEN_QUESTIONS: usize = 32;
+
 struct OpenQuestion<'a>(&'a AtomicUsize);
 
 impl<'a> OpenQuestion<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
+    /// `None` when too many are open.
+    fn new(count: &'a AtomicUsize) -> Option<Self> {
+        let opened = Self(count);
+        (count.fetch_add(1, Ordering::Relaxed) < MOST_OPEN_QUESTIONS).then_some(opened)
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::time::timeout;
 
 use crate::pool::Settings;
+use crate::process::others_words;
 
 /// How long the user's command for headers may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -79,7 +80,9 @@ async fn ask(
     match piped.wait().await.code {
         Some(0) => serde_json::from_str(&printed)
             .map_err(|error| format!("its headersHelper did not print a JSON object: {error}")),
-        Some(code) => Err(format!("its headersHelper ended with code {code}: {}", said.trim())),
+        Some(code) => {
+            Err(format!("its headersHelper ended with code {code}: {}", others_words(&said)))
+        }
         None => Err("its headersHelper was ended by a signal".to_owned()),
     }
 }

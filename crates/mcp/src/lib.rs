@@ -38,6 +38,7 @@ pub use host::{
     Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, HostFuture, Sampler, SdkChannel,
 };
 pub use name::{prompt_name, tool_name};
-pub use pool::{Pool, PoolOptions};
+pub use pool::{Pool, PoolOptions, ServerJudge};
 pub use progress::Progress;
 pub use state::State;
+pub use transport::Throttled;

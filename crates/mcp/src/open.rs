@@ -12,7 +12,6 @@ use rmcp::service::{
     ClientLifecycleMode, RunningService, Subscription, serve_client_with_lifecycle_and_ct,
 };
 use rmcp::transport::Transport;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
@@ -26,11 +25,17 @@ use crate::name::cut;
 use crate::pool::Settings;
 use crate::process::ServerProcess;
 use crate::transport::failure::{self, Failure};
-use crate::transport::{LateAnswer, PATIENCE, Probe, SdkTransport, SseTransport, Watched};
+use crate::transport::{
+    BoundedHttp, GivenUp, LateAnswer, LineTransport, PATIENCE, Probe, SdkTransport, SseTransport,
+    Throttled, Watched,
+};
 use crate::{auth, headers};
 
 /// Instructions longer than this are cut.
 const MOST_INSTRUCTIONS: usize = 2_048;
+
+/// What a server calls itself and its version is cut at this length.
+const MOST_NAME: usize = 200;
 
 /// An open connection. Dropping it lets the server go and ends its process.
 pub(crate) struct Session {
@@ -45,12 +50,16 @@ pub(crate) struct Session {
     pub(crate) subscription: Option<Subscription>,
     service: RunningService<RoleClient, Arc<Client>>,
     process: Option<ServerProcess>,
+    given_up: GivenUp,
     _gone: DropGuard,
 }
 
 impl Session {
     /// Why the server went away, once it has.
     pub(crate) async fn why_ended(&mut self) -> String {
+        if let Some(reason) = self.given_up.reason() {
+            return reason;
+        }
         match &mut self.process {
             Some(process) => process.why_ended().await,
             None => "the connection broke".to_owned(),
@@ -110,6 +119,7 @@ pub(crate) async fn open(
     greeting: Greeting,
 ) -> Result<Session, Failure> {
     let limit = settings.limits.connect;
+    settings.judge(server).map_err(Failure::Lasting)?;
     match &server.transport {
         McpTransport::Stdio { command, args, env } => {
             let program = Program { command, args, env };
@@ -167,12 +177,14 @@ impl Program<'_> {
         let started = ServerProcess::start(settings, command, args, env);
         let (mut process, stdout, stdin) = started
             .map_err(|error| Failure::Lasting(format!("{command} could not start: {error}")))?;
-        let pipes = AsyncRwTransport::new_client(stdout, stdin);
+        let given_up = GivenUp::default();
+        let pipes = LineTransport::new(stdout, stdin, given_up.clone());
         let greeted =
             greet(settings, server, Probe::new(pipes, patience, answer.clone()), greeting);
         match tokio::time::timeout(settings.limits.connect, greeted).await {
             Ok(Ok(mut session)) => {
                 session.process = Some(process);
+                session.given_up = given_up;
                 Ok(session)
             }
             Ok(Err(Failure::Passing(_))) => Err(Failure::Lasting(process.why_ended().await)),
@@ -194,7 +206,7 @@ async fn open_http(
 ) -> Result<Session, Failure> {
     let headers =
         headers::collect(settings, &server.name, remote).await.map_err(Failure::Lasting)?;
-    let http = http(settings)?;
+    let http = BoundedHttp::new(http(settings)?);
     let config =
         StreamableHttpClientTransportConfig::with_uri(remote.url.as_str()).custom_headers(headers);
     match authority(settings, remote).await? {
@@ -265,7 +277,7 @@ where
 {
     let client = Arc::new(Client::new(server.name.clone(), Arc::clone(&settings.manners)));
     let ended = CancellationToken::new();
-    let transport = Watched::new(transport, ended.clone());
+    let transport = Watched::new(Throttled::new(transport), ended.clone());
     let service = serve_client_with_lifecycle_and_ct(
         Arc::clone(&client),
         transport,
@@ -292,8 +304,8 @@ where
     Ok(Session {
         subscription: subscribe(&peer, &told.protocol_version, &capabilities).await,
         info: ServerInfo {
-            name: identity.map_or_else(|| server.name.clone(), |info| info.name.clone()),
-            version: identity.map(|info| info.version.clone()).unwrap_or_default(),
+            name: identity.map_or_else(|| server.name.clone(), |info| cut(&info.name, MOST_NAME)),
+            version: identity.map(|info| cut(&info.version, MOST_NAME)).unwrap_or_default(),
             protocol: told.protocol_version.to_string(),
         },
         instructions: told
@@ -307,6 +319,7 @@ where
         catalog,
         service,
         process: None,
+        given_up: GivenUp::default(),
         _gone: gone.drop_guard(),
     })
 }

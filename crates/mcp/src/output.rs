@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use centurion_protocol::ToolResultContent;
 
-use crate::{content, private_file};
+use crate::content;
 
 /// What is shown of a result that does not fit.
 const PREVIEW: usize = 2_000;
@@ -47,7 +47,8 @@ async fn keep(directory: &Path, name: &str, text: String) -> io::Result<PathBuf>
     let name: String = name.chars().filter(|symbol| is_plain(*symbol)).collect();
     let path = directory.join(format!("{name}.txt"));
     let written = path.clone();
-    tokio::task::spawn_blocking(move || private_file::create(&written, text.as_bytes()))
+    // The model sees what is there; files hold no credentials.
+    tokio::task::spawn_blocking(move || centurion_redact::keep(&written, &text))
         .await
         .map_err(io::Error::other)??;
     Ok(path)
@@ -64,14 +65,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let picture =
             ToolResultContent::Image { media_type: "image/png".into(), data: "AA".into() };
-        let long = "é".repeat(5_000);
+        let key = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+        let long = format!("{key} {}", "é".repeat(5_000 - key.len() - 1));
         let parts = vec![ToolResultContent::Text(long.clone()), picture.clone()];
         let kept = bound(parts.clone(), 5_000, dir.path(), "a/b").await;
         assert_eq!(kept, parts);
 
         let bounded = bound(parts, 4_999, &dir.path().join("new"), "mcp__a__b-toolu/1").await;
         let file = dir.path().join("new/mcp__a__b-toolu1.txt");
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), long);
+        let written = std::fs::read_to_string(&file).unwrap();
+        let rest = long.strip_prefix(&key).unwrap();
+        assert!(written.starts_with("[redacted: ") && written.ends_with(rest), "{written}");
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         let [ToolResultContent::Text(text), rest] = bounded.as_slice() else {
             panic!("{bounded:?}")
@@ -82,5 +86,15 @@ mod tests {
         );
         assert!(text.len() < 3_000);
         assert_eq!(*rest, picture);
+    }
+
+    #[tokio::test]
+    async fn a_result_that_does_not_fit_is_kept_without_its_credentials() {
+        let dir = tempfile::tempdir().unwrap();
+        let token = format!("ghp_{}", "a1".repeat(18));
+        let parts = vec![ToolResultContent::Text(format!("{} {token}", "word ".repeat(1_000)))];
+        bound(parts, 100, dir.path(), "mcp__a__b").await;
+        let kept = std::fs::read_to_string(dir.path().join("mcp__a__b.txt")).unwrap();
+        assert!(kept.ends_with("[redacted: github_token]"), "{kept}");
     }
 }

@@ -40,7 +40,12 @@ pub struct PoolOptions {
     pub sampler: Option<Arc<dyn Sampler>>,
     /// The way to servers that live in the host.
     pub sdk: Option<Arc<dyn SdkChannel>>,
+    /// Says before each start whether a server may run. `None` lets all run.
+    pub judge: Option<ServerJudge>,
 }
+
+/// Says whether a server may run, and if not, why: files that it runs may have changed since it was read.
+pub type ServerJudge = Arc<dyn Fn(&McpServer) -> Result<(), String> + Send + Sync>;
 
 /// What all connections of a pool have in common.
 pub(crate) struct Settings {
@@ -51,15 +56,21 @@ pub(crate) struct Settings {
     pub(crate) credentials: Option<PathBuf>,
     pub(crate) manners: Arc<Manners>,
     pub(crate) sdk: Option<Arc<dyn SdkChannel>>,
+    judge: Option<ServerJudge>,
     pub(crate) limits: Limits,
     /// Made when the first remote server is reached: it costs time that most sessions need not pay.
     http: OnceLock<reqwest::Client>,
 }
 
 impl Settings {
+    /// Whether a server may run now, and if not, why.
+    pub(crate) fn judge(&self, server: &McpServer) -> Result<(), String> {
+        self.judge.as_ref().map_or(Ok(()), |judge| judge(server))
+    }
+
     /// The environment that programs start with.
     pub(crate) fn environment(&self) -> BTreeMap<String, String> {
-        self.env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+        self.env.of_programs().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
     pub(crate) fn http(&self) -> reqwest::Result<reqwest::Client> {
@@ -112,6 +123,7 @@ impl Pool {
                 sampler: options.sampler,
             }),
             sdk: options.sdk,
+            judge: options.judge,
             http: OnceLock::new(),
         };
         Arc::new(Self {
@@ -140,6 +152,11 @@ impl Pool {
         let closing = self.closing.child_token();
         let link = self.start(&server, closing.clone());
         Connection::new(server, link, Some(closing.drop_guard()))
+    }
+
+    /// Whether a server may run now, and if not, why.
+    pub fn judge(&self, server: &McpServer) -> Result<(), String> {
+        self.settings.judge(server)
     }
 
     /// Closes every connection and waits until nothing is left of them.

@@ -5,6 +5,8 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use centurion_protocol::markup::contain;
+use centurion_redact::redact_text;
 use centurion_tools::{Piped, PipedProgram};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
@@ -70,7 +72,7 @@ impl ServerProcess {
         let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
         let words: Vec<u8> = words.iter().copied().collect();
         let words = String::from_utf8_lossy(&words);
-        match words.trim() {
+        match others_words(&words).as_str() {
             "" => reason,
             words => format!("{reason}; it last said: {words}"),
         }
@@ -80,6 +82,11 @@ impl ServerProcess {
     pub(crate) async fn stop(mut self) {
         self.piped.stop().await;
     }
+}
+
+/// What a program of others said, for models and hosts: without credentials, and no markup of ours.
+pub(crate) fn others_words(said: &str) -> String {
+    contain(&redact_text(said.trim())).into_owned()
 }
 
 async fn listen(mut stderr: ChildStderr, last_words: Arc<Mutex<VecDeque<u8>>>) {

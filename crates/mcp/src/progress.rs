@@ -8,6 +8,8 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::name::cut;
+
 /// How far a call has come, as its server tells it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
@@ -29,13 +31,16 @@ struct Waiting {
     early: VecDeque<(ProgressToken, Progress)>,
 }
 
+/// A message longer than this is cut.
+const MOST_MESSAGE: usize = 1_024;
 const MOST_EARLY: usize = 32;
 const MOST_UNSEEN: usize = 16;
 
 impl ProgressDesk {
     /// Hands a sign to its call.
     pub(crate) fn hand(&self, sign: ProgressNotificationParam) {
-        let progress = Progress { done: sign.progress, total: sign.total, message: sign.message };
+        let message = sign.message.map(|message| cut(&message, MOST_MESSAGE));
+        let progress = Progress { done: sign.progress, total: sign.total, message };
         let mut waiting = self.lock();
         if let Some(call) = waiting.calls.get(&sign.progress_token) {
             let _ = call.try_send(progress);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use centurion_config::mcp::McpServer;
 use rmcp::model::ServerNotification;
 use rmcp::service::Subscription;
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::sleep;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::catalog::{self, Catalog, Part};
 use crate::client::{Client, Stale};
@@ -21,6 +21,8 @@ const FIRST_TRIES: u32 = 3;
 /// How often it is tried after it broke.
 const MORE_TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
+/// The time between two readings of lists, however often a server says that they changed.
+const REST: Duration = Duration::from_millis(200);
 
 type Wish = oneshot::Sender<State>;
 
@@ -128,17 +130,19 @@ impl Supervisor {
         // Something may have changed while the lists were read for the first time.
         stale.mark_changed();
         let mut known = Stale::default();
+        let mut next_reading = Instant::now();
         let event = loop {
             tokio::select! {
                 biased;
                 () = self.link.closing.cancelled() => break Event::Closing,
                 () = session.ended.cancelled() => break Event::Ended,
                 Some(wish) = self.wishes.recv() => break Event::Wish(wish),
-                Ok(()) = stale.changed() => {
+                Ok(()) = changed_after(&mut stale, next_reading) => {
                     let now = *stale.borrow_and_update();
                     let parts = changed(known, now);
                     known = now;
                     self.read_again(&mut session, &parts).await;
+                    next_reading = Instant::now() + REST;
                 }
                 notification = next_notification(&mut session.subscription) => match notification {
                     Some(notification) => mark(&session.live.client, &notification),
@@ -220,6 +224,15 @@ async fn try_to_open(link: &Link, server: &McpServer, cause: Cause) -> Result<Se
         }
     }
     Err(last.unwrap_or_else(|| Failure::Lasting("it was never tried".to_owned())))
+}
+
+/// Waits for a change, and until it is time to look at it.
+async fn changed_after(
+    stale: &mut watch::Receiver<Stale>,
+    earliest: Instant,
+) -> Result<(), watch::error::RecvError> {
+    sleep_until(earliest).await;
+    stale.changed().await
 }
 
 /// Which lists have been reported since.

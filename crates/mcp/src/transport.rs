@@ -1,12 +1,19 @@
 //! The ways to servers that the SDK does not have, and what is wrapped around those that it has.
 
 pub(crate) mod failure;
+mod http;
+mod lines;
+mod message;
 mod probe;
 mod sdk;
 mod sse;
+mod throttled;
 mod watched;
 
+pub(crate) use http::{BoundedHttp, read_body};
+pub(crate) use lines::{GivenUp, LineTransport};
 pub(crate) use probe::{LateAnswer, PATIENCE, Probe};
 pub(crate) use sdk::SdkTransport;
 pub(crate) use sse::{SseError, SseTransport};
+pub use throttled::Throttled;
 pub(crate) use watched::Watched;

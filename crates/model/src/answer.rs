@@ -3,13 +3,15 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use centurion_protocol::{Block, StopReason, ToolUse, ToolUseId, Usage};
+use centurion_protocol::{Block, StopReason, ToolUse, ToolUseId, Usage, escape_line_separators};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::failure::malformed;
+use crate::limits;
 use crate::{BlockStart, Delta, ModelError, StreamEvent};
 
 /// How much of a malformed input is shown.
@@ -130,7 +132,7 @@ impl AnswerBuilder {
             if was_cut && Some(index) == last && part.is_unfinished_call() {
                 continue;
             }
-            part.finish_into(&mut answer);
+            part.finish_into(&mut answer)?;
         }
         Ok(answer)
     }
@@ -161,11 +163,13 @@ impl Part {
             && (!self.is_stopped || self.text.trim().is_empty() || parse_input(&self.text).is_err())
     }
 
-    fn finish_into(self, answer: &mut Answer) {
+    fn finish_into(self, answer: &mut Answer) -> Result<(), ModelError> {
         let block = match self.start {
-            BlockStart::Text if self.text.is_empty() => return,
+            BlockStart::Text if self.text.is_empty() => return Ok(()),
             BlockStart::Text => Block::Text(self.text),
-            BlockStart::Thinking if self.text.is_empty() && self.signature.is_empty() => return,
+            BlockStart::Thinking if self.text.is_empty() && self.signature.is_empty() => {
+                return Ok(());
+            }
             BlockStart::Thinking => {
                 Block::Thinking { thinking: self.text, signature: self.signature }
             }
@@ -178,9 +182,14 @@ impl Part {
                 });
                 Block::ToolUse(ToolUse { id, name, input })
             }
-            BlockStart::Other(raw) => Block::Other(with_input(raw, &self.text)),
+            BlockStart::Other(raw) => {
+                let raw = with_input(raw, &self.text);
+                limits::check_block(&raw)?;
+                Block::Other(as_recorded(raw))
+            }
         };
         answer.blocks.push(block);
+        Ok(())
     }
 }
 
@@ -201,7 +210,9 @@ fn parse_input(text: &str) -> Result<Box<RawValue>, String> {
     if text.trim().is_empty() {
         return Ok(empty_object());
     }
-    let problem = match RawValue::from_string(text.to_owned()) {
+    // Escaped as records escape it, so that a resumed session sends the same bytes.
+    let problem = match RawValue::from_string(escape_line_separators(text).into_owned()) {
+        Ok(raw) if let Some(problem) = limits::problem_of(&raw) => problem,
         Ok(raw) if raw.get().starts_with('{') => return Ok(raw),
         Ok(_) => "it is another kind of JSON value".to_owned(),
         Err(error) => error.to_string(),
@@ -213,6 +224,14 @@ fn parse_input(text: &str) -> Result<Box<RawValue>, String> {
 
 fn empty_object() -> Box<RawValue> {
     RawValue::from_string("{}".to_owned()).expect("invariant: `{}` is JSON")
+}
+
+/// A block as records hold it.
+fn as_recorded(raw: Box<RawValue>) -> Box<RawValue> {
+    match escape_line_separators(raw.get()) {
+        Cow::Borrowed(_) => raw,
+        Cow::Owned(escaped) => RawValue::from_string(escaped).unwrap_or(raw),
+    }
 }
 
 /// Puts an input that streamed in into a block of an unknown kind.

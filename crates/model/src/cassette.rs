@@ -3,7 +3,8 @@
 //! A cassette holds one exchange per line: the request in a canonical form and the events of its
 //! answer. Replaying needs no network and no credentials, and refuses every request that was not
 //! recorded, showing how it differs. Which parts of a request are not compared is in
-//! `cassette/normal.rs`. Headers never reach this layer, so that no credential can be recorded.
+//! `cassette/normal.rs`. Headers never reach this layer, and credentials of known shapes are taken out of
+//! what does (`cassette/secrets.rs`).
 
 mod canonical;
 mod difference;
@@ -11,6 +12,7 @@ mod line;
 mod normal;
 mod record;
 mod replay;
+mod secrets;
 #[cfg(test)]
 mod tests;
 
@@ -18,11 +20,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use centurion_protocol::bounded;
 use thiserror::Error;
 
 use self::record::Recorder;
 use self::replay::Tape;
 use crate::{EventStream, Provider, Request};
+
+/// The largest recording that is read.
+const MOST_CASSETTE: u64 = 512 * 1024 * 1024;
 
 /// A provider that is a recording, or is being recorded.
 pub struct Cassette {
@@ -74,7 +80,7 @@ impl<'a> Spec<'a> {
 
 /// Opens a cassette: replays a file that has exchanges, otherwise records `inner` into it.
 pub fn open(path: &Path, inner: Option<Arc<dyn Provider>>) -> Result<Cassette, CassetteError> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match bounded::read_text_file(path, MOST_CASSETTE) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(source) => return Err(CassetteError::Read { path: path.to_owned(), source }),

@@ -41,6 +41,8 @@ pub enum ErrorKind {
     Timeout,
     /// The answer was not what the protocol says.
     Malformed,
+    /// The answer is larger than any answer may be. Not retried: it costs as much each time.
+    TooLarge,
     /// A cassette or script does not fit the request. Not retried.
     Replay,
 }
@@ -59,6 +61,7 @@ impl ErrorKind {
             | Self::InvalidRequest
             | Self::ModelNotFound
             | Self::ContextOverflow
+            | Self::TooLarge
             | Self::Replay => false,
         }
     }
@@ -72,7 +75,7 @@ impl ErrorKind {
             Self::ModelNotFound => "model_not_found",
             Self::RateLimit => "rate_limit",
             Self::Overloaded => "overloaded",
-            Self::Server => "server_error",
+            Self::Server | Self::TooLarge => "server_error",
             Self::Network | Self::Timeout | Self::Malformed => "unknown",
         }
     }
@@ -80,10 +83,21 @@ impl ErrorKind {
 
 impl ModelError {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, status: None, message: message.into(), retry_after: None }
+        Self { kind, status: None, message: shorten(message.into()), retry_after: None }
     }
 
     pub fn with_status(self, status: u16) -> Self {
         Self { status: Some(status), ..self }
     }
+}
+
+/// How much of a message is kept. It may quote what the provider sent, which may be anything.
+const LONGEST_MESSAGE: usize = 4096;
+
+fn shorten(mut message: String) -> String {
+    if message.len() > LONGEST_MESSAGE {
+        message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
+        message.push('…');
+    }
+    message
 }

@@ -104,11 +104,11 @@ pub(crate) fn from_response(
     });
     complaint.request_id = complaint.request_id.or_else(|| request_id(headers));
     let kind = kind_of_status(status.as_u16()).unwrap_or(ErrorKind::InvalidRequest);
+    let kind = refine(kind, &complaint.kind, &complaint.message);
     ModelError {
-        kind: refine(kind, &complaint.kind, &complaint.message),
         status: Some(status.as_u16()),
-        message: complaint.describe(Some(status.as_u16())),
         retry_after: retry_after(headers, world),
+        ..ModelError::new(kind, complaint.describe(Some(status.as_u16())))
     }
 }
 

@@ -11,7 +11,7 @@ use reqwest::{Client, Response, redirect};
 use url::Url;
 
 use crate::body::ChunkedBody;
-use crate::{ModelError, RetryPolicy, failure};
+use crate::{ModelError, RetryPolicy, failure, limits};
 
 /// How much of an error's body is read.
 const LARGEST_ERROR: usize = 64 * 1024;
@@ -70,18 +70,29 @@ impl Http {
         body
     }
 
+    /// Gets a whole body of a bounded size.
     pub(crate) async fn get(&self, url: Url, headers: HeaderMap) -> Result<Vec<u8>, ModelError> {
         let doing = format!("cannot reach {}", origin(&url));
         let exchange = async {
-            let response =
+            let mut response =
                 self.client.get(url).headers(headers).send().await?.error_for_status()?;
-            response.bytes().await
+            let mut body = Vec::new();
+            while let Some(chunk) = response.chunk().await? {
+                body.extend_from_slice(&chunk);
+                if body.len() > limits::MOST_BODY {
+                    return Ok(None);
+                }
+            }
+            Ok(Some(body))
         };
         tokio::time::timeout(self.silence, exchange)
             .await
             .map_err(|_| failure::silent(&doing, self.silence))?
-            .map(Into::into)
-            .map_err(|error| failure::from_transport(&error, &doing))
+            .map_err(|error| failure::from_transport(&error, &doing))?
+            .ok_or_else(|| {
+                let most = limits::MOST_BODY;
+                limits::too_large(format!("the body has more than {most} bytes"))
+            })
     }
 }
 

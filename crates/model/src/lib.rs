@@ -16,6 +16,7 @@ mod event;
 mod failure;
 mod gate;
 mod http;
+pub mod limits;
 mod model;
 mod open;
 mod openai;

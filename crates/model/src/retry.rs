@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::failure::{self, malformed};
 use crate::gate::{self, Gate, Pass};
+use crate::limits::Tally;
 use crate::{ErrorKind, EventStream, ModelError, Provider, Request, StreamEvent};
 
 /// The most retries that a person can ask for.
@@ -152,6 +153,7 @@ enum Stage {
     /// The pass is held as long as the request is under way, and not while waiting.
     Streaming {
         events: EventStream,
+        tally: Tally,
         _pass: Pass,
     },
     Over,
@@ -173,9 +175,9 @@ impl State {
                 Stage::Ready => {
                     let pass = self.attempts.gate.enter(self.attempts.world.as_ref()).await;
                     let events = self.attempts.provider.stream(self.attempts.request.clone());
-                    self.stage = Stage::Streaming { events, _pass: pass };
+                    self.stage = Stage::Streaming { events, tally: Tally::default(), _pass: pass };
                 }
-                Stage::Streaming { events, .. } => {
+                Stage::Streaming { events, tally, .. } => {
                     let silence = self.attempts.policy.silence;
                     let next = if self.attempts.watches_events {
                         let quiet =
@@ -185,6 +187,7 @@ impl State {
                         events.next().await
                     };
                     let error = match next {
+                        Some(Ok(event)) if let Err(error) = tally.count(&event) => error,
                         Some(Ok(event)) => {
                             if matches!(event, StreamEvent::Finish { .. }) {
                                 self.stage = Stage::Over;

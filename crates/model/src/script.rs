@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use centurion_protocol::bounded;
 use futures_util::stream;
 use thiserror::Error;
 
@@ -26,6 +27,9 @@ use self::select::Memory;
 use self::step::Step;
 use self::view::View;
 use crate::{EventStream, Provider, Request};
+
+/// The largest scenario that is read.
+const MOST_SCRIPT: u64 = 64 * 1024 * 1024;
 
 /// A model that reads its answers from a scenario.
 #[derive(Debug)]
@@ -50,7 +54,7 @@ pub enum ScriptError {
 
 /// Reads a scenario file: JSON if its name ends so, YAML otherwise.
 pub fn open(path: &Path) -> Result<Script, ScriptError> {
-    let text = std::fs::read_to_string(path)
+    let text = bounded::read_text_file(path, MOST_SCRIPT)
         .map_err(|source| ScriptError::Read { path: path.to_owned(), source })?;
     parse(&text, &path.display().to_string())
 }

@@ -1,9 +1,11 @@
 //! From the bytes of a streaming answer to its events: splits server-sent events and hands each
-//! payload to a provider's [`Decoder`].
+//! payload to a provider's [`Decoder`]. Comments and pings keep a connection alive, but not for ever.
 
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,12 +13,16 @@ use futures_util::{Stream, StreamExt, stream};
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use sse_stream::SseByteStream;
+use tokio::time::Instant;
 
-use crate::{EventStream, ModelError, StreamEvent, failure, http};
+use crate::{EventStream, ModelError, StreamEvent, failure, http, limits};
 
 /// How long the end of a complete answer is waited for. A connection whose answer was read to the
 /// end can be used again; one that dawdles is not worth waiting for.
 const DRAIN: Duration = Duration::from_millis(50);
+
+/// How many times the longest silence an answer may go without content, whatever pings come meanwhile.
+const SILENCES_WITHOUT_CONTENT: u32 = 3;
 
 /// A provider's reading of the payloads of one answer. Does no I/O.
 pub(crate) trait Decoder: Send + 'static {
@@ -49,7 +55,7 @@ pub(crate) fn events<D: Decoder>(
             return failed(failure::malformed(text));
         }
         decoder.begin(response.headers());
-        decode(http::bytes_of(response, silence), decoder)
+        decode_within(http::bytes_of(response, silence), decoder, Some(silence))
     };
     stream::once(opening).flatten().boxed()
 }
@@ -59,8 +65,31 @@ pub(crate) fn decode<D: Decoder>(
     bytes: impl Stream<Item = Result<Bytes, ModelError>> + Send + 'static,
     decoder: D,
 ) -> EventStream {
-    let payloads = SseByteStream::new(bytes).boxed();
-    let reading = Reading { payloads, decoder, ready: VecDeque::new(), is_over: false };
+    decode_within(bytes, decoder, None)
+}
+
+fn decode_within<D: Decoder>(
+    bytes: impl Stream<Item = Result<Bytes, ModelError>> + Send + 'static,
+    decoder: D,
+    silence: Option<Duration>,
+) -> EventStream {
+    let without_content = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&without_content);
+    let bytes = bytes.map(move |chunk| {
+        let chunk = chunk?;
+        let before = counted.fetch_add(chunk.len(), Ordering::Relaxed);
+        limits::check_bytes_without_content(before.saturating_add(chunk.len()))?;
+        Ok::<_, ModelError>(chunk)
+    });
+    let reading = Reading {
+        payloads: SseByteStream::new(bytes).boxed(),
+        decoder,
+        ready: VecDeque::new(),
+        is_over: false,
+        without_content,
+        patience: silence.map(|silence| silence.saturating_mul(SILENCES_WITHOUT_CONTENT)),
+        last_content: Instant::now(),
+    };
     stream::unfold(reading, |mut reading| async {
         let next = reading.next().await.transpose()?;
         reading.is_over |= next.is_err();
@@ -75,6 +104,11 @@ struct Reading<D> {
     /// Events that one payload gave at once.
     ready: VecDeque<StreamEvent>,
     is_over: bool,
+    /// Bytes since the last piece of content: the byte stream adds, this resets.
+    without_content: Arc<AtomicUsize>,
+    /// The longest time between two pieces of content.
+    patience: Option<Duration>,
+    last_content: Instant,
 }
 
 impl<D: Decoder> Reading<D> {
@@ -86,10 +120,11 @@ impl<D: Decoder> Reading<D> {
             if self.is_over {
                 return Ok(None);
             }
-            match self.payloads.next().await {
+            match self.payload().await? {
                 Some(Ok(sse)) => {
                     if let Some(data) = sse.data {
                         self.ready.extend(self.decoder.read(data.as_bytes())?);
+                        self.note_content();
                     }
                 }
                 Some(Err(error)) => return Err(broken(error)),
@@ -104,6 +139,35 @@ impl<D: Decoder> Reading<D> {
                 let _ = tokio::time::timeout(DRAIN, rest).await;
             }
         }
+    }
+}
+
+impl<D> Reading<D> {
+    async fn payload(
+        &mut self,
+    ) -> Result<Option<Result<sse_stream::Sse, sse_stream::Error>>, ModelError> {
+        let Some(patience) = self.patience else { return Ok(self.payloads.next().await) };
+        tokio::time::timeout_at(self.last_content + patience, self.payloads.next())
+            .await
+            .map_err(|_| failure::silent("the answer stopped growing", patience))
+    }
+
+    /// Starts the counts without content anew when the last payload brought some.
+    fn note_content(&mut self) {
+        if self.ready.iter().any(is_content) {
+            self.without_content.store(0, Ordering::Relaxed);
+            if self.patience.is_some() {
+                self.last_content = Instant::now();
+            }
+        }
+    }
+}
+
+fn is_content(event: &StreamEvent) -> bool {
+    match event {
+        StreamEvent::Ping => false,
+        StreamEvent::Delta { delta, .. } => !delta.is_empty(),
+        _ => true,
     }
 }
 
@@ -126,5 +190,30 @@ fn broken(error: sse_stream::Error) -> ModelError {
             Err(other) => failure::malformed(format!("the answer cannot be read: {other}")),
         },
         other => failure::malformed(format!("the answer is no event stream: {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AnthropicReader, ErrorKind};
+
+    #[tokio::test(start_paused = true)]
+    async fn pings_keep_an_answer_alive_for_a_while_and_not_for_ever() {
+        let silence = Duration::from_mins(10);
+        let start = "data: {\"type\":\"message_start\",\"message\":{}}\n\n";
+        let pings = stream::unfold(0_usize, |sent| async move {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            let text = if sent == 0 { "" } else { "data: {\"type\":\"ping\"}\n\n: still here\n\n" };
+            Some((Ok(Bytes::from_static(text.as_bytes())), sent + 1))
+        });
+        let bytes = stream::iter([Ok(Bytes::from_static(start.as_bytes()))]).chain(pings);
+        let began = Instant::now();
+        let events: Vec<_> =
+            decode_within(bytes, AnthropicReader::default(), Some(silence)).collect().await;
+        let error = events.last().unwrap().as_ref().unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Timeout, "{error}");
+        assert_eq!(began.elapsed(), silence * SILENCES_WITHOUT_CONTENT);
+        assert!(events.len() > 50, "pings are told");
     }
 }

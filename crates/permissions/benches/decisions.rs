@@ -1,8 +1,8 @@
-//! How long decisions take: 10,000 of them with 1,000 rules, against a target of 100 ms.
+//! How long decisions take: 10,000 of them with 1,000 rules, against a target of 15 ms for calls of all kinds and of
+//! 100 ms for compound lines that come again.
 //!
-//! `cargo bench -p centurion-permissions` prints the times. Calls of all kinds and compound lines that
-//! come again must meet the target. 10,000 compound lines that are all different are measured as well:
-//! no session has so many, and those with expansions are read by two grammars.
+//! `cargo bench -p centurion-permissions` prints the times, and fails above the targets. 10,000 compound lines that are all different are measured as well, without a
+//! limit: no session has so many.
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
 use std::hint::black_box;
@@ -13,7 +13,8 @@ use centurion_permissions::{Access, Call, Policy, Readings, Rule, RuleOrigin, Ru
 
 const DECISIONS: usize = 10_000;
 const ROUNDS: usize = 5;
-const LONGEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_millis(15);
+const LONGEST_OF_LINES: Duration = Duration::from_millis(100);
 
 fn rules(count: usize, make: impl Fn(usize) -> String) -> RuleSet {
     let rules = (0..count).map(|n| Rule::parse(&make(n), RuleOrigin::Flag).expect("a good rule"));
@@ -41,7 +42,7 @@ fn policy() -> Policy {
         project_root: "/home/ada/project".into(),
         home: Some("/home/ada".into()),
         directories: vec!["/home/ada/project".into()],
-        repository: Some("/home/ada/project".into()),
+        trusted_repository: Some("/home/ada/project".into()),
         ..Policy::default()
     }
 }
@@ -77,8 +78,7 @@ fn measure(name: &str, policy: &Policy, calls: &[(&str, Access)]) -> Duration {
         started.elapsed()
     };
     let spent = (0..ROUNDS).map(|_| once()).min().unwrap_or_default();
-    let share = spent.as_secs_f64() / LONGEST.as_secs_f64() * 100.0;
-    println!("{name:<52} {:>7.1} ms, {share:>4.0} % of the target", spent.as_secs_f64() * 1e3);
+    println!("{name:<52} {:>7.1} ms", spent.as_secs_f64() * 1e3);
     spent
 }
 
@@ -121,7 +121,9 @@ fn main() {
     ] {
         measure(name, &policy, &lines(DECISIONS, line));
     }
-    for spent in [mixed, plain, grammar] {
-        assert!(spent < LONGEST, "{spent:?} is more than {LONGEST:?}");
+    for (spent, longest) in
+        [(mixed, LONGEST), (plain, LONGEST_OF_LINES), (grammar, LONGEST_OF_LINES)]
+    {
+        assert!(spent < longest, "{spent:?} is more than {longest:?}");
     }
 }

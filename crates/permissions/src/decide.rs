@@ -1,6 +1,6 @@
 //! The one judgement: deny rules, ask rules, mode, allow rules, defaults, in this order. Only what the
-//! agent's definition keeps a tool to and the prohibition of plan mode come earlier, right after the
-//! deny rules.
+//! agent's definition keeps a tool to, that it only reads, and the prohibition of plan mode come earlier,
+//! right after the deny rules.
 
 use crate::access::Access;
 use crate::confinement;
@@ -66,7 +66,8 @@ impl Decision {
 /// Decides whether a call may run.
 pub fn decide(policy: &Policy, call: &Call<'_>) -> Decision {
     let decision = judge(&Query::new(policy, call));
-    if policy.mode == Mode::DontAsk && decision.verdict == Verdict::Ask {
+    let asks_nobody = policy.mode == Mode::DontAsk || policy.bounds.asks_nobody;
+    if asks_nobody && decision.verdict == Verdict::Ask {
         return Decision {
             verdict: Verdict::Deny,
             reason: Reason::NotAsked(Box::new(decision.reason)),
@@ -85,7 +86,10 @@ fn judge(query: &Query<'_>) -> Decision {
     if let Some(reason) = confinement::refusal(query) {
         return Decision::new(Verdict::Deny, reason, Layer::Role);
     }
-    // Before the ask rules: what planning forbids, no answer to a question may let through.
+    // Before the ask rules: what these two forbid, no answer to a question may let through.
+    if policy.stance().bounds.only_reads && changes_something(query) {
+        return Decision::new(Verdict::Deny, Reason::OnlyReads, Layer::Role);
+    }
     if policy.mode == Mode::Plan && changes_something(query) {
         return Decision::new(Verdict::Deny, Reason::Mode(Mode::Plan), Layer::Mode);
     }
@@ -97,6 +101,9 @@ fn judge(query: &Query<'_>) -> Decision {
     }
     if is_memory(query) {
         return Decision::new(Verdict::Allow, Reason::Memory, Layer::Role);
+    }
+    if let Some(decision) = judge_unknown(query) {
+        return decision;
     }
     if let Some(analysis) = &query.analysis
         && let Some(target) = analysis.critical_removal(policy)
@@ -112,12 +119,41 @@ fn judge(query: &Query<'_>) -> Decision {
     }
 }
 
+/// A command line that cannot be read, or that a rule may mean though its text does not tell: a person
+/// decides, before any mode or allow rule counts. Where permissions are skipped, only rules are left to
+/// protect, so that a text which cannot be read runs if there are none.
+fn judge_unknown(query: &Query<'_>) -> Option<Decision> {
+    let analysis = query.analysis.as_ref()?;
+    for kind in [RuleKind::Deny, RuleKind::Ask] {
+        if let Some((hit, why)) = query.may_be_taken_by(kind) {
+            let source = hit.rule.source.clone();
+            let reason = Reason::MayMatch { kind, source: source.clone(), why };
+            return Some(Decision {
+                rule: Some(source),
+                layer: hit.layer,
+                ..Decision::ask(reason)
+            });
+        }
+    }
+    let why = analysis.unreadable()?;
+    if query.policy.mode == Mode::BypassPermissions && !query.policy.guards_commands() {
+        return None;
+    }
+    let command = analysis.text().to_owned();
+    Some(Decision::ask(Reason::Unreadable { command, why }))
+}
+
 /// Whether a call touches nothing but the memory of the agent.
 fn is_memory(query: &Query<'_>) -> bool {
     let Some(memory) = &query.policy.role.memory else { return false };
+    // Links are resolved in the path, so that it is where it seems to be.
     match query.call.access {
-        // Links are resolved in the path, so that it is where it seems to be.
-        Access::Read(path) | Access::Write(path) => path.starts_with(memory),
+        Access::Read(path) => path.starts_with(memory),
+        Access::Write(path) => {
+            let below = path.strip_prefix(memory);
+            below.is_ok_and(|below| !is_protected(below))
+                && !is_inside(path, &query.policy.protected)
+        }
         _ => false,
     }
 }
@@ -149,7 +185,7 @@ fn judge_plain(query: &Query<'_>) -> Decision {
     let policy = query.policy;
     if let Access::Write(path) = query.call.access {
         let named = query.call.named;
-        let guarded = is_protected(path) || named.is_some_and(is_protected);
+        let guarded = policy.protects(path) || named.is_some_and(|path| policy.protects(path));
         if guarded {
             return Decision::ask(Reason::ProtectedPath(path.clone()));
         }

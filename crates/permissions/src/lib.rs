@@ -2,6 +2,7 @@
 //! would touch. No I/O: paths arrive resolved, and links are asked of whoever hands them in.
 
 mod access;
+mod beginnings;
 mod confinement;
 mod decide;
 mod domain_pattern;
@@ -22,6 +23,7 @@ mod rule_set;
 mod scene;
 mod shell;
 mod shell_verdict;
+mod stance;
 mod suggest;
 mod tool_name;
 mod tool_selector;
@@ -29,14 +31,15 @@ mod wildcard;
 
 pub use access::Access;
 pub use decide::{Decision, Verdict, decide};
-pub use links::{Links, NoLinks};
+pub use links::{Kind, Links, NoLinks};
 pub use mode::{Mode, UnknownMode};
 pub use origin::{RuleLevel, RuleOrigin, RuleSource};
-pub use policy::{Call, Layer, Policy, Role};
-pub use reason::Reason;
+pub use policy::{Call, DeniedPlaces, GitCheck, HostRule, Layer, Policy, Role};
+pub use reason::{MayMatch, Reason};
 pub use rule::{Rule, RuleError, RuleKind, RuleWarning};
 pub use rule_set::RuleSet;
 pub use shell::{Readings, Unclear, simple_command};
+pub use stance::{Bounds, OwnMode, Skipping, Stance};
 pub use suggest::{Destination, SuggestedRule, Suggestion, suggest};
 pub use tool_name::{all_names as all_tool_names, canonical as canonical_tool_name};
 pub use tool_selector::ToolSelector;

@@ -50,6 +50,20 @@ impl Mode {
             Self::Bubble => "bubble",
         }
     }
+
+    /// Whether an agent in this mode is let through no more than one in the other mode, with the same rules.
+    pub fn gives_at_most(self, other: Self) -> bool {
+        use Mode::{AcceptEdits, Auto, Bubble, BypassPermissions, Default, DontAsk, Plan};
+        match other {
+            // It gives all; and what binds an agent below the two others takes what they do not give.
+            BypassPermissions | Plan | DontAsk => true,
+            AcceptEdits => self != BypassPermissions,
+            Default => !matches!(self, AcceptEdits | BypassPermissions),
+            // In the two others rules count that do not count here.
+            Auto => matches!(self, Auto | Bubble),
+            Bubble => self == Bubble,
+        }
+    }
 }
 
 impl fmt::Display for Mode {

@@ -2,26 +2,42 @@
 
 use serde_json::{Map, Value};
 
-/// The types of agents in `Agent(type)` or `Agent(type, type)`.
+use crate::wildcard::Wildcard;
+
+/// The types of agents in `Agent(type)` or `Agent(type, type)`, in which `*` stands for any text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AgentNames(Vec<String>);
+pub(crate) struct AgentNames(Vec<Wildcard>);
 
 impl AgentNames {
     pub(crate) fn parse(text: &str) -> Self {
-        Self(text.split(',').map(clean).filter(|name| !name.is_empty()).collect())
+        // A name may have a comma in it.
+        let texts = text.split(',').chain(text.contains(',').then_some(text));
+        let names = texts.map(clean).filter(|name| !name.is_empty());
+        Self(names.map(|name| Wildcard::parse(&name)).collect())
     }
 
-    /// Whether a call starts an agent of one of these types. One that names none starts the general one.
-    pub(crate) fn fit(&self, input: &Map<String, Value>) -> bool {
+    /// Whether a call starts an agent of one of these types. `known` are all names of the agent that it means,
+    /// where that is known; without them the name counts that it asks by, or the general one.
+    pub(crate) fn fit(&self, input: &Map<String, Value>, known: &[String]) -> bool {
         let asked = input.get("subagent_type").and_then(Value::as_str);
-        self.0.contains(&clean(asked.unwrap_or("general-purpose")))
+        let asked = asked.filter(|name| !name.trim().is_empty());
+        let usual = known.is_empty().then_some("general-purpose");
+        let mut names = known.iter().map(String::as_str).chain(asked.or(usual));
+        names.any(|name| self.names(name))
+    }
+
+    fn names(&self, name: &str) -> bool {
+        let name = clean(name);
+        self.0.iter().any(|pattern| pattern.fits(&name))
     }
 }
 
-/// Case and separators do not count in the names of agents.
+/// Case and separators do not count in the names of agents. Letter by letter, as where agents are looked up:
+/// what finds an agent there is the same here.
 fn clean(name: &str) -> String {
     let parts = name.trim().split([' ', '_', '-']).filter(|part| !part.is_empty());
-    parts.map(str::to_lowercase).collect::<Vec<_>>().join("-")
+    let lower = |part: &str| part.chars().flat_map(char::to_lowercase).collect::<String>();
+    parts.map(lower).collect::<Vec<_>>().join("-")
 }
 
 /// A skill in `Skill(name)`, or with any arguments in `Skill(name *)`.
@@ -70,8 +86,34 @@ mod tests {
             ("general-purpose", "{}", true),
             ("fork", "{}", false),
             ("plugin:scan", r#"{"subagent_type":"plugin:scan"}"#, true),
+            ("plugin:*", r#"{"subagent_type":"Plugin:scan"}"#, true),
+            ("general*", "{}", true),
+            ("General *", r#"{"subagent_type":"general_purpose"}"#, true),
+            ("*-purpose", "{}", true),
+            ("a, gen*", "{}", true),
+            ("gen*", r#"{"subagent_type":"Explore"}"#, false),
+            ("a, b", r#"{"subagent_type":"a, b"}"#, true),
+            ("ΟΔΟΣ", r#"{"subagent_type":"οδοσ"}"#, true),
         ] {
-            assert_eq!(AgentNames::parse(rule).fit(&input(json)), expected, "{rule} on {json}");
+            let fits = AgentNames::parse(rule).fit(&input(json), &[]);
+            assert_eq!(fits, expected, "{rule} on {json}");
+        }
+    }
+
+    #[test]
+    fn an_agent_is_meant_by_each_of_its_names() {
+        let known = ["centurion-guide".to_owned(), "claude-code-guide".to_owned()];
+        for (rule, json, expected) in [
+            ("claude-code-guide", r#"{"subagent_type":"centurion-guide"}"#, true),
+            ("claude*", r#"{"subagent_type":"centurion-guide"}"#, true),
+            ("centurion_guide", r#"{"subagent_type":"claude-code-guide"}"#, true),
+            // What it is asked by counts as well, and what it is not counts not.
+            ("guide", r#"{"subagent_type":"guide"}"#, true),
+            ("general-purpose", "{}", false),
+            ("Explore", "{}", false),
+        ] {
+            let fits = AgentNames::parse(rule).fit(&input(json), &known);
+            assert_eq!(fits, expected, "{rule} on {json}");
         }
     }
 

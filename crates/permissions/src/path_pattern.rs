@@ -13,6 +13,7 @@ use globset::{Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use crate::paths::{below, normal};
 use crate::policy::Policy;
 use crate::rule::RuleKind;
+use crate::shell::{After, Outline, Shape, of_glob};
 
 /// Where a pattern hangs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +44,7 @@ impl Base {
             Anchor::Root(None) | Anchor::Unanchored => &policy.project_root,
         };
         match normal(anchor) {
+            path if self.ascents == 0 => Some(path),
             Cow::Borrowed(path) => path.ancestors().nth(self.ascents).map(Cow::Borrowed),
             Cow::Owned(path) => {
                 path.ancestors().nth(self.ascents).map(|path| path.to_owned().into())
@@ -82,6 +84,44 @@ impl PathPattern {
     }
 }
 
+/// Where in the file system a deny pattern takes effect.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Spot {
+    /// This path, and everything below it.
+    Path(PathBuf),
+    /// Whatever fits below this directory: only looking there can tell.
+    Below(PathBuf),
+}
+
+impl PathPattern {
+    /// Where the pattern takes effect as that of a deny rule.
+    pub(crate) fn spots(&self, policy: &Policy) -> Vec<Spot> {
+        let Some(base) = self.base.directory(policy) else { return Vec::new() };
+        let globs = self.globs.iter().chain(&self.wider).map(Glob::glob);
+        let mut spots: Vec<Spot> = globs.map(|glob| spot(&base, glob)).collect();
+        spots.sort();
+        spots.dedup();
+        spots
+    }
+
+    /// Where the pattern hangs, with each glob that it stands for as that of a deny rule.
+    pub(crate) fn texts(&self, policy: &Policy) -> Vec<(PathBuf, String)> {
+        let Some(base) = self.base.directory(policy) else { return Vec::new() };
+        let globs = self.globs.iter().chain(&self.wider);
+        globs.map(|glob| (base.to_path_buf(), glob.glob().to_owned())).collect()
+    }
+}
+
+fn spot(base: &Path, glob: &str) -> Spot {
+    const SPECIAL: [char; 6] = ['*', '?', '[', ']', '{', '\\'];
+    let whole = glob.strip_suffix("/**").unwrap_or(if glob == "**" { "" } else { glob });
+    if !whole.contains(SPECIAL) {
+        return Spot::Path(base.join(whole));
+    }
+    let fixed = glob.split('/').take_while(|name| !name.contains(SPECIAL));
+    Spot::Below(fixed.fold(base.to_owned(), |path, name| path.join(name)))
+}
+
 /// Where a pattern hangs, and the rest of it.
 fn split_base<'a>(text: &'a str, root: Option<&Path>) -> (Base, &'a str) {
     let (anchor, rest) = split_anchor(text, root);
@@ -110,15 +150,26 @@ pub(crate) struct PathIndex {
 struct Group {
     base: Base,
     matcher: Matcher,
-    /// Whose each glob is.
-    owners: Vec<Owner>,
+    globs: Vec<OwnedGlob>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Owner {
+/// A glob of a rule.
+#[derive(Clone, Debug)]
+struct OwnedGlob {
+    text: String,
+    shape: Shape,
+    outline: Outline,
     rule: usize,
-    /// Whether the glob holds for ask and deny rules only.
+    /// Whether it holds for ask and deny rules only.
     takes_only: bool,
+}
+
+impl OwnedGlob {
+    fn new(glob: &Glob, rule: usize, takes_only: bool) -> Self {
+        let text = glob.glob().to_owned();
+        let shape = of_glob(&text);
+        Self { outline: Outline::of(&shape), text, shape, rule, takes_only }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -153,21 +204,21 @@ impl Matcher {
 
 impl PathIndex {
     pub(crate) fn new<'a>(patterns: impl IntoIterator<Item = (usize, &'a PathPattern)>) -> Self {
-        let mut bases: Vec<(Base, Vec<(Glob, Owner)>)> = Vec::new();
+        let mut bases: Vec<(Base, Vec<(Glob, OwnedGlob)>)> = Vec::new();
         for (rule, pattern) in patterns {
             let narrow = pattern.globs.iter().map(|glob| (glob, false));
             let wide = pattern.wider.iter().map(|glob| (glob, true));
             let owned = narrow
                 .chain(wide)
-                .map(|(glob, takes_only)| (glob.clone(), Owner { rule, takes_only }));
+                .map(|(glob, takes_only)| (glob.clone(), OwnedGlob::new(glob, rule, takes_only)));
             match bases.iter_mut().find(|(base, _)| *base == pattern.base) {
                 Some((_, globs)) => globs.extend(owned),
                 None => bases.push((pattern.base.clone(), owned.collect())),
             }
         }
-        let group = |(base, owned): (Base, Vec<(Glob, Owner)>)| {
-            let (globs, owners): (Vec<_>, Vec<_>) = owned.into_iter().unzip();
-            Group { base, matcher: Matcher::new(&globs), owners }
+        let group = |(base, owned): (Base, Vec<(Glob, OwnedGlob)>)| {
+            let (matched, globs): (Vec<_>, Vec<_>) = owned.into_iter().unzip();
+            Group { base, matcher: Matcher::new(&matched), globs }
         };
         Self { groups: bases.into_iter().map(group).collect() }
     }
@@ -184,12 +235,76 @@ impl PathIndex {
             let Some(base) = group.base.directory(policy) else { continue };
             let Some(relative) = below(&path, &base) else { continue };
             let hits = group.matcher.matches(relative);
-            let owners = hits.into_iter().filter_map(|hit| group.owners.get(hit));
-            let owners = owners.filter(|owner| kind != RuleKind::Allow || !owner.takes_only);
-            found.extend(owners.map(|owner| owner.rule));
+            let globs = hits.into_iter().filter_map(|hit| group.globs.get(hit));
+            let globs = globs.filter(|glob| kind != RuleKind::Allow || !glob.takes_only);
+            found.extend(globs.map(|glob| glob.rule));
         }
         found
     }
+}
+
+impl PathIndex {
+    /// The owners of the patterns that mean some path of the shape, in no order. For rules that take.
+    pub(crate) fn owners_of_shape(&self, shape: &Shape, policy: &Policy) -> Vec<usize> {
+        let is_vague = shape.has_any();
+        // A file that a rule names is seldom a directory: an expansion need not be something in it.
+        let is_inside_file =
+            |glob: &str| is_vague && glob.strip_suffix("/**").is_some_and(is_named_like_a_file);
+        let mut found = Vec::new();
+        for group in &self.groups {
+            let Some(base) = group.base.directory(policy) else { continue };
+            let Some(base) = base.to_str().map(|base| base.trim_end_matches('/')) else { continue };
+            let is_base = Shape::literal(base).intersects(shape);
+            let below = shape.after(&format!("{base}/"));
+            let outline = Outline::of(if let After::Rest(rest) = &below { rest } else { shape });
+            let meets = |glob: &&OwnedGlob| match &below {
+                // The directory itself.
+                _ if glob.text.is_empty() => is_base,
+                After::Rest(rest) => !glob.outline.differs(&outline) && glob.shape.intersects(rest),
+                After::Other => false,
+                After::Unknown => {
+                    let mut whole = Shape::literal(base);
+                    whole.push_text("/");
+                    whole.append(&glob.shape);
+                    !Outline::of(&whole).differs(&outline) && whole.intersects(shape)
+                }
+            };
+            let globs = group.globs.iter().filter(meets).filter(|glob| !is_inside_file(&glob.text));
+            found.extend(globs.map(|glob| glob.rule));
+        }
+        found
+    }
+
+    /// The owners of the patterns that mean something in or below a directory. A name that holds at any
+    /// depth is looked for at the top only: what lies further down is not known here.
+    pub(crate) fn owners_below(&self, directory: &Path, policy: &Policy) -> Vec<usize> {
+        let Some(directory) = directory.to_str() else { return Vec::new() };
+        let mut tree = Shape::literal(directory.trim_end_matches('/'));
+        tree.append_optional(&Shape::any_below());
+        self.owners_where(policy, |base, glob| {
+            let mut pattern = Shape::literal(base);
+            pattern.push_text("/");
+            pattern.append(&of_glob(glob.strip_prefix("**/").unwrap_or(glob)));
+            pattern.intersects(&tree)
+        })
+    }
+
+    fn owners_where(&self, policy: &Policy, means: impl Fn(&str, &str) -> bool) -> Vec<usize> {
+        let mut found = Vec::new();
+        for group in &self.groups {
+            let Some(base) = group.base.directory(policy) else { continue };
+            let Some(base) = base.to_str().map(|base| base.trim_end_matches('/')) else { continue };
+            let globs = group.globs.iter().filter(|glob| means(base, &glob.text));
+            found.extend(globs.map(|glob| glob.rule));
+        }
+        found
+    }
+}
+
+/// Whether the last name of a pattern is one that files have: `.env`, `*.pem`.
+fn is_named_like_a_file(glob: &str) -> bool {
+    let last = glob.rsplit('/').next().unwrap_or(glob);
+    last.starts_with(".env") || last.trim_start_matches('.').contains('.')
 }
 
 fn split_anchor<'a>(text: &'a str, root: Option<&Path>) -> (Anchor, &'a str) {
@@ -260,6 +375,33 @@ mod tests {
         });
         assert_eq!(answers, [answers[0]; 3], "{kind} on {path} depends on where the shell stands");
         answers[0]
+    }
+
+    #[test]
+    fn a_deny_pattern_says_where_to_look_for_what_it_means() {
+        let policy = Policy {
+            project_root: PathBuf::from("/p"),
+            home: Some(PathBuf::from("/home/ada")),
+            ..Policy::default()
+        };
+        let path = |text: &str| Spot::Path(text.into());
+        let below = |text: &str| Spot::Below(text.into());
+        for (pattern, expected) in [
+            ("//etc/shadow", vec![path("/etc/shadow")]),
+            ("~/.ssh/**", vec![path("/home/ada/.ssh")]),
+            ("/secrets", vec![path("/p/secrets")]),
+            ("/secrets/**", vec![path("/p/secrets")]),
+            ("a/b.txt", vec![path("/p/a/b.txt")]),
+            (".env", vec![below("/p")]),
+            ("*.pem", vec![below("/p")]),
+            ("keys/**", vec![path("/p/keys"), below("/p")]),
+            ("a/b/*.pem", vec![below("/p/a/b")]),
+            ("//**/.env", vec![below("/")]),
+            ("/", vec![path("/p/")]),
+        ] {
+            let pattern_read = PathPattern::parse(pattern, None).unwrap();
+            assert_eq!(pattern_read.spots(&policy), expected, "{pattern}");
+        }
     }
 
     /// Cases that hold for allow, ask and deny alike.

@@ -1,16 +1,24 @@
 //! What a call is judged by, and the call itself.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use url::Url;
 
 use crate::access::Access;
 use crate::confinement;
+use crate::domain_pattern::{DomainPattern, Host};
 use crate::links::{Links, NoLinks};
 use crate::mode::Mode;
+use crate::path_pattern::Spot;
+use crate::paths::is_inside;
+use crate::protected::is_protected;
 use crate::rule::{RuleKind, Specifier};
 use crate::rule_set::RuleSet;
 use crate::shell::Readings;
+use crate::stance::{Bounds, OwnMode, Skipping, Stance};
 
 /// The rules, mode and places of one agent.
 ///
@@ -20,6 +28,8 @@ use crate::shell::Readings;
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     pub mode: Mode,
+    /// What binds the agent whatever its mode is, because it binds an agent above it.
+    pub bounds: Bounds,
     pub allow: RuleSet,
     pub ask: RuleSet,
     pub deny: RuleSet,
@@ -36,19 +46,48 @@ pub struct Policy {
     /// Places that may be read although nobody works there, such as the session's own output files.
     /// Writing there takes a rule, a mode or a person, as anywhere else outside.
     pub readable: Vec<PathBuf>,
-    /// The git repository that was there when the session began. Only in it are read-only git commands
-    /// free: the configuration of any other may name programs to run.
-    pub repository: Option<PathBuf>,
+    /// The git repository that the session began in, if the user trusts it. Only in it are read-only git
+    /// commands free: the configuration of any other may name programs that git runs.
+    pub trusted_repository: Option<PathBuf>,
+    /// Says whether that repository makes git run nothing but what the user accepted, as it is now.
+    pub git_check: Option<GitCheck>,
     /// Command lines that were read before, shared with every clone of this policy. They save time and
     /// change no verdict.
     pub readings: Readings,
+    /// Files and directories that hooks, servers and plugins of the session are made of: a write there needs
+    /// a person's word, as with every protected path.
+    pub protected: Vec<PathBuf>,
 }
 
-/// The rules of an agent's own definition. They bind that agent and nobody else.
+/// Looks at a repository whenever a git command is judged that would be free in it.
+#[derive(Clone)]
+pub struct GitCheck(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl GitCheck {
+    pub fn new(check: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(check))
+    }
+
+    pub(crate) fn passes(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for GitCheck {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("GitCheck")
+    }
+}
+
+/// The rules of an agent's own definition. They bind that agent and no other, but for what is said of
+/// one that only reads.
 #[derive(Clone, Debug, Default)]
 pub struct Role {
     /// Where the agent keeps its memory, with links resolved: it reads and writes there without asking.
     pub memory: Option<PathBuf>,
+    /// Whether the agent looks around only: it changes nothing, by no tool and no command, whatever rules,
+    /// modes, hooks and people say. Unlike the rest of a role this binds every agent below it as well.
+    pub only_reads: bool,
     pub allow: RuleSet,
     pub deny: RuleSet,
     /// What the agent is kept to: of a tool that a rule here names, only those calls may run, whatever
@@ -71,15 +110,21 @@ pub enum Layer {
 }
 
 impl Policy {
-    /// The policy of an agent that this one starts: the same ceiling, a role of its own. A parent that
-    /// plans keeps it planning, and only a parent that skips permissions lets it skip them.
-    pub fn child(&self, role: Role, mode: Mode) -> Self {
-        let mode = match (self.mode, mode) {
-            (Mode::Plan, _) => Mode::Plan,
-            (parent, Mode::BypassPermissions) => parent,
-            (_, own) => own,
-        };
-        Self { mode, role, ..self.clone() }
+    /// Whether a write to this path needs a person's word.
+    pub(crate) fn protects(&self, path: &Path) -> bool {
+        is_protected(path) || is_inside(path, &self.protected)
+    }
+
+    /// The policy of an agent that this one starts: the same ceiling, a role of its own, and a stance that
+    /// is no freer than this one's but for a mode of its own.
+    pub fn child(&self, role: Role, own: OwnMode, skipping: Skipping) -> Self {
+        let Stance { mode, bounds } = self.stance().below(own, skipping);
+        Self { mode, bounds, role, ..self.clone() }
+    }
+
+    /// How freely the agent works.
+    pub fn stance(&self) -> Stance {
+        Stance { mode: self.mode, bounds: self.bounds }.only_reading(self.role.only_reads)
     }
 
     /// Whether a tool is shown to the model at all: no deny rule takes away every call of it.
@@ -98,16 +143,91 @@ impl Policy {
     /// is kept to some places while the other is free was held to them where its search began.
     pub fn denies_reading(&self, path: &Path) -> bool {
         let denied = self.rules(RuleKind::Deny).iter().any(|(rules, _)| {
-            let reads =
-                |rule: &crate::Rule| matches!(rule.tool.name(), Some("Read" | "Grep" | "Glob"));
-            rules.for_path(RuleKind::Deny, path, self, reads).is_some()
+            rules.for_path(RuleKind::Deny, path, self, is_about_reading).is_some()
         });
         denied || ["Grep", "Glob"].iter().all(|tool| confinement::keeps_away(self, tool, path))
+    }
+
+    /// Whether a deny or ask rule about reading, or with `writes` about editing, means this path.
+    pub(crate) fn guards(&self, path: &Path, writes: bool) -> bool {
+        [RuleKind::Deny, RuleKind::Ask].into_iter().any(|kind| {
+            let means = |rule: &crate::Rule| match rule.tool.name() {
+                Some("Read") => true,
+                Some("Edit") => writes,
+                _ => false,
+            };
+            self.rules(kind)
+                .iter()
+                .any(|(rules, _)| rules.for_path(kind, path, self, means).is_some())
+        })
+    }
+
+    /// Whether a deny rule keeps this file or directory from being changed.
+    pub fn denies_writing(&self, path: &Path) -> bool {
+        let mut rules = self.rules(RuleKind::Deny).into_iter();
+        rules.any(|(rules, _)| {
+            rules.for_path(RuleKind::Deny, path, self, is_about_writing).is_some()
+        })
+    }
+
+    /// Where deny rules keep files from being read or changed: for a sandbox, which can hold a whole process to them.
+    pub fn denied_places(&self) -> DeniedPlaces {
+        let mut places =
+            DeniedPlaces { all_reading: !self.is_offered("Read"), ..DeniedPlaces::default() };
+        if !self.is_offered("Edit") {
+            places.write.extend(self.directories.iter().chain([&self.project_root]).cloned());
+        }
+        for rule in self.rules(RuleKind::Deny).into_iter().flat_map(|(rules, _)| rules.iter()) {
+            let Specifier::Path(pattern) = &rule.specifier else { continue };
+            let (reads, writes) = (is_about_reading(rule), is_about_writing(rule));
+            if reads || writes {
+                places.patterns.extend(pattern.texts(self));
+            }
+            for spot in pattern.spots(self) {
+                match spot {
+                    Spot::Below(directory) => {
+                        places.search.extend((reads || writes).then_some(directory));
+                    }
+                    Spot::Path(path) if reads => places.read.push(path),
+                    Spot::Path(path) => places.write.extend(writes.then_some(path)),
+                }
+            }
+        }
+        places
+    }
+
+    /// What the rules say about fetching from the host of this address.
+    pub fn host_rule(&self, url: &Url) -> HostRule {
+        let Some(host) = Host::of(url.as_str()) else { return HostRule::Taken };
+        let is_meant = |kind: RuleKind, fits: &dyn Fn(&DomainPattern) -> bool| {
+            self.rules(kind).into_iter().any(|(rules, _)| {
+                let fits = |rule: &crate::Rule| match &rule.specifier {
+                    Specifier::Domain(pattern) => fits(pattern),
+                    _ => false,
+                };
+                rules.for_tool(kind, "WebFetch", fits).is_some()
+            })
+        };
+        let takes = |pattern: &DomainPattern| pattern.matches(&host);
+        if is_meant(RuleKind::Deny, &takes) || is_meant(RuleKind::Ask, &takes) {
+            HostRule::Taken
+        } else if is_meant(RuleKind::Allow, &|pattern| pattern.names(&host)) {
+            HostRule::Named
+        } else {
+            HostRule::Unnamed
+        }
     }
 
     /// Whether some rule guards certain files from being read: a search through a tree could pass it.
     pub(crate) fn guards_files(&self) -> bool {
         [&self.deny, &self.ask, &self.role.deny].iter().any(|rules| rules.guards_reading())
+    }
+
+    /// Whether some ask or deny rule is about commands or about paths.
+    pub(crate) fn guards_commands(&self) -> bool {
+        [&self.deny, &self.ask, &self.role.deny]
+            .iter()
+            .any(|rules| rules.has_commands() || rules.has_paths())
     }
 
     /// The rules of one kind with the layers they belong to.
@@ -121,6 +241,39 @@ impl Policy {
     }
 }
 
+fn is_about_reading(rule: &crate::Rule) -> bool {
+    matches!(rule.tool.name(), Some("Read" | "Grep" | "Glob"))
+}
+
+fn is_about_writing(rule: &crate::Rule) -> bool {
+    matches!(rule.tool.name(), Some("Edit" | "Write" | "NotebookEdit" | "MultiEdit"))
+}
+
+/// Where deny rules take effect in the file system.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeniedPlaces {
+    /// Not to be read, with everything below.
+    pub read: Vec<PathBuf>,
+    /// Not to be changed, with everything below.
+    pub write: Vec<PathBuf>,
+    /// Directories below which patterns mean something that only looking can tell.
+    pub search: Vec<PathBuf>,
+    /// The patterns of those rules: where each hangs, and its glob over the paths below.
+    pub patterns: Vec<(PathBuf, String)>,
+    /// Whether nothing at all is to be read, which no sandbox can hold a command to.
+    pub all_reading: bool,
+}
+
+/// What the rules say about a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostRule {
+    /// A rule denies it, or wants a person to be asked.
+    Taken,
+    /// A rule allows this host by its name, and no other host.
+    Named,
+    Unnamed,
+}
+
 /// A call that wants to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
@@ -131,6 +284,8 @@ pub struct Call<'a> {
     pub named: Option<&'a Path>,
     /// The input as the model gave it, for rules about parameters, agents and skills.
     pub input: Option<&'a RawValue>,
+    /// All names of the agent that the call would start or go on with, where that is known.
+    pub agent: &'a [String],
     /// Where the paths in shell commands lead.
     pub links: &'a dyn Links,
 }
@@ -138,6 +293,6 @@ pub struct Call<'a> {
 impl<'a> Call<'a> {
     /// A call without links and without input.
     pub fn new(tool: &'a str, access: &'a Access) -> Self {
-        Self { tool, access, named: None, input: None, links: &NoLinks }
+        Self { tool, access, named: None, input: None, agent: &[], links: &NoLinks }
     }
 }

@@ -119,7 +119,7 @@ pub(crate) fn statements(command: &str) -> Option<Vec<String>> {
     }
     let mut pieces = vec![String::new()];
     let mut quoted = false;
-    let mut characters = command.trim().chars().peekable();
+    let mut characters = command.trim_matches([' ', '\t', '\n']).chars().peekable();
     while let Some(character) = characters.next() {
         let piece = pieces.last_mut()?;
         match character {

@@ -3,10 +3,23 @@
 //! Whoever writes there can make a later, harmless-looking step do anything. A write to them is
 //! therefore put to a person even where edits run freely.
 
-use std::path::{Component, Path};
+use std::borrow::Cow;
+use std::path::{Component, Path, PathBuf};
 
-const DIRECTORIES: &[&str] =
-    &[".cargo", ".devcontainer", ".git", ".husky", ".idea", ".mvn", ".vscode", ".yarn"];
+use crate::shell::Shape;
+
+const DIRECTORIES: &[&str] = &[
+    ".cargo",
+    ".devcontainer",
+    ".git",
+    ".hg",
+    ".husky",
+    ".idea",
+    ".mvn",
+    ".ssh",
+    ".vscode",
+    ".yarn",
+];
 
 const FILES: &[&str] = &[
     ".bash_aliases",
@@ -19,14 +32,22 @@ const FILES: &[&str] = &[
     ".bazelversion",
     ".bunfig.toml",
     ".claude.json",
+    ".cshrc",
     ".devcontainer.json",
     ".envrc",
+    ".exrc",
+    ".gdbinit",
     ".gitconfig",
     ".gitmodules",
+    ".inputrc",
+    ".kshrc",
     ".lefthook-local.yaml",
     ".lefthook-local.yml",
     ".lefthook.yaml",
     ".lefthook.yml",
+    ".lldbinit",
+    ".login",
+    ".logout",
     ".mcp.json",
     ".npmrc",
     ".pnp.cjs",
@@ -35,6 +56,12 @@ const FILES: &[&str] = &[
     ".pre-commit-config.yaml",
     ".profile",
     ".ripgreprc",
+    ".tcshrc",
+    ".vimrc",
+    ".xinitrc",
+    ".xprofile",
+    ".xsession",
+    ".xsessionrc",
     ".yarnrc",
     ".yarnrc.yml",
     ".zlogin",
@@ -56,27 +83,88 @@ const FILES: &[&str] = &[
 
 /// Whether a write to this path needs a person's word.
 ///
-/// Case does not count: on some file systems `.GIT` is `.git`.
+/// Case does not count, nor does what some file systems leave out of names: on one or another of them `.GIT`,
+/// `.git.` and `git~1` are `.git`.
 pub(crate) fn is_protected(path: &Path) -> bool {
-    let names: Vec<_> = path
+    let texts: Vec<_> = path
         .components()
         .filter_map(|component| match component {
-            Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
+            Component::Normal(name) => Some(name.to_string_lossy()),
             _ => None,
         })
         .collect();
-    if names.last().is_some_and(|name| FILES.contains(&name.as_str())) {
+    let names: Vec<_> = texts.iter().map(|text| folded(text)).collect();
+    if names.last().is_some_and(|name| FILES.contains(&name.as_ref())) {
         return true;
     }
     names.iter().enumerate().any(|(index, name)| {
-        let next = names.get(index + 1).map(String::as_str);
-        match name.as_str() {
+        let next = names.get(index + 1).map(AsRef::as_ref);
+        match name.as_ref() {
             // An agent's own worktree is a place to work in.
             ".claude" | ".centurion" => next != Some("worktrees"),
-            ".config" => next == Some("git"),
+            ".config" => matches!(next, Some("fish" | "git")),
+            ".ssh" => {
+                matches!(next, Some("authorized_keys" | "config" | "environment" | "rc"))
+            }
+            // Where repositories without a checkout are kept, which have hooks, too.
+            name if is_bare_repository(name) && next.is_some() => true,
             name => DIRECTORIES.contains(&name),
         }
     })
+}
+
+/// The protected path that a pattern may match, where the disk cannot be read: only names that begin with a dot are
+/// looked for, which a pattern that matches them has to say.
+pub(crate) fn may_be(pattern: &Shape) -> Option<PathBuf> {
+    let own = [".claude", ".centurion"];
+    let names = DIRECTORIES.iter().chain(FILES).chain(&own).filter(|name| name.starts_with('.'));
+    names.copied().find_map(|name| {
+        let mut shape = Shape::any_after('/');
+        shape.push_text("/");
+        shape.push_text(name);
+        shape.append_optional(&Shape::any_below());
+        shape.intersects(pattern).then(|| PathBuf::from(name))
+    })
+}
+
+/// The protected names that begin with a text, which is itself the beginning of a name with a dot.
+pub(crate) fn names_from(start: &str) -> impl Iterator<Item = &'static str> {
+    let names = DIRECTORIES.iter().chain(FILES).chain(&[".claude", ".centurion"]).copied();
+    let is_meant = start.len() > 1 && start.starts_with('.');
+    names.filter(move |name| is_meant && name.starts_with(start))
+}
+
+/// Letters without a width, which some file systems leave out of names.
+const IGNORED: [(char, char); 4] = [
+    ('\u{200c}', '\u{200f}'),
+    ('\u{202a}', '\u{202e}'),
+    ('\u{206a}', '\u{206f}'),
+    ('\u{feff}', '\u{feff}'),
+];
+
+/// A name as the most careless file system takes it.
+fn folded(name: &str) -> Cow<'_, str> {
+    // Nearly every name is plain.
+    let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-');
+    if name.bytes().all(is_plain) && !name.ends_with('.') {
+        return Cow::Borrowed(name);
+    }
+    let is_ignored =
+        |letter: char| IGNORED.iter().any(|(from, to)| (*from..=*to).contains(&letter));
+    let name: String = name.chars().filter(|letter| !is_ignored(*letter)).collect();
+    // A stream of a file is the file.
+    let name = name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    match name.to_lowercase().as_str() {
+        "git~1" => Cow::Borrowed(".git"),
+        "claude~1" => Cow::Borrowed(".claude"),
+        "centur~1" => Cow::Borrowed(".centurion"),
+        name => Cow::Owned(name.to_owned()),
+    }
+}
+
+/// Whether a directory is called as repositories without a checkout are. The name is in small letters.
+fn is_bare_repository(name: &str) -> bool {
+    name.strip_suffix("git").is_some_and(|name| name.ends_with('.'))
 }
 
 #[cfg(test)]
@@ -91,7 +179,14 @@ mod tests {
             ("/p/sub/.git/config", true),
             ("/p/.GIT/config", true),
             ("/p/.config/git/config", true),
+            ("/p/.config/fish/config.fish", true),
             ("/p/.config/other", false),
+            ("/p/.ssh/authorized_keys", true),
+            ("/p/.ssh/id_ed25519", false),
+            ("/p/.hg/hgrc", true),
+            ("/p/.vimrc", true),
+            ("/p/.cshrc", true),
+            ("/p/.inputrc", true),
             ("/p/.vscode/tasks.json", true),
             ("/p/.claude/settings.json", true),
             ("/p/.claude/worktrees/agent-1/src/main.rs", false),
@@ -109,6 +204,16 @@ mod tests {
             ("/p/.github/workflows/ci.yml", false),
             ("/p/git/config", false),
             ("/p/src/HEAD", true),
+            ("/p/.git./config", true),
+            ("/p/.git /hooks/x", true),
+            ("/p/GIT~1/config", true),
+            ("/p/.g\u{200c}it/config", true),
+            ("/p/.git::$INDEX_ALLOCATION/config", true),
+            ("/p/sub/.git/modules/x/config", true),
+            ("/p/mirror.git/hooks/post-receive", true),
+            ("/p/sub/.Claude/agents/x.md", true),
+            ("/p/a/b/.centurion/skills/s/SKILL.md", true),
+            ("/p/notes.git", false),
             ("/p/src/main.rs", false),
         ] {
             assert_eq!(is_protected(Path::new(path)), expected, "{path}");

@@ -11,15 +11,18 @@ use serde_json::{Map, Value};
 
 use crate::access::Access;
 use crate::domain_pattern::Host;
+use crate::links::Kind;
 use crate::mode::Mode;
+use crate::path_pattern::Spot;
 use crate::paths::join;
 use crate::policy::{Call, Layer, Policy};
 use crate::powershell::{possible_paths, possible_statements, statements};
+use crate::reason::MayMatch;
 use crate::rule::{Rule, RuleKind, Specifier};
 use crate::rule_set::RuleSet;
 use crate::scene::Scene;
-use crate::shell::{Analysis, Part, is_sink};
-use crate::shell_verdict::is_read_only;
+use crate::shell::{Analysis, Part, TreeUse, is_sink};
+use crate::shell_verdict::{changes_nothing, is_read_only};
 use crate::tool_name::canonical;
 
 /// A call and what is found out about it on the way.
@@ -218,7 +221,7 @@ impl<'a> Query<'a> {
                 kind != RuleKind::Allow
                     && possible_statements(command).iter().any(|text| pattern.fits(text))
             }
-            (Specifier::Agent(names), _) => names.fit(input()),
+            (Specifier::Agent(names), _) => names.fit(input(), self.call.agent),
             (Specifier::Skill(pattern), _) => pattern.fits(input(), kind == RuleKind::Allow),
             _ => false,
         }
@@ -233,7 +236,7 @@ impl<'a> Query<'a> {
         let writes = match (self.call.access, &self.analysis) {
             (Access::Write(_), _) => true,
             (_, Some(analysis)) if kind != RuleKind::Allow => {
-                let commands = analysis.script().commands.iter();
+                let commands = analysis.all_commands();
                 let mut redirections = commands.flat_map(|command| &command.redirections);
                 redirections.any(|redirection| {
                     let target = redirection.target.value.as_deref();
@@ -252,7 +255,106 @@ impl<'a> Query<'a> {
         if !self.has_commands() || !rules.has_commands() {
             return None;
         }
-        analysis.view_texts().iter().find_map(|text| rules.for_command(text, |_| true))
+        analysis.view_texts().find_map(|text| rules.for_command(text, |_| true))
+    }
+
+    /// The ask or deny rule that may mean this command line, though its text does not tell, and why it
+    /// does not.
+    pub(crate) fn may_be_taken_by(&self, kind: RuleKind) -> Option<(Hit<'a>, MayMatch)> {
+        let analysis = self.analysis.as_ref()?;
+        self.policy.rules(kind).into_iter().find_map(|(rules, layer)| {
+            let found = self
+                .command_may_be_taken_by(rules, analysis)
+                .or_else(|| self.path_may_be_taken_by(rules, analysis));
+            found.map(|(rule, why)| (Hit { rule, layer }, why))
+        })
+    }
+
+    fn command_may_be_taken_by(
+        &self,
+        rules: &'a RuleSet,
+        analysis: &Analysis,
+    ) -> Option<(&'a Rule, MayMatch)> {
+        if !self.has_commands() || !rules.has_commands() {
+            return None;
+        }
+        if let Some(why) = analysis.opaque() {
+            return Some((rules.first_command()?, MayMatch::Unclear(why)));
+        }
+        let shaped = analysis.shapes().iter().find_map(|shape| rules.for_command_shape(shape));
+        let named = || analysis.possible_texts().find_map(|text| rules.for_command(text, |_| true));
+        shaped.or_else(named).map(|rule| (rule, MayMatch::Command))
+    }
+
+    fn path_may_be_taken_by(
+        &self,
+        rules: &'a RuleSet,
+        analysis: &Analysis,
+    ) -> Option<(&'a Rule, MayMatch)> {
+        if !rules.has_paths() {
+            return None;
+        }
+        let mentions = analysis.mentions();
+        if let Some(why) = analysis.hides_paths() {
+            let mut paths =
+                rules.iter().filter(|rule| matches!(rule.specifier, Specifier::Path(_)));
+            return paths
+                .find(|rule| concerns(rule, true))
+                .map(|rule| (rule, MayMatch::Unclear(why)));
+        }
+        let unknown = mentions.unknown().iter().find_map(|path| {
+            let concerned = |rule: &Rule| concerns(rule, path.may_be_written);
+            rules.for_path_shape(&path.shape, self.policy, concerned)
+        });
+        let below = || {
+            mentions.trees().iter().find_map(|tree| {
+                self.scene.spots(&tree.path).find_map(|spot| {
+                    rules
+                        .for_path_below(&spot, self.policy, |rule| {
+                            concerns(rule, tree.used.is_written)
+                        })
+                        .or_else(|| self.found_below(rules, &spot, tree.used))
+                })
+            })
+        };
+        let rule = unknown.or_else(below)?;
+        Some((rule, MayMatch::Path))
+    }
+
+    /// The rule that means a file further down in a directory that a command reads as a whole. Where there is too
+    /// much to look at, any may.
+    fn found_below(&self, rules: &'a RuleSet, directory: &Path, used: TreeUse) -> Option<&'a Rule> {
+        const MOST: usize = 20_000;
+        let concerned = |rule: &Rule| concerns(rule, used.is_written);
+        let looks_here = |rule: &Rule| match &rule.specifier {
+            Specifier::Path(pattern) => pattern.spots(self.policy).iter().any(|spot| match spot {
+                Spot::Below(top) => directory.starts_with(top) || top.starts_with(directory),
+                Spot::Path(_) => false,
+            }),
+            _ => false,
+        };
+        let mut all = rules.iter();
+        let first = all.find(|rule| concerned(rule) && (used.follows || looks_here(rule)))?;
+        if self.scene.links.kind(directory) != Kind::Directory {
+            return None;
+        }
+        let Some(below) = self.scene.links.tree(directory, MOST) else { return Some(first) };
+        let named = below
+            .iter()
+            .find_map(|path| rules.for_path(RuleKind::Deny, path, self.policy, concerned));
+        named.or_else(|| {
+            let mut links = below
+                .iter()
+                .filter(|path| used.follows && self.scene.links.kind(path) == Kind::Link);
+            links.find_map(|link| {
+                let target = self.scene.links.resolve(link);
+                let once = TreeUse { follows: false, ..used };
+                rules
+                    .for_path(RuleKind::Deny, &target, self.policy, concerned)
+                    .or_else(|| rules.for_path_below(&target, self.policy, concerned))
+                    .or_else(|| self.found_below(rules, &target, once))
+            })
+        })
     }
 
     fn mentioned_path_taken_by(
@@ -264,14 +366,34 @@ impl<'a> Query<'a> {
         if !rules.has_paths() {
             return None;
         }
+        let changes = OnceCell::new();
+        let changes = || *changes.get_or_init(|| !changes_nothing(analysis, self.scene));
         let concerned = |rule: &Rule| match rule.tool.name() {
             Some("Read") => true,
-            Some("Edit") => !self.is_read_only_command(),
+            Some("Edit") => changes(),
             _ => false,
         };
-        analysis.mentioned_paths().iter().find_map(|path| {
+        let named = analysis.mentions().paths().iter().find_map(|path| {
             let mut spots = self.scene.spots(path);
             spots.find_map(|spot| rules.for_path(kind, &spot, self.policy, concerned))
+        });
+        named.or_else(|| {
+            analysis.mentions().patterns().iter().find_map(|path| {
+                let concerned = |rule: &Rule| concerns(rule, path.may_be_written);
+                if let Some(text) = path.shape.text() {
+                    return self
+                        .scene
+                        .spots(Path::new(&text))
+                        .find_map(|spot| rules.for_path(kind, &spot, self.policy, concerned));
+                }
+                rules.for_path_shape(&path.shape, self.policy, concerned).or_else(|| {
+                    let matches = self.scene.matches(&path.shape).unwrap_or_default();
+                    matches
+                        .iter()
+                        .flat_map(|path| self.scene.spots(path))
+                        .find_map(|spot| rules.for_path(kind, &spot, self.policy, concerned))
+                })
+            })
         })
     }
 
@@ -315,6 +437,15 @@ impl<'a> Query<'a> {
             (Some(name), _) => name == tool,
             (None, _) => false,
         }
+    }
+}
+
+/// Whether a rule about paths speaks about a path that is read, or written, by a command.
+fn concerns(rule: &Rule, is_written: bool) -> bool {
+    match rule.tool.name() {
+        Some("Read") => true,
+        Some("Edit") => is_written,
+        _ => false,
     }
 }
 

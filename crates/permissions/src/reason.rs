@@ -10,6 +10,27 @@ use crate::origin::RuleSource;
 use crate::rule::RuleKind;
 use crate::shell::Unclear;
 
+/// Why a rule may mean a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MayMatch {
+    /// It may run anything.
+    Unclear(Unclear),
+    /// It may run a command that the rule means.
+    Command,
+    /// It may touch a path that the rule means.
+    Path,
+}
+
+impl fmt::Display for MayMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unclear(why) => why.fmt(f),
+            Self::Command => f.write_str("it may run a command that the rule means"),
+            Self::Path => f.write_str("it may read or write a path that the rule means"),
+        }
+    }
+}
+
 /// What decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -19,6 +40,8 @@ pub enum Reason {
     NotOffered(RuleSource),
     /// The agent's definition keeps the tool to these rules, and none of them gives the call.
     Confined { tool: String, rules: Vec<RuleSource> },
+    /// The agent was made to look around only, and the call could change something.
+    OnlyReads,
     /// The mode decides about calls of this kind.
     Mode(Mode),
     /// In `dontAsk`, what would have been asked is denied.
@@ -45,6 +68,10 @@ pub enum Reason {
     Write(PathBuf),
     /// Nothing allows this command.
     Command(String),
+    /// The command cannot be read, so that no rule allows it.
+    Unreadable { command: String, why: Unclear },
+    /// The command may be one that a rule denies or asks about, and its text does not tell.
+    MayMatch { kind: RuleKind, source: RuleSource, why: MayMatch },
     /// What the command would do is not plain.
     Unclear { command: String, why: Unclear },
     /// Nothing allows this request.
@@ -67,6 +94,10 @@ impl fmt::Display for Reason {
             Self::Confined { tool, rules } => {
                 write!(f, "the agent's definition allows {tool} only as {}", alternatives(rules))
             }
+            Self::OnlyReads => f.write_str(
+                "this agent only reads, by tools as by commands, and the call is not known to change \
+                 nothing: report what should be done instead",
+            ),
             Self::Mode(Mode::Plan) => f.write_str(
                 "plan mode changes nothing: put the step into the plan and have the plan approved first",
             ),
@@ -91,6 +122,12 @@ impl fmt::Display for Reason {
             }
             Self::Write(path) => write!(f, "no rule or mode lets it write `{}`", path.display()),
             Self::Command(command) => write!(f, "no rule or mode lets `{}` run", brief(command)),
+            Self::Unreadable { command, why } => {
+                write!(f, "`{}` cannot be read, so a person decides: {why}", brief(command))
+            }
+            Self::MayMatch { kind, source, why } => {
+                write!(f, "the {kind} rule {source} may mean it, so a person decides: {why}")
+            }
             Self::Unclear { command, why } => {
                 write!(f, "what `{}` would do is not plain: {why}", brief(command))
             }
@@ -117,9 +154,17 @@ fn alternatives(rules: &[RuleSource]) -> String {
 /// The beginning of a text on one line.
 fn brief(text: &str) -> String {
     const LONGEST: usize = 120;
-    let line = text.trim().lines().next().unwrap_or_default();
-    let short: String = line.chars().take(LONGEST).collect();
-    if short.len() < text.trim().len() { format!("{short}…") } else { short }
+    let text = text.trim_matches([' ', '\t', '\n']);
+    let line = text.split('\n').next().unwrap_or_default();
+    // What a terminal would obey is shown instead.
+    let shown =
+        |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let short: String = line.chars().take(LONGEST).map(shown).collect();
+    if line.chars().count() > LONGEST || line.len() < text.len() {
+        format!("{short}…")
+    } else {
+        short
+    }
 }
 
 #[cfg(test)]

@@ -229,7 +229,9 @@ fn split(text: &str) -> Result<(&str, Option<&str>), RuleError> {
     if name.is_empty() {
         return Err(RuleError::NoTool(text.to_owned()));
     }
-    if name.contains([',', ')']) || name.contains(char::is_whitespace) {
+    // A server may have a space in its name.
+    let is_split = name.contains(char::is_whitespace) && !name.starts_with("mcp__");
+    if name.contains([',', ')']) || is_split {
         return Err(RuleError::BadName(text.to_owned()));
     }
     match inner.map(str::trim) {

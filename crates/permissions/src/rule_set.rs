@@ -5,10 +5,11 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::beginnings::Beginnings;
 use crate::path_pattern::PathIndex;
 use crate::policy::Policy;
 use crate::rule::{Rule, RuleKind, Specifier};
-use crate::shell::{Part, opening};
+use crate::shell::{Part, Shape};
 use crate::tool_name::{ToolPattern, canonical, server_of};
 
 /// The allow, the ask or the deny rules of a policy.
@@ -31,10 +32,8 @@ struct Index {
     by_server: HashMap<String, Vec<usize>>,
     /// Rules for several other tools.
     wide: Vec<usize>,
-    /// Rules about commands, by the one or two words with which the command begins.
-    by_opening: HashMap<String, Vec<usize>>,
-    /// Rules about commands of any program.
-    any_program: Vec<usize>,
+    /// Rules about commands.
+    commands: Beginnings,
     /// Rules about commands that mean one text.
     by_text: HashMap<String, usize>,
     paths: PathIndex,
@@ -48,18 +47,16 @@ impl Index {
             match (&rule.specifier, &rule.tool) {
                 (Specifier::Path(_), tool) => index.guards_reading |= tool.name() == Some("Read"),
                 (Specifier::Command(pattern), _) => {
-                    match pattern.opening() {
-                        Some(opening) => {
-                            index.by_opening.entry(opening.to_owned()).or_default().push(position);
-                        }
-                        None => index.any_program.push(position),
-                    }
                     if let Some(text) = pattern.exact() {
                         index.by_text.entry(text.to_owned()).or_insert(position);
                     }
                 }
                 (_, ToolPattern::Name(name)) => {
                     index.by_tool.entry(name.clone()).or_default().push(position);
+                    // It may be a server with `__` in its name.
+                    if let Some(server) = server_of(name) {
+                        index.by_server.entry(server.to_owned()).or_default().push(position);
+                    }
                 }
                 (_, tool) => match tool.server() {
                     Some(server) => {
@@ -69,6 +66,12 @@ impl Index {
                 },
             }
         }
+        index.commands = Beginnings::new(rules.iter().zip(0..).filter_map(|(rule, position)| {
+            match &rule.specifier {
+                Specifier::Command(pattern) => Some((pattern, position)),
+                _ => None,
+            }
+        }));
         index.paths = PathIndex::new(rules.iter().enumerate().filter_map(|(position, rule)| {
             match &rule.specifier {
                 Specifier::Path(pattern) => Some((position, pattern)),
@@ -90,9 +93,14 @@ impl RuleSet {
         positions: impl IntoIterator<Item = usize>,
         condition: impl Fn(&Rule) -> bool,
     ) -> Option<&Rule> {
-        let fits = |position: &usize| self.rules.get(*position).is_some_and(&condition);
-        let position = positions.into_iter().filter(fits).min()?;
-        self.rules.get(position)
+        let fits = |position: usize| self.rules.get(position).is_some_and(&condition);
+        let mut first = None;
+        for position in positions {
+            if first.is_none_or(|first| position < first) && fits(position) {
+                first = Some(position);
+            }
+        }
+        self.rules.get(first?)
     }
 
     /// The first rule for this tool, neither about commands nor about paths, that fulfils the condition.
@@ -116,14 +124,49 @@ impl RuleSet {
         text: &str,
         condition: impl Fn(&Rule) -> bool,
     ) -> Option<&Rule> {
-        let program = text.split(' ').next().unwrap_or_default();
-        let openings = [program, opening(text)];
-        let named = openings.iter().filter_map(|opening| self.index.by_opening.get(*opening));
-        let positions = named.flatten().chain(&self.index.any_program).copied();
-        self.first(positions, |rule| {
+        self.first(self.index.commands.of_text(text), |rule| {
             matches!(&rule.specifier, Specifier::Command(pattern) if pattern.fits(text))
                 && condition(rule)
         })
+    }
+
+    /// The first rule about commands that may fit a command of which some words are not known.
+    pub(crate) fn for_command_shape(&self, shape: &Shape) -> Option<&Rule> {
+        self.first(
+            self.index.commands.of_shape(shape),
+            |rule| matches!(&rule.specifier, Specifier::Command(pattern) if pattern.may_fit(shape)),
+        )
+    }
+
+    /// The first rule about commands.
+    pub(crate) fn first_command(&self) -> Option<&Rule> {
+        self.iter().find(|rule| matches!(rule.specifier, Specifier::Command(_)))
+    }
+
+    /// The first rule about paths that means a path of the shape and fulfils the condition.
+    pub(crate) fn for_path_shape(
+        &self,
+        shape: &Shape,
+        policy: &Policy,
+        condition: impl Fn(&Rule) -> bool,
+    ) -> Option<&Rule> {
+        if self.index.paths.is_empty() {
+            return None;
+        }
+        self.first(self.index.paths.owners_of_shape(shape, policy), condition)
+    }
+
+    /// The first rule about paths that means something below a directory and fulfils the condition.
+    pub(crate) fn for_path_below(
+        &self,
+        directory: &Path,
+        policy: &Policy,
+        condition: impl Fn(&Rule) -> bool,
+    ) -> Option<&Rule> {
+        if self.index.paths.is_empty() {
+            return None;
+        }
+        self.first(self.index.paths.owners_below(directory, policy), condition)
     }
 
     /// The rule about commands that gives one command of a line and fulfils the condition.
@@ -166,7 +209,7 @@ impl RuleSet {
     }
 
     pub(crate) fn has_commands(&self) -> bool {
-        !self.index.by_opening.is_empty() || !self.index.any_program.is_empty()
+        !self.index.commands.is_empty()
     }
 
     /// Whether some rule is about files that are read.

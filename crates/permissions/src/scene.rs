@@ -1,12 +1,12 @@
 //! Paths as they are named and as they lead: permission rests on both.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
-use crate::links::Links;
-use crate::paths::{is_inside, normal, normalize};
+use crate::links::{Kind, Links};
+use crate::paths::{is_inside, join, normal, normalize};
 use crate::policy::Policy;
-use crate::protected::is_protected;
+use crate::shell::{Shape, Step};
 
 /// The places of a policy, and the links between them.
 #[derive(Clone, Copy)]
@@ -16,13 +16,50 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// The path as it is named and, where that is another, as it leads. `..` after a link is the disk's
-    /// business, so the text is resolved before it is cleaned.
+    /// The path as it is named and, where those are others, as it leads. `..` after a link is the disk's
+    /// business, so the text is resolved before it is cleaned; the shell itself cleans it first.
     pub(crate) fn spots<'p>(&self, path: &'p Path) -> impl Iterator<Item = Cow<'p, Path>> {
         let named = normal(path);
-        let target = self.links.resolve(path);
-        let leads = (target.as_os_str() != named.as_os_str()).then(|| normalize(&target).into());
-        std::iter::once(named).chain(leads)
+        let other = |path: &Path| {
+            let target = self.links.resolve(path);
+            (target.as_os_str() != named.as_os_str()).then(|| normalize(&target).into())
+        };
+        let leads: Option<Cow<'p, Path>> = other(path);
+        let climbs = matches!(named, Cow::Owned(_))
+            && path.components().any(|it| it == Component::ParentDir);
+        let cleaned = if climbs { other(&named) } else { None };
+        std::iter::once(named).chain(leads).chain(cleaned)
+    }
+
+    /// The paths on the disk that a pattern matches, which begins at the root and has no choices. Nothing if there
+    /// is too much to look at, or if the disk cannot be read.
+    pub(crate) fn matches(&self, pattern: &Shape) -> Option<Vec<PathBuf>> {
+        const MOST: usize = 2_000;
+        const LARGEST: usize = 20_000;
+        let mut found = vec![PathBuf::from("/")];
+        let names = pattern.steps().split(|step| *step == Step::Literal('/'));
+        for name in names.filter(|name| !name.is_empty()) {
+            let shape = Shape::from_steps(name);
+            let mut next = Vec::new();
+            for directory in &found {
+                if let Some(text) = shape.text() {
+                    next.push(join(directory, &text));
+                    continue;
+                }
+                let there = self.links.resolve(directory);
+                if matches!(self.links.kind(&there), Kind::Missing | Kind::File) {
+                    continue;
+                }
+                let names = self.links.names(&there, LARGEST)?;
+                let fits = |name: &&String| shape.intersects(&Shape::literal(name));
+                next.extend(names.iter().filter(fits).map(|name| join(directory, name)));
+                if next.len() > MOST {
+                    return None;
+                }
+            }
+            found = next;
+        }
+        Some(found)
     }
 
     /// Whether the path and what it leads to may be read without anybody's word.
@@ -37,8 +74,14 @@ impl Scene<'_> {
         self.spots(path).all(|spot| is_inside(&spot, &self.policy.directories))
     }
 
+    /// Whether a deny or ask rule guards the path or what it leads to: from being read or, with `writes`,
+    /// from being changed.
+    pub(crate) fn is_guarded(&self, path: &Path, writes: bool) -> bool {
+        self.spots(path).any(|spot| self.policy.guards(&spot, writes))
+    }
+
     /// Whether the path or what it leads to is protected.
     pub(crate) fn is_protected(&self, path: &Path) -> bool {
-        self.spots(path).any(|spot| is_protected(&spot))
+        self.spots(path).any(|spot| self.policy.protects(&spot))
     }
 }

@@ -1,38 +1,54 @@
 //! Shell commands as far as permission can be sure of them.
 //!
-//! Two readings, for two purposes. The strict one follows the shell's grammar into every list, pipe,
-//! group and substitution, and says so when it does not understand: what gives permission rests on it.
-//! `rough` is generous: it finds everything that might be a command somewhere inside; what takes
-//! permission rests on both.
+//! A text is read as bash reads it (`command_parser`, `word_parser`), or not at all. `walker` finds every
+//! command in it: what gives permission rests on those. `views` finds, beyond them, whatever a command may
+//! run, and `mentions` every path that it may touch: what takes permission rests on these.
 
 mod analysis;
 mod ansi_c;
-mod chain;
+mod braces;
+mod builtins;
+mod characters;
+mod command_parser;
 mod edits;
+mod expansion;
+mod find;
+mod free_programs;
 mod git;
-mod literal;
+mod git_runs;
+mod jq;
+mod mentions;
 mod names;
-mod parse;
+mod options;
+mod outline;
 mod pattern;
 mod places;
 mod programs;
 mod read_only;
+mod reader;
 mod readings;
 mod removal;
-mod rough;
 mod script;
-mod second_reading;
 mod sed;
+mod shape;
+mod simple;
+mod syntax;
+mod variables;
+mod views;
 mod walker;
-mod words;
+mod word_parser;
 mod wrappers;
+mod writes;
 
 pub(crate) use analysis::{Analysis, Part};
-pub(crate) use edits::{edits_inside, is_sink, protected_write};
-pub(crate) use pattern::{CommandPattern, opening};
+pub(crate) use edits::{edits_inside, is_sink};
+pub(crate) use mentions::TreeUse;
+pub(crate) use outline::Outline;
+pub(crate) use pattern::CommandPattern;
 pub(crate) use programs::{is_interpreter, is_package_runner};
-pub(crate) use read_only::is_free;
+pub(crate) use read_only::{changes_nothing, is_free};
 pub use readings::Readings;
 pub use script::Unclear;
 pub(crate) use script::{Command, Redirection};
-pub use words::simple_command;
+pub(crate) use shape::{After, Shape, Step, of_glob};
+pub use simple::simple_command;

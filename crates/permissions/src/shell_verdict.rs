@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use crate::decide::Decision;
 use crate::mode::Mode;
 use crate::paths::normalize;
+use crate::protected;
 use crate::query::{Hit, Query};
 use crate::reason::Reason;
 use crate::rule::RuleKind;
 use crate::scene::Scene;
-use crate::shell::{
-    Analysis, Command, Part, Redirection, edits_inside, is_free, is_sink, protected_write,
-};
+use crate::shell::{self, Analysis, Command, Part, Redirection, edits_inside, is_free, is_sink};
 
 /// Why one command, or one file that it opens, may go ahead.
 #[derive(Clone, Copy)]
@@ -33,13 +32,24 @@ pub(crate) fn is_read_only(analysis: &Analysis, scene: Scene<'_>) -> bool {
         })
 }
 
+/// Whether every command only reads, wherever that is, and writes nothing. Unlike what is free, this does not depend
+/// on rules.
+pub(crate) fn changes_nothing(analysis: &Analysis, scene: Scene<'_>) -> bool {
+    analysis.unclear().is_none()
+        && analysis.script().commands.iter().all(|command| {
+            shell::changes_nothing(command, scene)
+                && command.redirections.iter().all(|redirection| {
+                    !redirection.writes || redirection.target.value.as_deref().is_some_and(is_sink)
+                })
+        })
+}
+
 /// Judges a command line after deny rules, plan mode, ask rules and what is never free.
 pub(crate) fn judge(query: &Query<'_>, analysis: &Analysis) -> Decision {
     if query.is_read_only_command() {
         return Decision::allow(Reason::ReadOnlyCommand);
     }
-    let commands = &analysis.script().commands;
-    if let Some(path) = commands.iter().find_map(|command| protected_write(command, query.scene)) {
+    if let Some(path) = protected_write(analysis, query.scene) {
         return Decision::ask(Reason::ProtectedPath(path));
     }
     if let Some(hit) = query.given_by() {
@@ -51,7 +61,7 @@ pub(crate) fn judge(query: &Query<'_>, analysis: &Analysis) -> Decision {
     let mut by_mode = false;
     let mut by_rule = None;
     for part in analysis.parts() {
-        match grants(query, &part) {
+        match grants(query, &part, &analysis.script().commands) {
             Ok(grants) => {
                 for grant in grants {
                     match grant {
@@ -73,13 +83,31 @@ pub(crate) fn judge(query: &Query<'_>, analysis: &Analysis) -> Decision {
     }
 }
 
+/// A protected path that the command line may write, by what its text and its patterns tell.
+fn protected_write(analysis: &Analysis, scene: Scene<'_>) -> Option<PathBuf> {
+    analysis.mentions().writes().iter().find_map(|shape| match shape.text() {
+        Some(path) => {
+            let path = PathBuf::from(path);
+            scene.is_protected(&path).then(|| normalize(&path))
+        }
+        None => match scene.matches(shape) {
+            Some(paths) => paths.into_iter().find(|path| scene.is_protected(path)),
+            None => protected::may_be(shape),
+        },
+    })
+}
+
 /// What lets a command and each of its redirections go ahead, or why it may not.
-pub(crate) fn grants<'a>(query: &Query<'a>, part: &Part<'_>) -> Result<Vec<Grant<'a>>, Reason> {
+pub(crate) fn grants<'a>(
+    query: &Query<'a>,
+    part: &Part<'_>,
+    line: &[Command],
+) -> Result<Vec<Grant<'a>>, Reason> {
     let command = part.command;
     let mut grants = Vec::with_capacity(1 + command.redirections.len());
     grants.push(if is_free(command, query.scene) {
         Grant::ReadOnly
-    } else if query.policy.mode == Mode::AcceptEdits && edits_inside(command, query.scene) {
+    } else if query.policy.mode == Mode::AcceptEdits && edits_inside(command, line, query.scene) {
         Grant::Mode
     } else {
         let hit = query.part_given_by(part);

@@ -61,7 +61,11 @@ pub enum Destination {
 pub fn suggest(policy: &Policy, call: &Call<'_>) -> Vec<Suggestion> {
     let decision = decide(policy, call);
     let lasting = match &decision.reason {
-        Reason::Rule { .. } | Reason::ProtectedPath(_) | Reason::CriticalRemoval(_) => false,
+        Reason::Rule { .. }
+        | Reason::ProtectedPath(_)
+        | Reason::CriticalRemoval(_)
+        | Reason::Unreadable { .. }
+        | Reason::MayMatch { .. } => false,
         _ => decision.verdict == Verdict::Ask && policy.mode != Mode::Bubble,
     };
     if !lasting {
@@ -99,7 +103,7 @@ fn for_command(policy: &Policy, call: &Call<'_>) -> Vec<Suggestion> {
     let mut missing: Vec<String> = Vec::new();
     let mut others = Vec::new();
     for part in analysis.parts() {
-        match grants(&query, &part) {
+        match grants(&query, &part, &analysis.script().commands) {
             Ok(_) => {}
             Err(Reason::Command(text)) if !text.is_empty() => {
                 let text = escape(&text);
@@ -108,7 +112,7 @@ fn for_command(policy: &Policy, call: &Call<'_>) -> Vec<Suggestion> {
                 }
                 // What the command opens is asked about after the command itself; and where its words
                 // do not tell what it does, only the whole line does.
-                if !part.command.redirections.is_empty() || part.is_steered {
+                if !part.command.redirections.is_empty() || part.is_steered() {
                     return whole();
                 }
             }

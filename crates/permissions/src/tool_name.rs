@@ -1,5 +1,7 @@
 //! Names of tools in rules: old names, and patterns over names.
 
+use std::borrow::Cow;
+
 use crate::rule::RuleKind;
 use crate::wildcard::Wildcard;
 
@@ -98,6 +100,8 @@ pub(crate) enum ToolPattern {
 
 impl ToolPattern {
     pub(crate) fn parse(name: &str) -> Self {
+        let plain = plain_name(name);
+        let name = plain.as_ref();
         if name.contains('*') {
             return Self::Glob { text: name.to_owned(), pattern: Wildcard::parse(name) };
         }
@@ -129,11 +133,16 @@ impl ToolPattern {
     pub(crate) fn matches(&self, kind: RuleKind, tool: &str) -> bool {
         let tool = canonical(tool);
         match self {
-            Self::Name(name) => name == tool,
-            Self::Server(server) => {
-                tool.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"))
+            Self::Name(name) => {
+                // A server may have `__` in its name, so that what seems to be one tool of it is all of them.
+                name == tool || (kind != RuleKind::Allow && is_served_by(tool, name))
             }
-            Self::Glob { pattern, .. } => self.may(kind) && pattern.fits(tool),
+            Self::Server(server) => is_served_by(tool, server),
+            Self::Glob { pattern, .. } => {
+                let by_old_name =
+                    || OLD.iter().any(|(old, current)| *current == tool && pattern.fits(old));
+                self.may(kind) && (pattern.fits(tool) || (kind != RuleKind::Allow && by_old_name()))
+            }
         }
     }
 
@@ -145,6 +154,21 @@ impl ToolPattern {
             _ => true,
         }
     }
+}
+
+/// A name as tools have it: what people write of a server with other characters in it is the same server.
+fn plain_name(name: &str) -> Cow<'_, str> {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '*');
+    if !name.starts_with("mcp__") || name.chars().all(is_plain) {
+        return Cow::Borrowed(name);
+    }
+    name.chars().map(|it| if is_plain(it) { it } else { '_' }).collect()
+}
+
+/// Whether a tool is one of the server that `mcp__server` names.
+fn is_served_by(tool: &str, server: &str) -> bool {
+    let is_server = server.starts_with("mcp__");
+    is_server && tool.strip_prefix(server).is_some_and(|rest| rest.starts_with("__"))
 }
 
 /// The MCP server of a tool: what stands between `mcp__` and the next `__`.
@@ -178,6 +202,19 @@ mod tests {
             ("Task", Deny, "Agent", true),
             ("Agent", Deny, "Task", true),
             ("KillBash", Deny, "TaskStop", true),
+            ("Kill*", Deny, "TaskStop", true),
+            ("Kill*", Deny, "KillShell", true),
+            ("*Output", Deny, "TaskOutput", true),
+            ("BashOut*", Deny, "TaskOutput", true),
+            ("Multi*", Deny, "Edit", true),
+            ("Kill*", Deny, "Bash", false),
+            // Servers by what people call them.
+            ("mcp__my.server", Deny, "mcp__my_server__log", true),
+            ("mcp__my server__log", Deny, "mcp__my_server__log", true),
+            ("mcp__my.server__*", Allow, "mcp__my_server__log", true),
+            ("mcp__my__server", Deny, "mcp__my__server__log", true),
+            ("mcp__my__server", Allow, "mcp__my__server__log", false),
+            ("mcp__git__log", Deny, "mcp__git__logs", false),
         ] {
             let matched = ToolPattern::parse(pattern).matches(kind, tool);
             assert_eq!(matched, expected, "{kind} {pattern} on {tool}");

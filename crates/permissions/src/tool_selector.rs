@@ -17,11 +17,6 @@ pub struct ToolSelector {
 }
 
 impl ToolSelector {
-    /// Whether the entry means every tool there is.
-    pub fn is_all(&self) -> bool {
-        self.text == "*"
-    }
-
     /// Whether the entry names this tool, by its present name or an old one.
     pub fn selects(&self, tool: &str) -> bool {
         // A list that gives may be as wide as one that takes: the tools still ask for permission.

@@ -1,5 +1,7 @@
 //! Text with `*` for any run of characters.
 
+use crate::shell::Shape;
+
 /// A pattern, cut at its stars.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wildcard {
@@ -36,6 +38,18 @@ impl Wildcard {
     /// The literal text before the first star.
     pub(crate) fn start(&self) -> &str {
         self.pieces.first().map(String::as_str).unwrap_or_default()
+    }
+
+    /// The texts that fit.
+    pub(crate) fn to_shape(&self) -> Shape {
+        let mut shape = Shape::default();
+        for (index, piece) in self.pieces.iter().enumerate() {
+            if index > 0 {
+                shape.append(&Shape::any());
+            }
+            shape.push_text(piece);
+        }
+        shape
     }
 
     pub(crate) fn fits(&self, text: &str) -> bool {

@@ -1,4 +1,5 @@
-//! The environment variables of the process, read once by the binary and handed down.
+//! The environment variables of the process, read once by the binary and handed down, and which of them
+//! programs get that we start.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -36,8 +37,169 @@ impl Env {
     }
 }
 
+/// The variable with which a user keeps credentials from every program that we start.
+const SCRUB: &str = "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB";
+
+/// How names of variables begin that hold credentials of model providers. A vendor with other wares is named with
+/// the product that serves models.
+const MODEL_VENDORS: &[&str] = &[
+    "ANTHROPIC_",
+    "CLAUDE_CODE_",
+    "CENTURION_",
+    "OPENAI_",
+    "OPENROUTER_",
+    "GEMINI_",
+    "MISTRAL_",
+    "GROQ_",
+    "DEEPSEEK_",
+    "XAI_",
+    "TOGETHER_",
+    "FIREWORKS_",
+    "CEREBRAS_",
+    "COHERE_",
+    "PERPLEXITY_",
+    "HF_",
+    "HUGGING_FACE_",
+    "HUGGINGFACE_",
+    "AI21_",
+    "AI_GATEWAY_",
+    "ANYSCALE_",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AZURE_AI_",
+    "AZURE_INFERENCE_",
+    "AZURE_OPENAI_",
+    "BASETEN_",
+    "BEDROCK_",
+    "CODESTRAL_",
+    "DASHSCOPE_",
+    "DEEPINFRA_",
+    "FRIENDLI_",
+    "GLM_",
+    "GOOGLE_AI_",
+    "GOOGLE_API_KEY",
+    "GOOGLE_GEMINI_",
+    "GOOGLE_GENAI_",
+    "GOOGLE_GENERATIVE_AI_",
+    "HYPERBOLIC_",
+    "INCEPTION_",
+    "JINA_",
+    "KIMI_",
+    "LITELLM_",
+    "MINIMAX_",
+    "MODAL_",
+    "MOONSHOT_",
+    "NEBIUS_",
+    "NGC_",
+    "NOVITA_",
+    "NVIDIA_",
+    "OLLAMA_",
+    "PALM_",
+    "POE_",
+    "PPLX_",
+    "QWEN_",
+    "REPLICATE_",
+    "SAMBANOVA_",
+    "SILICONFLOW_",
+    "STABILITY_",
+    "TOGETHERAI_",
+    "UPSTAGE_",
+    "VOYAGE_",
+    "WATSONX_",
+    "ZAI_",
+    "ZHIPUAI_",
+];
+
+/// The same for clouds that serve models.
+const CLOUDS: &[&str] = &["AWS_", "AZURE_", "GOOGLE_", "VERTEX_", "OTEL_EXPORTER_"];
+
+/// How such names end.
+const CREDENTIALS: [&str; 9] = [
+    "_KEY",
+    "_KEY_ID",
+    "_TOKEN",
+    "_SECRET",
+    "_HEADERS",
+    "_CREDENTIALS",
+    "_PASSWORD",
+    "_BEDROCK",
+    "_KEY_FILE",
+];
+
+fn is_credential(name: &str, vendors: &[&str]) -> bool {
+    vendors.iter().any(|vendor| name.starts_with(vendor))
+        && CREDENTIALS.iter().any(|ending| name.ends_with(ending))
+}
+
+impl Env {
+    /// What a program gets that we start: everything, unless the user keeps credentials of model providers
+    /// and of clouds from all programs.
+    pub fn of_programs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let is_scrubbed = self.is_on(SCRUB);
+        self.iter().filter(move |(name, _)| {
+            !is_scrubbed || !(is_credential(name, MODEL_VENDORS) || is_credential(name, CLOUDS))
+        })
+    }
+
+    /// What a confined program gets: never a key of a model provider.
+    pub fn of_confined_programs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.of_programs().filter(|(name, _)| !is_credential(name, MODEL_VENDORS))
+    }
+}
+
 impl<const N: usize> From<[(&str, &str); N]> for Env {
     fn from(pairs: [(&str, &str); N]) -> Self {
         Self::new(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names<'a>(variables: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<&'a str> {
+        let mut names: Vec<&str> = variables.map(|(name, _)| name).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn credentials_are_kept_from_programs_where_the_user_says_so_and_from_confined_ones_always() {
+        let variables = [
+            ("PATH", "/bin"),
+            ("ANTHROPIC_API_KEY", "k"),
+            ("ANTHROPIC_AUTH_TOKEN", "k"),
+            ("ANTHROPIC_BASE_URL", "u"),
+            ("CLAUDE_CODE_OAUTH_TOKEN", "k"),
+            ("OPENAI_API_KEY", "k"),
+            ("AWS_SECRET_ACCESS_KEY", "k"),
+            ("AWS_BEARER_TOKEN_BEDROCK", "k"),
+            ("GOOGLE_APPLICATION_CREDENTIALS", "f"),
+            ("AWS_REGION", "r"),
+        ];
+        let keys = ["AZURE_OPENAI_API_KEY", "GOOGLE_API_KEY", "NVIDIA_API_KEY", "MOONSHOT_API_KEY"];
+        let others =
+            ["AZURE_CLIENT_SECRET", "GOOGLE_MAPS_KEY", "NVIDIA_VISIBLE_DEVICES", "NPM_TOKEN"];
+        let each =
+            Env::new(keys.iter().chain(&others).map(|name| ((*name).to_owned(), "k".to_owned())));
+        let mut left = others.to_vec();
+        left.sort_unstable();
+        assert_eq!(names(each.of_confined_programs()), left);
+        let env = Env::from(variables);
+        assert_eq!(names(env.of_programs()).len(), variables.len());
+        let clouds = ["AWS_REGION", "AWS_SECRET_ACCESS_KEY", "GOOGLE_APPLICATION_CREDENTIALS"];
+        let plain = ["ANTHROPIC_BASE_URL", "PATH"];
+        let mut confined = [&clouds[..], &plain].concat();
+        confined.sort_unstable();
+        assert_eq!(names(env.of_confined_programs()), confined);
+        let scrubbed = Env::new(
+            variables
+                .iter()
+                .chain(&[(SCRUB, "1")])
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+        );
+        assert_eq!(
+            names(scrubbed.of_programs()),
+            ["ANTHROPIC_BASE_URL", "AWS_REGION", SCRUB, "PATH"]
+        );
     }
 }

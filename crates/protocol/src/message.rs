@@ -7,6 +7,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::json_line;
 use crate::{Block, ToolResultContent, ToolUseId};
 
 /// What a picture is taken to cost, whatever its bytes.
@@ -160,7 +161,13 @@ impl<'b> MessageWriter<'b> {
         let is_thinking = matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. });
         self.write(is_thinking, call, |wire| {
             // Writing blocks to memory cannot fail: their keys are strings.
-            let _ = serde_json::to_writer(wire.writer(), block);
+            let start = wire.len();
+            let _ = serde_json::to_writer((&mut *wire).writer(), block);
+            // A transcript escapes these; a resumed conversation has to send the same bytes.
+            if let Cow::Owned(escaped) = json_line::escape(&wire[start..]) {
+                wire.truncate(start);
+                wire.put_slice(&escaped);
+            }
         });
         self.discount(block);
     }

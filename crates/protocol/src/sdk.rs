@@ -6,12 +6,13 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{AgentId, Block, Outcome, RecordId, SessionId, StopReason, ToolUseId, Usage};
+use crate::{
+    AgentId, Block, Outcome, RecordId, SessionId, StopReason, Timestamp, ToolUseId, Usage,
+};
 
 /// An event with what every event carries.
 #[derive(Clone, Debug, Serialize)]

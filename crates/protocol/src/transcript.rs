@@ -5,12 +5,11 @@
 
 use std::borrow::Cow;
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{AgentId, Block, RecordId, SessionId, StopReason, Usage};
+use crate::{AgentId, Block, RecordId, SessionId, StopReason, Timestamp, Usage};
 
 /// One line. Fields that do not apply are left out.
 #[derive(Serialize)]

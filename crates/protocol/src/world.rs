@@ -16,6 +16,12 @@ pub trait World: Send + Sync {
     /// Sixty-four random bits.
     fn random(&self) -> u64;
 
+    /// Whether work may be done beside everything else, by another thread. It then ends at a moment that nothing in
+    /// this process decides.
+    fn has_threads(&self) -> bool {
+        true
+    }
+
     fn uuid(&self) -> Uuid {
         let high = u128::from(self.random()) << 64;
         Builder::from_u128(high | u128::from(self.random()))
@@ -59,7 +65,9 @@ pub struct SystemWorld;
 
 impl World for SystemWorld {
     fn now(&self) -> Timestamp {
-        Timestamp::now()
+        // No more than is written down, so that a time is the same when it is read back.
+        let now = Timestamp::now();
+        Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
     }
 
     fn uuid(&self) -> Uuid {
@@ -95,6 +103,10 @@ impl World for SeededWorld {
 
     fn random(&self) -> u64 {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).0.u64(..)
+    }
+
+    fn has_threads(&self) -> bool {
+        false
     }
 }
 

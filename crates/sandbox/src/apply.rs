@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,12 +11,13 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::filter::Sockets;
+use crate::filter::{Company, Sockets};
+use crate::namespaces::{OwnMounts, Processes};
 use crate::proxy::greeting::{self, Gift};
 use crate::view::{Mode, View};
 use crate::{
     Method, Network, Plan, UnixSockets, Way, bubblewrap, capabilities, filter, mounts, namespaces,
-    rules, system,
+    processes, rules, system,
 };
 
 /// Where one command runs, and which files it needs of whoever runs it.
@@ -81,16 +83,22 @@ impl Plan {
     /// Confines this process, which must have one thread, for good. Gives the environment variables that
     /// the command needs besides.
     ///
+    /// Processes of the command live no longer than the other end of the pipe `lifeline` is open, where they
+    /// are in a namespace of their own; without a pipe, no longer than this process.
+    ///
     /// After an error the process is in no state to go on.
-    pub fn apply(&self, place: &Place) -> Result<Vec<(&'static str, String)>, ApplyError> {
+    pub fn apply(
+        &self,
+        place: &Place,
+        lifeline: Option<OwnedFd>,
+    ) -> Result<Vec<(&'static str, String)>, ApplyError> {
         let sandbox = &self.sandbox;
         system::close_all_on_exec().map_err(ApplyError::step("close files"))?;
         let view = View::of(sandbox, place)?;
         let proxies = self.find_proxies()?;
         if self.method == Method::Namespaces {
-            namespaces::enter(&sandbox.network)
-                .map_err(|error| ApplyError::step("enter namespaces")(error.into()))?;
-            mounts::build(&view)?;
+            let own = self.enter_namespaces(lifeline)?;
+            mounts::build(&view, &own)?;
         }
         let variables = self.connect(&proxies, &place.id)?;
         // The directory that this process stands in is the machine's, not that of the view.
@@ -102,7 +110,7 @@ impl Plan {
         if self.method == Method::Landlock && !is_enforced {
             return Err(ApplyError::NotEnforced);
         }
-        filter::install(self.sockets(), &sandbox.unix_sockets)?;
+        filter::install(self.sockets(), &sandbox.unix_sockets, self.company())?;
         if let Some(broker) = &proxies.broker {
             let connections = filter::give_connections_away()
                 .map_err(ApplyError::step("give connections to the proxy"))?;
@@ -110,6 +118,18 @@ impl Plan {
                 .map_err(ApplyError::step("hand connections to the proxy"))?;
         }
         Ok(variables)
+    }
+
+    fn enter_namespaces(&self, lifeline: Option<OwnedFd>) -> Result<OwnMounts, ApplyError> {
+        let seen = if self.own_processes { Processes::Own } else { Processes::Shared };
+        let own = namespaces::enter(&self.sandbox.network, seen)
+            .map_err(|error| ApplyError::step("enter namespaces")(error.into()))?;
+        if seen == Processes::Own {
+            processes::divide(lifeline).map_err(ApplyError::step("start processes of its own"))?;
+            processes::mount_own(&own)
+                .map_err(|error| ApplyError::step("show its own processes")(error.into()))?;
+        }
+        Ok(own)
     }
 
     /// Whoever serves the command outside, while that can still be reached.
@@ -159,6 +179,16 @@ impl Plan {
         let devices: &[&str] = if self.method == Method::Landlock { &HARMLESS } else { &["/dev"] };
         let places = view.iter().filter(|(_, mode)| *mode == Mode::Writable);
         places.map(|(path, _)| path).chain(devices.iter().map(Path::new))
+    }
+
+    fn company(&self) -> Company {
+        if self.own_processes {
+            Company::Own
+        } else if self.method == Method::Landlock {
+            Company::All
+        } else {
+            Company::Processes
+        }
     }
 
     fn sockets(&self) -> Sockets {

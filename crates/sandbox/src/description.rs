@@ -20,6 +20,9 @@ pub struct Sandbox {
     pub deny_read: Vec<PathBuf>,
     /// What can be read although it is below a path of `deny_read`. Paths of `write` can in any case.
     pub allow_read: Vec<PathBuf>,
+    /// What cannot be read and not be changed, whatever else is said.
+    #[serde(default)]
+    pub forbidden: Vec<PathBuf>,
     pub network: Network,
     pub unix_sockets: UnixSockets,
 }

@@ -13,6 +13,7 @@ use rustix::fs::CWD;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount, open_tree};
 
+use crate::namespaces::OwnMounts;
 use crate::system::{self, Reach};
 
 /// A file that nobody can read, to put over files that are hidden.
@@ -46,7 +47,7 @@ impl Devices {
     }
 
     /// Covers `/dev`. It can still be added to until [`seal`].
-    pub(crate) fn mount(self) -> io::Result<()> {
+    pub(crate) fn mount(self, _: &OwnMounts) -> io::Result<()> {
         let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
         mount(c"tmpfs", c"/dev", c"tmpfs", flags, Some(c"mode=755,size=1m"))?;
         for (name, node) in self.0 {
@@ -67,8 +68,13 @@ impl Devices {
     }
 }
 
+/// Whether `/dev` can be covered at all. Allocates nothing.
+pub(crate) fn try_cover(_: &OwnMounts) -> rustix::io::Result<()> {
+    mount(c"tmpfs", c"/dev", c"tmpfs", MountFlags::NOSUID, Some(c"mode=755,size=4k"))
+}
+
 /// Nothing can be added to `/dev` any more.
-pub(crate) fn seal() -> io::Result<()> {
+pub(crate) fn seal(_: &OwnMounts) -> io::Result<()> {
     let devices = open_tree(CWD, c"/dev", OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
     Ok(system::make_read_only(devices.as_fd(), Reach::One)?)
 }

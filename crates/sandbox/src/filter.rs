@@ -21,12 +21,53 @@ pub(crate) enum Sockets {
     Nothing,
 }
 
+/// What of other processes a command could name in a system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Company {
+    /// Nothing: its processes and its shared memory are its own.
+    Own,
+    /// Processes.
+    Processes,
+    /// Processes, and shared memory, queues and semaphores.
+    All,
+}
+
 type Result<T> = std::result::Result<T, seccompiler::Error>;
 
 /// Filters the calls of this process and of all that come after it.
-pub(crate) fn install(sockets: Sockets, unix_sockets: &UnixSockets) -> Result<()> {
-    apply_filter(&program(sockets, unix_sockets)?)
+pub(crate) fn install(
+    sockets: Sockets,
+    unix_sockets: &UnixSockets,
+    company: Company,
+) -> Result<()> {
+    apply_filter(&program(sockets, unix_sockets, company)?)
 }
+
+/// The filter of a program that only reads: it starts no program and no process, and has no sockets.
+///
+/// `execveat` stays: a process becomes the program by it after the filter is in force, and no C library
+/// uses it to start another.
+pub(crate) fn reader() -> Result<BpfProgram> {
+    let mut rules: BTreeMap<c_long, Vec<SeccompRule>> =
+        REFUSED.into_iter().chain(STARTING).map(|call| (call, Vec::new())).collect();
+    rules.insert(libc::SYS_socket, Vec::new());
+    rules.insert(libc::SYS_socketpair, Vec::new());
+    // What is no thread of this process is another process.
+    rules.insert(
+        libc::SYS_clone,
+        vec![rule([masked(0, libc::CLONE_THREAD.cast_unsigned().into(), 0)?])?],
+    );
+    let refuse = SeccompAction::Errno(libc::EPERM.cast_unsigned());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture()?)?;
+    let filter: BpfProgram = filter.try_into()?;
+    Ok(absent().into_iter().chain(filter).collect())
+}
+
+/// Starting a program, or a process to start one in.
+#[cfg(target_arch = "x86_64")]
+const STARTING: [c_long; 3] = [libc::SYS_execve, libc::SYS_fork, libc::SYS_vfork];
+#[cfg(not(target_arch = "x86_64"))]
+const STARTING: [c_long; 1] = [libc::SYS_execve];
 
 /// From now on somebody else makes the connections of this process and of all that come after it:
 /// whoever holds the descriptor. To be called after [`install`].
@@ -44,7 +85,7 @@ pub(crate) fn give_connections_away() -> io::Result<OwnedFd> {
 const OPEN_TREE_ATTR: c_long = 467;
 
 /// Refused whatever their arguments are.
-const REFUSED: [c_long; 38] = [
+const REFUSED: [c_long; 43] = [
     // Another view of the file system.
     libc::SYS_mount,
     libc::SYS_umount2,
@@ -69,6 +110,10 @@ const REFUSED: [c_long; 38] = [
     libc::SYS_process_vm_writev,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
     // Keys of the user.
     libc::SYS_keyctl,
     libc::SYS_add_key,
@@ -78,6 +123,7 @@ const REFUSED: [c_long; 38] = [
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
     libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
     libc::SYS_init_module,
     libc::SYS_finit_module,
     libc::SYS_delete_module,
@@ -88,6 +134,32 @@ const REFUSED: [c_long; 38] = [
     libc::SYS_reboot,
     libc::SYS_syslog,
     libc::SYS_clock_settime,
+];
+
+/// Calls that change another process if their first argument is its number. Threads name each other so, too:
+/// only where other processes can be named are they refused.
+const OF_PROCESS: [c_long; 4] = [
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
+];
+
+/// Shared memory, semaphores and queues that processes find by a number or a name.
+const SHARED: [c_long; 13] = [
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
 ];
 
 /// Said not to exist. Programs then take the older call, whose arguments can be looked at.
@@ -120,14 +192,57 @@ const RETURN: u16 = 0x06;
 /// The part of a socket's type that is not a flag.
 const TYPE: u64 = 0xf;
 
-fn program(sockets: Sockets, unix_sockets: &UnixSockets) -> Result<BpfProgram> {
-    let mut rules: BTreeMap<c_long, Vec<SeccompRule>> =
-        REFUSED.into_iter().map(|call| (call, Vec::new())).collect();
+/// All types of sockets that can be written, but for these.
+fn types_but(allowed: &[i32]) -> impl Iterator<Item = i32> {
+    (0..=0xf).filter(|kind| !allowed.contains(kind))
+}
+
+fn program(sockets: Sockets, unix_sockets: &UnixSockets, company: Company) -> Result<BpfProgram> {
+    let mut rules: Rules = REFUSED.into_iter().map(|call| (call, Vec::new())).collect();
     let namespaces = NAMESPACES.map(|flag| rule([has(0, flag)?]));
     rules.insert(libc::SYS_clone, namespaces.into_iter().collect::<Result<_>>()?);
     let input = TERMINAL_INPUT.map(|request| rule([is(1, request)?]));
     rules.insert(libc::SYS_ioctl, input.into_iter().collect::<Result<_>>()?);
+    rules.extend(of_others(company)?);
+    rules.extend(of_sockets(sockets, unix_sockets)?);
 
+    let refuse = SeccompAction::Errno(libc::EPERM.cast_unsigned());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture()?)?;
+    let filter: BpfProgram = filter.try_into()?;
+    Ok(absent().into_iter().chain(filter).collect())
+}
+
+type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
+
+/// What would change other processes.
+fn of_others(company: Company) -> Result<Rules> {
+    /// What `setpriority` and `ioprio_set` call all processes of a user.
+    const PRIORITY_OF_USER: i32 = 2;
+    const IO_PRIORITY_OF_USER: i32 = 3;
+
+    // Limits can kill: by processor time, or by the files that a guard needs to see. No program sets those of
+    // another one in its ordinary work.
+    let mut rules = Rules::from([(libc::SYS_prlimit64, vec![rule([is_not(0, 0)?])?])]);
+    if company == Company::Own {
+        return Ok(rules);
+    }
+    for call in OF_PROCESS {
+        rules.insert(call, vec![rule([is_not(0, 0)?])?]);
+    }
+    for (call, user) in
+        [(libc::SYS_setpriority, PRIORITY_OF_USER), (libc::SYS_ioprio_set, IO_PRIORITY_OF_USER)]
+    {
+        rules.insert(call, vec![rule([is(0, user)?])?, rule([is_not(1, 0)?])?]);
+    }
+    if company == Company::All {
+        rules.extend(SHARED.map(|call| (call, Vec::new())));
+    }
+    Ok(rules)
+}
+
+/// What sockets can be made.
+fn of_sockets(sockets: Sockets, unix_sockets: &UnixSockets) -> Result<Rules> {
+    let mut rules = Rules::new();
     let mut families: Vec<i32> = Vec::new();
     if *unix_sockets != UnixSockets::Denied {
         families.push(libc::AF_UNIX);
@@ -148,7 +263,7 @@ fn program(sockets: Sockets, unix_sockets: &UnixSockets) -> Result<BpfProgram> {
         refused.push(rule([masked(1, TYPE, SOCK_PACKET)?])?);
         if matches!(unix_sockets, UnixSockets::Listed { .. }) {
             // The others reach somebody without connecting first, or differ from what is handed in.
-            for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET] {
+            for kind in types_but(&[libc::SOCK_STREAM]) {
                 refused.push(rule([is(0, libc::AF_UNIX)?, masked(1, TYPE, kind)?])?);
             }
         }
@@ -156,15 +271,14 @@ fn program(sockets: Sockets, unix_sockets: &UnixSockets) -> Result<BpfProgram> {
     }
     let mut pairs = vec![rule([is_not(0, libc::AF_UNIX)?])?];
     if *unix_sockets != UnixSockets::Allowed {
-        // One of these could be connected to somebody else later.
-        pairs.push(rule([masked(1, TYPE, libc::SOCK_DGRAM)?])?);
+        // One of the others could be connected to another peer later: the kernel makes datagram sockets of
+        // more types than that of datagrams.
+        for kind in types_but(&[libc::SOCK_STREAM, libc::SOCK_SEQPACKET]) {
+            pairs.push(rule([masked(1, TYPE, kind)?])?);
+        }
     }
     rules.insert(libc::SYS_socketpair, pairs);
-
-    let refuse = SeccompAction::Errno(libc::EPERM.cast_unsigned());
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture()?)?;
-    let filter: BpfProgram = filter.try_into()?;
-    Ok(absent().into_iter().chain(filter).collect())
+    Ok(rules)
 }
 
 /// The machine's own, if filters can be made for it.
@@ -233,9 +347,12 @@ mod tests {
         for sockets in [Sockets::Network, Sockets::Nothing] {
             let listed = UnixSockets::Listed { socket: "/s".into() };
             for unix_sockets in [UnixSockets::Denied, listed, UnixSockets::Allowed] {
-                let program = program(sockets, &unix_sockets).unwrap();
-                assert!(program.len() < LARGEST, "{}", program.len());
+                for company in [Company::Own, Company::Processes, Company::All] {
+                    let program = program(sockets, &unix_sockets, company).unwrap();
+                    assert!(program.len() < LARGEST, "{}", program.len());
+                }
             }
         }
+        assert!(reader().unwrap().len() < LARGEST);
     }
 }

@@ -15,7 +15,9 @@ mod mounts;
 mod namespaces;
 mod placeholders;
 mod plan;
+mod processes;
 mod proxy;
+mod reader;
 mod resolve;
 mod rules;
 mod support;
@@ -25,7 +27,11 @@ mod view;
 pub use apply::{ApplyError, Place};
 pub use description::{Network, Sandbox, UnixSockets, Way};
 pub use hold::Hold;
+pub use placeholders::is_placeholder;
 pub use plan::{Gap, Method, Plan, Unavailable};
 pub use proxy::{Domains, Proxy, Routes};
+pub use reader::{Reader, ReaderError};
 pub use support::{Bubblewrap, Namespaces, Support};
-pub use system::inherited;
+pub use system::{
+    fork_alone, inherited, session_of, survive_file_size_limit, survive_signals, was_stdout_closed,
+};

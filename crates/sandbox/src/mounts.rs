@@ -10,20 +10,20 @@ use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount
 
 use crate::ApplyError;
 use crate::devices::{self, Devices};
-use crate::namespaces::make_all_read_only;
+use crate::namespaces::{OwnMounts, make_all_read_only};
 use crate::system::{self, Reach};
 use crate::view::{Mode, View};
 
 /// Makes the file system of this process what the view says.
-pub(crate) fn build(view: &View) -> Result<(), ApplyError> {
+pub(crate) fn build(view: &View, own: &OwnMounts) -> Result<(), ApplyError> {
     // Before anything is covered or closed: these stay as they are now.
     let copies = copies(view)?;
     let devices = Devices::take().map_err(ApplyError::step("get hold of the devices"))?;
     if !view.is_open() {
-        make_all_read_only()
+        make_all_read_only(own)
             .map_err(|error| ApplyError::step("make the file system read-only")(error.into()))?;
     }
-    devices.mount().map_err(ApplyError::step("set up devices"))?;
+    devices.mount(own).map_err(ApplyError::step("set up devices"))?;
     let mut covers = Vec::new();
     for (path, mode, copy) in copies {
         let placed = match copy {
@@ -35,7 +35,7 @@ pub(crate) fn build(view: &View) -> Result<(), ApplyError> {
     for cover in covers {
         close(&cover).map_err(|source| ApplyError::Place { path: cover, source })?;
     }
-    devices::seal().map_err(ApplyError::step("close the devices"))
+    devices::seal(own).map_err(ApplyError::step("close the devices"))
 }
 
 type Copy = (PathBuf, Mode, Option<OwnedFd>);

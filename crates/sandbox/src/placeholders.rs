@@ -1,12 +1,15 @@
 //! Holds the places of files that a command must not create.
 //!
 //! What does not exist cannot be made read-only. So for as long as commands run, something stands there
-//! that is of no use to anybody: a socket without permissions, which git and other programs pass over. It
-//! is taken away when the last command is gone. Commands that run at once share it.
+//! that is of no use to any program: a socket without permissions, which git and other programs pass over, or,
+//! where git would not, a file that says what git does without it. It is taken away when the last command is
+//! gone. Commands that run at once share it.
 
-use std::fs::{self, DirBuilder, File, Permissions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -20,6 +23,13 @@ use crate::resolve::{Resolved, resolve};
 /// The mode of directories that stand only for what is missing within. Nobody gives one to a directory of
 /// his own, and it hinders nobody.
 const OURS: u32 = 0o1755;
+
+/// The mode of files that stand for missing ones.
+const OUR_FILE: u32 = 0o1444;
+
+/// Files in a directory of git that must not be sockets, and what they say where they are missing.
+const NEUTRAL: [(&str, &[u8]); 3] =
+    [("commondir", b".\n"), ("attributes", b""), ("config.worktree", b"")];
 
 /// The held places of one command. Dropping it gives them back.
 #[derive(Debug, Default)]
@@ -65,7 +75,7 @@ impl Held {
         for (path, found) in find() {
             match stand_in(&found, is_for_directory(path)) {
                 Ok(place) => held.places.push(place),
-                // Where this user cannot create anything, the command cannot either.
+                // The view keeps such a directory as it is.
                 Err(error) if is_closed(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -99,11 +109,14 @@ fn stand_in(found: &Resolved, as_directory: bool) -> io::Result<PathBuf> {
         create_directory(&place)?;
     }
     place.push(last);
+    let neutral = NEUTRAL.iter().find(|(name, _)| last == name);
     if as_directory {
         create_directory(&place)?;
+    } else if let Some((_, content)) = neutral {
+        create_file(&place, content)?;
     } else {
         match mknodat(CWD, &place, FileType::Socket, Mode::empty(), 0) {
-            // Somebody else needs it at the same time.
+            // Another command needs it at the same time.
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
@@ -119,15 +132,30 @@ fn create_directory(place: &Path) -> io::Result<()> {
     }
 }
 
+fn create_file(place: &Path, content: &[u8]) -> io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o444).open(place) {
+        Ok(mut file) => {
+            file.write_all(content)?;
+            file.set_permissions(Permissions::from_mode(OUR_FILE))
+        }
+        // Somebody else needs it at the same time.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 fn is_closed(error: &io::Error) -> bool {
     use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
 }
 
-fn is_placeholder(path: &Path) -> bool {
+/// Whether what is there only stands for something that is missing, while a command runs.
+pub fn is_placeholder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| {
         let mode = metadata.permissions().mode() & 0o7777;
-        (metadata.file_type().is_socket() && mode == 0) || (metadata.is_dir() && mode == OURS)
+        (metadata.file_type().is_socket() && mode == 0)
+            || (metadata.is_dir() && mode == OURS)
+            || (metadata.is_file() && mode == OUR_FILE)
     })
 }
 
@@ -200,6 +228,23 @@ mod tests {
         drop(second);
         assert_eq!(names(root), ["there"]);
         assert_eq!(fs::read_to_string(root.join("there")).unwrap(), "kept");
+    }
+
+    #[test]
+    fn what_git_would_trip_over_says_what_git_does_without_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path();
+        fs::create_dir_all(root.join(".git/info")).unwrap();
+        let sandbox = sandbox(root, &[".git/commondir", ".git/info/attributes"]);
+        let held = Placeholders::create(&sandbox).unwrap();
+        assert_eq!(fs::read_to_string(root.join(".git/commondir")).unwrap(), ".\n");
+        assert_eq!(fs::read_to_string(root.join(".git/info/attributes")).unwrap(), "");
+        let second = Placeholders::create(&sandbox).unwrap();
+        drop(held);
+        assert_eq!(names(&root.join(".git")), ["commondir", "info"]);
+        drop(second);
+        assert_eq!(names(&root.join(".git")), ["info"]);
+        assert_eq!(names(&root.join(".git/info")), Vec::<String>::new());
     }
 
     #[test]

@@ -13,6 +13,8 @@ use crate::{Bubblewrap, Namespaces, Network, Sandbox, Support};
 pub struct Plan {
     pub sandbox: Sandbox,
     pub method: Method,
+    /// Whether the command sees only processes of its own.
+    pub own_processes: bool,
     /// What the sandbox wants and this method does not give.
     pub gaps: Vec<Gap>,
 }
@@ -75,8 +77,34 @@ impl Plan {
         {
             return Err(Unavailable::Domains(reason.clone()));
         }
-        let gaps = gaps(&sandbox, &method, support.landlock);
-        Ok(Self { sandbox, method, gaps })
+        let own_processes = match method {
+            Method::Namespaces => support.process_namespace,
+            Method::Bubblewrap(_) => true,
+            Method::Landlock => false,
+        };
+        let gaps = gaps(&sandbox, &method, own_processes, support.landlock);
+        Ok(Self { sandbox, method, own_processes, gaps })
+    }
+}
+
+impl Plan {
+    /// The same plan with more that is forbidden, and more that stays as it is; with the gaps that this opens.
+    #[must_use]
+    pub fn denying(&self, forbidden: &[PathBuf], deny_write: &[PathBuf]) -> Self {
+        let mut plan = self.clone();
+        plan.sandbox.forbidden.extend_from_slice(forbidden);
+        plan.sandbox.deny_write.extend_from_slice(deny_write);
+        let more = [
+            (Gap::DeniedReads, self.method == Method::Landlock && !forbidden.is_empty()),
+            (Gap::DeniedWrites, self.method == Method::Landlock && !deny_write.is_empty()),
+            (Gap::Links, matches!(self.method, Method::Bubblewrap(_)) && !deny_write.is_empty()),
+        ];
+        for (gap, is_open) in more {
+            if is_open && !plan.gaps.contains(&gap) {
+                plan.gaps.push(gap);
+            }
+        }
+        plan
     }
 }
 
@@ -96,7 +124,12 @@ fn method(support: &Support) -> Result<Method, Unavailable> {
     }
 }
 
-fn gaps(sandbox: &Sandbox, method: &Method, landlock: Option<u32>) -> Vec<Gap> {
+fn gaps(
+    sandbox: &Sandbox,
+    method: &Method,
+    own_processes: bool,
+    landlock: Option<u32>,
+) -> Vec<Gap> {
     /// The versions of Landlock that brought these.
     const TRUNCATION: u32 = 3;
     const SIGNALS: u32 = 6;
@@ -106,12 +139,15 @@ fn gaps(sandbox: &Sandbox, method: &Method, landlock: Option<u32>) -> Vec<Gap> {
     let is_bare = *method == Method::Landlock;
     let is_wrapped = matches!(method, Method::Bubblewrap(_));
     let gaps = [
-        // Bubblewrap has a process namespace: whom one cannot see one cannot signal.
-        (Gap::Signals, !has(SIGNALS) && !is_wrapped),
+        // A process that cannot be seen cannot be signalled.
+        (Gap::Signals, !has(SIGNALS) && !own_processes),
         (Gap::Attributes, is_bare),
         (Gap::Truncation, is_bare && !has(TRUNCATION)),
         (Gap::DeniedWrites, is_bare && denies_writes),
-        (Gap::DeniedReads, is_bare && !sandbox.deny_read.is_empty()),
+        (
+            Gap::DeniedReads,
+            is_bare && !(sandbox.deny_read.is_empty() && sandbox.forbidden.is_empty()),
+        ),
         (Gap::Links, is_wrapped && denies_writes),
     ];
     gaps.into_iter().filter(|(_, is_open)| *is_open).map(|(gap, _)| gap).collect()
@@ -126,6 +162,7 @@ mod tests {
         Support {
             landlock,
             seccomp: true,
+            process_namespace: false,
             namespaces: if namespaces {
                 Namespaces::Available
             } else {

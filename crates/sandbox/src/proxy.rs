@@ -8,6 +8,7 @@ mod broker;
 mod connection;
 mod domains;
 pub(crate) mod greeting;
+mod request;
 mod socks;
 mod unix_sockets;
 

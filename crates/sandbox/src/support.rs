@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rustix::mount::{MountFlags, mount};
 use serde::{Deserialize, Serialize};
 
-use crate::{Network, filter, namespaces, system};
+use crate::namespaces::Processes;
+use crate::{Network, devices, filter, namespaces, processes, system};
 
 /// What was found when it was tried, not what the kernel's version promises.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +18,8 @@ pub struct Support {
     /// Whether system calls can be filtered.
     pub seccomp: bool,
     pub namespaces: Namespaces,
+    /// Whether namespaces can have processes of their own.
+    pub process_namespace: bool,
     pub bubblewrap: Bubblewrap,
 }
 
@@ -40,12 +42,13 @@ pub enum Bubblewrap {
 }
 
 impl Support {
-    /// Tries everything out. Starts two short-lived processes.
+    /// Tries everything out. Starts a few short-lived processes.
     pub fn detect() -> Self {
         Self {
             landlock: system::landlock_version().ok(),
             seccomp: system::has_filters() && filter::architecture().is_ok(),
             namespaces: try_namespaces(),
+            process_namespace: try_process_namespace(),
             bubblewrap: try_bubblewrap(),
         }
     }
@@ -55,7 +58,12 @@ impl Support {
 impl fmt::Display for Support {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.namespaces {
-            Namespaces::Available => writeln!(formatter, "namespaces: available")?,
+            Namespaces::Available if self.process_namespace => {
+                writeln!(formatter, "namespaces: available")?;
+            }
+            Namespaces::Available => {
+                writeln!(formatter, "namespaces: available, but for processes")?;
+            }
             Namespaces::Missing(reason) => writeln!(formatter, "namespaces: {reason}")?,
         }
         match self.landlock {
@@ -87,13 +95,17 @@ fn try_namespaces() -> Namespaces {
         "mounts cannot be made read-only (Linux 5.12 can)",
         "a file system in memory cannot be mounted",
     ];
+    const SUCCESS: u8 = 3;
     let tried = system::in_child(|| {
-        let in_memory =
-            || mount(c"tmpfs", c"/dev", c"tmpfs", MountFlags::NOSUID, Some(c"mode=755,size=4k"));
-        let steps =
-            [namespaces::enter(&Network::Off), namespaces::make_all_read_only(), in_memory()];
-        let failed = steps.iter().position(Result::is_err).unwrap_or(steps.len());
-        u8::try_from(failed).unwrap_or(u8::MAX)
+        // Each step changes what the step before it made this process's own.
+        let Ok(own) = namespaces::enter(&Network::Off, Processes::Shared) else { return 0 };
+        if namespaces::make_all_read_only(&own).is_err() {
+            return 1;
+        }
+        if devices::try_cover(&own).is_err() {
+            return 2;
+        }
+        SUCCESS
     });
     match tried {
         Ok(Some(step)) => match STEPS.get(usize::from(step)) {
@@ -103,6 +115,16 @@ fn try_namespaces() -> Namespaces {
         Ok(None) => Namespaces::Missing("the attempt was killed".to_owned()),
         Err(error) => Namespaces::Missing(format!("no process could be started: {error}")),
     }
+}
+
+fn try_process_namespace() -> bool {
+    let tried = system::in_child(|| {
+        let Ok(own) = namespaces::enter(&Network::Off, Processes::Own) else { return 1 };
+        // Where the machine's own view of processes has covers, a new one is refused.
+        let mounted = system::in_child(|| u8::from(processes::mount_own(&own).is_err()));
+        u8::from(!matches!(mounted, Ok(Some(0))))
+    });
+    matches!(tried, Ok(Some(0)))
 }
 
 /// The places of the system's own programs. A user's search path may lead to anything.

@@ -4,14 +4,21 @@
     reason = "these system calls have no safe wrapper; each says why it is sound"
 )]
 
-use std::ffi::c_long;
+use std::ffi::{CString, c_char, c_long};
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
-use seccompiler::sock_filter;
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getpid, getppid, set_parent_process_death_signal, setrlimit,
+};
+use rustix::thread::{UnshareFlags, set_no_new_privs, unshare_unsafe};
+use seccompiler::{BpfProgram, apply_filter, sock_filter};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -30,6 +37,14 @@ pub(crate) fn close_all_on_exec() -> io::Result<()> {
         libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC)
     };
     done(result)
+}
+
+/// The session of a process, or of this one: 0 where its leader is not to be seen, which is so for a process that
+/// came into this PID namespace from outside. `rustix` takes 0 for impossible.
+pub fn session_of(pid: Option<Pid>) -> io::Result<i32> {
+    // SAFETY: takes and gives numbers only.
+    let session = unsafe { libc::getsid(Pid::as_raw(pid)) };
+    if session < 0 { Err(io::Error::last_os_error()) } else { Ok(session) }
 }
 
 /// How far a change of mounts goes.
@@ -119,7 +134,7 @@ pub(crate) fn in_child(work: impl FnOnce() -> u8) -> io::Result<Option<u8>> {
             unsafe { libc::_exit(code.into()) }
         }
         child => {
-            let pid = rustix::process::Pid::from_raw(child);
+            let pid = Pid::from_raw(child);
             let status = loop {
                 match rustix::process::waitpid(pid, rustix::process::WaitOptions::empty()) {
                     Err(rustix::io::Errno::INTR) => {}
@@ -129,6 +144,176 @@ pub(crate) fn in_child(work: impl FnOnce() -> u8) -> io::Result<Option<u8>> {
             let code = status.and_then(|(_, status)| status.exit_status());
             Ok(code.and_then(|code| u8::try_from(code).ok()))
         }
+    }
+}
+
+/// Texts as the kernel takes them when a process becomes a program.
+pub(crate) struct Words {
+    /// Ends with a null. Atomic, so that another thread may hold them: they are never changed.
+    pointers: Vec<AtomicPtr<c_char>>,
+    _texts: Vec<CString>,
+}
+
+impl Words {
+    pub(crate) fn new(texts: Vec<CString>) -> Self {
+        let pointers = texts.iter().map(|text| text.as_ptr().cast_mut());
+        let pointers = pointers.chain([null_mut()]).map(AtomicPtr::new).collect();
+        Self { pointers, _texts: texts }
+    }
+}
+
+/// All that a process needs to become a program that only reads.
+pub(crate) struct Becoming {
+    /// Opened for reading.
+    pub(crate) program: OwnedFd,
+    pub(crate) words: Words,
+    pub(crate) variables: Words,
+    /// Landlock's.
+    pub(crate) rules: OwnedFd,
+    pub(crate) filter: BpfProgram,
+    /// In bytes.
+    pub(crate) memory: u64,
+    /// Of computing.
+    pub(crate) seconds: u64,
+}
+
+/// Makes a command become that program in place of its own, confined for good.
+pub(crate) fn become_reader(command: &mut Command, becoming: Becoming) {
+    let parent = getpid();
+    let become_it = move || -> io::Result<()> {
+        // All of it, or a closure would keep only the parts that are named below.
+        let becoming = &becoming;
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // It may have died before the kernel was asked to watch it.
+        if getppid() != Some(parent) {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        let limit = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
+        setrlimit(Resource::Data, limit(becoming.memory))?;
+        setrlimit(Resource::Cpu, limit(becoming.seconds))?;
+        setrlimit(Resource::Core, limit(0))?;
+        close_all_on_exec()?;
+        set_no_new_privs(true)?;
+        // SAFETY: takes numbers only.
+        let restricted = unsafe {
+            libc::syscall(libc::SYS_landlock_restrict_self, becoming.rules.as_raw_fd(), 0)
+        };
+        done(restricted)?;
+        apply_filter(&becoming.filter).map_err(|_| io::ErrorKind::Unsupported)?;
+        // SAFETY: the path is a C string; both lists are pointers to C strings that live as long as
+        // `becoming` does, with a null at the end. An atomic pointer has the form of a plain one.
+        unsafe {
+            libc::syscall(
+                libc::SYS_execveat,
+                becoming.program.as_raw_fd(),
+                c"".as_ptr(),
+                becoming.words.pointers.as_ptr(),
+                becoming.variables.pointers.as_ptr(),
+                libc::AT_EMPTY_PATH,
+            )
+        };
+        Err(io::Error::last_os_error())
+    };
+    // SAFETY: after the fork, only system calls are made: nothing is allocated and no lock is taken.
+    unsafe { command.pre_exec(become_it) };
+}
+
+/// Makes a child of this process, which must have one thread: the child's number here, nothing there.
+pub fn fork_alone() -> io::Result<Option<Pid>> {
+    // SAFETY: with one thread, the child has everything that the parent had.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        child => Ok(Pid::from_raw(child)),
+    }
+}
+
+/// Ends this process at once, without running anything.
+pub(crate) fn exit(code: i32) -> ! {
+    // SAFETY: takes a number and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// Ignores every signal that can be ignored, but for the end of children.
+pub(crate) fn ignore_signals() {
+    const LAST: i32 = 64;
+    for signal in (1..=LAST).filter(|signal| *signal != libc::SIGCHLD) {
+        // SAFETY: sets no handler; what cannot be ignored is refused.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
+/// Makes this process take no notice of signals that would end or stop it, as far as it can. Programs that it
+/// becomes or starts are not affected, as they would be if the signals were ignored.
+pub fn survive_signals() {
+    const LAST: i32 = 64;
+    /// Faults of the process itself, and what it has to do with its children.
+    const LEFT: [i32; 9] = [
+        libc::SIGABRT,
+        libc::SIGBUS,
+        libc::SIGCHLD,
+        libc::SIGCONT,
+        libc::SIGFPE,
+        libc::SIGILL,
+        libc::SIGPIPE,
+        libc::SIGSEGV,
+        libc::SIGSYS,
+    ];
+    take_no_notice((1..=LAST).filter(|signal| !LEFT.contains(signal)));
+}
+
+/// Makes a write beyond the limit on the size of files fail with an error instead of ending this process. Programs
+/// that it starts are ended all the same.
+pub fn survive_file_size_limit() {
+    take_no_notice([libc::SIGXFSZ].into_iter());
+}
+
+fn take_no_notice(signals: impl Iterator<Item = i32>) {
+    extern "C" fn nothing(_: i32) {}
+
+    // SAFETY: the structure is numbers and a set of them, for which zero is a value.
+    let mut action: libc::sigaction = unsafe { zeroed() };
+    let handler: extern "C" fn(i32) = nothing;
+    action.sa_sigaction = handler as libc::sighandler_t;
+    action.sa_flags = libc::SA_RESTART;
+    for signal in signals {
+        // SAFETY: the handler does nothing, which is allowed at any moment; what cannot be handled is refused.
+        unsafe { libc::sigaction(signal, &raw const action, null_mut()) };
+    }
+}
+
+static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn look_at_stdout() {
+    // SAFETY: only asks for a flag.
+    if unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } == -1 {
+        STDOUT_WAS_CLOSED.store(true, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: the loader calls what stands here before `main`, on one thread; the function makes one system call and
+// sets one number.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = look_at_stdout;
+
+/// Whether this process was started without a standard output. The runtime opens `/dev/null` in its place before `main`
+/// runs, so that later writes would succeed and be lost.
+pub fn was_stdout_closed() -> bool {
+    // Names the table's entry, or the linker could leave it out.
+    let _ = std::hint::black_box(&BEFORE_MAIN);
+    STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
+}
+
+/// Ends this process by a signal, so that its parent sees that.
+pub(crate) fn die_by(signal: i32) -> ! {
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: reads a structure that lives until the call is over; sets no handler; takes numbers.
+    unsafe {
+        libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+        // Signals that end nothing by default.
+        libc::_exit(128 + signal)
     }
 }
 

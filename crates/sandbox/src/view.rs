@@ -4,7 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
 use crate::apply::Place;
 use crate::resolve::{Resolved, resolve};
@@ -33,7 +37,8 @@ impl View {
     /// What is asked for, as far as it exists. All paths of the view are free of links, but for links
     /// that are anchored themselves.
     pub(crate) fn of(sandbox: &Sandbox, place: &Place) -> Result<Self, ApplyError> {
-        let deny_write = existing(&sandbox.deny_write)?;
+        let mut deny_write = guarded(&sandbox.deny_write)?;
+        deny_write.extend(closed(&sandbox.deny_write));
         let mut wanted = BTreeMap::new();
         for Resolved { path, .. } in existing(&sandbox.write)? {
             // Who says that a directory is not to be changed means what is below it, too.
@@ -42,10 +47,21 @@ impl View {
             }
         }
         wanted.extend(deny_write.iter().map(|denied| (denied.path.clone(), Mode::ReadOnly)));
-        let deny_read = existing(&sandbox.deny_read)?;
-        wanted.extend(deny_read.into_iter().map(|denied| (denied.path, Mode::Hidden)));
-        for shown in existing(sandbox.allow_read.iter().chain(&place.read))? {
+        let deny_read = guarded(&sandbox.deny_read)?;
+        wanted.extend(deny_read.iter().map(|denied| (denied.path.clone(), Mode::Hidden)));
+        for shown in existing(&sandbox.allow_read)? {
             wanted.entry(shown.path).or_insert(Mode::Shown);
+        }
+        let forbidden = guarded(&sandbox.forbidden)?;
+        for Resolved { path, .. } in &forbidden {
+            let within: Vec<PathBuf> = below(&wanted, path).map(|(path, _)| path.clone()).collect();
+            for path in within {
+                wanted.remove(&path);
+            }
+            wanted.insert(path.clone(), Mode::Hidden);
+        }
+        for read in existing(&place.read)? {
+            wanted.entry(read.path).or_insert(Mode::Shown);
         }
         let own = existing(&place.write)?;
         wanted.extend(own.into_iter().map(|own| (own.path, Mode::Writable)));
@@ -56,7 +72,8 @@ impl View {
                 view.0.insert(path, mode);
             }
         }
-        view.anchor(deny_write.into_iter().flat_map(|denied| denied.links));
+        let denied = deny_write.into_iter().chain(deny_read).chain(forbidden);
+        view.anchor(denied.flat_map(|denied| denied.links));
         if view.0.get(Path::new("/")) == Some(&Mode::Hidden) {
             return Err(ApplyError::NothingLeft);
         }
@@ -74,8 +91,7 @@ impl View {
 
     /// Whether anything within `path` differs from it.
     pub(crate) fn has_within(&self, path: &Path) -> bool {
-        let below = self.0.keys().filter(|place| place.starts_with(path));
-        below.count() > 1
+        below(&self.0, path).nth(1).is_some()
     }
 
     /// What holds for a path: of the nearest place above it, or its own.
@@ -99,6 +115,15 @@ impl View {
     }
 }
 
+/// The places at a path and below it: they stand together.
+fn below<'a>(
+    places: &'a BTreeMap<PathBuf, Mode>,
+    path: &'a Path,
+) -> impl Iterator<Item = (&'a PathBuf, &'a Mode)> {
+    let from = (Bound::Included(path), Bound::Unbounded);
+    places.range::<Path, _>(from).take_while(move |(place, _)| place.starts_with(path))
+}
+
 /// Whether a place differs from what holds around it.
 fn is_needed(mode: Mode, around: Option<Mode>) -> bool {
     match (mode, around) {
@@ -116,12 +141,40 @@ fn existing<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<Vec<Reso
         match resolve(path) {
             Ok(resolved) if resolved.exists() => found.push(resolved),
             Ok(_) => {}
-            // What this user cannot reach, the command cannot either.
+            // What this user cannot reach needs no leave.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             Err(source) => return Err(ApplyError::Path { path: path.clone(), source }),
         }
     }
     Ok(found)
+}
+
+/// Those of the paths that lead somewhere, and the directories that are closed on the way to others. The owner of a
+/// directory can open it again: what is kept behind it is kept with the directory.
+fn guarded<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<Vec<Resolved>, ApplyError> {
+    let mut found = Vec::new();
+    for path in paths {
+        match resolve(path) {
+            Ok(resolved) if resolved.exists() => found.push(resolved),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let reached = path.ancestors().skip(1).find_map(|above| resolve(above).ok());
+                found.extend(reached.filter(Resolved::exists));
+            }
+            Err(source) => return Err(ApplyError::Path { path: path.clone(), source }),
+        }
+    }
+    Ok(found)
+}
+
+/// The directories in which one of the paths is missing and cannot be made until a mode is changed.
+fn closed<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> impl Iterator<Item = Resolved> {
+    let resolved = paths.into_iter().filter_map(|path| resolve(path).ok());
+    resolved.filter(|resolved| !resolved.exists() && is_closed(&resolved.path))
+}
+
+fn is_closed(directory: &Path) -> bool {
+    access(directory, Access::WRITE_OK | Access::EXEC_OK) == Err(Errno::ACCESS)
 }
 
 #[cfg(test)]
@@ -178,6 +231,25 @@ mod tests {
     }
 
     #[test]
+    fn what_leads_to_a_hidden_file_keeps_its_place() {
+        let scratch = Scratch::new(&["p/real"]);
+        fs::write(scratch.root.join("p/real/secret"), "").unwrap();
+        symlink("real", scratch.root.join("p/link")).unwrap();
+        let sandbox = Sandbox {
+            write: scratch.paths(&["p"]),
+            forbidden: scratch.paths(&["p/link/secret"]),
+            ..Sandbox::default()
+        };
+        let expected = [
+            ("p", Mode::Writable),
+            ("p/link", Mode::Anchored),
+            ("p/real", Mode::Anchored),
+            ("p/real/secret", Mode::Hidden),
+        ];
+        assert_eq!(scratch.view(&sandbox), expected.map(|(path, mode)| (path.to_owned(), mode)));
+    }
+
+    #[test]
     fn the_deeper_place_wins_but_for_what_must_not_be_written() {
         let scratch = Scratch::new(&["home/project/secret", "home/docs", "home/kept/inside"]);
         let sandbox = Sandbox {
@@ -193,6 +265,19 @@ mod tests {
             ("home/project", Mode::Writable),
             ("home/project/secret", Mode::Hidden),
         ];
+        assert_eq!(scratch.view(&sandbox), expected.map(|(path, mode)| (path.to_owned(), mode)));
+    }
+
+    #[test]
+    fn what_is_forbidden_stays_hidden_whatever_is_allowed_within() {
+        let scratch = Scratch::new(&["home/project/secret/shown", "home/other"]);
+        let sandbox = Sandbox {
+            write: scratch.paths(&["home/project", "home/project/secret/shown"]),
+            allow_read: scratch.paths(&["home/project/secret/shown", "home/other"]),
+            forbidden: scratch.paths(&["home/project/secret", "home/missing"]),
+            ..Sandbox::default()
+        };
+        let expected = [("home/project", Mode::Writable), ("home/project/secret", Mode::Hidden)];
         assert_eq!(scratch.view(&sandbox), expected.map(|(path, mode)| (path.to_owned(), mode)));
     }
 

@@ -13,6 +13,8 @@ pub struct Reply {
     pub(crate) headers: Vec<(String, String)>,
     /// What is sent, piece by piece.
     pub(crate) pieces: Vec<Vec<u8>>,
+    /// A piece that is sent after the others, so many times.
+    pub(crate) flood: Option<(Vec<u8>, usize)>,
     pub(crate) fault: Option<Fault>,
     pub(crate) delay: Duration,
 }
@@ -56,7 +58,14 @@ impl Reply {
 
     /// A plain answer.
     pub fn status(status: u16) -> Self {
-        Self { status, headers: Vec::new(), pieces: Vec::new(), fault: None, delay: Duration::ZERO }
+        Self {
+            status,
+            headers: Vec::new(),
+            pieces: Vec::new(),
+            flood: None,
+            fault: None,
+            delay: Duration::ZERO,
+        }
     }
 
     /// An error in the Messages API's form.
@@ -82,6 +91,11 @@ impl Reply {
 
     pub fn body(self, body: impl Into<Vec<u8>>) -> Self {
         Self { pieces: vec![body.into()], ..self }
+    }
+
+    /// Sends one more piece, so many times: for answers larger than a test wants to hold.
+    pub fn flood(self, piece: impl Into<Vec<u8>>, times: usize) -> Self {
+        Self { flood: Some((piece.into(), times)), ..self }
     }
 
     pub fn fault(self, fault: Fault) -> Self {

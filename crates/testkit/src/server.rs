@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
@@ -57,6 +58,8 @@ struct Shared {
     handler: Handler,
     requests: Mutex<Vec<Recorded>>,
     arrived: Condvar,
+    /// Bytes of bodies that were handed to connections.
+    sent: AtomicU64,
 }
 
 impl Shared {
@@ -96,6 +99,7 @@ impl Server {
             handler: Box::new(handler),
             requests: Mutex::default(),
             arrived: Condvar::new(),
+            sent: AtomicU64::new(0),
         });
         let (stop, stopped) = oneshot::channel();
         let serving = Arc::clone(&shared);
@@ -132,6 +136,11 @@ impl Server {
     /// If there was none.
     pub fn last(&self) -> Recorded {
         self.shared.requests().last().expect("a request").clone()
+    }
+
+    /// How many bytes of bodies have left until now: a client that hangs up takes no more.
+    pub fn sent(&self) -> u64 {
+        self.shared.sent.load(Ordering::Relaxed)
     }
 
     /// Blocks until so many requests have come.
@@ -220,16 +229,18 @@ async fn answer(
     for (name, value) in &reply.headers {
         response = response.header(name, value);
     }
-    Ok(response.body(Pieces::new(reply)).expect("a reply with proper headers"))
+    Ok(response.body(Pieces::new(reply, shared)).expect("a reply with proper headers"))
 }
 
 /// A body that is sent piece by piece and ends as its fault says.
 struct Pieces {
     steps: VecDeque<Step>,
+    shared: Arc<Shared>,
 }
 
 enum Step {
     Send(Bytes),
+    Repeat(Bytes, usize),
     /// Lets what was sent leave before anything else happens.
     Flush,
     Reset,
@@ -237,7 +248,7 @@ enum Step {
 }
 
 impl Pieces {
-    fn new(reply: Reply) -> Self {
+    fn new(reply: Reply, shared: Arc<Shared>) -> Self {
         const BROKEN: &str = "event: content_block_delta\ndata: {\"type\":,,}\n\n";
         const GARBAGE: &[u8] = b"data: \xff\xfe\xfd\n\n";
         const ERROR: &str = concat!(
@@ -246,6 +257,7 @@ impl Pieces {
         );
         let mut steps: VecDeque<Step> =
             reply.pieces.into_iter().map(|piece| Step::Send(piece.into())).collect();
+        steps.extend(reply.flood.map(|(piece, times)| Step::Repeat(piece.into(), times)));
         let mut cut = |after: usize, insert: Option<Step>, rest_follows: bool| {
             let rest = steps.split_off(after.min(steps.len()));
             steps.push_back(Step::Flush);
@@ -265,7 +277,7 @@ impl Pieces {
             }
             Some(Fault::StreamError { after }) => cut(after, Some(Step::Send(ERROR.into())), false),
         }
-        Self { steps }
+        Self { steps, shared }
     }
 }
 
@@ -278,8 +290,16 @@ impl Body for Pieces {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         match self.steps.pop_front() {
-            None => Poll::Ready(None),
-            Some(Step::Send(piece)) => Poll::Ready(Some(Ok(Frame::data(piece)))),
+            None | Some(Step::Repeat(_, 0)) => Poll::Ready(None),
+            Some(Step::Send(piece)) => {
+                self.shared.sent.fetch_add(piece.len() as u64, Ordering::Relaxed);
+                Poll::Ready(Some(Ok(Frame::data(piece))))
+            }
+            Some(Step::Repeat(piece, times)) => {
+                self.steps.push_front(Step::Repeat(piece.clone(), times - 1));
+                self.shared.sent.fetch_add(piece.len() as u64, Ordering::Relaxed);
+                Poll::Ready(Some(Ok(Frame::data(piece))))
+            }
             Some(Step::Flush) => {
                 context.waker().wake_by_ref();
                 Poll::Pending

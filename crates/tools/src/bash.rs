@@ -66,13 +66,14 @@ impl Tool for Bash {
     }
 
     async fn run(&self, input: BashInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        if input.command.trim().is_empty() {
-            return Err(ToolError::Input("the command is empty: give one to run".to_owned()));
-        }
+        check_text(&input.command)?;
         let policy = context.workspace.sandbox.as_deref();
         let confined = match policy {
             Some(policy) => {
-                policy.decide(&input.command, input.disable_sandbox).map_err(ToolError::Failed)?
+                let denied = context.workspace.denied_files().await;
+                policy
+                    .decide(&input.command, input.disable_sandbox, &denied)
+                    .map_err(ToolError::Failed)?
             }
             None => Confined::Not { note: None },
         };
@@ -85,11 +86,23 @@ impl Tool for Bash {
             }
         };
         if input.run_in_background {
-            run_in_background(&input, standing, sandbox, context)
+            run_in_background(&input, standing, sandbox.as_deref(), context)
         } else {
-            run_and_wait(&input, standing, sandbox, context).await
+            run_and_wait(&input, standing, sandbox.as_deref(), context).await
         }
     }
+}
+
+/// Refuses a text that bash would not get as it stands: it drops NUL characters.
+fn check_text(command: &str) -> Result<(), ToolError> {
+    let fault = if command.contains('\0') {
+        "the command holds a NUL character: leave it out"
+    } else if command.trim_matches([' ', '\t', '\n']).is_empty() {
+        "the command is empty: give one to run"
+    } else {
+        return Ok(());
+    };
+    Err(ToolError::Input(fault.to_owned()))
 }
 
 /// Where a command starts, and what the model should know about it.
@@ -178,11 +191,17 @@ fn answer(result: &ShellResult, notes: Vec<String>) -> Result<ToolOutput, ToolEr
     }
 }
 
+/// A file grew beyond the limit of the process that wrote it.
+const XFSZ: i32 = rustix::process::Signal::XFSZ.as_raw();
+
 /// What went wrong, if something did, and what to do about it.
 fn fault(exit: &ShellExit) -> Option<String> {
     Some(match exit {
         ShellExit::Code(0) | ShellExit::Stopped => return None,
         ShellExit::Code(code) => format!("Exit code {code}"),
+        ShellExit::Signal(XFSZ) => format!(
+            "Ended by signal {XFSZ} (SIGXFSZ): it wrote a file that is larger than its limit allows"
+        ),
         ShellExit::Signal(signal) => format!("Ended by signal {signal}"),
         ShellExit::TimedOut(timeout) => format!(
             "Timed out after {} ms and was ended with all its processes. \
@@ -280,6 +299,21 @@ mod tests {
         let env = Env::from([("BASH_DEFAULT_TIMEOUT_MS", "900000"), ("BASH_MAX_TIMEOUT_MS", "7")]);
         assert_eq!(millis(None, &env), 900_000);
         assert_eq!(millis(Some(1_000_000), &env), 900_000);
+    }
+
+    #[test]
+    fn a_text_that_bash_would_not_get_as_it_stands_is_refused() {
+        for (command, fine) in [
+            ("ls", true),
+            ("ls\n", true),
+            ("\u{a0}", true),
+            ("", false),
+            (" \t\n", false),
+            ("ls\0", false),
+            ("to\0uch x", false),
+        ] {
+            assert_eq!(check_text(command).is_ok(), fine, "{command:?}");
+        }
     }
 
     #[test]

@@ -85,6 +85,7 @@ pub(crate) fn editable_text(path: &Path, existing: &Existing) -> Result<Text, To
 pub(crate) fn write(
     state: &ReadState,
     path: &Path,
+    named: &Path,
     content: &str,
     encoding: Encoding,
     existing: Option<&Existing>,
@@ -92,8 +93,8 @@ pub(crate) fn write(
 ) -> Result<String, ToolError> {
     let bytes = encoding
         .encode(content)
-        .map_err(|error| ToolError::failed(format!("cannot write {}: {error}", path.display())))?;
-    disk::replace(path, &bytes, existing)?;
+        .map_err(|error| ToolError::failed(format!("cannot write {}: {error}", named.display())))?;
+    disk::replace(path, named, &bytes, existing)?;
     let hash = blake3::hash(&bytes);
     state.record(path, hash, view);
     Ok(hash.to_hex().to_string())

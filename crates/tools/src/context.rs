@@ -8,14 +8,15 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use centurion_permissions::Access;
+use centurion_permissions::{Access, HostRule};
 use centurion_protocol::{Env, TaskId, ToolUseId, World};
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use crate::ToolError;
 use crate::paths::resolve;
 use crate::read_state::ReadState;
-use crate::sandbox::SandboxPolicy;
+use crate::sandbox::{DeniedFiles, SandboxPolicy};
 use crate::shell::Shells;
 use crate::todo_write::Todo;
 
@@ -27,6 +28,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// What the call was allowed to touch: the access that was decided about. `None` where nobody decides.
     pub decided: Option<Access>,
+    /// Whether a person has said yes to this very call.
+    pub is_approved: bool,
 }
 
 impl ToolContext {
@@ -67,6 +70,10 @@ pub struct Workspace {
     /// Whether a file or directory below a place that may be searched may itself be read. Asked for
     /// every one of a walk, from several threads.
     pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    /// Looks for the files that deny rules keep from being read or changed. May take long the first time.
+    pub find_denied: Arc<dyn Fn() -> DeniedFiles + Send + Sync>,
+    /// What the rules say about fetching from a host.
+    pub host_rule: Arc<dyn Fn(&Url) -> HostRule + Send + Sync>,
     /// How the commands of this agent are confined, if they are.
     pub sandbox: Option<Arc<SandboxPolicy>>,
     /// The environment that processes get and limits are read from.
@@ -76,6 +83,13 @@ pub struct Workspace {
 }
 
 impl Workspace {
+    /// The files that deny rules keep from commands in a sandbox, as they are now.
+    pub async fn denied_files(&self) -> DeniedFiles {
+        let find = Arc::clone(&self.find_denied);
+        // A search that breaks off has found nothing that could be relied on.
+        tokio::task::spawn_blocking(move || find()).await.unwrap_or_default()
+    }
+
     pub fn cwd(&self) -> PathBuf {
         lock(&self.cwd).clone()
     }

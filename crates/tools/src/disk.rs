@@ -1,15 +1,18 @@
-//! Files on disk as the file tools need them: opened without ever blocking, read within bounds,
-//! replaced as a whole.
+//! Files on disk as the file tools need them: opened where they were judged to be, without ever blocking,
+//! read within bounds, replaced as a whole. What goes wrong is told in words.
 
-use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, File, FileType, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{Access, OFlags, access};
+use centurion_files::{Location, OpenError, ReplaceError, is_link_refusal};
+use rustix::fs::OFlags;
 
 use crate::ToolError;
 use crate::paths::similar_names;
+
+pub(crate) use centurion_files::Existing;
 
 /// The largest file that is edited, or held in memory for any other reason.
 pub(crate) const MAX_IN_MEMORY: u64 = 32 * 1024 * 1024;
@@ -42,27 +45,18 @@ pub(crate) fn human_size(bytes: u64) -> String {
 
 /// The size of a file, or nothing when there is none: a hint for [`run_sized`].
 pub(crate) fn size_hint(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |metadata| metadata.len())
+    fs::symlink_metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// Opens a regular file for reading. Pipes, devices and directories are refused, not waited for.
-pub(crate) fn open(path: &Path) -> Result<(File, Metadata), ToolError> {
-    open_as(path, path)
+/// Opens a regular file, by its resolved path, for reading. Pipes, devices and directories are refused, not
+/// waited for, and so is a link that has come up on the way. Errors call the file by the name that was given.
+pub(crate) fn open(path: &Path, named: &Path) -> Result<(File, Metadata), ToolError> {
+    centurion_files::open_regular(path).map_err(|error| explain_open(path, named, &error))
 }
 
-/// The same, for a resolved path that errors call by the name it was given.
-pub(crate) fn open_as(path: &Path, named: &Path) -> Result<(File, Metadata), ToolError> {
-    let metadata = fs::metadata(path).map_err(|error| explain_missing(named, &error))?;
-    refuse_irregular(named, &metadata)?;
-    let file = open_now(path).map_err(|error| explain_missing(named, &error))?;
-    let metadata = file.metadata().map_err(|error| explain("read", named, &error))?;
-    refuse_irregular(named, &metadata)?;
-    Ok((file, metadata))
-}
-
-/// Opens for reading whatever is at a resolved path, without waiting and without following a link: a file
-/// may have become a pipe or a link meanwhile.
-pub(crate) fn open_now(path: &Path) -> io::Result<File> {
+/// Opens for reading what we ourselves keep at a path, without waiting and without following a link: a
+/// command may have put a pipe or a link there.
+pub(crate) fn open_own(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
     OpenOptions::new().read(true).custom_flags(open_flags(flags)).open(path)
 }
@@ -72,16 +66,23 @@ pub(crate) fn open_flags(flags: OFlags) -> i32 {
     i32::try_from(flags.bits()).unwrap_or_default()
 }
 
-fn refuse_irregular(path: &Path, metadata: &Metadata) -> Result<(), ToolError> {
-    let kind = metadata.file_type();
-    if kind.is_file() {
-        return Ok(());
+/// Why a file could not be opened, with what may have been meant.
+fn explain_open(path: &Path, named: &Path, error: &OpenError) -> ToolError {
+    match error {
+        OpenError::NotRegular(kind) => explain_irregular(named, *kind),
+        OpenError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+            explain_missing(path, named)
+        }
+        OpenError::Io(error) => explain("read", named, error),
     }
-    let path = path.display();
+}
+
+fn explain_irregular(named: &Path, kind: FileType) -> ToolError {
+    let path = named.display();
     let what = if kind.is_dir() {
-        return Err(ToolError::failed(format!(
+        return ToolError::failed(format!(
             "{path} is a directory; list it with Glob, or with `ls` in Bash"
-        )));
+        ));
     } else if kind.is_fifo() {
         "a named pipe"
     } else if kind.is_socket() {
@@ -89,16 +90,15 @@ fn refuse_irregular(path: &Path, metadata: &Metadata) -> Result<(), ToolError> {
     } else {
         "a device"
     };
-    Err(ToolError::failed(format!("{path} is {what}, not a file")))
+    ToolError::failed(format!("{path} is {what}, not a file"))
 }
 
-/// Why a file could not be opened, with what may have been meant.
-fn explain_missing(path: &Path, error: &io::Error) -> ToolError {
-    if error.kind() != io::ErrorKind::NotFound {
-        return explain("read", path, error);
-    }
-    let shown = path.display();
-    if let Ok(target) = fs::read_link(path) {
+/// What may have been meant by a path at which there is nothing.
+pub(crate) fn explain_missing(path: &Path, named: &Path) -> ToolError {
+    let shown = named.display();
+    if path != named
+        && let Ok(target) = fs::read_link(named)
+    {
         return ToolError::failed(format!(
             "{shown} is a link to {}, which does not exist",
             target.display()
@@ -121,6 +121,12 @@ fn explain_missing(path: &Path, error: &io::Error) -> ToolError {
 /// What failed on which file, in words.
 pub(crate) fn explain(verb: &str, path: &Path, error: &io::Error) -> ToolError {
     let path = path.display();
+    if is_link_refusal(error) {
+        return ToolError::failed(format!(
+            "cannot {verb} {path}: a link on the way goes in a circle, or has come up since the call was \
+             allowed; look where it leads and call again"
+        ));
+    }
     ToolError::failed(match error.kind() {
         io::ErrorKind::PermissionDenied => format!("no permission to {verb} {path}"),
         io::ErrorKind::ReadOnlyFilesystem => {
@@ -155,160 +161,66 @@ pub(crate) fn read_after(
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
-/// A file that is about to be changed: its content and what must stay.
-pub(crate) struct Existing {
-    pub(crate) bytes: Vec<u8>,
-    metadata: Metadata,
-}
-
-/// Loads the file at `path`; `None` when there is none yet.
-pub(crate) fn load(path: &Path) -> Result<Option<Existing>, ToolError> {
-    if let Err(error) = fs::metadata(path)
-        && error.kind() == io::ErrorKind::NotFound
-    {
-        return Ok(None);
-    }
-    let (file, metadata) = open(path)?;
-    let bytes = read_within(file, MAX_IN_MEMORY, metadata.len())
-        .map_err(|error| explain("read", path, &error))?
+/// Loads the file at a resolved path to change it; `None` when there is none yet.
+pub(crate) fn load(path: &Path, named: &Path) -> Result<Option<Existing>, ToolError> {
+    let opened = Location::open(path).map_err(OpenError::Io).and_then(|location| {
+        let file = location.open_regular()?;
+        let metadata = file.metadata()?;
+        Ok((location, file, metadata))
+    });
+    let (location, file, metadata) = match opened {
+        Ok(opened) => opened,
+        Err(OpenError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(explain_open(path, named, &error)),
+    };
+    let bytes = read_within(&file, MAX_IN_MEMORY, metadata.len())
+        .map_err(|error| explain("read", named, &error))?
         .ok_or_else(|| {
             ToolError::failed(format!(
                 "{} is larger than {} MB; change it with a command in Bash",
-                path.display(),
+                named.display(),
                 MAX_IN_MEMORY / 1024 / 1024
             ))
         })?;
-    Ok(Some(Existing { bytes, metadata }))
+    Ok(Some(Existing { location, file, metadata, bytes }))
 }
 
-/// Puts `bytes` at `path`, which is resolved: readers see the old content or the new, never a part.
-///
-/// A file with several names is the exception: a new file in its place would part them, so it is written
-/// where it is.
-///
-/// Not synced to the platter: a crash of the machine may lose the change, as with any editor's save, but
-/// a sync for each edit costs more than all the rest of a call.
+/// Puts `bytes` in the place of what was read, or where nothing was.
 pub(crate) fn replace(
     path: &Path,
+    named: &Path,
     bytes: &[u8],
     existing: Option<&Existing>,
 ) -> Result<(), ToolError> {
-    let failed = |error: io::Error| explain("write", path, &error);
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    match existing {
-        // A rename asks the directory for permission, not the file: ask the file.
-        Some(_) => access(path, Access::WRITE_OK).map_err(|error| failed(error.into()))?,
-        None => fs::create_dir_all(directory).map_err(failed)?,
-    }
-    if existing.is_some_and(|existing| existing.metadata.nlink() > 1) {
-        return write_in_place(path, bytes).map_err(failed);
-    }
-    match replace_by_rename(path, directory, bytes, existing) {
-        Err(error) if existing.is_some() && must_write_in_place(&error) => {
-            write_in_place(path, bytes).map_err(failed)
+    let written = match existing {
+        Some(existing) => centurion_files::replace(existing, bytes),
+        None => centurion_files::create(path, bytes),
+    };
+    written.map_err(|error| {
+        let shown = named.display();
+        match error {
+            ReplaceError::Io(error) => explain("write", named, &error),
+            ReplaceError::Changed => ToolError::failed(format!(
+                "{shown} was changed by another program while it was being written, so nothing was \
+                 done: Read it again, then redo the change"
+            )),
+            ReplaceError::Appeared => ToolError::failed(format!(
+                "{shown} exists by now and was left alone: Read it first"
+            )),
+            ReplaceError::Torn { source, saved } => {
+                let place = saved.map_or_else(
+                    || "it may be damaged".to_owned(),
+                    |saved| format!("its old content is in {}", saved.display()),
+                );
+                ToolError::failed(format!("writing {shown} broke off: {source}; {place}"))
+            }
         }
-        result => result.map_err(failed),
-    }
-}
-
-fn replace_by_rename(
-    path: &Path,
-    directory: &Path,
-    bytes: &[u8],
-    existing: Option<&Existing>,
-) -> io::Result<()> {
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".centurion-")
-        .permissions(Permissions::from_mode(0o644))
-        .tempfile_in(directory)?;
-    temporary.write_all(bytes)?;
-    if let Some(Existing { metadata, .. }) = existing {
-        let own = temporary.as_file().metadata()?;
-        if (own.uid(), own.gid()) != (metadata.uid(), metadata.gid()) {
-            // Only root can give files away; for others the new file is simply theirs.
-            let _ = std::os::unix::fs::fchown(
-                temporary.as_file(),
-                Some(metadata.uid()),
-                Some(metadata.gid()),
-            );
-        }
-        temporary.as_file().set_permissions(metadata.permissions())?;
-    }
-    temporary.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// The directory lets nothing be created or moved, as around a single mounted file.
-fn must_write_in_place(error: &io::Error) -> bool {
-    use io::ErrorKind::{CrossesDevices, PermissionDenied, ResourceBusy};
-    matches!(error.kind(), PermissionDenied | ResourceBusy | CrossesDevices)
-}
-
-fn write_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let flags = open_flags(OFlags::NOFOLLOW);
-    let mut file = OpenOptions::new().write(true).truncate(true).custom_flags(flags).open(path)?;
-    file.write_all(bytes)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn mode(path: &Path) -> u32 {
-        fs::metadata(path).unwrap().permissions().mode() & 0o7777
-    }
-
-    #[test]
-    fn replacing_keeps_the_mode_and_leaves_nothing_behind() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("run.sh");
-        fs::write(&path, "old").unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(0o750)).unwrap();
-        let existing = load(&path).unwrap();
-        replace(&path, b"new", existing.as_ref()).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(mode(&path), 0o750);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_file_with_two_names_keeps_both() {
-        let dir = tempfile::tempdir().unwrap();
-        let (path, other) = (dir.path().join("one"), dir.path().join("two"));
-        fs::write(&path, "old and longer").unwrap();
-        fs::hard_link(&path, &other).unwrap();
-        let existing = load(&path).unwrap();
-        replace(&path, b"new", existing.as_ref()).unwrap();
-        assert_eq!(fs::read(&other).unwrap(), b"new");
-        assert_eq!(fs::metadata(&path).unwrap().nlink(), 2);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
-    }
-
-    #[test]
-    fn a_new_file_gets_its_directories_and_an_ordinary_mode() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a/b/c.txt");
-        replace(&path, b"x", None).unwrap();
-        assert_eq!(mode(&path) & !0o644, 0);
-        assert_eq!(mode(&path) & 0o600, 0o600);
-    }
-
-    #[test]
-    fn a_file_can_change_in_a_directory_that_cannot() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("f");
-        fs::write(&path, "old and longer").unwrap();
-        fs::set_permissions(dir.path(), Permissions::from_mode(0o555)).unwrap();
-        let existing = load(&path).unwrap();
-        let changed = replace(&path, b"new", existing.as_ref());
-        let created = replace(&dir.path().join("g"), b"new", None);
-        fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
-        changed.unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        if !rustix::process::geteuid().is_root() {
-            assert!(created.unwrap_err().to_string().starts_with("no permission to write"));
-        }
-    }
 
     #[test]
     fn a_file_that_grows_past_its_stated_size_is_not_slurped() {
@@ -324,15 +236,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sparse");
         File::create(&path).unwrap().set_len(1 << 40).unwrap();
-        let error = load(&path).map(|_| ()).unwrap_err().to_string();
+        let path = path.canonicalize().unwrap();
+        let error = load(&path, &path).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("Bash"), "{error}");
     }
 
     #[test]
     fn a_missing_directory_is_named() {
         let dir = tempfile::tempdir().unwrap();
-        let error = open(&dir.path().join("no/such/file")).unwrap_err().to_string();
-        let missing = dir.path().join("no");
+        let root = dir.path().canonicalize().unwrap();
+        let path = root.join("no/such/file");
+        let error = open(&path, &path).unwrap_err().to_string();
+        let missing = root.join("no");
         assert!(error.ends_with(&format!("no directory {}", missing.display())), "{error}");
     }
 }

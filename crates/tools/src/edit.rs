@@ -84,7 +84,7 @@ fn edit(
     path: &Path,
     input: &EditInput,
 ) -> Result<ToolOutput, ToolError> {
-    let existing = disk::load(path)?;
+    let existing = disk::load(path, named)?;
     let Some(existing) = existing.filter(|existing| !existing.bytes.is_empty()) else {
         return create(state, named, path, input);
     };
@@ -95,8 +95,15 @@ fn edit(
         .map_err(|error| not_edited(named, &error))?;
 
     let view = view_after(known, &applied);
-    let hash =
-        change::write(state, path, &applied.content, text.encoding, Some(&existing), view.clone())?;
+    let hash = change::write(
+        state,
+        path,
+        named,
+        &applied.content,
+        text.encoding,
+        Some(&existing),
+        view.clone(),
+    )?;
     let mut data = data(named, input, &text.content, &applied.content, &hash);
     if let (View::Lines { ranges, total }, Some(data)) = (&view, data.as_object_mut())
         && let [(start, end)] = ranges.as_slice()
@@ -116,10 +123,9 @@ fn create(
     input: &EditInput,
 ) -> Result<ToolOutput, ToolError> {
     // Tells a missing file apart from an empty one, with what may have been meant.
-    let existing: Option<Existing> = match disk::load(path)? {
+    let existing: Option<Existing> = match disk::load(path, named)? {
         None if !input.old_string.is_empty() => {
-            disk::open(named)?;
-            None
+            return Err(disk::explain_missing(path, named));
         }
         existing => existing,
     };
@@ -128,6 +134,7 @@ fn create(
     let hash = change::write(
         state,
         path,
+        named,
         &applied.content,
         Encoding::Utf8,
         existing.as_ref(),

@@ -1,21 +1,24 @@
 //! Glob: files by the form of their paths.
 
 use std::fmt::Write as _;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
+use centurion_files::{Directory, Kind, Stat};
 use centurion_permissions::Access;
 use globset::{GlobBuilder, GlobMatcher};
-use ignore::DirEntry;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::change::answer;
+use crate::disk::explain;
 use crate::paths::{resolve, shown};
-use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace, walk};
+use crate::walk::{self, Entry, Step, Walk};
+use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace};
 
 /// The most files that one answer names.
 const MAX_FILES: usize = 100;
@@ -128,16 +131,23 @@ fn split(pattern: &str) -> (&str, String) {
     (literal, rest)
 }
 
-fn refuse_non_directory(path: &Path) -> Result<(), ToolError> {
-    let path_shown = path.display();
-    match std::fs::metadata(path) {
+/// A directory that was named as such must be one. Looked at by the resolved path.
+fn refuse_non_directory(named: &Path) -> Result<(), ToolError> {
+    let shown = named.display();
+    match resolve(named).symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => {
-            Err(ToolError::failed(format!("{path_shown} is a file: give a directory as path")))
-        }
-        Err(error) => Err(ToolError::failed(format!("{path_shown} cannot be searched: {error}"))),
+        Ok(_) => Err(ToolError::failed(format!("{shown} is a file: give a directory as path"))),
+        Err(error) => Err(ToolError::failed(format!("{shown} cannot be searched: {error}"))),
     }
 }
+
+/// When a file was last changed.
+fn modified(stat: &Stat) -> Modified {
+    (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or_default())
+}
+
+/// Seconds and nanoseconds.
+type Modified = (i64, i64);
 
 /// A search that is ready to run.
 struct Search {
@@ -152,30 +162,52 @@ struct Search {
 
 impl Search {
     fn run(&self, cancel: &CancellationToken) -> Result<ToolOutput, ToolError> {
-        let mut found = Vec::new();
-        if self.root.is_dir() {
-            let mut walk = walk::builder(&self.root, &self.workspace, |_| true);
-            walk.max_depth(self.depth);
-            found = walk::collect(&walk, cancel, |entry| self.pick(entry))?;
-        }
+        let mut found = match Directory::open(&self.root) {
+            Ok(directory) => {
+                let walk = Walk {
+                    root: &self.root,
+                    directory: &directory,
+                    workspace: &self.workspace,
+                    max_depth: self.depth,
+                };
+                walk.collect(cancel, |entry| self.visit(entry))?
+            }
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Vec::new()
+            }
+            Err(error) => return Err(explain("search", &self.root, &error)),
+        };
         found.sort_unstable_by(|one, two| two.0.cmp(&one.0).then_with(|| one.1.cmp(&two.1)));
         Ok(self.report(&found))
     }
 
-    /// A file that matches, with the time of its last change. Links to files count as files.
-    fn pick(&self, entry: DirEntry) -> Option<(SystemTime, PathBuf)> {
-        let below = entry.path().strip_prefix(&self.root).ok()?;
-        if entry.file_type()?.is_dir() || !self.matcher.is_match(below) {
-            return None;
+    /// Takes a file that matches, with the time of its last change. Links to files count as files.
+    fn visit(&self, entry: &Entry<'_>) -> Step<(Modified, PathBuf)> {
+        if entry.kind == Kind::Directory {
+            return Step::Enter;
         }
-        let metadata = std::fs::metadata(entry.path()).ok()?;
-        if metadata.is_dir() {
-            return None;
+        if !self.matcher.is_match(entry.below) {
+            return Step::Skip;
         }
-        Some((metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), entry.into_path()))
+        let modified = match entry.kind {
+            Kind::Link => self.modified_at_target(entry.path),
+            _ => entry.directory.stat(entry.name).ok().map(|stat| modified(&stat)),
+        };
+        modified.map_or(Step::Skip, |modified| Step::Take((modified, entry.path.to_owned())))
     }
 
-    fn report(&self, found: &[(SystemTime, PathBuf)]) -> ToolOutput {
+    /// The time of what a link leads to, if that is there, may be read and is no directory.
+    fn modified_at_target(&self, link: &Path) -> Option<Modified> {
+        let target = resolve(link);
+        let metadata = target.symlink_metadata().ok()?;
+        let is_there = !metadata.is_dir() && !metadata.is_symlink();
+        let counts = is_there && (self.workspace.may_read)(&target);
+        counts.then(|| (metadata.mtime(), metadata.mtime_nsec()))
+    }
+
+    fn report(&self, found: &[(Modified, PathBuf)]) -> ToolOutput {
         let total = found.len();
         let names: Vec<String> =
             found.iter().take(MAX_FILES).map(|(_, path)| shown(path, &self.base)).collect();
@@ -199,7 +231,7 @@ impl Search {
 mod tests {
     use std::fs::{self, File};
     use std::os::unix::fs::symlink;
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
 
     use tempfile::{TempDir, tempdir};
 

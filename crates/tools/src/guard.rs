@@ -5,13 +5,22 @@
 //! everything when that pipe closes. So nothing that a command starts outlives Centurion, however
 //! Centurion dies, and however far a daemon has detached itself.
 //!
+//! A command outside of any sandbox is a process of the same user, and can kill or stop its guard. The process
+//! [above](outer) it then ends everything; should that one be killed too, Centurion adopts and ends what is left
+//! ([`family`]); and a [second] watcher stands by for Centurion's own death.
+//!
 //! The guard knows nothing of sessions or tools. It hears its parent in bytes and answers in [`Report`]
 //! lines: on its standard streams, or on a socket where those are the command's own.
 
+mod cgroup;
 mod confinement;
+mod family;
 mod launch;
+mod limits;
+mod outer;
 mod pipe;
 mod report;
+mod second;
 mod tree;
 mod watch;
 
@@ -19,8 +28,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+pub use cgroup::is_available as can_bound_whole_commands;
 pub(crate) use confinement::Confinement;
+pub(crate) use family::{Member, spawn};
 pub(crate) use launch::quoted;
+pub use limits::CommandLimits;
 pub(crate) use pipe::args as pipe_args;
 pub(crate) use report::{Exit, Report};
 
@@ -45,19 +57,40 @@ impl GuardProgram {
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), args: vec![ARGUMENT.to_owned()] }
     }
+
+    /// The same program with limits on whatever runs below it.
+    #[must_use]
+    pub fn with_limits(mut self, limits: CommandLimits) -> Self {
+        self.args.extend(limits.to_word());
+        self
+    }
 }
 
 /// Is the guard until its command and everything that the command started is gone.
 ///
 /// `args` are the arguments that the guard was started with, after those of [`GuardProgram`].
 pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
-    let role = args.next();
+    let mut role = args.next();
+    let mut limits = CommandLimits::default();
+    let word = role.as_ref().and_then(|word| word.to_str());
+    if let Some(word) = word.filter(|word| CommandLimits::is_word(word)) {
+        // A limit that cannot be read means that nothing may run.
+        let Some(read) = CommandLimits::from_word(word) else { return ExitCode::from(2) };
+        limits = read;
+        role = args.next();
+    }
     match role.as_ref().and_then(|role| role.to_str()) {
-        Some(WATCH) => Task::from_args(args).map_or(ExitCode::from(2), |task| watch::run(&task)),
-        Some(LAUNCH) => launch::run(args),
-        Some(LAUNCH_INSIDE) => launch::run_inside(args),
-        Some(PIPE) => pipe::run(args),
-        Some(LAUNCH_PIPED) => pipe::launch(args),
+        Some(WATCH) => {
+            Task::from_args(args).map_or(ExitCode::from(2), |task| watch::run(&task, limits))
+        }
+        Some(LAUNCH) => launch::run(args, limits),
+        Some(LAUNCH_INSIDE) => launch::run_inside(args, limits),
+        Some(PIPE) => pipe::run(args, limits),
+        Some(LAUNCH_PIPED) => pipe::launch(args, limits),
+        Some(SECOND) => match args.next().as_ref().and_then(|mark| mark.to_str()) {
+            Some(mark) => second::run(mark),
+            None => ExitCode::from(2),
+        },
         _ => ExitCode::from(2),
     }
 }
@@ -67,6 +100,7 @@ const LAUNCH: &str = "launch";
 const LAUNCH_INSIDE: &str = "launch-inside";
 const PIPE: &str = "pipe";
 const LAUNCH_PIPED: &str = "launch-piped";
+const SECOND: &str = "second";
 
 /// What one guard has to do. The working directory and the environment are the guard's own.
 #[derive(Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ mod disk;
 pub mod edit;
 mod enter_plan_mode;
 mod exit_plan_mode;
+mod git;
 mod glob;
 mod grep;
 pub mod guard;
@@ -29,6 +30,8 @@ mod task_output;
 mod task_stop;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod text_file;
 mod todo_write;
 mod tool;
@@ -42,6 +45,7 @@ pub use context::{
     ShellChange, ShellEnd, ToolContext, Workspace,
 };
 pub use edit::Edit;
+pub use git::{Git, GitPlaces, GitText};
 pub use glob::Glob;
 pub use grep::Grep;
 pub use notebook_edit::NotebookEdit;
@@ -49,7 +53,7 @@ pub use paths::{DiskLinks, resolve};
 pub use process::{Piped, PipedEnd, PipedProgram};
 pub use read::Read;
 pub use read_state::{Knowledge, ReadState, View};
-pub use sandbox::{SandboxPolicy, SandboxSettings};
+pub use sandbox::{DeniedFiles, DeniedSearch, SandboxPolicy, SandboxSettings};
 pub use shell::{
     BackgroundShell, OutputLimit, Reporting, ShellError, ShellExit, ShellRequest, ShellResult,
     ShellState, Shells, ShellsConfig, StopError,

@@ -98,9 +98,8 @@ fn edit(
     path: &Path,
     input: &NotebookEditInput,
 ) -> Result<ToolOutput, ToolError> {
-    let Some(existing) = disk::load(path)? else {
-        disk::open(named)?;
-        return Err(ToolError::failed(format!("{} does not exist", named.display())));
+    let Some(existing) = disk::load(path, named)? else {
+        return Err(disk::explain_missing(path, named));
     };
     let state = &workspace.read_state;
     let view = check_known(state, path, &existing, Need::Part)
@@ -121,7 +120,7 @@ fn edit(
         View::Whole => View::Whole,
         View::Lines { .. } => View::lines(1, 0, line_count(&content)),
     };
-    let hash = change::write(state, path, &content, text.encoding, Some(&existing), view)?;
+    let hash = change::write(state, path, named, &content, text.encoding, Some(&existing), view)?;
     Ok(answer(
         format!("{} cell {} in {}.", change.verb, change.cell, named.display()),
         json!({

@@ -1,9 +1,11 @@
 //! Paths as a model writes them, and the files that they mean.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-use centurion_permissions::Links;
+use centurion_files::Directory;
+use centurion_permissions::{Kind, Links};
 
 /// How many links a path may lead through before it counts as a loop.
 const MAX_LINKS: usize = 40;
@@ -55,17 +57,17 @@ pub(crate) fn shown(path: &Path, base: &Path) -> String {
     }
 }
 
-/// Names in the directory of a missing file that may have been meant, best first.
+/// Names in the directory of a missing file, given by its resolved path, that may have been meant, best first.
 pub(crate) fn similar_names(missing: &Path) -> Vec<String> {
     let (Some(directory), Some(name)) = (missing.parent(), missing.file_name()) else {
         return Vec::new();
     };
-    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let listed = Directory::open(directory).and_then(|directory| directory.list(MAX_NAMES));
     let name = name.to_string_lossy().to_lowercase();
-    let names: Vec<(String, String)> = entries
-        .take(MAX_NAMES)
-        .filter_map(Result::ok)
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+    let names: Vec<(String, String)> = listed
+        .unwrap_or_default()
+        .into_iter()
+        .map(|entry| entry.name.to_string_lossy().into_owned())
         .map(|name| (name.to_lowercase(), name))
         .collect();
     let lower: Vec<&str> = names.iter().map(|(lower, _)| lower.as_str()).collect();
@@ -88,6 +90,48 @@ pub struct DiskLinks;
 impl Links for DiskLinks {
     fn resolve(&self, path: &Path) -> PathBuf {
         resolve(path)
+    }
+
+    fn kind(&self, path: &Path) -> Kind {
+        match fs::symlink_metadata(path) {
+            Ok(metadata) if metadata.is_file() => Kind::File,
+            Ok(metadata) if metadata.is_dir() => Kind::Directory,
+            Ok(metadata) if metadata.is_symlink() => Kind::Link,
+            Ok(_) => Kind::Other,
+            Err(error) if error.kind() == ErrorKind::NotFound => Kind::Missing,
+            // A name below something that is no directory.
+            Err(error) if error.kind() == ErrorKind::NotADirectory => Kind::Missing,
+            Err(_) => Kind::Unknown,
+        }
+    }
+
+    fn names(&self, directory: &Path, most: usize) -> Option<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(directory).ok()? {
+            if names.len() == most {
+                return None;
+            }
+            names.push(entry.ok()?.file_name().to_string_lossy().into_owned());
+        }
+        Some(names)
+    }
+
+    fn tree(&self, directory: &Path, most: usize) -> Option<Vec<PathBuf>> {
+        let mut paths = Vec::new();
+        let mut waiting = vec![directory.to_owned()];
+        while let Some(directory) = waiting.pop() {
+            for entry in fs::read_dir(directory).ok()? {
+                let entry = entry.ok()?;
+                if paths.len() == most {
+                    return None;
+                }
+                if entry.file_type().ok()?.is_dir() {
+                    waiting.push(entry.path());
+                }
+                paths.push(entry.path());
+            }
+        }
+        Some(paths)
     }
 }
 
@@ -121,11 +165,12 @@ mod tests {
     #[test]
     fn a_missing_file_is_answered_with_names_like_it() {
         let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
         for name in ["README.md", "main.rs", "unrelated.bin"] {
-            fs::write(dir.path().join(name), "").unwrap();
+            fs::write(base.join(name), "").unwrap();
         }
-        assert_eq!(similar_names(&dir.path().join("readme.txt")), ["README.md"]);
-        assert_eq!(similar_names(&dir.path().join("mian.rs")), ["main.rs"]);
-        assert!(similar_names(&dir.path().join("none/x")).is_empty());
+        assert_eq!(similar_names(&base.join("readme.txt")), ["README.md"]);
+        assert_eq!(similar_names(&base.join("mian.rs")), ["main.rs"]);
+        assert!(similar_names(&base.join("none/x")).is_empty());
     }
 }

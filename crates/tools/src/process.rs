@@ -19,7 +19,7 @@ use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use crate::guard::{self, Exit, GuardProgram, Report, TERMINATE};
+use crate::guard::{self, Exit, GuardProgram, Member, Report, TERMINATE};
 
 /// What to run, and where.
 #[derive(Clone, Debug)]
@@ -46,6 +46,7 @@ pub struct Piped {
     pub stdout: Option<ChildStdout>,
     pub stderr: Option<ChildStderr>,
     guard: Child,
+    member: Member,
     lifeline: Option<BufReader<UnixStream>>,
     /// What has been read of the guard's report.
     report: String,
@@ -74,13 +75,14 @@ impl Piped {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut child = command.spawn()?;
+        let (mut child, member) = guard::spawn(guard, &mut command)?;
         drop(theirs);
         Ok(Self {
             stdin: child.stdin.take(),
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
             guard: child,
+            member,
             lifeline: Some(BufReader::new(UnixStream::from_std(ours)?)),
             report: String::new(),
             ended: None,
@@ -103,7 +105,12 @@ impl Piped {
                 PipedEnd { code: Some(code), left_running }
             }
             Some(Report::Ended { left_running, .. }) => PipedEnd { code: None, left_running },
-            _ => PipedEnd { code: None, left_running: false },
+            _ => {
+                // The guard is gone, or of no use: nothing of the program goes on.
+                let _ = self.guard.start_kill();
+                self.gone().await;
+                PipedEnd { code: None, left_running: false }
+            }
         };
         self.ended = Some(ended.clone());
         ended
@@ -111,9 +118,14 @@ impl Piped {
 
     /// Waits until everything that the program started has ended, too.
     pub async fn gone(&mut self) {
-        if let Err(error) = self.guard.wait().await {
-            tracing::warn!(%error, "the end of a guard cannot be seen");
-        }
+        let is_clean = match self.guard.wait().await {
+            Ok(status) => status.success(),
+            Err(error) => {
+                tracing::warn!(%error, "the end of a guard cannot be seen");
+                false
+            }
+        };
+        self.member.ended(is_clean).await;
     }
 
     /// Ends the program and all that it started, politely at first; takes two seconds at most.
@@ -123,13 +135,14 @@ impl Piped {
             // A guard that is gone has nothing left to end.
             let _ = lifeline.get_mut().write_all(&[TERMINATE]).await;
         }
-        if timeout(Self::POLITE, self.guard.wait()).await.is_ok() {
+        if timeout(Self::POLITE, self.gone()).await.is_ok() {
             return;
         }
         self.lifeline = None;
-        if timeout(Self::HARD, self.guard.wait()).await.is_err() {
+        if timeout(Self::HARD, self.gone()).await.is_err() {
             tracing::warn!("a guard does not end and is killed");
             let _ = self.guard.start_kill();
+            self.gone().await;
         }
     }
 }

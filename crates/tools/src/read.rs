@@ -112,7 +112,7 @@ enum Look {
 impl Request {
     /// Looks at the first bytes and goes on as they say.
     fn look(self) -> Result<Look, ToolError> {
-        let (mut file, metadata) = disk::open_as(&self.path, &self.named)?;
+        let (mut file, metadata) = disk::open(&self.path, &self.named)?;
         let expected = usize::try_from(metadata.len().min(HEAD)).unwrap_or_default();
         let mut head = Vec::with_capacity(expected + 1);
         (&mut file)

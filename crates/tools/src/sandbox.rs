@@ -1,7 +1,12 @@
 //! Which commands of an agent are confined, and what the model is told about it.
 
+mod denied;
+
 use std::path::Path;
 
+pub use denied::{DeniedFiles, DeniedSearch};
+
+use centurion_permissions::simple_command;
 use centurion_sandbox::{Gap, Method, Network, Plan, Sandbox, Support, Unavailable};
 
 /// What a person has decided about confinement.
@@ -24,8 +29,8 @@ pub struct SandboxPolicy {
 
 /// What becomes of one command.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Confined<'a> {
-    By(&'a Plan),
+pub(crate) enum Confined {
+    By(Box<Plan>),
     /// Not at all; the note says why, where that was not wanted.
     Not {
         note: Option<String>,
@@ -57,13 +62,25 @@ impl SandboxPolicy {
         self.settings.allow_unsandboxed_commands
     }
 
-    /// Whether a command will be confined: for whoever decides if it may run.
-    pub fn confines(&self, command: &str, disabled: bool) -> bool {
-        matches!(self.decide(command, disabled), Ok(Confined::By(_)))
+    /// Whether a command will be confined, and held to every rule about files: for the decision if it may run.
+    pub fn confines(&self, command: &str, disabled: bool, denied: &DeniedFiles) -> bool {
+        const OF_FILES: [Gap; 2] = [Gap::DeniedReads, Gap::DeniedWrites];
+        match self.decide(command, disabled, denied) {
+            Ok(Confined::By(plan)) => {
+                let is_open = |gap: &Gap| OF_FILES.contains(gap) && !denied.is_empty();
+                denied.is_complete && !plan.gaps.iter().any(is_open)
+            }
+            _ => false,
+        }
     }
 
     /// What becomes of a command; the error tells the model why it cannot run.
-    pub(crate) fn decide(&self, command: &str, disabled: bool) -> Result<Confined<'_>, String> {
+    pub(crate) fn decide(
+        &self,
+        command: &str,
+        disabled: bool,
+        denied: &DeniedFiles,
+    ) -> Result<Confined, String> {
         if disabled && !self.settings.allow_unsandboxed_commands {
             return Err("the sandbox cannot be switched off here: leave out \
                         dangerouslyDisableSandbox"
@@ -72,9 +89,10 @@ impl SandboxPolicy {
         if disabled || self.is_excluded(command) {
             return Ok(Confined::Not { note: None });
         }
-        match &self.plan {
+        let plan = self.plan.as_ref().map(|plan| plan.denying(&denied.read, &denied.write));
+        match plan {
             Ok(plan) if plan.gaps.is_empty() || !self.settings.fail_if_unavailable => {
-                Ok(Confined::By(plan))
+                Ok(Confined::By(Box::new(plan)))
             }
             Ok(plan) => {
                 let gaps: Vec<_> = plan.gaps.iter().map(Gap::to_string).collect();
@@ -97,23 +115,27 @@ impl SandboxPolicy {
     /// Whether a command is one of those that run outside. Only a single command can be: of several, one
     /// could use another's freedom.
     fn is_excluded(&self, command: &str) -> bool {
-        const JOINS: &[char] = &[';', '&', '|', '<', '>', '(', ')', '$', '`', '\n', '\r'];
-        let command = command.trim();
-        if command.contains(JOINS) {
+        let excluded_commands = &self.settings.excluded_commands;
+        if excluded_commands.is_empty() {
             return false;
         }
-        self.settings.excluded_commands.iter().any(|excluded| {
+        let Some(command) = simple_command(command) else { return false };
+        excluded_commands.iter().any(|excluded| {
             let excluded = excluded.trim().trim_end_matches('*').trim_end_matches([':', ' ']);
-            let mut words = command.split_whitespace();
+            let mut words = command.iter();
             !excluded.is_empty()
-                && excluded.split_whitespace().all(|word| words.next() == Some(word))
+                && excluded
+                    .split(' ')
+                    .filter(|word| !word.is_empty())
+                    .all(|word| words.next().is_some_and(|next| next == word))
         })
     }
 
     /// A line for a command that failed in the way that commands fail in a sandbox.
     pub(crate) fn hint(&self, plan: &Plan, output: &str) -> Option<String> {
         /// What programs say when the sandbox holds them back.
-        const SIGNS: [&str; 9] = [
+        const SIGNS: [&str; 10] = [
+            "device or resource busy",
             "read-only file system",
             "permission denied",
             "operation not permitted",
@@ -129,6 +151,12 @@ impl SandboxPolicy {
             return None;
         }
         let places: Vec<_> = plan.sandbox.write.iter().map(|path| shown(path)).collect();
+        let mut kept = plan.sandbox.deny_write.iter();
+        let kept = kept
+            .clone()
+            .find(|it| output.contains(&shown(it)))
+            .or_else(|| kept.find(|it| is_named(it, output)));
+        let kept = kept.map_or_else(String::new, |kept| format!(", but not to {}", shown(kept)));
         let network = match plan.sandbox.network {
             Network::Open => "",
             Network::Off | Network::Loopback => " and have no network",
@@ -140,10 +168,17 @@ impl SandboxPolicy {
             ""
         };
         Some(format!(
-            "The sandbox may be the reason: commands write only to {}{network}.{way_out}",
+            "The sandbox may be the reason: commands write only to {}{kept}{network}.{way_out}",
             places.join(", ")
         ))
     }
+}
+
+/// Whether a program said the last names of a path.
+fn is_named(path: &Path, said: &str) -> bool {
+    let mut names = path.iter().rev().filter_map(|name| name.to_str());
+    let (Some(name), Some(above)) = (names.next(), names.next()) else { return false };
+    said.contains(&format!("{above}/{name}"))
 }
 
 fn shown(path: &Path) -> String {

@@ -9,6 +9,7 @@ mod files;
 mod guarded;
 mod output;
 mod plain;
+mod redacted;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ pub use background::{BackgroundShell, Reporting, ShellState};
 use files::Files;
 use guarded::Guarded;
 use output::Bounded;
+pub(crate) use redacted::redact_file;
 
 /// What every command of a session shares.
 #[derive(Clone, Debug)]
@@ -184,8 +186,10 @@ impl Shells {
         let limit = if exit.is_success() { limit.success } else { limit.failure };
         let Bounded { text, whole } = output::read(files.output(), limit).await;
         let output_file = (left_running || !whole).then(|| files.keep_output());
-        if left_running {
-            self.hold(process);
+        match &output_file {
+            Some(output) if left_running => self.hold(process, output.clone()),
+            Some(output) => redact(output.clone()).await,
+            None => {}
         }
         Ok(ShellResult {
             exit,
@@ -221,9 +225,11 @@ impl Shells {
                 () = closed.cancelled() => process.stop(ShellExit::Stopped).await,
                 exit = expiry(timeout) => process.stop(exit).await,
             };
+            let output = files.output().to_owned();
             drop(files);
+            redact(output.clone()).await;
             shell.finish(&exit);
-            Self::hold_until(process, closed).await;
+            Self::hold_until(process, closed, output).await;
         });
         Ok(view)
     }
@@ -288,22 +294,25 @@ impl Shells {
         let prelude = environment::prelude(&self.config.environment_files);
         let command = [prelude.as_slice(), request.command.as_bytes()].concat();
         let files = Files::create(request.output_dir, request.id, &command)?;
-        let environment = environment::of_commands(&self.config, request.env);
+        let environment = environment::of_commands(&self.config, request.env, request.sandbox);
         let process = Guarded::start(&self.config, &files, &request, environment)?;
         Ok((files, process))
     }
 
     /// Keeps what a command left behind running until the session ends.
-    fn hold(&self, process: Guarded) {
-        self.spawn(Self::hold_until(process, self.closed.clone()));
+    fn hold(&self, process: Guarded, output: PathBuf) {
+        self.spawn(Self::hold_until(process, self.closed.clone(), output));
     }
 
-    async fn hold_until(mut process: Guarded, closed: CancellationToken) {
+    async fn hold_until(mut process: Guarded, closed: CancellationToken, output: PathBuf) {
         tokio::select! {
-            () = process.gone() => return,
-            () = closed.cancelled() => {}
+            () = process.gone() => {}
+            () = closed.cancelled() => {
+                process.stop(ShellExit::Stopped).await;
+            }
         }
-        process.stop(ShellExit::Stopped).await;
+        // What was left running may have written more.
+        redact(output).await;
     }
 
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
@@ -318,6 +327,14 @@ impl Shells {
 pub struct OutputLimit {
     pub success: usize,
     pub failure: usize,
+}
+
+/// Takes the credentials out of an output that is kept.
+async fn redact(output: PathBuf) {
+    let redacted = tokio::task::spawn_blocking(move || redact_file(&output)).await;
+    if let Err(error) = redacted.unwrap_or_else(|error| Err(io::Error::other(error))) {
+        tracing::debug!(%error, "an output could not be redacted");
+    }
 }
 
 async fn expiry(timeout: Option<Duration>) -> ShellExit {

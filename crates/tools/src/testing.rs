@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use centurion_permissions::HostRule;
 use centurion_protocol::{Env, SeededWorld, ToolResultContent, ToolUseId, World as _};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::guard::GuardProgram;
 use crate::{
-    Answer, Host, HostFuture, PlanVerdict, Question, ReadState, ShellChange, ShellEnd, Shells,
-    ShellsConfig, Tool, ToolContext, ToolError, ToolOutput, Workspace, erase,
+    Answer, DeniedFiles, Host, HostFuture, PlanVerdict, Question, ReadState, ShellChange, ShellEnd,
+    Shells, ShellsConfig, Tool, ToolContext, ToolError, ToolOutput, Workspace, erase,
 };
 
 /// A host that fails the test when a tool turns to it.
@@ -61,6 +62,8 @@ pub(crate) fn context_with(dir: &Path, host: Arc<dyn Host>) -> ToolContext {
         ))),
         output_dir: dir.join(".output"),
         may_read: Arc::new(|_| true),
+        find_denied: Arc::new(DeniedFiles::nothing),
+        host_rule: Arc::new(|_| HostRule::Named),
         sandbox: None,
         env: Arc::new(Env::default()),
         world,
@@ -71,6 +74,7 @@ pub(crate) fn context_with(dir: &Path, host: Arc<dyn Host>) -> ToolContext {
         call: ToolUseId::new("toolu_test"),
         cancel: CancellationToken::new(),
         decided: None,
+        is_approved: false,
     }
 }
 

@@ -1,71 +1,219 @@
 //! Walks over a tree of files: what version control ignores is left out, hidden files are not, and what
 //! version control itself keeps, or what may not be read, is never entered.
+//!
+//! The root is opened once, and every directory below it is opened from there without following a link: a
+//! directory that is exchanged for a link during the walk is passed over.
 
+mod ignored;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsStr;
 use std::num::NonZeroUsize;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use ignore::{DirEntry, WalkBuilder, WalkState};
+use centurion_files::{Directory, Kind};
 use tokio_util::sync::CancellationToken;
 
+use self::ignored::Ignored;
 use crate::context::lock;
 use crate::{ToolError, Workspace};
 
 /// More threads than this do not make a disk faster.
 const MAX_THREADS: usize = 8;
 
+/// A tree of fewer directories is not worth another thread.
+const FEW: usize = 16;
+
 /// How many threads work on one call.
 pub(crate) fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS)
 }
 
-/// A walk below `root` that enters and shows what may be read and what `keep` lets through.
-pub(crate) fn builder(
-    root: &Path,
-    workspace: &Workspace,
-    keep: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
-) -> WalkBuilder {
-    let may_read = Arc::clone(&workspace.may_read);
-    let mut builder = WalkBuilder::new(root);
-    builder
-        .hidden(false)
-        .require_git(false)
-        // A person's own ignore file is found through the environment, which is not ours to read.
-        .git_global(false)
-        .threads(threads())
-        .filter_entry(move |entry| {
-            entry.file_name() != ".git" && keep(entry) && may_read(entry.path())
-        });
-    builder
+/// A walk below an opened directory.
+pub(crate) struct Walk<'w> {
+    /// The resolved path of the directory.
+    pub(crate) root: &'w Path,
+    pub(crate) directory: &'w Directory,
+    pub(crate) workspace: &'w Workspace,
+    /// How many names below the root a path has at most.
+    pub(crate) max_depth: Option<usize>,
 }
 
-/// Walks and collects what `pick` makes of the files. What cannot be read is passed over.
-pub(crate) fn collect<T: Send>(
-    builder: &WalkBuilder,
-    cancel: &CancellationToken,
-    pick: impl Fn(DirEntry) -> Option<T> + Sync,
-) -> Result<Vec<T>, ToolError> {
-    let found = Mutex::new(Vec::new());
-    builder.build_parallel().run(|| {
-        Box::new(|entry| {
-            if cancel.is_cancelled() {
-                return WalkState::Quit;
-            }
-            match entry {
-                Ok(entry) => {
-                    if let Some(item) = pick(entry) {
-                        lock(&found).push(item);
-                    }
-                }
-                Err(error) => tracing::debug!(%error, "passed over while walking"),
-            }
-            WalkState::Continue
-        })
-    });
-    if cancel.is_cancelled() {
-        return Err(ToolError::Cancelled { partial: None });
+/// Something that the walk has come to.
+pub(crate) struct Entry<'e> {
+    /// Absolute; free of links, but for the entry itself.
+    pub(crate) path: &'e Path,
+    /// The same below the root.
+    pub(crate) below: &'e Path,
+    pub(crate) kind: Kind,
+    /// The directory that it is in.
+    pub(crate) directory: &'e Directory,
+    pub(crate) name: &'e OsStr,
+}
+
+/// A directory that is still to be looked at.
+struct Pending {
+    below: PathBuf,
+    depth: usize,
+    ignored: Arc<Ignored>,
+}
+
+/// What the threads of a walk share.
+#[derive(Default)]
+struct Queue {
+    pending: Vec<Pending>,
+    /// How many directories are being looked at.
+    busy: usize,
+}
+
+/// One walk as it runs.
+struct Run<'w, T> {
+    walk: &'w Walk<'w>,
+    cancel: &'w CancellationToken,
+    visit: &'w (dyn Fn(&Entry<'_>) -> Step<T> + Sync),
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    found: Mutex<Vec<T>>,
+}
+
+/// A directory is being looked at while this is held, and others wait for what is found in it.
+struct Busy<'r> {
+    queue: &'r Mutex<Queue>,
+    changed: &'r Condvar,
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        lock(self.queue).busy -= 1;
+        self.changed.notify_all();
     }
-    Ok(found.into_inner().unwrap_or_default())
+}
+
+/// What becomes of an entry.
+pub(crate) enum Step<T> {
+    /// It is left out; a directory is not entered.
+    Skip,
+    /// A directory is entered.
+    Enter,
+    Take(T),
+}
+
+impl Walk<'_> {
+    /// Walks and collects what `visit` takes, in no order. What cannot be read is passed over.
+    pub(crate) fn collect<T: Send>(
+        &self,
+        cancel: &CancellationToken,
+        visit: impl Fn(&Entry<'_>) -> Step<T> + Sync,
+    ) -> Result<Vec<T>, ToolError> {
+        let ignored = Arc::new(Ignored::above(self.root));
+        let first = Pending { below: PathBuf::new(), depth: 0, ignored };
+        let run = Run {
+            walk: self,
+            cancel,
+            visit: &visit,
+            queue: Mutex::new(Queue { pending: vec![first], busy: 0 }),
+            changed: Condvar::new(),
+            found: Mutex::new(Vec::new()),
+        };
+        run.work(FEW);
+        if !lock(&run.queue).pending.is_empty() {
+            std::thread::scope(|scope| {
+                for _ in 1..threads() {
+                    scope.spawn(|| run.work(usize::MAX));
+                }
+                run.work(usize::MAX);
+            });
+        }
+        if cancel.is_cancelled() {
+            return Err(ToolError::Cancelled { partial: None });
+        }
+        Ok(run.found.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<T: Send> Run<'_, T> {
+    /// Looks at so many directories at most, until there are none left.
+    fn work(&self, most: usize) {
+        let mut found = Vec::new();
+        for _ in 0..most {
+            let Some((next, _busy)) = self.next() else { break };
+            let inner = self.look(&next, &mut found);
+            lock(&self.queue).pending.extend(inner);
+        }
+        lock(&self.found).append(&mut found);
+    }
+
+    /// The next directory; waits while another thread may still find one.
+    fn next(&self) -> Option<(Pending, Busy<'_>)> {
+        let mut queue = lock(&self.queue);
+        loop {
+            if self.cancel.is_cancelled() {
+                return None;
+            }
+            if let Some(next) = queue.pending.pop() {
+                queue.busy += 1;
+                return Some((next, Busy { queue: &self.queue, changed: &self.changed }));
+            }
+            if queue.busy == 0 {
+                return None;
+            }
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Visits what is in one directory; gives the directories that are to be entered.
+    fn look(&self, pending: &Pending, found: &mut Vec<T>) -> Vec<Pending> {
+        let Pending { below, depth, ignored } = pending;
+        let opened = self.walk.directory.directory(below);
+        let listed = opened.and_then(|directory| Ok((directory.list(usize::MAX)?, directory)));
+        let (listed, directory) = match listed {
+            Ok(listed) => listed,
+            Err(error) => {
+                tracing::debug!(%error, path = %below.display(), "passed over while walking");
+                return Vec::new();
+            }
+        };
+        let mut path = self.walk.root.join(below);
+        let ignored = ignored.with(&path, &directory, &listed);
+        let mut inner = Vec::new();
+        for entry in &listed {
+            if entry.name == ".git" {
+                continue;
+            }
+            path.push(&entry.name);
+            let is_directory = entry.kind == Kind::Directory;
+            if !ignored.matches(&path, is_directory) && (self.walk.workspace.may_read)(&path) {
+                let below = path.strip_prefix(self.walk.root).unwrap_or(&path);
+                let visited = Entry {
+                    path: &path,
+                    below,
+                    kind: entry.kind,
+                    directory: &directory,
+                    name: &entry.name,
+                };
+                match (self.visit)(&visited) {
+                    Step::Take(item) => found.push(item),
+                    Step::Enter if is_directory && self.may_descend(*depth) => {
+                        inner.push(Pending {
+                            below: below.to_owned(),
+                            depth: depth + 1,
+                            ignored: Arc::clone(&ignored),
+                        });
+                    }
+                    Step::Enter | Step::Skip => {}
+                }
+            }
+            path.pop();
+        }
+        inner
+    }
+
+    /// Whether what is in a directory that lies in one of this depth may still be visited.
+    fn may_descend(&self, depth: usize) -> bool {
+        self.walk.max_depth.is_none_or(|most| depth + 1 < most)
+    }
 }
 
 /// Runs a search on a thread of its own. A call that is dropped takes its search along.

@@ -19,7 +19,7 @@ use url::Url;
 
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 use cache::Cache;
-use fetch::{Arrival, Fetcher, Limits};
+use fetch::{Arrival, Fetcher, Leave, Limits};
 use page::{Content, Page};
 
 /// Reads a web page or file: HTML as Markdown, other text as it is, images to look at. Nothing is
@@ -60,12 +60,13 @@ impl WebFetch {
         if let Some(page) = self.cache.get(url) {
             return Ok(page);
         }
+        let leave = Leave { rule: &*context.workspace.host_rule, is_approved: context.is_approved };
         let arrival = tokio::select! {
             biased;
             () = context.cancel.cancelled() => {
                 return Err(ToolError::Cancelled { partial: None });
             }
-            arrival = self.fetcher.fetch(url, &context.workspace.env) => arrival,
+            arrival = self.fetcher.fetch(url, &context.workspace.env, &leave) => arrival,
         };
         match arrival.map_err(|error| ToolError::Failed(format!("{url}: {error}")))? {
             Arrival::Elsewhere { status, target } => Err(ToolError::Failed(format!(

@@ -68,8 +68,8 @@ fn write(
     path: &Path,
     content: &str,
 ) -> Result<ToolOutput, ToolError> {
-    let Some(existing) = disk::load(path)? else {
-        let hash = change::write(state, path, content, Encoding::Utf8, None, View::Whole)?;
+    let Some(existing) = disk::load(path, named)? else {
+        let hash = change::write(state, path, named, content, Encoding::Utf8, None, View::Whole)?;
         let lines = line_count(content);
         return Ok(answer(
             format!("Created {} ({}).", named.display(), count_lines(lines)),
@@ -96,7 +96,7 @@ fn write(
     let crlf = is_crlf(&old) && !content.contains('\r');
     let converted = if crlf { content.replace('\n', "\r\n") } else { String::new() };
     let written = if crlf { &converted } else { content };
-    let hash = change::write(state, path, written, encoding, Some(&existing), View::Whole)?;
+    let hash = change::write(state, path, named, written, encoding, Some(&existing), View::Whole)?;
     let note = if crlf { ", CRLF line ends kept" } else { "" };
     Ok(answer(
         format!(

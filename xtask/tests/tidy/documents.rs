@@ -10,7 +10,14 @@ const LONGEST_ARCHITECTURE: usize = 300;
 
 #[test]
 fn the_documents_are_there() {
-    for name in ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+    for name in [
+        "README.md",
+        "CHANGELOG.md",
+        "ARCHITECTURE.md",
+        "SECURITY.md",
+        "LICENSE-MIT",
+        "LICENSE-APACHE",
+    ] {
         let text = read(name);
         assert!(text.trim().len() > 100, "{name} says nothing");
     }

@@ -7,20 +7,31 @@ use serde_json::Value;
 use crate::tree::{assert_none, root};
 
 /// Each crate with those of the project that it may depend on.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("centurion-protocol", &[]),
-    ("centurion-model", &["centurion-protocol"]),
-    ("centurion-config", &["centurion-protocol", "centurion-model"]),
+    ("centurion-files", &[]),
+    ("centurion-redact", &[]),
+    ("centurion-model", &["centurion-protocol", "centurion-redact"]),
+    ("centurion-config", &["centurion-protocol", "centurion-files", "centurion-model"]),
     ("centurion-permissions", &["centurion-protocol", "centurion-config"]),
     ("centurion-sandbox", &["centurion-protocol"]),
     (
         "centurion-tools",
-        &["centurion-protocol", "centurion-config", "centurion-permissions", "centurion-sandbox"],
+        &[
+            "centurion-files",
+            "centurion-protocol",
+            "centurion-redact",
+            "centurion-config",
+            "centurion-permissions",
+            "centurion-sandbox",
+        ],
     ),
     (
         "centurion-hooks",
         &[
+            "centurion-files",
             "centurion-protocol",
+            "centurion-redact",
             "centurion-config",
             "centurion-permissions",
             "centurion-sandbox",
@@ -30,7 +41,9 @@ const LAYERS: [(&str, &[&str]); 12] = [
     (
         "centurion-mcp",
         &[
+            "centurion-files",
             "centurion-protocol",
+            "centurion-redact",
             "centurion-config",
             "centurion-permissions",
             "centurion-sandbox",
@@ -40,7 +53,9 @@ const LAYERS: [(&str, &[&str]); 12] = [
     (
         "centurion-engine",
         &[
+            "centurion-files",
             "centurion-protocol",
+            "centurion-redact",
             "centurion-model",
             "centurion-config",
             "centurion-permissions",
@@ -53,7 +68,9 @@ const LAYERS: [(&str, &[&str]); 12] = [
     (
         "centurion",
         &[
+            "centurion-files",
             "centurion-protocol",
+            "centurion-redact",
             "centurion-model",
             "centurion-config",
             "centurion-permissions",

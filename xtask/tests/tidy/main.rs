@@ -3,6 +3,9 @@
 
 mod documents;
 mod layers;
+mod promises;
+mod reads;
 mod requirements;
 mod sources;
 mod tree;
+mod writes;

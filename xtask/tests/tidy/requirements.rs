@@ -78,20 +78,24 @@ fn rows_of(document: &str) -> Vec<Row> {
                 return None;
             }
             let tests = cells.get(2).copied().unwrap_or_default();
-            let tests = tests.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-            Some(Row { number: (*number).to_owned(), tests })
+            Some(Row { number: (*number).to_owned(), tests: in_backticks(tests) })
         })
         .collect()
 }
 
+/// The words of a cell that stand in backticks.
+pub(crate) fn in_backticks(cell: &str) -> Vec<String> {
+    cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
 /// A test, and the numbers that it names.
-struct TestFunction {
+pub(crate) struct TestFunction {
     path: String,
-    name: String,
+    pub(crate) name: String,
     numbers: BTreeSet<String>,
 }
 
-fn test_functions(file: &File) -> Vec<TestFunction> {
+pub(crate) fn test_functions(file: &File) -> Vec<TestFunction> {
     let lines: Vec<&str> = file.text.lines().map(str::trim).collect();
     let mut found = Vec::new();
     for (index, _) in lines.iter().enumerate().filter(|(_, line)| is_test_attribute(line)) {

@@ -79,7 +79,7 @@ fn reaches_out(file: &File) -> Vec<String> {
     })
 }
 
-fn complain(file: &File, check: impl Fn(&str) -> Option<&str>) -> Vec<String> {
+pub(crate) fn complain(file: &File, check: impl Fn(&str) -> Option<&str>) -> Vec<String> {
     file.text
         .split('\n')
         .enumerate()
@@ -89,7 +89,7 @@ fn complain(file: &File, check: impl Fn(&str) -> Option<&str>) -> Vec<String> {
         .collect()
 }
 
-fn before_tests(text: &str) -> &str {
+pub(crate) fn before_tests(text: &str) -> &str {
     text.find("#[cfg(test)]\nmod tests {").map_or(text, |start| &text[..start])
 }
 
@@ -101,7 +101,7 @@ fn is_library_code(path: &str) -> bool {
 }
 
 /// The modules that a file declares for tests only, as paths without `.rs`.
-fn test_modules(file: &File) -> Vec<String> {
+pub(crate) fn test_modules(file: &File) -> Vec<String> {
     let (directory, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
     let stem = name.trim_end_matches(".rs");
     let children = match stem {
@@ -120,7 +120,7 @@ fn test_modules(file: &File) -> Vec<String> {
         .collect()
 }
 
-fn is_below(path: &str, modules: &BTreeSet<String>) -> bool {
+pub(crate) fn is_below(path: &str, modules: &BTreeSet<String>) -> bool {
     let path = path.trim_end_matches(".rs");
     modules.iter().any(|module| path == module || path.starts_with(&format!("{module}/")))
 }

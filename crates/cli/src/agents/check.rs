@@ -47,7 +47,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         }
         findings
     };
-    Output::default().write(findings.report().as_bytes());
+    Output::default().write_text(&findings.report());
     let has_failed = !findings.failed.is_empty() || args.strict && !findings.warnings.is_empty();
     Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -105,7 +105,7 @@ pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     if as_json {
         output.json_line(&explained);
     } else {
-        output.write(text(&explained)?.as_bytes());
+        output.write_text(&text(&explained)?);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -34,7 +34,7 @@ pub(super) fn print(catalog: &AgentCatalog, form: Form) {
     let output = Output::default();
     match form {
         Form::Json => output.json_line(&as_json(catalog)),
-        Form::Text => output.write(as_text(catalog).as_bytes()),
+        Form::Text => output.write_text(&as_text(catalog)),
     }
 }
 

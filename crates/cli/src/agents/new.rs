@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use anyhow::{Context, bail, ensure};
 use centurion_config::Located;
 use centurion_config::agents::{
-    AgentDefinition, AgentModel, AgentOrigin, AgentScope, AgentSource, check_name, directory_name,
-    read_markdown, write_markdown,
+    AgentDefinition, AgentModel, AgentOrigin, AgentScope, AgentSource, check_characters,
+    check_name, directory_name, read_markdown, write_markdown,
 };
 use centurion_config::frontmatter::{Value, names};
 use clap::{Args, ValueEnum};
@@ -58,7 +58,7 @@ impl Scope {
 
 pub(super) fn run(args: &NewArgs) -> anyhow::Result<ExitCode> {
     let name = args.name.as_str();
-    if let Err(reason) = check_name(name) {
+    if let Err(reason) = check_name(name).and_then(|()| check_characters(name)) {
         bail!("the name `{}` {reason}", printable(name));
     }
     let agents = Agents::load(&SourceArgs::default())?;

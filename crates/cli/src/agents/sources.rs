@@ -72,6 +72,7 @@ pub(crate) fn sources(
         plugins: brought.plugins,
         built_in: builtin::agents(&switches),
         vocabulary,
+        content: settings.content_trust().clone(),
     })
 }
 

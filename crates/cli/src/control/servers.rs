@@ -6,7 +6,7 @@ use std::sync::Arc;
 use centurion_config::mcp::{
     McpOrigin, McpScope, McpServer, McpTransport, McpVariables, parse_server,
 };
-use centurion_engine::Handle;
+use centurion_engine::{Handle, WithheldServer};
 use centurion_mcp::{Connection, Pool, State};
 use centurion_protocol::Env;
 use serde_json::{Map, Value, json};
@@ -34,7 +34,17 @@ pub(super) fn status(handle: &Handle) -> Vec<Value> {
             "tools": tools,
         })
     };
-    handle.servers().into_iter().map(status).collect()
+    let withheld = |server: WithheldServer| {
+        json!({
+            "name": server.name,
+            "status": server.status,
+            "error": server.reason,
+            "scope": server.scope.to_string(),
+            "tools": [],
+        })
+    };
+    let running = handle.servers().into_iter().map(status);
+    running.chain(handle.withheld_servers().into_iter().map(withheld)).collect()
 }
 
 fn transport(transport: &McpTransport) -> &'static str {
@@ -66,11 +76,21 @@ fn unknown(name: &str) -> (String, &'static str) {
     (format!("there is no server `{name}`"), "invalid_request")
 }
 
+/// How many servers a host may have.
+const MOST_SERVERS: usize = 256;
+
 /// Makes the host's servers be exactly these. Others stay as they are.
 pub(super) fn set(handle: &Handle, pool: Option<&Arc<Pool>>, servers: Option<&Value>) -> Answer {
     let (Some(pool), Some(Value::Object(wanted))) = (pool, servers) else {
         return Err(("`servers` is no object".to_owned(), "invalid_request"));
     };
+    if wanted.len() > MOST_SERVERS {
+        let why = format!(
+            "{} servers are more than the {MOST_SERVERS} that a host may have",
+            wanted.len()
+        );
+        return Err((why, "invalid_request"));
+    }
     let (mut added, mut removed, mut errors) = (Vec::new(), Vec::new(), Map::new());
     let is_hosts = |connection: &Connection| connection.server().origin.scope == McpScope::Host;
     for (connection, _) in handle.servers() {
@@ -104,6 +124,7 @@ pub(super) fn add_host_server(handle: &Handle, pool: Option<&Arc<Pool>>, name: &
             timeout: None,
             always_load: false,
             origin: origin(),
+            accepted: None,
         }));
     }
 }

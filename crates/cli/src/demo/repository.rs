@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
+use centurion_protocol::Env;
+use centurion_tools::Git;
 
 const SUM: &str = r#"#!/usr/bin/env bash
 # Adds up its arguments.
@@ -31,7 +33,7 @@ exit 1
 const README: &str = "# sum.sh\n\nAdds up numbers.\n";
 
 /// Makes the repository.
-pub(super) fn prepare(project: &Path) -> anyhow::Result<()> {
+pub(super) fn prepare(env: &Env, project: &Path) -> anyhow::Result<()> {
     std::fs::create_dir(project)?;
     for (name, content, mode) in
         [("sum.sh", SUM, 0o755), ("test.sh", TEST, 0o755), ("README.md", README, 0o644)]
@@ -40,9 +42,9 @@ pub(super) fn prepare(project: &Path) -> anyhow::Result<()> {
         std::fs::write(&path, content)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
     }
-    git(project, &["init", "--quiet", "--initial-branch=main"])?;
-    git(project, &["add", "."])?;
-    git(project, &["commit", "--quiet", "--message", "Add up numbers"])
+    git(env, project, &["init", "--quiet", "--initial-branch=main"])?;
+    git(env, project, &["add", "."])?;
+    git(env, project, &["commit", "--quiet", "--message", "Add up numbers"])
 }
 
 /// Whether the test passes and the README has the example, as files and commands say and not as agents do.
@@ -52,18 +54,13 @@ pub(super) fn is_done(project: &Path) -> bool {
     test.is_ok_and(|it| it.status.success()) && readme.contains("$ ./sum.sh 10 20 30\n    60\n")
 }
 
-fn git(project: &Path, arguments: &[&str]) -> anyhow::Result<()> {
+fn git(env: &Env, project: &Path, arguments: &[&str]) -> anyhow::Result<()> {
     // The user's own git configuration (signing, hooks, templates) stays out of the demo.
-    let status = Command::new("git")
+    let status = Git::fetching(env, project)
+        .context("git is needed for the demo")?
         .args(["-c", "user.name=Demo", "-c", "user.email=demo@localhost"])
         .args(arguments)
-        .current_dir(project)
         .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")])
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .env_remove("GIT_INDEX_FILE")
-        .env_remove("GIT_OBJECT_DIRECTORY")
-        .stdin(Stdio::null())
         .status()
         .context("git is needed for the demo and could not be started")?;
     ensure!(status.success(), "git {} failed", arguments.join(" "));

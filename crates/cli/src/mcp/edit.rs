@@ -6,12 +6,15 @@ use centurion_config::mcp::{
     parse_server,
 };
 use centurion_config::settings::Change;
+use centurion_config::trust::PowerItem;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use super::{Servers, SourceArgs, variables};
+use crate::configuration::open_trust;
 use crate::output::{Output, note};
 use crate::surroundings::Surroundings;
+use crate::trust::without_secrets;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Scope {
@@ -164,6 +167,9 @@ fn write(scope: Scope, name: &str, server: &Value) -> anyhow::Result<()> {
     }
     let places = McpPlaces::new(&surroundings.dirs, &surroundings.cwd);
     let file = places.add_server(scope.target(), name, server)?;
+    if scope == Scope::Project {
+        accept_server(name)?;
+    }
     say(&format!("added server `{name}` to {}", file.display()));
     tell_standing(name)
 }
@@ -218,7 +224,17 @@ pub(crate) fn enable(name: &str) -> anyhow::Result<()> {
         _ => it.server.origin.scope == McpScope::Project,
     });
     places.choose(name, if needs_word { McpChoice::Enabled } else { McpChoice::Unsaid })?;
+    accept_server(name)?;
     tell_standing(name)
+}
+
+/// Accepts what the project's file says about a server: the user has just named it.
+fn accept_server(name: &str) -> anyhow::Result<()> {
+    let servers = Servers::load(&SourceArgs::default())?;
+    let named = servers.configuration.servers.iter().filter(|it| it.server.name == name);
+    let items: Vec<PowerItem> = named.filter_map(|it| it.power.clone()).collect();
+    let trust = open_trust(&servers.surroundings)?;
+    trust.accept(&items, &without_secrets).context("the answer could not be kept")
 }
 
 pub(crate) fn disable(name: &str) -> anyhow::Result<()> {
@@ -248,5 +264,5 @@ fn tell_standing(name: &str) -> anyhow::Result<()> {
 }
 
 fn say(line: &str) {
-    Output::default().write(format!("{line}\n").as_bytes());
+    Output::default().write_text(&format!("{line}\n"));
 }

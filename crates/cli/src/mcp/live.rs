@@ -63,6 +63,8 @@ pub(crate) async fn look(
         elicitor: Arc::new(Nobody),
         sampler: None,
         sdk: None,
+        // They were judged a moment ago.
+        judge: None,
     });
     let wanted = servers.configuration.servers.iter().filter(|declared| is_wanted(declared));
     let connect = |declared: &Declared| {

@@ -6,6 +6,7 @@ mod agents;
 mod client;
 mod request;
 mod server;
+mod streams;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,14 +18,18 @@ use anyhow::{Context, bail, ensure};
 use centurion_config::settings::Settings;
 use centurion_engine::{Options, ToolServer, View};
 use centurion_hooks::{Action, HookSet};
+use centurion_mcp::Throttled;
 use centurion_protocol::sdk::{Event, EventBody, System};
 use centurion_protocol::{SystemWorld, World};
 use clap::{Args, Parser};
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::agents::Agents;
 use self::server::Server;
+use self::streams::{BoundedLines, JsonLines};
 use super::McpArgs;
 use crate::args::{ModelArgs, PermissionArgs, RunArgs};
 use crate::configuration::{Configuration, SettingsArgs};
@@ -36,6 +41,9 @@ use crate::surroundings::Surroundings;
 
 /// How long calls have to end once nobody waits for them any more.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// How long the client has to read the last answers after a signal.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Who started a session, as transcripts say it.
 const ENTRYPOINT: &str = "mcp";
@@ -121,7 +129,9 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
 async fn serve(server: &Arc<Server>) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::new()?;
     let cancel = CancellationToken::new();
-    let streams = (tokio::io::stdin(), tokio::io::stdout());
+    let (input, output) =
+        (BoundedLines::new(tokio::io::stdin()), JsonLines::new(tokio::io::stdout()));
+    let streams = Throttled::new(AsyncRwTransport::new(input, output));
     let serving = async {
         match serve_server_with_ct(Arc::clone(server), streams, cancel.clone()).await {
             Ok(running) => running.waiting().await.map(drop).context("the server broke"),
@@ -137,6 +147,7 @@ async fn serve(server: &Arc<Server>) -> anyhow::Result<ExitCode> {
     };
     let mut serving = std::pin::pin!(serving);
     let mut forced = None;
+    let mut deadline = std::pin::pin!(tokio::time::sleep(LAST_WORDS));
     loop {
         tokio::select! {
             ended = &mut serving => {
@@ -149,6 +160,11 @@ async fn serve(server: &Arc<Server>) -> anyhow::Result<ExitCode> {
                 }
                 forced = Some(code);
                 cancel.cancel();
+                deadline.as_mut().reset(Instant::now() + LAST_WORDS);
+            }
+            // The client may never read what is still to be said.
+            () = &mut deadline, if forced.is_some() => {
+                return Ok(forced.map_or(ExitCode::SUCCESS, ExitCode::from));
             }
         }
     }

@@ -21,7 +21,7 @@ pub(crate) fn list(seen: &[Seen], is_json: bool) {
         output.write(b"there are no servers; `centurion mcp add` adds one\n");
     }
     for Seen { declared, contact } in seen {
-        let Declared { server, standing, endpoint } = declared;
+        let Declared { server, standing, endpoint, .. } = declared;
         let state = contact.as_ref().map_or_else(|| standing.to_string(), in_words);
         let line = format!(
             "{}: {endpoint} ({}, {}): {state}",
@@ -35,7 +35,7 @@ pub(crate) fn list(seen: &[Seen], is_json: bool) {
 
 fn as_json(seen: &Seen) -> Value {
     let Seen { declared, contact } = seen;
-    let Declared { server, standing, endpoint } = declared;
+    let Declared { server, standing, endpoint, .. } = declared;
     let why = standing.to_string();
     json!({
         "name": server.name,
@@ -84,7 +84,7 @@ pub(crate) fn details(seen: &[Seen], shows_values: bool) {
 }
 
 fn described(declared: &Declared, shows_values: bool) -> Vec<String> {
-    let Declared { server, standing, endpoint } = declared;
+    let Declared { server, standing, endpoint, .. } = declared;
     let mut lines = vec![
         format!("  declared: {}", server.origin),
         format!("  transport: {}", server.transport.kind()),

@@ -22,6 +22,7 @@ impl JsonView {
 
 impl View for JsonView {
     fn show(&self, event: &Event) {
+        self.output.look_for_reader();
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         if self.keeps_all {
             events.push(event.clone());

@@ -14,9 +14,9 @@ use centurion_engine::View;
 use centurion_protocol::sdk::Event;
 
 use self::fold::Fold;
-use self::style::Style;
+use self::style::{Style, with_colours};
 use self::window::fit;
-use super::note;
+use super::note_as_is;
 
 /// Shows events on standard error and hands them on.
 pub(crate) struct LiveView<V> {
@@ -37,7 +37,7 @@ impl<V: View> View for LiveView<V> {
         let width = window::width();
         // Written before the next event is looked at, so that the lines of two do not mix.
         for line in fold.lines(&event.body, width) {
-            note(&fit(&line, width));
+            note_as_is(&with_colours(&fit(&line, width)));
         }
         drop(fold);
         self.next.show(event);
@@ -46,7 +46,7 @@ impl<V: View> View for LiveView<V> {
     fn wait_for_agents(&self) {
         let fold = self.fold.lock().unwrap_or_else(PoisonError::into_inner);
         for line in fold.at_work(window::width()) {
-            note(&line);
+            note_as_is(&with_colours(&line));
         }
         drop(fold);
         self.next.wait_for_agents();

@@ -58,6 +58,7 @@ impl TextView {
 
 impl View for TextView {
     fn show(&self, event: &Event) {
+        self.output.look_for_reader();
         let EventBody::Result(result) = &event.body else { return };
         self.last.lock().unwrap_or_else(PoisonError::into_inner).take(result);
         if self.is_beside_lines {

@@ -30,6 +30,7 @@ pub(super) fn add(written: &str, scope: Scope) -> anyhow::Result<()> {
     let file = plugins.settings_file(scope)?;
     let id = installed.id.to_string();
     switch_plugin(&file, &id, Some(true))?;
+    super::switch::accept_switch(&plugins, &file, &id, (scope, true))?;
     let line = format!("added plugin `{id}` {} in {}", installed.version, installed.root.display());
     Output::default().write(format!("{}\n", printable(&line)).as_bytes());
     super::switch::tell_state(&installed.id, true)
@@ -68,7 +69,7 @@ pub(super) fn remove(written: &str, scope: Option<Scope>) -> anyhow::Result<()> 
             switch_plugin(&file, &id.to_string(), None)?;
         }
         let line = format!("removed plugin `{id}` ({})\n", plugin.scope.as_str());
-        Output::default().write(line.as_bytes());
+        Output::default().write_text(&line);
     }
     Ok(())
 }
@@ -150,12 +151,12 @@ impl Plugins {
         match &entry.source {
             EntrySource::Relative(path) => {
                 let from = marketplace.directory(path)?;
-                let commit = git::head(&known.location);
+                let commit = git::head(&self.surroundings.env, &known.location);
                 self.install(&Source { id, from: &from, entry: Some(entry), commit }, scope)
             }
             EntrySource::Git { git: source, path } => {
                 let place = Fetched(self.stores().fetching_place("plugin")?);
-                let commit = Some(git::fetch(source, &place.0)?);
+                let commit = Some(git::fetch(source, &self.surroundings.env, &place.0)?);
                 let root = place.0.canonicalize()?;
                 let from: PathBuf = match path {
                     Some(path) => part(&root, path)?,

@@ -90,7 +90,7 @@ impl Plugins {
         let fetched = match source {
             MarketplaceSource::Git(git) => {
                 let place = Fetched(stores.fetching_place("marketplace")?);
-                git::fetch(git, &place.0)?;
+                git::fetch(git, &self.surroundings.env, &place.0)?;
                 Some(place)
             }
             MarketplaceSource::Directory(_) | MarketplaceSource::File(_) => None,

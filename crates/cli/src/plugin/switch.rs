@@ -1,11 +1,14 @@
 //! Switching plugins on and off in settings.
 
+use anyhow::Context;
 use centurion_config::plugins::PluginId;
-use centurion_config::settings::switch_plugin;
+use centurion_config::settings::{Level, SettingsFile, Standing, answered_power, switch_plugin};
+use serde_json::Value;
 
 use super::show::state_line;
 use super::{Plugins, Scope};
 use crate::output::{Output, note, printable};
+use crate::trust::without_secrets;
 
 /// Writes that a plugin is on or off, and says whether it is.
 pub(super) fn switch(written: &str, scope: Scope, is_on: bool) -> anyhow::Result<()> {
@@ -13,7 +16,28 @@ pub(super) fn switch(written: &str, scope: Scope, is_on: bool) -> anyhow::Result
     let id = plugins.meant(written)?;
     let file = plugins.settings_file(scope)?;
     switch_plugin(&file, &id.to_string(), Some(is_on))?;
+    accept_switch(&plugins, &file, &id.to_string(), (scope, is_on))?;
     tell_state(&id, is_on)
+}
+
+/// Accepts what the user has just had written into a file of the project: the user's own one, or that of a
+/// folder that is trusted.
+pub(super) fn accept_switch(
+    plugins: &Plugins,
+    file: &SettingsFile,
+    id: &str,
+    (scope, is_on): (Scope, bool),
+) -> anyhow::Result<()> {
+    let configuration = &plugins.configuration;
+    let is_trusted = configuration.settings.standing() == Standing::Full;
+    match scope.level() {
+        Level::Local => {}
+        Level::Project if is_trusted => {}
+        _ => return Ok(()),
+    }
+    let item = answered_power(file.path(), "enabledPlugins", Some(id), &Value::Bool(is_on));
+    let kept = configuration.trust.accept(&[item], &without_secrets);
+    kept.context("the answer could not be kept")
 }
 
 /// Tells whether a plugin is on after it was switched, as a new run would find it. What stands against the

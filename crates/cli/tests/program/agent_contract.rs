@@ -49,7 +49,8 @@ fn what_an_agent_did_stands_beside_what_it_says() {
         "lead": [[agent("@@child", &json!({}))], "done"],
         "child": [[bash("exit 3"), bash("true"), write], "All tests pass, nothing was changed."],
     }));
-    let told = stage.run("@@lead", &["--allowedTools", "Bash"]);
+    let flags = ["--allowedTools", "Bash", "--permission-mode", "acceptEdits"];
+    let told = stage.run("@@lead", &flags);
     told.assert_code(0);
     let data = told.data()[0];
     let commands =

@@ -64,7 +64,7 @@ fn the_list_has_a_fixed_form() {
     assert_eq!(names(&list["active"]), built_in, "the fork is in no list");
     let explore = named(&list["active"], "Explore");
     assert_eq!(explore["tools"], Value::Null);
-    assert_eq!(explore["disallowedTools"].as_array().unwrap().len(), 8);
+    assert_eq!(explore["disallowedTools"].as_array().unwrap().len(), 9);
     assert_eq!((&explore["source"], &explore["model"]), (&json!("built-in"), &json!("haiku")));
     let [shadowed] = list["shadowed"].as_array().unwrap().as_slice() else { panic!("{list}") };
     assert_eq!(shadowed["shadowedBy"], expected["path"]);
@@ -215,31 +215,33 @@ fn paths_are_checked_wherever_they_are() {
 #[test]
 fn a_new_agent_is_good_and_nothing_is_overwritten() {
     let program = Program::alone();
-    let args = ["agents", "new", "Spatial/Metal", "--description", "Draws: \"quickly\" # really"];
+    let args = ["agents", "new", "Spatial Metal", "--description", "Draws: \"quickly\" # really"];
     let more = ["--tools", "Read, Bash(git log *)", "--model", "sonnet"];
     let wrote = good(program.run(&[&args[..], &more].concat()));
-    let path = project(&program, ".claude/agents/Spatial-Metal.md");
+    let path = project(&program, ".claude/agents/Spatial Metal.md");
     assert!(wrote.starts_with(&format!("wrote {path};")), "{wrote}");
     let list = listed(&program, &[]);
-    let agent = named(&list["active"], "Spatial/Metal");
+    let agent = named(&list["active"], "Spatial Metal");
     assert_eq!(agent["description"], "Draws: \"quickly\" # really");
     assert_eq!(agent["tools"], json!(["Read", "Bash(git log *)"]));
     assert_eq!((&agent["model"], &agent["path"]), (&json!("sonnet"), &json!(path)));
     good(program.run(&["agents", "check", "--strict"]));
-    let before = program.scratch.read(".claude/agents/Spatial-Metal.md");
+    program.scratch.write(".claude/agents/taken.md", "no agent\n");
+    let before = program.scratch.read(".claude/agents/Spatial Metal.md");
     for (name, reason) in [
-        ("Spatial/Metal", "there is an agent `Spatial/Metal` already, in "),
-        ("Spatial-Metal", "there is a file "),
+        ("Spatial Metal", "there is an agent `Spatial Metal` already, in "),
+        ("taken", "there is a file "),
         ("a:b", "the name `a:b` contains `:`"),
         ("../x", "the name `../x` begins with `.`"),
-        ("a/../x", "would lead to another directory"),
+        ("a/x", "contains `/`, and a name is no path"),
+        ("a\\x", "contains `\\`, and a name is no path"),
         ("", "the name `` is empty"),
     ] {
         let refused = program.run(&["agents", "new", name]);
         assert_eq!(refused.code, Some(1), "{name}");
         assert!(refused.stderr.contains(reason), "{name}: {}", refused.stderr);
     }
-    assert_eq!(program.scratch.read(".claude/agents/Spatial-Metal.md"), before);
+    assert_eq!(program.scratch.read(".claude/agents/Spatial Metal.md"), before);
     for bad in [["--description", " "], ["--tools", ","], ["--model", ""]] {
         assert_eq!(program.run(&["agents", "new", "x", bad[0], bad[1]]).code, Some(1), "{bad:?}");
     }
@@ -358,7 +360,7 @@ fn an_explained_agent_says_what_decided_each_part() {
     assert_eq!(child["tools"], json!(["Bash", "Read"]));
     assert_eq!(child["maxTurns"], json!({"value": 3, "from": place(6)}));
     assert_eq!(child["model"]["from"], json!(place(5)));
-    assert_eq!(child["permissionMode"]["value"], "acceptEdits");
+    assert_eq!(child["permissionMode"]["value"], "default");
     assert_eq!(child["limits"][0], "Bash(git *)");
     assert!(child["leftOut"]["Write"].as_str().unwrap().contains("does not list it"), "{child}");
     let from: Vec<&Value> =

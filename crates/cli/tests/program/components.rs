@@ -52,6 +52,11 @@ pub(crate) fn python_server() -> Value {
     json!({"command": python(), "args": [script("server.py"), "stdio"]})
 }
 
+/// The definition of a server that says what is in this file wherever it can.
+pub(crate) fn forger(file: &Path) -> Value {
+    json!({"command": python(), "args": [script("forger.py"), file]})
+}
+
 /// A server that runs on its own, until this is dropped.
 pub(crate) struct Remote {
     child: Child,

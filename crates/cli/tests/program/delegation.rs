@@ -358,7 +358,7 @@ fn a_host_moves_a_waiting_call_to_the_background_and_ends_one_agent() {
         .filter(|it| it["type"] == "control_response")
         .map(|it| &it["response"]["subtype"])
         .collect();
-    assert_eq!(answers, ["success", "success"], "also for one that is unknown");
+    assert_eq!(answers, ["error", "success"], "one that is unknown is no success");
     let updated = seen.iter().find(|event| event["subtype"] == "task_updated").unwrap();
     assert_eq!(updated["patch"]["status"], "killed");
     let told = seen.iter().find(|event| event["subtype"] == "task_notification").unwrap();
@@ -372,4 +372,56 @@ fn a_host_moves_a_waiting_call_to_the_background_and_ends_one_agent() {
     eventually("its command ended", || {
         crate::processes::processes("sleep 98811").is_empty().then_some(())
     });
+}
+
+#[test]
+fn a_host_ends_the_shell_of_an_agent_at_work() {
+    let shell =
+        json!({"tool": "Bash", "input": {"command": "sleep 98812", "run_in_background": true}});
+    let stage = Stage::new(&json!({
+        "lead": [[agent("@@child", &json!({}))], "done"],
+        "child": [[shell], [bash("until [ -e go ]; do sleep 0.01; done")], "waited"],
+    }));
+    let mut host =
+        Host::start(&stage.program, &["--model", stage.model(), "--allowedTools", "Bash"]);
+    host.say("@@lead");
+    let is_shell = |event: &Value| event["task_type"] == "local_bash";
+    let seen = host.until(|event| event["subtype"] == "task_started" && is_shell(event));
+    let id = seen.last().unwrap()["task_id"].clone();
+    let mut stop = |name: &str| {
+        host.send(&control(name, &json!({"subtype": "stop_task", "task_id": id})));
+        let seen = host.until(|event| event["type"] == "control_response");
+        let answer = seen.last().unwrap()["response"].clone();
+        let told = seen.iter().find(|event| event["subtype"] == "task_notification");
+        (answer, told.map(|it| [it["task_id"].clone(), it["status"].clone()]))
+    };
+    let (answer, told) = stop("a");
+    assert_eq!(answer["subtype"], "success", "{answer}");
+    assert_eq!(told, Some([id.clone(), json!("stopped")]));
+    let (answer, _) = stop("b");
+    assert!(answer["error"].as_str().unwrap().contains("not running any more"), "{answer}");
+    stage.program.scratch.write("go", "");
+    assert_eq!(host.result()["result"], "done");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn what_a_hook_says_after_its_agent_has_ended_is_told_to_the_agent_above() {
+    let late = "until [ -e go ]; do sleep 0.01; done; echo 'late words' >&2; exit 2";
+    let hook = json!([{"hooks": [{"type": "command", "asyncRewake": true, "command": late}]}]);
+    let settings = json!({"hooks": {"SubagentStop": hook}}).to_string();
+    let stage = Stage::new(&json!({
+        "lead": [[agent("@@child", &json!({}))], "first", "woken"],
+        "child": ["there"],
+    }));
+    let mut host =
+        Host::start(&stage.program, &["--model", stage.model(), "--settings", &settings]);
+    host.say("@@lead");
+    assert_eq!(host.result()["result"], "first");
+    stage.program.scratch.write("go", "");
+    let woken = host.result();
+    assert_eq!((&woken["result"], &woken["origin"]["kind"]), (&json!("woken"), &json!("hook")));
+    assert_eq!(host.finish(), 0);
+    let [transcript] = &stage.program.transcripts()[..] else { panic!("one session") };
+    assert!(std::fs::read_to_string(transcript).unwrap().contains("late words"));
 }

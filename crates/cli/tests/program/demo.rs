@@ -12,7 +12,7 @@ fn the_demo_needs_nothing_and_shows_agents_that_really_fix_its_test() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     for step in [
         "  ▶ writer  Document sum.sh [general-purpose] (in the background)",
-        "  ● scout  Bash ./test.sh",
+        "  ● scout  Bash git log --oneline",
         "● Edit sum.sh",
         "Queued: writer reads it before its next step",
         "  ▶ checker  goes on (in the background)",

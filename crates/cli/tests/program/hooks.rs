@@ -189,12 +189,14 @@ fn changed_settings_are_taken_up_with_their_hooks_unless_a_hook_keeps_them_out()
         let program = program(
             &before,
             [
-                bash("t1", "cp after.json \"$HOME/.claude/settings.json\""),
+                bash("t1", "sh ./change.sh"),
                 call("t2", "Write", json!({"file_path": "x.txt", "content": "y"})),
                 Reply::text("done"),
             ],
         );
         program.scratch.write("after.json", after.to_string());
+        // No command that names the file would run unasked.
+        program.scratch.write("change.sh", "cp after.json \"$HOME/.claude/settings.json\"");
         let ended = run(&program, &[]);
         let exists = |name: &str| program.scratch.project().join(name).exists();
         assert_eq!(

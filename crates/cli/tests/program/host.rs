@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
 
-use centurion_testkit::Reply;
+use centurion_testkit::{Fault, Reply, Server};
 use serde_json::{Value, json};
 
 use crate::program::{Program, call, eventually};
@@ -171,7 +171,7 @@ fn a_host_cannot_bring_results_or_skip_permissions_without_leave() {
     assert_eq!(answer["response"]["subtype"], "error");
     host.say("hi");
     assert_eq!(host.result()["result"], "ok");
-    assert_eq!(host.finish(), 0);
+    assert_eq!(host.finish(), 1, "the line with the forged result was not taken");
 }
 
 #[test]
@@ -203,8 +203,7 @@ fn what_is_said_during_a_turn_arrives_after_the_next_results() {
 
 #[test]
 fn an_interrupt_stops_the_turn_and_the_session_goes_on() {
-    let silent =
-        Reply::text("never finished").fault(centurion_testkit::Fault::Silence { after: 3 });
+    let silent = Reply::text("never finished").fault(Fault::Silence { after: 3 });
     let program = Program::answering([silent, Reply::text("back again")]);
     let mut host = Host::start(&program, &["--include-partial-messages"]);
     host.say("talk");
@@ -238,7 +237,7 @@ fn mode_and_model_can_be_changed_and_unknown_requests_are_refused() {
         (&json!("acceptEdits"), &json!("claude-haiku-5-5"))
     );
     assert_eq!(program.server().last().json()["model"], "claude-haiku-5-5");
-    assert_eq!(host.finish(), 0);
+    assert_eq!(host.finish(), 1, "nonsense came in");
 }
 
 #[test]
@@ -255,4 +254,53 @@ fn a_host_cannot_choose_a_model_that_the_settings_do_not_list() {
     host.say("hi");
     assert_eq!(host.result()["result"], "ok");
     assert_eq!(program.server().last().json()["model"], "claude-haiku-5-5");
+}
+
+/// Requests that take time, more than may be under way: those that came last are turned away.
+#[test]
+fn at_most_256_requests_of_a_host_are_under_way_at_once() {
+    let silent = Server::start_with(|_| Reply::status(200).fault(Fault::BlackHole));
+    let program = Program::answering([Reply::text("done")]);
+    let name = |number: usize| format!("s{number}");
+    let servers: serde_json::Map<String, Value> = (0..300)
+        .map(|n| (name(n), json!({"type": "http", "url": format!("{}/{n}", silent.url())})))
+        .collect();
+    let config = program.scratch.write("servers.json", json!({"mcpServers": servers}).to_string());
+    let mut host = Host::start(&program, &["--mcp-config", config.to_str().unwrap()]);
+    for number in 0..300 {
+        let wish = json!({"subtype": "mcp_reconnect", "serverName": name(number)});
+        host.send(&control(&name(number), &wish));
+    }
+    for number in 256..300 {
+        let answer = host.until(|event| event["type"] == "control_response").pop().unwrap();
+        let answer = &answer["response"];
+        assert_eq!(answer["error_code"], "too_many_requests", "{answer}");
+        assert_eq!(answer["request_id"], name(number), "{answer}");
+    }
+    host.finish();
+}
+
+#[test]
+fn a_host_may_have_at_most_256_servers_and_too_many_change_nothing() {
+    let silent = Server::start_with(|_| Reply::status(200).fault(Fault::BlackHole));
+    let program = Program::answering([Reply::text("done")]);
+    let mut host = Host::start(&program, &[]);
+    let mut set = |count: usize| {
+        let server = |n| json!({"type": "http", "url": format!("{}/{n}", silent.url())});
+        let servers: serde_json::Map<String, Value> =
+            (0..count).map(|n| (format!("s{n}"), server(n))).collect();
+        let wish = json!({"subtype": "mcp_set_servers", "servers": servers});
+        host.send(&control(&count.to_string(), &wish));
+        let answer = host.until(|event| event["type"] == "control_response").pop().unwrap();
+        answer["response"].clone()
+    };
+    let count = |names: &Value| names.as_array().unwrap().len();
+    assert_eq!(count(&set(2)["response"]["added"]), 2);
+    let refused = set(257);
+    assert_eq!(refused["error_code"], "invalid_request", "{refused}");
+    let taken = set(256);
+    assert_eq!(count(&taken["response"]["added"]), 256, "{taken}");
+    // None went when too many came.
+    assert_eq!(count(&set(0)["response"]["removed"]), 256);
+    host.finish();
 }

@@ -199,3 +199,26 @@ fn logging_out_needs_a_remote_server() {
     good(program.run(&["mcp", "disable", "far"]));
     assert!(program.run(&["mcp", "login", "far"]).stderr.contains("is disabled"));
 }
+
+#[test]
+fn a_link_of_an_untrusted_repository_shows_nothing_from_outside() {
+    let program = Program::answering([Reply::text("done"), Reply::text("done")]);
+    let secret = json!({"mcpServers": {"secret-name": {"command": "secret-command"}}});
+    let outside = program.scratch.write_home("private.json", secret.to_string());
+    let rules =
+        json!({"permissions": {"deny": [{"secret-key": 1}]}, "env": {"A": 1}, "secret-key": 1});
+    let settings = program.scratch.write_home("settings.json", rules.to_string());
+    program.scratch.write(".claude/keep", "");
+    let project = program.scratch.project();
+    std::os::unix::fs::symlink(&outside, project.join(".mcp.json")).unwrap();
+    std::os::unix::fs::symlink(&settings, project.join(".claude/settings.json")).unwrap();
+    for command in [&["mcp", "list"][..], &["doctor"], &["-p", "go"]] {
+        let ended = program.run(command);
+        let shown = ended.stdout + &ended.stderr;
+        assert!(!shown.contains("secret-"), "{command:?}: {shown}");
+        assert!(shown.contains("is a link out of the project"), "{command:?}: {shown}");
+    }
+    // In a trusted folder, it is followed.
+    program.run(&["trust", "grant"]);
+    assert!(program.run(&["mcp", "list"]).stdout.contains("secret-name"));
+}

@@ -7,6 +7,7 @@ use centurion_testkit::{Fault, Reply};
 use serde_json::json;
 
 use crate::program::{Program, call, ended, eventually, signal};
+use crate::real_servers::results;
 
 /// Processes whose command line holds this text.
 pub(crate) fn processes(text: &str) -> Vec<String> {
@@ -113,15 +114,7 @@ fn the_directory_is_kept_and_background_shells_report_once() {
         Reply::text("waiting"),
         Reply::text("it is done"),
     ]);
-    let ended = program.run(&[
-        "-p",
-        "go",
-        "--allowedTools",
-        "Bash",
-        "--output-format",
-        "stream-json",
-        "--verbose",
-    ]);
+    let ended = program.run_with_bash();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let requests = program.server().requests();
     assert!(requests[2].json()["messages"].to_string().contains("/project/deep"));
@@ -141,4 +134,85 @@ fn a_run_with_nothing_on_its_open_pipe_goes_on_without_it() {
     let ended = ended(output);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "ok\n"));
     assert!(ended.stderr.contains("nothing came on standard input"));
+}
+
+/// Started under a limit on the size of files, the program fails with a word and a code, not by a signal.
+#[test]
+fn a_limit_on_the_size_of_files_gives_an_outcome() {
+    for limit in ["0", "1"] {
+        let program = Program::answering([Reply::text(&"long ".repeat(2_000))]);
+        let plain = program.command(["-p", "go"]);
+        let mut limited = std::process::Command::new("bash");
+        limited
+            .args(["-c", &format!("ulimit -f {limit}; exec \"$0\" \"$@\"")])
+            .arg(plain.get_program())
+            .args(plain.get_args())
+            .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .current_dir(plain.get_current_dir().unwrap_or(program.scratch.project().as_ref()))
+            .stdin(Stdio::null());
+        let output = limited.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.code().is_some_and(|code| code != 0),
+            "{limit}: {:?} {said}",
+            output.status
+        );
+        assert!(!said.trim().is_empty(), "{limit}");
+    }
+}
+
+/// A command that exceeds such a limit is said to have done so, whichever of its processes it is.
+#[test]
+fn a_command_that_writes_too_large_a_file_is_told_so() {
+    let write = "ulimit -f 1; exec head -c 100000 /dev/zero > big";
+    let program = Program::answering([
+        // The shell of the command is itself the one that is ended: there is no shell left to say so.
+        call("toolu_1", "Bash", json!({"command": write})),
+        // A child of it is: the shell says so.
+        call("toolu_2", "Bash", json!({"command": format!("bash -c '{write}'; echo after $?")})),
+        Reply::text("done"),
+    ]);
+    let results = results(&program.run_with_bash());
+    let told = "(SIGXFSZ): it wrote a file that is larger than its limit allows";
+    assert!(results[0].contains(told), "{}", results[0]);
+    assert!(results[1].contains("File size limit exceeded"), "{}", results[1]);
+    assert!(results[1].contains("after 153"), "{}", results[1]);
+}
+
+/// Processes that stand in this directory, and are no process of a test.
+fn standing_in(directory: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let is_git = |process: &std::path::PathBuf| {
+        std::fs::read(process.join("cmdline")).is_ok_and(|line| {
+            line.starts_with(b"git")
+                || line.split(|byte| *byte == 0).any(|word| word == b"--no-optional-locks")
+        })
+    };
+    let stands = |process: &std::path::PathBuf| {
+        std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == directory)
+    };
+    entries.filter(|process| stands(process) && is_git(process)).collect()
+}
+
+/// A repository of a stranger in which git waits for ever: a session starts all the same, and git ends with it.
+#[test]
+fn our_own_git_that_hangs_holds_up_no_session_and_outlives_none() {
+    for is_killed in [false, true] {
+        let program = Program::answering([Reply::text("done")]);
+        let project = program.scratch.project().canonicalize().unwrap();
+        let git = std::process::Command::new("git").args(["init", "-q"]).arg(&project).status();
+        assert!(git.unwrap().success());
+        let index = project.join(".git/index");
+        assert!(std::process::Command::new("mkfifo").arg(index).status().unwrap().success());
+        let mut child = program.command(["-p", "go"]).spawn().unwrap();
+        eventually("git looks", || (!standing_in(&project).is_empty()).then_some(()));
+        if is_killed {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        } else {
+            let ended = ended(child.wait_with_output().unwrap());
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "done\n"));
+        }
+        eventually("git ends", || standing_in(&project).is_empty().then_some(()));
+    }
 }

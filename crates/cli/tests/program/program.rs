@@ -66,6 +66,12 @@ impl Program {
         ended(self.command(arguments).output().unwrap())
     }
 
+    /// A run that may use Bash, and tells what becomes of it event by event.
+    pub(crate) fn run_with_bash(&self) -> Ended {
+        let stream = ["--output-format", "stream-json", "--verbose"];
+        self.run(&[&["-p", "go", "--allowedTools", "Bash"][..], &stream].concat())
+    }
+
     pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Ended {
         let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();

@@ -155,6 +155,25 @@ fn a_server_in_python_works_as_a_program() {
 }
 
 #[test]
+fn a_rule_against_a_server_holds_for_what_it_keeps() {
+    for (rule, is_denied) in [("mcp__py", true), ("mcp__py__*", true), ("mcp__other", false)] {
+        let read = json!({"server": "py", "uri": "note://one"});
+        let program = Program::answering([
+            calls([
+                ("ReadMcpResourceTool", read),
+                ("ListMcpResourcesTool", json!({"server": "py"})),
+            ]),
+            Reply::text("done"),
+        ]);
+        let mut flags = with("py", &python_server());
+        flags.extend(["--disallowedTools".to_owned(), rule.to_owned()]);
+        let results = results(&run(&program, "go", &flags));
+        assert_eq!(!results[0].contains("the note says seven"), is_denied, "{rule}: {results:?}");
+        assert_eq!(!results[1].contains("note://one"), is_denied, "{rule}: {results:?}");
+    }
+}
+
+#[test]
 fn a_server_in_python_works_over_http() {
     let remote = Remote::python();
     shows_python(&json!({"type": "http", "url": remote.url}));

@@ -1,8 +1,12 @@
 //! `centurion mcp serve`: tools and agents for other programs, line by line as they speak with it.
 
+use std::cell::{Cell, RefCell};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use centurion_testkit::{Reply, sse};
 use serde_json::{Value, json};
@@ -56,6 +60,7 @@ impl Client {
     fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         loop {
             let line = self.lines.next().expect("the server ended early").unwrap();
+            assert!(!line.contains(['\u{2028}', '\u{2029}']), "{line}");
             let message: Value = serde_json::from_str(&line).unwrap();
             assert_eq!(message["jsonrpc"], "2.0", "{message}");
             self.heard.push(message.clone());
@@ -142,6 +147,16 @@ fn process(program: &Program) -> String {
 fn gone(process: &str) {
     let path = format!("/proc/{}", process.trim());
     eventually("the command ended", || (!Path::new(&path).exists()).then_some(()));
+}
+
+#[test]
+fn what_some_readers_take_for_the_end_of_a_line_is_escaped() {
+    let program = Program::answering([]);
+    program.scratch.write("separated", "one\u{2028}two\u{2029}three");
+    let mut client = Client::start(&program, &[]);
+    let read = client.call("Read", &json!({"file_path": "separated"}));
+    assert!(success(&read).contains("one\u{2028}two\u{2029}three"), "{read}");
+    assert_eq!(client.finish(), Some(0));
 }
 
 const OFFERED: [&str; 12] = [
@@ -445,6 +460,41 @@ fn an_agent_gets_no_more_than_the_server_has() {
 }
 
 #[test]
+fn wherever_an_agent_works_the_rules_and_hooks_are_the_servers() {
+    let program = Program::alone();
+    program.scratch.write("sub/.keep", "");
+    program.scratch.write(".env", "the secret");
+    let hook = json!({"type": "command", "command": "echo no >&2; exit 2"});
+    let settings = json!({
+        "permissions": {"deny": ["Read(.env)"]},
+        "hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [hook]}]},
+    });
+    program.scratch.write(".claude/settings.json", settings.to_string());
+    assert_eq!(program.run(&["trust", "grant"]).code, Some(0));
+    let root = program.scratch.project().canonicalize().unwrap();
+    let path = |name: &str| root.join(name).display().to_string();
+    let script = json!({"scripts": {
+        "env": [{"tool": "Read", "input": {"file_path": path(".env")}}, "read: ${re:(the secret)}"],
+        "below": [{"tool": "Edit", "input": {"file_path": path("sub/out/f"), "old_string": "", "new_string": "x"}}, "done"],
+        "write": [{"tool": "Write", "input": {"file_path": path("sub/new"), "content": "x"}}, "done"],
+    }});
+    program.scratch.write("model.yaml", script.to_string());
+    let model = format!("script:{}", path("model.yaml"));
+    let rules = ["--model", &model, "--allowedTools", "Read", "Write", "Edit(out/**)"];
+    for cwd in [".", "sub"] {
+        let mut client = Client::start(&program, &rules);
+        for prompt in ["@@env", "@@below", "@@write"] {
+            let result = client.call("centurion", &json!({"prompt": prompt, "cwd": cwd}));
+            assert!(!result.to_string().contains("the secret"), "{cwd} {prompt}: {result}");
+        }
+        assert_eq!(client.finish(), Some(0));
+        for name in ["sub/out/f", "sub/new"] {
+            assert!(!root.join(name).exists(), "{cwd}: {name}");
+        }
+    }
+}
+
+#[test]
 fn a_run_that_is_no_success_is_an_error() {
     let program = Program::answering([Reply::error(401, "authentication_error", "wrong key")]);
     let mut client = Client::start(&program, &[]);
@@ -579,4 +629,37 @@ fn our_own_client_uses_our_own_server() {
     assert_eq!((run.code, run.stdout.trim()), (Some(0), "done"), "{}", run.stderr);
     let last = program.server().last().json().to_string();
     assert!(last.contains("through both ends"), "{last}");
+}
+
+#[test]
+fn a_client_that_asks_without_reading_waits_and_a_signal_still_ends_the_server() {
+    let program = Program::answering([]);
+    let mut client = Client::start(&program, &[]);
+    let mut stdin = client.stdin.take().unwrap();
+    let (asked, total) = (Arc::new(AtomicUsize::new(0)), 30_000);
+    let counted = Arc::clone(&asked);
+    let asking = std::thread::spawn(move || {
+        for id in 100..100 + total {
+            let line = json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"});
+            if writeln!(stdin, "{line}").is_err() {
+                return;
+            }
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    // It reads no further while its answers are not read.
+    let last = Cell::new((0, Instant::now()));
+    eventually("a client that has to wait", || {
+        let now = asked.load(Ordering::Relaxed);
+        if now != last.get().0 {
+            last.set((now, Instant::now()));
+        }
+        assert!(now < total, "all questions were taken");
+        (now > 0 && last.get().1.elapsed() > Duration::from_secs(1)).then_some(())
+    });
+    signal(&client.child, "-TERM");
+    let child = RefCell::new(client.child);
+    let status = eventually("the end", || child.borrow_mut().try_wait().unwrap());
+    assert_eq!(status.code(), Some(143));
+    asking.join().unwrap();
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::components::python_server;
 use crate::processes::processes;
-use crate::program::{Program, call, eventually};
+use crate::program::{Ended, Program, call, eventually};
 use crate::real_servers::{calls, results, run, told, with};
 
 /// The names of the tools that a request offers, in their order.
@@ -25,6 +25,32 @@ fn of_server(request: &Recorded) -> Vec<String> {
 
 fn python() -> Vec<String> {
     with("py", &python_server())
+}
+
+#[test]
+fn a_server_of_an_untrusted_folder_is_shown_with_its_reason_and_not_started() {
+    // D-58
+    let program = Program::answering([Reply::text("hello"), Reply::text("hello")]);
+    let mark = program.scratch.root().join("MARK");
+    let server = json!({"command": "touch", "args": [mark]});
+    program.scratch.write(".mcp.json", json!({"mcpServers": {"repo": server}}).to_string());
+    let start = ["-p", "hi", "--output-format", "stream-json", "--verbose"];
+    let init = |ended: &Ended| {
+        let events = ended.events();
+        let init = events.into_iter().find(|event| event["subtype"] == "init").unwrap();
+        init["mcp_servers"].clone()
+    };
+    let untrusted = program.run(&start);
+    let told = init(&untrusted);
+    assert_eq!(told.as_array().unwrap().len(), 1, "{told}");
+    assert_eq!((&told[0]["name"], &told[0]["status"]), (&json!("repo"), &json!("untrusted")));
+    assert!(told[0]["reason"].as_str().unwrap().contains("not trusted"), "{told}");
+    assert_eq!(told[0]["source"], "project");
+    assert!(untrusted.stderr.contains("server `repo` was not started"), "{}", untrusted.stderr);
+    assert!(!mark.exists());
+    assert_eq!(program.run(&["trust", "grant"]).code, Some(0));
+    let trusted = init(&program.run(&start));
+    assert!(mark.exists() && trusted[0].get("reason").is_none(), "{trusted}");
 }
 
 #[test]

@@ -7,6 +7,8 @@ use centurion_testkit::Reply;
 use serde_json::{Value, json};
 
 use crate::program::{Program, call};
+use crate::real_servers::results;
+use crate::sandboxes::{can_confine, can_confine_completely};
 
 fn writes() -> [Reply; 2] {
     [call("toolu_1", "Write", json!({"file_path": "x.txt", "content": "y"})), Reply::text("done")]
@@ -112,15 +114,14 @@ fn settings_choose_model_mode_and_environment() {
 #[test]
 fn settings_that_change_while_a_run_goes_on_are_taken_up() {
     let program = Program::answering([
-        call(
-            "toolu_1",
-            "Bash",
-            json!({"command": "mkdir -p \"$HOME/.claude\" && cp rules.json \"$HOME/.claude/settings.json\""}),
-        ),
+        call("toolu_1", "Bash", json!({"command": "sh ./change.sh"})),
         call("toolu_2", "Write", json!({"file_path": "x.txt", "content": "y"})),
         Reply::text("done"),
     ]);
     program.scratch.write("rules.json", allow(&["Edit"]));
+    // No command that names the file would run unasked.
+    let change = "mkdir -p \"$HOME/.claude\" && cp rules.json \"$HOME/.claude/settings.json\"";
+    program.scratch.write("change.sh", change);
     program.run(&["-p", "go", "--allowedTools", "Bash"]);
     assert!(wrote(&program));
 }
@@ -243,12 +244,39 @@ fn a_planted_repository_runs_nothing() {
     assert!(!program.scratch.project().join("PWNED").exists());
 }
 
+/// D-77
 #[test]
-fn always_allow_is_written_where_it_belongs() {
+fn git_starts_what_a_repository_names_only_in_a_trusted_folder() {
+    let status = || call("toolu_1", "Bash", json!({"command": "git status"}));
+    let program =
+        Program::answering([status(), Reply::text("done"), status(), Reply::text("done")]);
+    let project = program.scratch.project();
+    let git = |arguments: &[&str]| {
+        assert!(
+            Command::new("git").args(arguments).current_dir(&project).status().unwrap().success()
+        );
+    };
+    git(&["init", "-q"]);
+    git(&["config", "core.fsmonitor", "touch PWNED #"]);
+    let denied = program.run(&["-p", "go"]);
+    assert!(!project.join("PWNED").exists(), "{}", denied.stdout);
+    assert_eq!(program.run(&["trust", "grant"]).code, Some(0));
+    program.run(&["-p", "go"]);
+    assert!(project.join("PWNED").exists());
+}
+
+#[test]
+fn always_allow_is_written_where_it_belongs_and_holds_in_the_next_process() {
+    // D-76
     use std::io::{BufRead, BufReader, Write};
     let program = Program::answering([
         call("toolu_1", "Bash", json!({"command": "touch made.txt"})),
         call("toolu_2", "Bash", json!({"command": "touch made.txt"})),
+        Reply::text("done"),
+        call("toolu_3", "Bash", json!({"command": "touch made.txt"})),
+        Reply::text("done"),
+        call("toolu_4", "Bash", json!({"command": "touch made.txt"})),
+        call("toolu_5", "Bash", json!({"command": "rm kept.txt"})),
         Reply::text("done"),
     ]);
     Command::new("git")
@@ -292,6 +320,19 @@ fn always_allow_is_written_where_it_belongs() {
     let kept: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     assert!(kept["permissions"]["allow"][0].as_str().unwrap().starts_with("Bash(touch"), "{kept}");
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    // The answer is in force in the next process.
+    let made = program.scratch.project().join("made.txt");
+    std::fs::remove_file(&made).unwrap();
+    let next = program.run(&["-p", "go"]);
+    assert!(made.exists(), "{}", next.stderr);
+    // What another hand adds to the file is not, and does not take the answer with it.
+    let mut kept = kept;
+    kept["permissions"]["allow"].as_array_mut().unwrap().push(json!("Bash(rm *)"));
+    std::fs::write(&file, kept.to_string()).unwrap();
+    std::fs::remove_file(&made).unwrap();
+    let untouched = program.scratch.write("kept.txt", "kept");
+    let third = program.run(&["-p", "go"]);
+    assert!(made.exists() && untouched.exists(), "{}", third.stderr);
 }
 
 #[test]
@@ -324,19 +365,49 @@ fn a_sandboxed_command_needs_no_question_and_stays_inside() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let requests = program.server().requests();
     let first = requests[1].json()["messages"].to_string();
-    if ended.stderr.contains("without a sandbox") {
+    if !can_confine() {
         assert!(first.contains("nobody is there to ask"), "what is not confined is asked about");
         return;
     }
+    assert!(!ended.stderr.contains("without a sandbox"), "{}", ended.stderr);
     assert_eq!(program.scratch.read("inside.txt"), "in\n");
     assert!(!outside.join("planted").exists());
-    if !ended.stderr.contains("gaps") {
+    if can_confine_completely() {
         assert!(!first.contains("hidden"), "{first}");
     }
     assert!(
         !program.scratch.project().join("inside2.txt").exists(),
         "outside the sandbox somebody is asked"
     );
+}
+
+#[test]
+fn a_sandboxed_command_cannot_put_links_where_the_program_writes() {
+    let plant = "for d in $TMPDIR/centurion-*; do ls -d $d && ln -s $OUTSIDE/precious $d/toolu_2.txt && \
+                 echo planted; ln -s $OUTSIDE/precious $d/tasks/b.output && echo planted; done; echo end";
+    let program = Program::answering([
+        call("toolu_1", "Bash", json!({"command": plant})),
+        call("toolu_2", "Read", json!({"file_path": "large.txt", "allow_large": true})),
+        Reply::text("done"),
+    ]);
+    let outside = program.scratch.home().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("precious"), "kept").unwrap();
+    program.scratch.write("large.txt", "many words\n".repeat(50_000));
+    let settings = json!({
+        "env": {"OUTSIDE": outside, "TMPDIR": program.scratch.project()},
+        "sandbox": {"enabled": true, "failIfUnavailable": false},
+    });
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let mut command = program.command(["-p", "go", "--no-session-persistence"]);
+    command.env("TMPDIR", program.scratch.project());
+    let ended = crate::program::ended(command.output().unwrap());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(std::fs::read_to_string(outside.join("precious")).unwrap(), "kept");
+    if can_confine() {
+        let told = program.server().requests()[1].json()["messages"].to_string();
+        assert!(told.contains("/centurion-") && !told.contains("planted\\n"), "{told}");
+    }
 }
 
 #[test]
@@ -469,4 +540,243 @@ fn a_helper_gives_the_key_and_another_one_when_that_is_refused() {
     keyed.run(&["-p", "hi"]);
     assert_eq!(keyed.server().last().header("x-api-key"), Some("test-key"));
     assert!(!keyed.scratch.project().join("asked").exists());
+}
+
+/// A command that no analysis understands is still held to the rules about files, in the sandbox.
+#[test]
+fn deny_rules_about_files_are_in_force_in_the_sandbox() {
+    let command = r#"perl -e 'open F, "." . "env" and print "read: ", <F>; open G, ">", "ke" . "pt" and print G "changed"'; true"#;
+    let program = Program::answering([
+        call("toolu_1", "Bash", json!({"command": command})),
+        Reply::text("done"),
+    ]);
+    program.scratch.write(".env", "the-secret-words");
+    program.scratch.write("kept", "original");
+    let settings = json!({
+        "sandbox": {"enabled": true},
+        "permissions": {"deny": ["Read(.env)", "Edit(kept)"]},
+    });
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let ended = program.run(&["-p", "go", "--output-format", "stream-json", "--verbose"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(!ended.stdout.contains("the-secret-words"), "{}", ended.stdout);
+    let read = |name| std::fs::read_to_string(program.scratch.project().join(name)).unwrap();
+    assert_eq!((read(".env").as_str(), read("kept").as_str()), ("the-secret-words", "original"));
+}
+
+/// What a sandboxed command writes there would run outside of the sandbox with the next command that runs there.
+#[test]
+fn the_file_that_every_command_reads_first_is_kept_from_commands_and_edits() {
+    // No analysis sees which file this writes.
+    let hidden = r#"echo seen $SEEN; perl -e 'open F, ">>", "en" . "v.sh" and print F "touch planted\n"; rename "en" . "v.sh", "x"'"#;
+    let edit = json!({"file_path": "env.sh", "old_string": "SEEN", "new_string": "EDITED"});
+    let program = Program::answering([
+        call("toolu_1", "Bash", json!({"command": hidden})),
+        call("toolu_3", "Read", json!({"file_path": "env.sh"})),
+        call("toolu_4", "Edit", edit),
+        Reply::text("done"),
+    ]);
+    program.scratch.write("env.sh", "export SEEN=1\n");
+    let settings = json!({"sandbox": {"enabled": true, "autoAllowBashIfSandboxed": true}});
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let mode = ["--permission-mode", "acceptEdits"];
+    let stream = ["-p", "go", "--output-format", "stream-json", "--verbose"];
+    let mut command = program.command([&stream[..], &mode].concat());
+    command.env("CLAUDE_ENV_FILE", program.scratch.project().join("env.sh"));
+    let ended = crate::program::ended(command.output().unwrap());
+    assert!(ended.stdout.contains("seen 1"), "{}", ended.stdout);
+    let file = program.scratch.project().join("env.sh");
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "export SEEN=1\n", "{}", ended.stdout);
+}
+
+/// So would what other variables of the user name, and what a script of a hook leads to.
+#[test]
+fn what_variables_and_links_name_as_code_is_kept_from_commands_and_edits() {
+    let hidden = r#"perl -e 'for (qw(BASH_ENV GIT_CONFIG_GLOBAL GIT_EXTERNAL_DIFF)) { open F, ">>", $ENV{$_} and print F "evil\n"; close F } open F, ">>", "lib/re" . "al.sh" and print F "evil\n"; mkdir "conf"; mkdir "conf/g" . "it" and open F, ">>", "conf/g" . "it/config" and print F "evil\n"; for my $at (["a.d", "n.sh"], ["op" . "t", "run.sh"]) { mkdir $at->[0]; open F, ">", "$at->[0]/$at->[1]" and print F "evil\n" }'; echo tried"#;
+    let write =
+        |id: &str, file: &str| call(id, "Write", json!({"file_path": file, "content": "evil\n"}));
+    let program = Program::answering([
+        call("toolu_1", "Bash", json!({"command": hidden})),
+        write("toolu_2", "later.sh"),
+        write("toolu_3", "lib/real.sh"),
+        write("toolu_4", "conf/git/config"),
+        Reply::text("done"),
+    ]);
+    for name in ["gitconfig", "differ", "lib/real.sh"] {
+        program.scratch.write(name, "");
+    }
+    let project = program.scratch.project();
+    std::fs::create_dir(project.join("tools")).unwrap();
+    std::fs::create_dir(project.join("a.d")).unwrap();
+    std::os::unix::fs::symlink("../lib/real.sh", project.join("tools/run.sh")).unwrap();
+    let settings = json!({
+        "sandbox": {"enabled": true, "autoAllowBashIfSandboxed": true},
+        "hooks": {"SessionEnd": [{"hooks": [
+            {"type": "command", "command": "sh tools/run.sh"},
+            {"type": "command", "command": "for f in a.d/*.sh; do . \"$f\"; done"},
+            {"type": "command", "command": "cd opt && sh run.sh"},
+        ]}]},
+    });
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let stream = ["-p", "go", "--output-format", "stream-json", "--verbose"];
+    let mut command =
+        program.command([&stream[..], &["--permission-mode", "acceptEdits"]].concat());
+    command.env("BASH_ENV", project.join("later.sh"));
+    command.env("GIT_CONFIG_GLOBAL", project.join("gitconfig"));
+    command.env("GIT_EXTERNAL_DIFF", project.join("differ"));
+    command.env("XDG_CONFIG_HOME", project.join("conf"));
+    let ended = crate::program::ended(command.output().unwrap());
+    assert!(ended.stdout.contains("tried"), "{}", ended.stdout);
+    for name in [
+        "later.sh",
+        "gitconfig",
+        "differ",
+        "lib/real.sh",
+        "conf/git/config",
+        "a.d/n.sh",
+        "opt/run.sh",
+    ] {
+        let text = std::fs::read_to_string(project.join(name)).unwrap_or_default();
+        assert!(!text.contains("evil"), "{name}: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn git_works_in_a_sandbox_in_a_directory_of_a_repository() {
+    let program = Program::answering([
+        call("toolu_1", "Bash", json!({"command": "(cd .. && git diff HEAD)"})),
+        call("toolu_2", "Bash", json!({"command": "git diff HEAD && git log --format=%s HEAD"})),
+        call("toolu_3", "Bash", json!({"command": "git init"})),
+        Reply::text("done"),
+    ]);
+    let settings = json!({"sandbox": {"enabled": true, "autoAllowBashIfSandboxed": true}});
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let project = program.scratch.project();
+    let git = |args: &[&str]| {
+        let done = Command::new("git").args(args).current_dir(&project).output();
+        assert!(done.unwrap().status.success(), "{args:?}");
+    };
+    git(&["init", "-q"]);
+    let person = ["-c", "user.name=a", "-c", "user.email=a@b"];
+    git(&[&person[..], &["commit", "-q", "--allow-empty", "-m", "the first"]].concat());
+    let below = project.join("below");
+    std::fs::create_dir(&below).unwrap();
+    let mut command = program.command(["-p", "go", "--output-format", "stream-json", "--verbose"]);
+    let ended = crate::program::ended(command.current_dir(&below).output().unwrap());
+    assert!(!ended.stdout.contains("ambiguous argument"), "{}", ended.stdout);
+    let results = results(&ended);
+    assert!(results[1].contains("the first"), "{results:?}");
+    let hint = format!("but not to {}", below.join(".git/config").display());
+    assert!(results[2].contains(&hint), "{results:?}");
+}
+
+/// Where the machine lets this program make control groups, limits are those of a command with all that it starts.
+#[test]
+fn a_whole_command_uses_no_more_than_the_settings_let_it() {
+    let half = "perl -e '$x = \"y\" x 50_000_000; print \"half\\n\"; sleep 2'";
+    let halves = format!("{half} & {half} & wait; echo over");
+    let many = "for i in $(seq 60); do sleep 5 & done; jobs -p | wc -l; kill $(jobs -p)";
+    let program = Program::answering([
+        call("toolu_1", "Bash", json!({"command": halves})),
+        call("toolu_2", "Bash", json!({"command": many})),
+        Reply::text("done"),
+    ]);
+    let settings = json!({"commandLimits": {"memoryMb": 128, "processes": 40}});
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let doctor = program.run(&["doctor"]).stdout;
+    let is_grouped = doctor.contains("memory: 128 MB of a whole command, by a control group");
+    let each = "memory: 128 MB of each process: no control group can be made here";
+    assert!(is_grouped || doctor.contains(each), "{doctor}");
+    let ended = program.run_with_bash();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let results = results(&ended);
+    if is_grouped {
+        let halves = results[0].lines().filter(|line| *line == "half").count();
+        assert!(halves < 2 && results[0].contains("Killed"), "{}", results[0]);
+        assert!(results[0].ends_with("over"), "{}", results[0]);
+        assert!(results[1].contains("fork"), "{}", results[1]);
+    }
+}
+
+#[test]
+fn a_command_uses_no_more_than_the_settings_let_it() {
+    let command = "head -c 3000000 /dev/zero > big; echo \"wrote $?\"; \
+                   perl -e '$x = \"y\" x 300_000_000; print length($x), \" bytes\\n\"'; echo over";
+    // The first does what the second may not: what is missing there is missing because of the limits.
+    for (memory, file, size) in [(1024, 10, 3_000_000), (128, 1, 1 << 20)] {
+        let program = Program::answering([
+            call("toolu_1", "Bash", json!({"command": command})),
+            Reply::text("done"),
+        ]);
+        let settings = json!({"commandLimits": {"memoryMb": memory, "fileMb": file}});
+        program.scratch.write_home(".claude/settings.json", settings.to_string());
+        let ended = program.run_with_bash();
+        let result = results(&ended).remove(0);
+        let written = std::fs::metadata(program.scratch.project().join("big")).unwrap().len();
+        assert_eq!(written, size, "{file} MB: {result}");
+        assert_eq!(result.contains("wrote 0"), file == 10, "{file} MB: {result}");
+        assert_eq!(result.contains("300000000 bytes"), memory == 1024, "{memory} MB: {result}");
+        assert!(result.ends_with("over"), "{memory} MB: {result}");
+        let doctor = program.run(&["doctor"]).stdout;
+        assert!(doctor.contains(&format!("memory: {memory} MB")), "{doctor}");
+        assert!(doctor.contains(&format!("file: {file} MB")), "{doctor}");
+    }
+    let program = Program::alone();
+    let wrong = json!({"commandLimits": {"memoryMb": "much"}});
+    program.scratch.write_home(".claude/settings.json", wrong.to_string());
+    let doctor = program.run(&["doctor"]);
+    assert!(doctor.stdout.contains("commandLimits.memoryMb"), "{}", doctor.stdout);
+}
+
+/// Rules that cannot be read, each of which was meant to keep this file from being read.
+#[test]
+fn a_deny_rule_that_cannot_be_read_takes_the_whole_tool() {
+    let broken = [
+        json!(["Read(f.txt"]),
+        json!(["Read([)"]),
+        json!(["Read({a)"]),
+        json!(["Read (f.txt)"]),
+        json!(["Bash(cat f.txt)x, Read"]),
+        json!(["Read,Bash"]),
+        json!([["Read(f.txt)"]]),
+        json!([{"tool": "Read", "args": ["f.txt"]}]),
+        json!(["Read(f\u{0}.txt)"]),
+        json!("Read"),
+    ];
+    for rules in broken {
+        let settings = json!({"permissions": {"deny": rules}}).to_string();
+        for by_flag in [false, true] {
+            let reads = call("toolu_1", "Read", json!({"file_path": "f.txt"}));
+            let program = Program::answering([reads, Reply::text("done")]);
+            program.scratch.write("f.txt", "SECRET\n");
+            let ended = if by_flag {
+                program.run(&["-p", "go", "--settings", &settings])
+            } else {
+                program.scratch.write_home(".claude/settings.json", &settings);
+                program.run(&["-p", "go"])
+            };
+            let told = program.server().last().json()["messages"].to_string();
+            assert!(!told.contains("SECRET"), "{settings}: {told}");
+            assert!(ended.stderr.contains("warning: "), "{settings}: {}", ended.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_run_fails_where_nobody_can_tell_what_is_denied() {
+    for (settings, place) in [
+        ("{\n\"permissions\": {\"deny\": [7]}}", "settings.json:2"),
+        ("{\n\"permissions\": {\"ask\": [\"(x)\"]}}", "settings.json:2"),
+        ("{\n\"permissions\": [3]}", "settings.json:2"),
+        ("{\n\"permissions\": {\"deny\": [\"Raed(x\"]}}", "settings.json:2"),
+        ("{\n\"permissions\": {,}}", "settings.json:2"),
+    ] {
+        let program = Program::answering([Reply::text("done")]);
+        program.scratch.write_home(".claude/settings.json", settings);
+        let ended = program.run(&["-p", "go"]);
+        assert_eq!(ended.code, Some(1), "{settings}: {}", ended.stderr);
+        assert!(ended.stderr.contains(place), "{settings}: {}", ended.stderr);
+        assert!(ended.stderr.contains("so nothing runs"), "{settings}: {}", ended.stderr);
+        assert_eq!(program.server().requests().len(), 0, "{settings}");
+    }
 }

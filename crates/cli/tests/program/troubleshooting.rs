@@ -82,7 +82,7 @@ fn what_an_agent_has_and_may_is_explained_with_what_decided_it() {
     assert_eq!(explained["unresolved"], json!(["mcp__docs__search (there is no such tool)"]));
     assert_eq!(explained["leftOut"]["Bash"], "`tools` does not list it");
     let text = printed(&stage, &["agents", "explain", "reader"]);
-    let mode = "permissionMode: acceptEdits   [default: agents that name no mode accept edits]";
+    let mode = "permissionMode: default   [the agent that starts it]";
     assert!(text.contains(mode) && text.contains(&format!("{}:4", path.display())), "{text}");
     let verdict = printed(&stage, &["permissions", "explain", "Bash(make it so)"]);
     assert!(verdict.contains("asked about") && verdict.contains("because"), "{verdict}");

@@ -91,3 +91,22 @@ fn in_a_narrow_terminal_each_line_is_one_row_and_a_signal_leaves_it_as_it_was() 
         assert_eq!(format!("{:?}", terminal.modes()), before, "{name}");
     }
 }
+
+#[test]
+fn a_terminal_gets_colours_and_no_signs_for_them() {
+    let stage = Stage::new(&json!({
+        "lead": [["I send one.", agent("@@quick", &json!({"name": "scout"}))], "all done"],
+        "quick": ["nothing \u{1b}[8mthere"],
+    }));
+    let mut terminal = Terminal::new(100);
+    let mut command =
+        stage.program.command(["-p", "@@lead", "--model", stage.model(), "--verbose"]);
+    let mut child = terminal.start(&mut command);
+    let rows = terminal.until(|row| row.contains("all done"));
+    assert!(child.wait().unwrap().success());
+    assert!(rows.iter().any(|row| row.contains("\u{1b}[") && row.contains("scout")), "{rows:#?}");
+    assert!(
+        !rows.iter().any(|row| row.contains("\\u{1b}[") || row.contains("\u{1b}[8m")),
+        "{rows:#?}"
+    );
+}

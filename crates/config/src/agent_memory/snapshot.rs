@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use centurion_protocol::World;
+use centurion_protocol::{self as protocol, World};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -83,13 +83,13 @@ pub enum SnapshotError {
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Manifest {
-    updated_at: Timestamp,
+    updated_at: protocol::Timestamp,
 }
 
 /// Which snapshot of each project was last taken up.
 #[derive(Default, Deserialize, Serialize)]
 struct Taken {
-    taken: BTreeMap<PathBuf, Timestamp>,
+    taken: BTreeMap<PathBuf, protocol::Timestamp>,
 }
 
 /// Looks at the snapshots of all agents that remember something of the user, when agents are loaded. Those
@@ -132,7 +132,7 @@ impl<'m> MemorySnapshot<'m> {
         let mut problems = self.memory.prepare()?;
         let _guard = self.lock()?;
         let known = self.taken().taken.get(self.root()).copied();
-        let standing = if known.is_some_and(|known| known >= made_at) {
+        let standing = if known.is_some_and(|known| *known >= made_at) {
             SnapshotStanding::UpToDate
         } else if Tree::read(&self.memory.directory)?.files.is_empty() {
             let mut laid = self.copy_in(made_at)?;
@@ -179,7 +179,11 @@ impl<'m> MemorySnapshot<'m> {
             .create(&self.directory)
             .map_err(|source| TreeError::Unwritable { path: self.directory.clone(), source })?;
         let laid = tree.lay(&self.directory, Readers::Usual)?;
-        write(&self.directory.join(MANIFEST), &Manifest { updated_at: made_at }, Readers::Usual)?;
+        write(
+            &self.directory.join(MANIFEST),
+            &Manifest { updated_at: made_at.into() },
+            Readers::Usual,
+        )?;
         self.note_taken(made_at)?;
         Ok(laid.with(problems))
     }
@@ -216,7 +220,7 @@ impl<'m> MemorySnapshot<'m> {
             Err(source) => return Err(SnapshotError::File { path, source }),
         };
         match serde_json::from_str::<Manifest>(&text) {
-            Ok(manifest) => Ok(Some(manifest.updated_at)),
+            Ok(manifest) => Ok(Some(*manifest.updated_at)),
             Err(error) => Err(SnapshotError::Manifest { path, reason: error.to_string() }),
         }
     }
@@ -247,7 +251,7 @@ impl<'m> MemorySnapshot<'m> {
 
     fn note_taken(&self, made_at: Timestamp) -> Result<(), SnapshotError> {
         let mut taken = self.taken();
-        taken.taken.insert(self.root().to_owned(), made_at);
+        taken.taken.insert(self.root().to_owned(), made_at.into());
         while taken.taken.len() > MOST_PROJECTS {
             let others = taken.taken.iter().filter(|(root, _)| *root != self.root());
             let Some(oldest) = others.min_by_key(|(_, at)| **at).map(|(root, _)| root.clone())

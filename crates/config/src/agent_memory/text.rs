@@ -1,11 +1,13 @@
 //! What an agent remembers, as text for its system prompt.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::Read as _;
 use std::path::Path;
 
+use centurion_files::{OpenError, open_regular};
+use centurion_protocol::markup::contain;
+
 use super::AgentMemory;
-use super::confine::is_inside;
+use super::confine::{is_inside, real_path};
 use crate::Problem;
 use crate::agents::MemoryScope;
 use crate::files::{FileError, is_absence};
@@ -32,11 +34,13 @@ impl MemoryText {
     /// Reads the index of a memory. What is in the way is a problem, and the text is empty.
     pub(super) fn load(memory: &AgentMemory) -> Self {
         let path = memory.directory().join(INDEX);
-        if !memory.is_confined() || !is_inside(&path, memory.directory()) {
+        // What is found to be inside is what is opened, wherever links lead by then.
+        let real = real_path(&path).filter(|real| is_inside(real, memory.directory()));
+        let Some(real) = real.filter(|_| memory.is_confined()) else {
             let message = "is a link that leads elsewhere, and is not followed".to_owned();
             return Self::failed(&path, None, message);
-        }
-        match read_beginning(&path) {
+        };
+        match read_beginning(&real) {
             Ok(None) => Self::default(),
             Ok(Some((bytes, goes_on))) => Self::from_bytes(&path, bytes, goes_on),
             Err(error) => Self::failed(&path, error.line(), error.to_string()),
@@ -74,23 +78,16 @@ impl MemoryText {
     }
 }
 
-/// Reads what may be shown and a little more, and says whether that was not all; `None` where there is
-/// no file.
+/// Reads what may be shown of the file at a real path and a little more, and says whether that was not all;
+/// `None` where there is no file.
 fn read_beginning(path: &Path) -> Result<Option<(Vec<u8>, bool)>, FileError> {
-    // Looked at before it is opened: opening a pipe would wait for somebody to write.
-    let metadata = match fs::metadata(path) {
-        Err(error) if is_absence(&error) => return Ok(None),
-        Err(error) => return Err(FileError::Unreadable(error)),
-        Ok(metadata) if !metadata.is_file() => return Err(FileError::NotRegular),
-        Ok(metadata) => metadata,
+    let (file, metadata) = match open_regular(path) {
+        Err(OpenError::Io(error)) if is_absence(&error) => return Ok(None),
+        opened => opened?,
     };
-    let read = || -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        // Enough for whatever letter the limit falls into.
-        File::open(path)?.take(MOST_BYTES as u64 + 8).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().map_err(FileError::Unreadable)?;
+    let mut bytes = Vec::new();
+    // Enough for whatever letter the limit falls into.
+    file.take(MOST_BYTES as u64 + 8).read_to_end(&mut bytes).map_err(FileError::Unreadable)?;
     let goes_on = metadata.len() > bytes.len() as u64;
     Ok(Some((bytes, goes_on)))
 }
@@ -112,7 +109,7 @@ fn beginning(text: &str) -> &str {
 
 /// The section of the system prompt: what the memory is, how to keep it, and what it says now.
 pub(super) fn render(memory: &AgentMemory, text: &MemoryText) -> String {
-    let directory = contain(&one_line(&memory.directory().to_string_lossy()));
+    let directory = contain(&one_line(&memory.directory().to_string_lossy())).into_owned();
     let whose = match memory.scope() {
         MemoryScope::User => {
             "It is the user's and comes along to every project: keep what holds everywhere."
@@ -166,32 +163,6 @@ fn present(text: &MemoryText) -> String {
 /// A text on one line, whatever a file or directory is called.
 fn one_line(text: &str) -> String {
     text.chars().map(|it| if it.is_control() { '\u{fffd}' } else { it }).collect()
-}
-
-/// Keeps a text from forming markup of ours: all of our tags are words with a joint between them, and no
-/// text in a block may open or close one.
-fn contain(text: &str) -> String {
-    let mut contained = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('<') {
-        let (before, from) = rest.split_at(at);
-        contained.push_str(before);
-        let after = from.trim_start_matches('<');
-        let brackets = from.len() - after.len();
-        let tag = if is_our_tag(after) { "&lt;" } else { "<" };
-        contained.extend(std::iter::repeat_n('<', brackets - 1));
-        contained.push_str(tag);
-        rest = after;
-    }
-    contained.push_str(rest);
-    contained
-}
-
-/// Whether what follows `<` is the name of a tag with a joint in it.
-fn is_our_tag(after: &str) -> bool {
-    let name = after.trim_start_matches(|it: char| it.is_whitespace() || it == '/');
-    let joint = name.trim_start_matches(|it: char| it.is_ascii_alphanumeric() || it == ':');
-    joint.len() < name.len() && joint.starts_with(['-', '_'])
 }
 
 #[cfg(test)]

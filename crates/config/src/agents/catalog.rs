@@ -15,8 +15,9 @@ use super::reading::{ReadAgent, Vocabulary};
 use super::sources::{AgentPlace, AgentSources};
 use crate::Problem;
 use crate::plugins::adapt_agent;
-use crate::scan::{Found, Memo, Place};
+use crate::scan::{Found, Memo, Pick, Place};
 use crate::settings::{DeclaredAgent, Level, Off, printable};
+use crate::trust::{ContentTrust, PowerItem, Reach};
 
 /// What a file of a directory turned out to be.
 type ReadFile = Result<Option<ReadAgent>, FailedAgent>;
@@ -79,7 +80,9 @@ impl AgentLoader {
         if !is_same {
             // Names that are known decide what is said about a file, and plugins what theirs say.
             let keeps_readings = self.last.as_ref().is_some_and(|(last, _)| {
-                last.vocabulary == sources.vocabulary && last.plugins == sources.plugins
+                last.vocabulary == sources.vocabulary
+                    && last.plugins == sources.plugins
+                    && last.content == sources.content
             });
             if !keeps_readings {
                 self.memo = Memo::default();
@@ -127,6 +130,9 @@ impl AgentLoader {
             let read = read_markdown(text, path, &scope_of(place, path), &sources.vocabulary)?;
             Ok(match plugin {
                 Some(plugin) => read.map(|read| adapt_agent(plugin, read)),
+                None if place.source == AgentSource::Project => {
+                    read.map(|read| withhold(read, text, &sources.content))
+                }
                 None => read,
             })
         });
@@ -145,6 +151,39 @@ impl AgentLoader {
         gathering.files(place, visit.found);
         visit.is_unchanged
     }
+}
+
+/// Notes why what acts for the user in a project's definition does not count, if so. What is judged is the
+/// very text that was read.
+fn withhold(read: ReadAgent, text: &str, content: &ContentTrust) -> ReadAgent {
+    let Some(item) = read.definition.power_item(text) else { return read };
+    let Err(reason) = content.judge(&item, Reach::Folder) else { return read };
+    let ReadAgent { definition, mut problems } = read;
+    let mut definition = Arc::unwrap_or_clone(definition);
+    let message = format!("what acts for the user in it is off: {reason}");
+    problems.push(Problem { path: item.file, line: item.line, message });
+    definition.withheld = Some(reason);
+    ReadAgent { definition: Arc::new(definition), problems }
+}
+
+/// The definitions in one directory of a project that have to be accepted.
+pub(crate) fn directory_power(
+    directory: &Path,
+    within: &Path,
+    world: &dyn World,
+) -> Vec<PowerItem> {
+    let place = Place {
+        root: directory.join("agents"),
+        within: Some(within.to_owned()),
+        pick: Pick::Markdown,
+        owner: String::new(),
+    };
+    let scope = AgentScope::Own(AgentSource::Project);
+    let visit = Memo::default().visit(&place, world, |path, text| {
+        let read = read_markdown(text, path, &scope, &Vocabulary::default());
+        read.ok().flatten().and_then(|read| read.definition.power_item(text))
+    });
+    visit.found.iter().filter_map(|found| Option::clone(&found.value)).collect()
 }
 
 const STRONGEST_FIRST: [AgentSource; 6] = [

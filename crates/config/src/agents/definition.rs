@@ -9,7 +9,10 @@ use centurion_protocol::Effort;
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use super::name::is_read_only_name;
 use crate::fields::Located;
+use crate::settings::printable;
+use crate::trust::{PowerItem, Unaccepted};
 
 /// One agent, as it was defined. Nothing here is resolved: what is not said is left to whoever starts
 /// it, and every value knows the line that says it.
@@ -50,6 +53,8 @@ pub struct AgentDefinition {
     pub omit_claude_md: Option<Located<bool>>,
     /// A short warning that it is reminded of.
     pub critical_reminder: Option<Located<String>>,
+    /// Why its hooks, its servers, a mode that allows more and free writing to its memory do not count, if so.
+    pub withheld: Option<Unaccepted>,
     pub origin: AgentOrigin,
 }
 
@@ -83,8 +88,25 @@ impl AgentDefinition {
             fork_context: None,
             omit_claude_md: None,
             critical_reminder: None,
+            withheld: None,
             origin,
         }
+    }
+
+    /// What has to be accepted before all of a definition in a project counts; `None` where nothing in it
+    /// acts for the user. The text is that of the whole file, for the prompt steers what acts.
+    pub(crate) fn power_item(&self, text: &str) -> Option<PowerItem> {
+        let loosens = |mode: &&Located<String>| mode.value != MODE_THAT_TIGHTENS;
+        let mode = self.permission_mode.as_ref().filter(loosens).map(|mode| mode.line);
+        let memory = self.memory.as_ref().map(|memory| memory.line);
+        let (hooks, servers) = (self.hooks.as_ref(), self.mcp_servers.as_ref());
+        let brought = hooks.map(|it| it.line).or(servers.map(|it| it.line));
+        // In the place of an agent that changes nothing stands one that may.
+        let replaced = is_read_only_name(&self.name).then_some(self.name.line);
+        let line = brought.or(mode).or(memory).or(replaced)?;
+        let values = [hooks.map(|it| &it.value), servers.map(|it| &it.value)];
+        let name = format!("agent `{}`", printable(&self.name));
+        Some(PowerItem::of_text(&self.origin.path, Some(line), name, text, &values))
     }
 
     /// Whether it may have every tool that there is.
@@ -185,6 +207,9 @@ impl fmt::Display for AgentEffort {
         }
     }
 }
+
+/// The mode that takes away from any other.
+const MODE_THAT_TIGHTENS: &str = "plan";
 
 /// What `permissionMode` may say.
 pub const PERMISSION_MODES: [&str; 8] =

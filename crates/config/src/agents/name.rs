@@ -1,5 +1,6 @@
 //! Which names agents may have, and which names mean the same agent.
 
+use centurion_protocol::is_hidden;
 use thiserror::Error;
 
 /// Longer than anybody types; it becomes a directory's name.
@@ -16,15 +17,38 @@ pub enum NameError {
     BadStart(char),
     #[error("contains `:`, which is kept for the agents of plugins")]
     Colon,
+    #[error("contains `{0}`, and a name is no path")]
+    Separator(char),
+    #[error("contains `..`, and a name is no path")]
+    Dots,
     #[error("would lead to another directory")]
     Path,
     #[error("contains a control character")]
     Control,
 }
 
-/// Refuses names that would be taken for something else: for an option, for a plugin's agent, or for a
-/// way out of the directory that an agent's memory is kept in.
+/// Refuses names of definitions that would be taken for something else: for an option, for a plugin's agent, for
+/// a path that leads elsewhere, or for another name that looks the same. Authors do write `/` in a name; no
+/// file is ever called by the name alone.
 pub fn check_name(name: &str) -> Result<(), NameError> {
+    check_skill_name(name)?;
+    if name.contains('\\') {
+        return Err(NameError::Separator('\\'));
+    }
+    if name.contains("..") { Err(NameError::Dots) } else { Ok(()) }
+}
+
+/// The same for skills, whose names may have parts with `/` between them.
+pub fn check_skill_name(name: &str) -> Result<(), NameError> {
+    check_shape(name)?;
+    if name.chars().any(|it| it.is_control() || is_deceptive(it)) || joins_nothing(name) {
+        return Err(NameError::Control);
+    }
+    let leads_elsewhere = |part: &str| matches!(part.trim(), "" | "." | "..");
+    if name.split(['/', '\\']).any(leads_elsewhere) { Err(NameError::Path) } else { Ok(()) }
+}
+
+fn check_shape(name: &str) -> Result<(), NameError> {
     let first = name.chars().next().ok_or(NameError::Empty)?;
     if name.len() > LONGEST {
         return Err(NameError::TooLong);
@@ -35,13 +59,36 @@ pub fn check_name(name: &str) -> Result<(), NameError> {
     if name.contains(':') {
         return Err(NameError::Colon);
     }
-    if name.chars().any(char::is_control) {
+    Ok(())
+}
+
+/// Refuses what no name of an agent has, wherever it comes from: path separators of any system, `..`, and
+/// characters that control how text is shown. Blanks are good.
+pub fn check_characters(name: &str) -> Result<(), NameError> {
+    if name.chars().any(|it| it.is_control() || is_deceptive(it)) || joins_nothing(name) {
         return Err(NameError::Control);
     }
-    if name.split(['/', '\\']).any(|part| matches!(part.trim(), "" | "." | "..")) {
-        return Err(NameError::Path);
+    if let Some(separator) = name.chars().find(|it| matches!(it, '/' | '\\')) {
+        return Err(NameError::Separator(separator));
     }
-    Ok(())
+    if name.contains("..") { Err(NameError::Dots) } else { Ok(()) }
+}
+
+/// Characters that show nothing, end a line, or pass for a path separator.
+fn is_deceptive(it: char) -> bool {
+    matches!(it, '\u{2028}'..='\u{2029}' | '\u{2800}')
+        || matches!(
+            it,
+            '\u{2044}' | '\u{2215}'
+                ..='\u{2216}' | '\u{29f5}' | '\u{29f8}' | '\u{ff0f}' | '\u{ff3c}'
+        )
+        || is_hidden(it)
+}
+
+/// Whether something stands at an end of the name that only joins letters.
+fn joins_nothing(name: &str) -> bool {
+    const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
+    name.starts_with(JOINERS) || name.ends_with(JOINERS)
 }
 
 /// The name of an agent's own directory: one part of a path, whatever the agent is called.
@@ -58,6 +105,15 @@ pub fn folded(name: &str) -> String {
         .collect()
 }
 
+/// The names of the built-in agents that change nothing, folded. A project's agent that takes the place of one has to be
+/// accepted before it may change something.
+pub const READ_ONLY_NAMES: [&str; 4] = ["explore", "plan", "centurion-guide", "claude-code-guide"];
+
+/// Whether this is a name of such an agent.
+pub fn is_read_only_name(name: &str) -> bool {
+    READ_ONLY_NAMES.contains(&folded(name).as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,7 +125,7 @@ mod tests {
             "4.1-Beast",
             "Bookkeeper & Controller",
             "検査",
-            "a..b",
+            "a.b",
             "Spatial/Metal",
         ] {
             assert_eq!(check_name(name), Ok(()), "{name}");
@@ -78,6 +134,7 @@ mod tests {
 
     #[test]
     fn names_that_lead_elsewhere_are_refused() {
+        // D-60
         let cases = [
             ("", NameError::Empty),
             ("-x", NameError::BadStart('-')),
@@ -89,13 +146,32 @@ mod tests {
             ("/etc", NameError::Path),
             ("a/", NameError::Path),
             ("a\\..\\b", NameError::Path),
+            ("a\\b", NameError::Separator('\\')),
+            ("a..b", NameError::Dots),
+            ("a\u{202e}b", NameError::Control),
+            ("a\u{200b}", NameError::Control),
             ("a\0b", NameError::Control),
+            ("a\u{3164}", NameError::Control),
+            ("a\u{115f}b", NameError::Control),
+            ("a\u{e0041}", NameError::Control),
+            ("a\u{2800}", NameError::Control),
+            ("a\u{ff0f}b", NameError::Control),
+            ("a\u{200d}", NameError::Control),
             ("a\u{1b}[31m", NameError::Control),
         ];
         for (name, error) in cases {
             assert_eq!(check_name(name), Err(error), "{name:?}");
         }
         assert_eq!(check_name(&"a".repeat(129)), Err(NameError::TooLong));
+    }
+
+    #[test]
+    fn skills_may_have_parts_in_their_names() {
+        assert_eq!(check_skill_name("web/lint"), Ok(()));
+        for name in ["web/../lint", "web//lint", "web/", "a\\..\\b"] {
+            assert_eq!(check_skill_name(name), Err(NameError::Path), "{name}");
+        }
+        assert_eq!(check_skill_name("a\nb"), Err(NameError::Control));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::reading::{ReadAgent, Vocabulary};
 use crate::plugins::{PluginVariables, Power};
 use crate::scan::{Pick, Place};
 use crate::settings::{DeclaredAgent, LevelChoice};
+use crate::trust::ContentTrust;
 
 /// The directories of definitions in a project; the later one wins.
 pub(crate) const PROJECT_DIRS: [&str; 2] = [".claude", ".centurion"];
@@ -30,6 +31,8 @@ pub struct AgentSources {
     pub plugins: Vec<PluginAgents>,
     pub built_in: Vec<BuiltInAgent>,
     pub vocabulary: Vocabulary,
+    /// Says which definitions of projects were accepted with all that they bring.
+    pub content: ContentTrust,
 }
 
 /// Where a session is, and what belongs to its project.

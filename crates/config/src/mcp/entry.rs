@@ -119,7 +119,8 @@ impl Reader<'_> {
             McpScope::Plugin(plugin) => format!("plugin:{plugin}:{name}"),
             _ => name.to_owned(),
         };
-        Some(McpServer { name, transport, timeout, always_load, origin: self.origin.clone() })
+        let origin = self.origin.clone();
+        Some(McpServer { name, transport, timeout, always_load, origin, accepted: None })
     }
 
     fn transport(&mut self, node: &Node) -> Option<McpTransport> {

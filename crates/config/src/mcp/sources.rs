@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use centurion_protocol::Env;
+use serde_json::json;
 use thiserror::Error;
 
 use super::{McpOrigin, McpScope};
@@ -12,8 +13,8 @@ use crate::Problem;
 use crate::files::{self, FileError, LARGEST_SETTINGS};
 use crate::paths::{Dirs, repo_root};
 use crate::settings::document::{self, Json, Member, Node};
-use crate::settings::{Settings, closest, printable};
-use crate::trust::TrustKey;
+use crate::settings::{Settings, Standing, closest, printable};
+use crate::trust::{PowerItem, TrustKey};
 
 /// Other things are kept in these files, too.
 pub(super) const LARGEST_STATE: u64 = 64 * 1024 * 1024;
@@ -139,6 +140,16 @@ pub(super) struct Entry {
     pub(super) origin: McpOrigin,
 }
 
+impl Entry {
+    /// What has to be accepted before a server of the project runs; `None` for servers of others.
+    pub(super) fn power_item(&self) -> Option<PowerItem> {
+        let file = self.origin.file.as_ref().filter(|_| self.origin.scope == McpScope::Project)?;
+        let name = format!("server `{}`", printable(&self.name));
+        let value = json!({ &self.name: self.node.to_value() });
+        Some(PowerItem::of_value(file, self.origin.line, name, &value))
+    }
+}
+
 /// Everything that was found, the strongest first.
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -186,8 +197,15 @@ impl Found {
             found.project_state(path, text, &sources.places.project_keys, levels.local);
         }
         if levels.project {
+            let is_trusted = sources.settings.standing() == Standing::Full;
             for path in sources.places.project_files() {
-                found.file(&McpScope::Project, &path);
+                let directory = path.parent().unwrap_or(&path);
+                if !is_trusted && files::leads_out(&path, directory) {
+                    let message = files::LEADS_OUT.to_owned();
+                    found.problems.push(Problem { path, line: None, message });
+                } else {
+                    found.file(&McpScope::Project, &path);
+                }
             }
         }
         if levels.user {
@@ -197,6 +215,13 @@ impl Found {
                 }
             }
         }
+        found
+    }
+
+    /// The servers of one `.mcp.json`.
+    pub(super) fn of_project_file(path: &Path) -> Self {
+        let mut found = Self::default();
+        found.file(&McpScope::Project, path);
         found
     }
 

@@ -9,7 +9,8 @@ use super::sources::{Choices, Found};
 use super::{Declared, McpApproval, McpOrigin, McpScope, McpServer, McpSources};
 use crate::Problem;
 use crate::agents::AgentSource;
-use crate::settings::{McpSettings, Origin, Standing};
+use crate::settings::{Level, McpSettings, Origin, Standing};
+use crate::trust::Unaccepted;
 
 /// Whether a server runs, and if not, why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +18,8 @@ pub enum McpStanding {
     Active,
     /// Somebody switched it off.
     Disabled(McpDisabled),
-    /// It is what the repository brought, and the folder is not trusted.
-    Untrusted,
+    /// It is what the repository brought, and it was not accepted.
+    Untrusted(Unaccepted),
     /// It may not run.
     Denied(McpDenial),
     /// A stronger declaration has its name.
@@ -61,7 +62,7 @@ impl McpStanding {
         match self {
             Self::Active => "active",
             Self::Disabled(_) => "disabled",
-            Self::Untrusted => "untrusted",
+            Self::Untrusted(_) => "untrusted",
             Self::Denied(_) => "denied",
             Self::Shadowed(_) => "shadowed",
             Self::Pending => "pending",
@@ -81,10 +82,11 @@ impl fmt::Display for McpStanding {
                 write!(formatter, ": `disabledMcpjsonServers` names it, {origin}")
             }
             Self::Disabled(McpDisabled::Strict) => formatter.write_str(": --strict-mcp-config"),
-            Self::Untrusted => formatter.write_str(
+            Self::Untrusted(Unaccepted::Untrusted) => formatter.write_str(
                 ": the repository brings it, and this folder is not trusted; \
                  `centurion trust grant` trusts it",
             ),
+            Self::Untrusted(reason) => write!(formatter, ": {reason}"),
             Self::Denied(denial) => write!(formatter, ": {denial}"),
             Self::Shadowed(by) => write!(formatter, ": {by} has the same name"),
             Self::Pending => formatter.write_str(
@@ -147,20 +149,31 @@ impl Judge {
         }
     }
 
-    /// What becomes of a server, if none of the same name is stronger.
-    pub(super) fn standing(&self, server: &McpServer) -> McpStanding {
+    /// What becomes of a server, if none of the same name is stronger. `content` says whether a server of
+    /// the project was accepted as it is.
+    pub(super) fn standing(
+        &self,
+        server: &McpServer,
+        content: Result<(), Unaccepted>,
+    ) -> McpStanding {
         let is_left = matches!(server.origin.scope, McpScope::Managed | McpScope::Plugin(_));
-        self.standing_of(server, is_left)
+        self.standing_of(server, is_left, content)
     }
 
     /// What becomes of a server that an agent declares: it comes from where the agent does.
     pub(super) fn standing_for(&self, server: &McpServer, agent: AgentSource) -> McpStanding {
         use AgentSource::{BuiltIn, Plugin, Policy};
-        self.standing_of(server, matches!(agent, Plugin | Policy | BuiltIn))
+        let is_left = matches!(agent, Plugin | Policy | BuiltIn);
+        self.standing_of(server, is_left, Err(Unaccepted::Untrusted))
     }
 
     /// `is_left`: whether it is what a policy of plugins alone leaves.
-    fn standing_of(&self, server: &McpServer, is_left: bool) -> McpStanding {
+    fn standing_of(
+        &self,
+        server: &McpServer,
+        is_left: bool,
+        content: Result<(), Unaccepted>,
+    ) -> McpStanding {
         let plugin_only = self.plugin_only.as_ref().filter(|_| !is_left);
         let plugin_only = plugin_only.map(|origin| McpDenial::PluginOnly(origin.clone()));
         if let Some(denial) = self.denial(server).or(plugin_only) {
@@ -171,7 +184,7 @@ impl Judge {
             McpScope::Flag | McpScope::Host => McpStanding::Active,
             scope => match self.disabled(scope, server) {
                 Some(disabled) => McpStanding::Disabled(disabled),
-                None if *scope == McpScope::Project => self.approval(server),
+                None if *scope == McpScope::Project => self.approval(server, content),
                 None => McpStanding::Active,
             },
         }
@@ -196,20 +209,30 @@ impl Judge {
         named.map(|it| McpDisabled::Settings(it.origin.clone()))
     }
 
-    /// A server that the repository brought: whether somebody wants it.
-    fn approval(&self, server: &McpServer) -> McpStanding {
-        let is_trusted = self.folder == Standing::Full;
-        let is_named = self.settings.enabled_of_project.iter().any(|it| it.value == server.name);
+    /// A server that the repository brought: whether it was accepted as it is, and is wanted. The user's own
+    /// settings may vouch for a name, whatever a repository has under it.
+    fn approval(&self, server: &McpServer, content: Result<(), Unaccepted>) -> McpStanding {
+        let is_own = |origin: &Origin| !matches!(origin.level, Level::Project | Level::Local);
+        let named = || {
+            let names = self.settings.enabled_of_project.iter();
+            names.filter(|it| it.value == server.name).map(|it| &it.origin)
+        };
+        let all = || self.settings.enable_all_of_project.iter();
         let is_chosen = matches!(self.choice(&server.name), Some((Choice::Enabled, _)));
-        let is_approved = is_named || is_chosen || self.settings.enable_all_of_project.is_some();
+        let is_approved = is_chosen || named().chain(all()).next().is_some();
         // A helper is a command beside the server: a name does not vouch for it.
         let has_helper =
             server.transport.remote().is_some_and(|remote| remote.headers_helper.is_some());
-        match (is_approved, is_trusted, self.approval) {
-            (true, true, _) | (false, true, McpApproval::Folder) => McpStanding::Active,
-            (true, false, _) if !has_helper => McpStanding::Active,
-            (_, false, _) => McpStanding::Untrusted,
-            (false, true, McpApproval::EachServer) => McpStanding::Pending,
+        let is_vouched = !has_helper && named().chain(all()).any(is_own);
+        match (content, self.approval) {
+            (Err(_), _) if is_vouched => McpStanding::Active,
+            (Err(reason), _) => McpStanding::Untrusted(reason),
+            (Ok(()), _) if is_approved => McpStanding::Active,
+            (Ok(()), _) if self.folder != Standing::Full => {
+                McpStanding::Untrusted(Unaccepted::Untrusted)
+            }
+            (Ok(()), McpApproval::EachServer) => McpStanding::Pending,
+            (Ok(()), McpApproval::Folder) => McpStanding::Active,
         }
     }
 

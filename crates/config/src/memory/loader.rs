@@ -6,12 +6,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use centurion_files::open_regular;
+use centurion_protocol::bounded;
 use globset::GlobSet;
 
 use super::markdown::{self, Import};
 use super::rules::{self, ConditionalRule, RuleText};
 use super::{MemoryFile, MemorySources, Origin, Scope};
 use crate::Problem;
+use crate::files::LEADS_OUT;
 
 /// Instructions are texts for a model; what is larger than this is something else.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -30,6 +33,15 @@ pub(super) struct Loader<'m> {
     pub(super) problems: Vec<Problem>,
     /// The real paths of the project's directories, needed only where a link or an import is met.
     project: OnceCell<Vec<PathBuf>>,
+}
+
+/// By what a file is reached, which decides where it may lie.
+#[derive(Clone, Copy)]
+enum Reach<'p> {
+    /// It belongs to this directory.
+    Own(&'p Path),
+    /// A file imports it.
+    Import(&'p Path),
 }
 
 /// A text on its way into the memory.
@@ -63,10 +75,10 @@ impl<'m> Loader<'m> {
     pub(super) fn launch(&mut self) {
         let sources = self.sources;
         if let Some(managed) = &sources.managed_dir {
-            self.instructions(managed, Scope::Managed);
+            self.instructions(managed, managed, Scope::Managed);
         }
         for directory in &sources.config_dirs {
-            self.instructions(directory, Scope::User);
+            self.instructions(directory, directory, Scope::User);
         }
         for directory in &sources.config_dirs {
             self.rules(&directory.join("rules"), sources.project_root(), Scope::User);
@@ -76,7 +88,7 @@ impl<'m> Loader<'m> {
         for directory in chain {
             if sources.is_main_checkout_of_a_worktree(directory) {
                 // The worktree has these files itself, but for the one that git ignores.
-                self.file(&directory.join("CLAUDE.local.md"), Scope::Local);
+                self.file(&directory.join("CLAUDE.local.md"), directory, Scope::Local);
             } else {
                 self.project_directory(directory);
             }
@@ -92,32 +104,32 @@ impl<'m> Loader<'m> {
         let is_home = self.sources.home.as_deref() == Some(directory);
         let (claude, ours) = (directory.join(".claude"), directory.join(".centurion"));
         let first = self.files.len();
-        self.file(&directory.join("CLAUDE.md"), Scope::Project);
+        self.file(&directory.join("CLAUDE.md"), directory, Scope::Project);
         if !is_home {
-            self.file(&claude.join("CLAUDE.md"), Scope::Project);
+            self.file(&claude.join("CLAUDE.md"), directory, Scope::Project);
         }
-        self.agents_file(directory, Scope::Project, first);
+        self.agents_file(directory, directory, Scope::Project, first);
         if !is_home {
-            self.instructions(&ours, Scope::Project);
+            self.instructions(&ours, directory, Scope::Project);
             self.rules(&claude.join("rules"), directory, Scope::Project);
             self.rules(&ours.join("rules"), directory, Scope::Project);
         }
-        self.file(&directory.join("CLAUDE.local.md"), Scope::Local);
+        self.file(&directory.join("CLAUDE.local.md"), directory, Scope::Local);
     }
 
-    /// `CLAUDE.md` of a directory, then its `AGENTS.md`.
-    fn instructions(&mut self, directory: &Path, scope: Scope) {
+    /// `CLAUDE.md` of a directory, then its `AGENTS.md`. They belong to `owner`.
+    fn instructions(&mut self, directory: &Path, owner: &Path, scope: Scope) {
         let first = self.files.len();
-        self.file(&directory.join("CLAUDE.md"), scope);
-        self.agents_file(directory, scope, first);
+        self.file(&directory.join("CLAUDE.md"), owner, scope);
+        self.agents_file(directory, owner, scope, first);
     }
 
     /// `AGENTS.md` of a directory whose other files are those from `first` on. A link to one of them,
     /// or a file that one of them imports, was read already; a copy of one of them says nothing new.
-    fn agents_file(&mut self, directory: &Path, scope: Scope, first: usize) {
+    fn agents_file(&mut self, directory: &Path, owner: &Path, scope: Scope, first: usize) {
         let path = directory.join("AGENTS.md");
         let index = self.files.len();
-        self.file(&path, scope);
+        self.file(&path, owner, scope);
         let (before, added) = self.files.split_at(index);
         let Some(agents) = added.first().filter(|file| file.path == path) else { return };
         let text = agents.content.trim();
@@ -126,10 +138,10 @@ impl<'m> Loader<'m> {
         }
     }
 
-    /// Reads a file if it is there.
-    fn file(&mut self, path: &Path, scope: Scope) {
+    /// Reads a file of a directory if it is there.
+    fn file(&mut self, path: &Path, owner: &Path, scope: Scope) {
         if self.is_file(path)
-            && let Some((real, text)) = self.read(path, scope)
+            && let Some((real, text)) = self.read(path, scope, Reach::Own(owner))
         {
             let origin = Origin::Named;
             let text = Source { path, real: &real, scope, origin, text: &text, first_line: 1 };
@@ -140,7 +152,7 @@ impl<'m> Loader<'m> {
     fn rules(&mut self, directory: &Path, base: &Path, scope: Scope) {
         for path in rules::find(directory) {
             if self.is_file(&path)
-                && let Some((real, text)) = self.read(&path, scope)
+                && let Some((real, text)) = self.read(&path, scope, Reach::Own(base))
             {
                 self.rule(path, real, &text, base, scope);
             }
@@ -216,7 +228,7 @@ impl<'m> Loader<'m> {
             self.problem(from, Some(import.line), message);
             return;
         }
-        if !self.may_import(from, scope, &target) {
+        if !self.may_read(&real_or_self(&target), scope, Reach::Import(from)) {
             let message = format!(
                 "the import `@{name}` leads outside the project and is not followed until external \
                  imports are allowed"
@@ -224,7 +236,7 @@ impl<'m> Loader<'m> {
             self.problem(from, Some(import.line), message);
             return;
         }
-        if let Some((real, text)) = self.read(&target, scope) {
+        if let Some((real, text)) = self.read(&target, scope, Reach::Import(from)) {
             let origin = Origin::ImportedBy(from.to_owned());
             let text =
                 Source { path: &target, real: &real, scope, origin, text: &text, first_line: 1 };
@@ -246,15 +258,27 @@ impl<'m> Loader<'m> {
         })
     }
 
-    /// Whether a file may bring in another: the user's own may bring in anything, a project's only
-    /// what is in the project or beside the file.
-    fn may_import(&self, from: &Path, scope: Scope, target: &Path) -> bool {
-        if scope.is_trusted() || self.sources.allow_external_imports {
+    /// Whether the file at a real path may be put before the model. What is the user's own may lie
+    /// anywhere; what a project brings must be in the project, in the directory it belongs to, or beside
+    /// the file that imports it. A link that leads elsewhere could show any file of the user's: it counts
+    /// only where the folder is trusted, and only to Markdown.
+    fn may_read(&self, real: &Path, scope: Scope, reach: Reach<'_>) -> bool {
+        if scope.is_trusted() || self.sources.allow_external_imports || self.is_in_project(real) {
             return true;
         }
-        let Ok(real) = target.canonicalize() else { return false };
-        let beside = from.parent().and_then(|parent| parent.canonicalize().ok());
-        self.is_in_project(&real) || beside.is_some_and(|beside| real.starts_with(beside))
+        let (near, may_link) = match reach {
+            // Directories above the working directory are as they are called. Of those below, some may be
+            // links themselves: there, only what is in the project counts.
+            Reach::Own(directory) => (
+                Some(directory).filter(|directory| self.sources.cwd.starts_with(directory)),
+                self.sources.follow_links_outside,
+            ),
+            Reach::Import(from) => (from.parent(), false),
+        };
+        let is_near = near
+            .and_then(|near| near.canonicalize().ok())
+            .is_some_and(|near| real.starts_with(near));
+        is_near || (may_link && real.extension().is_some_and(|extension| extension == "md"))
     }
 
     fn is_in_project(&self, real: &Path) -> bool {
@@ -280,8 +304,9 @@ impl<'m> Loader<'m> {
         }
     }
 
-    /// The real path and the text of a file that is wanted and was not read before.
-    fn read(&mut self, path: &Path, scope: Scope) -> Option<(PathBuf, String)> {
+    /// The real path and the text of a file that is wanted and was not read before. What was judged is what
+    /// is opened: a link that comes up meanwhile is not followed.
+    fn read(&mut self, path: &Path, scope: Scope, reach: Reach<'_>) -> Option<(PathBuf, String)> {
         let real = match path.canonicalize() {
             Ok(real) => real,
             Err(error) => {
@@ -294,8 +319,12 @@ impl<'m> Loader<'m> {
         if excluded || !self.seen.insert(real.clone()) {
             return None;
         }
-        if self.is_smuggled(path, &real, scope) {
-            let message = "is a link to something that is no Markdown outside the project";
+        if !self.may_read(&real, scope, reach) {
+            let message = if self.sources.follow_links_outside {
+                "is a link to something outside the project that is no Markdown, and is not followed"
+            } else {
+                LEADS_OUT
+            };
             self.problem(path, None, message.to_owned());
             return None;
         }
@@ -308,27 +337,24 @@ impl<'m> Loader<'m> {
         }
     }
 
-    /// Whether a project's link would put a file of another kind, such as a key, before the model.
-    fn is_smuggled(&self, path: &Path, real: &Path, scope: Scope) -> bool {
-        let is_markdown = real.extension().is_some_and(|extension| extension == "md");
-        !scope.is_trusted()
-            && !is_markdown
-            && path.is_symlink()
-            && !self.sources.allow_external_imports
-            && !self.is_in_project(real)
-    }
-
     fn problem(&mut self, path: &Path, line: Option<usize>, message: String) {
         self.problems.push(Problem { path: path.to_owned(), line, message });
     }
 }
 
+fn real_or_self(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// The text of the file at a real path.
 fn read_text(path: &Path) -> Result<String, String> {
-    let size = std::fs::metadata(path).map(|metadata| metadata.len());
-    if size.is_ok_and(|size| size > LARGEST) {
-        return Err(format!("is larger than {} MiB and is not loaded", LARGEST / 1024 / 1024));
-    }
-    let bytes = std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let (file, _) = open_regular(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let bytes = bounded::read_all(file, LARGEST).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => {
+            format!("is larger than {} MiB and is not loaded", LARGEST / 1024 / 1024)
+        }
+        _ => format!("cannot be read: {error}"),
+    })?;
     if bytes.contains(&0) {
         return Err("is no text and is not loaded".to_owned());
     }

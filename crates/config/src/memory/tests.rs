@@ -277,14 +277,55 @@ fn a_file_above_the_project_imports_what_is_beside_it() {
 }
 
 #[test]
-fn a_link_in_a_project_cannot_show_a_file_of_another_kind() {
+fn a_link_of_a_project_leads_nowhere_outside_until_the_folder_is_trusted() {
     let machine = Machine::new();
     machine.write("home/.ssh/id", "key").write("home/dotfiles/style.md", "style");
+    machine.write("home/notes/CLAUDE.md", "private").write("home/notes/AGENTS.md", "private, too");
+    machine.write("home/shared/s.md", "s");
     machine.link("home/code/repo/CLAUDE.md", "home/.ssh/id");
+    machine.link("home/code/repo/AGENTS.md", "home/notes/AGENTS.md");
+    machine.link("home/code/repo/CLAUDE.local.md", "home/notes/CLAUDE.md");
+    machine.link("home/code/repo/.centurion", "home/notes");
     machine.link("home/code/repo/.claude/rules/style.md", "home/dotfiles/style.md");
+    machine.link("home/code/repo/.claude/rules/shared", "home/shared");
+    machine.link("home/code/repo/.claude/rules/own.md", "home/code/repo/docs/own.md");
+    machine.repo("docs/own.md", "own");
     let memory = machine.load();
-    assert_eq!(contents(&memory.files), ["style"]);
-    assert!(memory.problems[0].message.contains("no Markdown"), "{:?}", memory.problems);
+    assert_eq!(contents(&memory.files), ["own"], "a link within the project is no way out");
+    let refused = |memory: &Memory, why: &str| {
+        memory.problems.iter().filter(|it| it.message.contains(why)).count()
+    };
+    assert_eq!(refused(&memory, "until the folder is trusted"), 5, "{:?}", memory.problems);
+    let sources = MemorySources { follow_links_outside: true, ..machine.sources() };
+    let trusted = Memory::load(sources);
+    let read = contents(&trusted.files);
+    assert!(["own", "style", "s", "private"].iter().all(|it| read.contains(it)), "{read:?}");
+    assert!(!read.contains(&"key"));
+    assert_eq!(refused(&trusted, "no Markdown"), 1, "{:?}", trusted.problems);
+}
+
+#[test]
+fn a_nested_directory_of_a_project_that_is_a_link_brings_nothing_from_outside() {
+    let machine = Machine::new();
+    machine.write("home/notes/CLAUDE.md", "private").repo("sub/x.rs", "");
+    machine.link("home/code/repo/sub/CLAUDE.md", "home/notes/CLAUDE.md");
+    machine.link("home/code/repo/away", "home/notes");
+    let mut tracker = MemoryTracker::new(Arc::new(machine.load()));
+    for name in ["sub/x.rs", "away/x.rs"] {
+        let applied = tracker.rules_for(&machine.path("home/code/repo").join(name));
+        assert!(applied.files.is_empty(), "{name}: {applied:?}");
+    }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_memory_file_is_not_waited_for() {
+    let machine = Machine::new();
+    machine.repo("CLAUDE.md", "@pipe.md text");
+    let pipe = machine.path("home/code/repo/pipe.md");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    machine.link("home/code/repo/AGENTS.md", "home/code/repo/pipe.md");
+    machine.link("home/code/repo/CLAUDE.local.md", "dev");
+    assert_eq!(contents(&machine.load().files), ["@pipe.md text"]);
 }
 
 #[test]
@@ -332,7 +373,8 @@ fn rules_are_found_in_a_stable_order_and_links_do_not_loop() {
     machine.write("home/shared/s.md", "s");
     machine.link("home/code/repo/.claude/rules/loop", "home/code/repo/.claude/rules");
     machine.link("home/code/repo/.claude/rules/shared", "home/shared");
-    assert_eq!(contents(&machine.load().files), ["a/y.md", "a/z.md", "b.md", "s"]);
+    let sources = MemorySources { follow_links_outside: true, ..machine.sources() };
+    assert_eq!(contents(&Memory::load(sources).files), ["a/y.md", "a/z.md", "b.md", "s"]);
 }
 
 #[test]

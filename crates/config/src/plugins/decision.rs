@@ -82,14 +82,16 @@ pub(super) fn decide(switches: &[PluginSwitch], id: &PluginId, unsaid: Unsaid) -
     if unsaid.is_for_user && unsaid.default_enabled {
         return Decision::On(EnabledBy::Default, Power::Full);
     }
-    let untrusted = about().find(|switch| switch.off == Some(Off::Untrusted));
+    let is_waiting = |it: &PluginSwitch| it.off.as_ref().is_some_and(Off::is_for_want_of_trust);
+    let untrusted = about().find(|switch| is_waiting(switch));
     match untrusted.filter(|switch| switch.is_on) {
         Some(switch) => {
             let origin = switch.origin.clone();
-            let reason = format!(
-                "only {origin} switches the plugin on, and this folder is not trusted; \
-                 help: `centurion trust grant`"
-            );
+            let why = match &switch.off {
+                Some(Off::Unaccepted(reason)) => reason.to_string(),
+                _ => "this folder is not trusted; help: `centurion trust grant`".to_owned(),
+            };
+            let reason = format!("only {origin} switches the plugin on, and {why}");
             Decision::On(EnabledBy::Settings(origin), Power::Limited { reason })
         }
         None if unsaid.is_for_user => Decision::Off(WhyDisabled::Default),

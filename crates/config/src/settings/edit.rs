@@ -57,7 +57,7 @@ impl SettingsFile {
     /// The file itself, behind links that may be followed.
     fn target(&self) -> Result<PathBuf, EditError> {
         match self.links {
-            Links::Refused if super::is_linked(&self.path) => {
+            Links::Refused if is_linked(&self.path) => {
                 Err(EditError::Link { file: self.path.clone() })
             }
             Links::Followed if self.path.is_symlink() => {
@@ -231,6 +231,11 @@ pub(crate) fn change<E: From<EditError>>(
     let Some(text) = edit(&draft)? else { return Ok(Change::AlreadyThere) };
     files::replace_for(&target, &text, file.readers).map_err(|error| file.failed(error))?;
     Ok(Change::Written)
+}
+
+/// Whether a link leads to a file in a project, itself or by its directory.
+fn is_linked(file: &Path) -> bool {
+    file.is_symlink() || file.parent().is_some_and(Path::is_symlink)
 }
 
 #[cfg(test)]

@@ -13,14 +13,14 @@ use super::level::{Origin, Sourced};
 use super::merge::Off;
 use crate::files::FileError;
 
-/// What one file says under `hooks`.
+/// A group of hooks in a file: one event, and one entry of its list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclaredHooks {
     pub value: Value,
     pub lines: Lines,
-    /// Its line is that of the whole value.
+    /// Its line is that of the group.
     pub origin: Origin,
-    /// Why the file's hooks do not count, if so.
+    /// Why it does not count, if so.
     pub off: Option<Off>,
 }
 

@@ -167,8 +167,9 @@ pub(super) const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh"];
 /// What a policy can leave to plugins.
 pub(super) const SURFACES: &[&str] = &["skills", "agents", "hooks", "mcp"];
 
-fn is_wide_mode(value: &Value) -> bool {
-    matches!(value.as_str(), Some("acceptEdits" | "bypassPermissions"))
+/// Any other mode may let through what the mode of the user's own settings would not.
+fn is_not_plan(value: &Value) -> bool {
+    value != "plan"
 }
 
 /// `provider:model` sends the conversation elsewhere, or lets a file speak for the model.
@@ -186,7 +187,7 @@ const MOST_AGENTS: u64 = 1_000_000;
 const MOST_TOKENS: u64 = 1_000_000_000_000;
 const LONGEST_WAIT: u64 = 7 * 24 * 3600;
 
-pub(super) const CHILD_MODES: &[&str] = &["inherit", "definition"];
+pub(super) const CHILD_MODES: &[&str] = &["inherit", "acceptEdits"];
 pub(super) const FORKS: &[&str] = &["off", "interactive", "always"];
 pub(super) const SESSION_MODES: &[&str] = &["normal", "coordinator", "assistant", "proactive"];
 
@@ -205,7 +206,7 @@ pub(super) static KEYS: &[Key] = &[
     key("permissions.allow", Kind::Rules).works().folder(),
     key("permissions.ask", Kind::Rules).works(),
     key("permissions.deny", Kind::Rules).works(),
-    key("permissions.defaultMode", Kind::Choice(MODES)).works().folder().if_it(is_wide_mode),
+    key("permissions.defaultMode", Kind::Choice(MODES)).works().folder().if_it(is_not_plan),
     key("permissions.additionalDirectories", TEXTS).works().folder(),
     key("permissions.disableBypassPermissionsMode", DISABLE).works(),
     key("permissions.disableAutoMode", DISABLE).works(),
@@ -213,6 +214,10 @@ pub(super) static KEYS: &[Key] = &[
     key("allowManagedPermissionRulesOnly", Kind::Bool).works().managed(),
     key("autoMode", Kind::Object).personal(),
     key("useAutoModeDuringPlan", Kind::Bool),
+    // What one command may use.
+    key("commandLimits.memoryMb", Kind::Integer(16, 16_777_216)).works().folder(),
+    key("commandLimits.processes", Kind::Integer(1, 4_194_304)).works().folder(),
+    key("commandLimits.fileMb", Kind::Integer(1, 16_777_216)).works().folder(),
     // The sandbox. A repository may make it tighter without being trusted.
     key("sandbox.enabled", Kind::Bool).works().folder().if_it(is_off),
     key("sandbox.failIfUnavailable", Kind::Bool).works().folder().if_it(is_off),
@@ -242,9 +247,10 @@ pub(super) static KEYS: &[Key] = &[
     // Models.
     key("model", Kind::Text).works().folder().if_it(names_a_provider),
     key("fallbackModel", Kind::Texts(Join::Strongest)).works().folder().if_it(names_a_provider),
-    key("availableModels", Kind::Texts(Join::ManagedAlone)).works(),
-    key("enforceAvailableModels", Kind::Bool).works(),
-    key("modelOverrides", Kind::TextMap).works(),
+    // A list adds to the user's own, and its first entry may become the model.
+    key("availableModels", Kind::Texts(Join::ManagedAlone)).works().folder(),
+    key("enforceAvailableModels", Kind::Bool).works().folder(),
+    key("modelOverrides", Kind::TextMap).works().folder(),
     key("effortLevel", Kind::Choice(EFFORTS)).works(),
     key("ultracode", Kind::Any),
     key("alwaysThinkingEnabled", Kind::Bool).works(),
@@ -254,7 +260,10 @@ pub(super) static KEYS: &[Key] = &[
     key("agent", Kind::Text).works().parent(),
     key("agents", Kind::Map).folder(),
     key("subagents.models", Kind::TextMap).works().folder(),
-    key("subagents.permissionMode", Kind::Choice(CHILD_MODES)).works().folder(),
+    key("subagents.permissionMode", Kind::Choice(CHILD_MODES))
+        .works()
+        .folder()
+        .if_it(|value| value != "inherit"),
     key("subagents.background", Kind::Bool).works().folder().if_it(is_on),
     key("subagents.fork", Kind::Choice(FORKS)).works().folder().if_it(|value| value != "off"),
     key("subagents.escStopsBackground", Kind::Bool).works().folder().if_it(is_off),
@@ -320,7 +329,8 @@ pub(super) static KEYS: &[Key] = &[
     key("env", Kind::Variables).works().parent(),
     key("cleanupPeriodDays", Kind::Integer(1, 36_500)).works().folder(),
     key("redactTranscripts", Kind::Bool).works().folder().if_it(is_off),
-    key("claudeMdExcludes", TEXTS).works(),
+    // Without trust, a repository could leave out what the user wrote for all agents.
+    key("claudeMdExcludes", TEXTS).works().folder(),
     key("claudeMd", Kind::Text).works().managed(),
     key("includeGitInstructions", Kind::Bool).works(),
     key("autoMemoryEnabled", Kind::Bool),
@@ -428,6 +438,41 @@ mod tests {
             );
         }
         assert!(is_group("sandbox") && is_group("sandbox.network") && !is_group("sand"));
+    }
+
+    #[test]
+    fn what_a_repository_may_set_without_trust_is_listed_here_and_loosens_nothing() {
+        // Rules that take, lists that take, limits (which it can only lower), and how the program speaks and thinks.
+        let harmless = [
+            "$schema",
+            "permissions.ask",
+            "permissions.deny",
+            "permissions.disableBypassPermissionsMode",
+            "permissions.disableAutoMode",
+            "disableAutoMode",
+            "sandbox.filesystem.denyWrite",
+            "sandbox.filesystem.denyRead",
+            "sandbox.network.deniedDomains",
+            "effortLevel",
+            "alwaysThinkingEnabled",
+            "subagents.disabled",
+            "subagents.autoBackgroundSeconds",
+            "subagents.stallSeconds",
+            "subagents.limits.spawns",
+            "subagents.limits.spawnsPerMinute",
+            "subagents.limits.budgetUsd",
+            "subagents.limits.tokens",
+            "subagents.limits.turns",
+            "disabledMcpjsonServers",
+            "deniedMcpServers",
+            "includeGitInstructions",
+        ];
+        let is_open = |key: &&Key| {
+            let works = key.is_used(&Value::Bool(true)) || key.is_used(&Value::Null);
+            works && key.place == Place::Anywhere && key.gate == Gate::Open
+        };
+        let open: Vec<&str> = KEYS.iter().filter(is_open).map(|key| key.path).collect();
+        assert_eq!(open, harmless);
     }
 
     #[test]

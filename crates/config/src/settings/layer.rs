@@ -5,13 +5,14 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::document::{Json, Member, Node};
 use super::hooks::Lines;
-use super::keys::{self, Join, Key, Kind};
+use super::keys::{self, Gate, Join, Key, Kind};
 use super::level::{Level, Origin};
 use crate::Problem;
+use crate::trust::{ContentTrust, PowerItem, Reach, Unaccepted};
 
 /// How many problems of one file are told.
 const MOST_PROBLEMS: usize = 50;
@@ -50,11 +51,32 @@ pub(super) struct Entry {
 impl Entry {
     /// The key as a person writes it.
     pub(super) fn path(&self) -> String {
-        match &self.name {
-            Some(name) => format!("{}.{}", self.key.path, printable(name)),
-            None => self.key.path.to_owned(),
-        }
+        key_path(self.key.path, self.name.as_deref())
     }
+}
+
+fn key_path(key: &str, name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("{key}.{}", printable(name)),
+        None => key.to_owned(),
+    }
+}
+
+/// A value as it must be accepted, together with its whole name.
+pub(super) fn power_item(
+    file: &Path,
+    line: Option<usize>,
+    key: &str,
+    name: Option<&str>,
+    value: &Value,
+) -> PowerItem {
+    /// Keys whose texts are rules, patterns and names, and no commands.
+    const DATA: [&str; 6] =
+        ["permissions.", "sandbox.", "subagents.", "claudeMdExcludes", "model", "fallbackModel"];
+    let named = name.map(|name| json!({ name: value }));
+    let item =
+        PowerItem::of_value(file, line, key_path(key, name), named.as_ref().unwrap_or(value));
+    if DATA.iter().any(|data| key.starts_with(data)) { item.without_programs() } else { item }
 }
 
 impl Layer {
@@ -103,6 +125,31 @@ impl Layer {
         Origin { level: self.level, file, line, root }
     }
 
+    /// Whether a value counts. What is not the user's own counts as far as it was accepted.
+    pub(super) fn judge(&self, entry: &Entry, content: &ContentTrust) -> Result<(), Unaccepted> {
+        let reach = match entry.key.gate(&entry.value) {
+            Gate::Open if !entry.key.is_limit() => return Ok(()),
+            Gate::Parent => Reach::Parent,
+            Gate::Open | Gate::Folder => Reach::Folder,
+        };
+        match self.level {
+            Level::Project | Level::Local => content.judge(&self.power_item(entry), reach),
+            Level::Managed | Level::Flag | Level::User => Ok(()),
+        }
+    }
+
+    fn power_item(&self, entry: &Entry) -> PowerItem {
+        let (key, name) = (entry.key.path, entry.name.as_deref());
+        power_item(&self.file, Some(entry.line), key, name, &entry.value)
+    }
+
+    /// Everything in a project's file that needs to be accepted.
+    pub(super) fn power_items(&self) -> Vec<PowerItem> {
+        let nothing = ContentTrust::default();
+        let gated = self.entries.iter().filter(|entry| self.judge(entry, &nothing).is_err());
+        gated.map(|entry| self.power_item(entry)).collect()
+    }
+
     fn object(&mut self, prefix: &str, members: Vec<Member>) {
         for Member { name, node } in self.last_of_each(prefix, members) {
             let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
@@ -112,9 +159,14 @@ impl Layer {
                 self.value(key, node);
             } else if known && keys::is_group(&path) {
                 let found = node.kind();
-                match node.json {
-                    Json::Object(members) => self.object(&path, members),
-                    _ => self.refuse(&path, node.line, found, "an object"),
+                if let Json::Object(members) = node.json {
+                    self.object(&path, members);
+                } else {
+                    self.refuse(&path, node.line, found, "an object");
+                    let deny = keys::find("permissions.deny").filter(|_| takes_away(&path));
+                    if let Some(key) = deny {
+                        self.unread(key, &node);
+                    }
                 }
             } else {
                 self.unknown.push((printable(&path), node.line));
@@ -150,7 +202,9 @@ impl Layer {
         match (key.kind, node.json) {
             (Kind::Texts(Join::Concatenate) | Kind::Rules, Json::List(items)) => {
                 for (index, item) in items.iter().enumerate() {
-                    if let Some(value) = self.item(key, index, item) {
+                    let value = self.item(key, index, item);
+                    let unread = || takes_away(key.path).then(|| item.to_value());
+                    if let Some(value) = value.or_else(unread) {
                         self.keep(key, None, item.line, value);
                     }
                 }
@@ -186,20 +240,47 @@ impl Layer {
                 | Kind::TextMap
                 | Kind::BoolMap
                 | Kind::Map,
-                _,
+                json,
             ) => {
                 self.refuse(key.path, line, found, &expectation(key.kind));
+                if takes_away(key.path) {
+                    self.unread(key, &Node { json, ..node });
+                }
             }
+            (_, Json::Object(events)) if key.path == "hooks" => self.hooks(key, line, events),
             (kind, json) => {
                 let node = Node { json, ..node };
                 if let Some(value) = self.check(|| key.path.to_owned(), &node, kind) {
                     self.keep(key, None, line, value);
-                    if key.path == "hooks"
-                        && let Some(entry) = self.entries.last_mut()
-                    {
-                        entry.lines = Lines::of(&node);
+                }
+            }
+        }
+    }
+
+    /// Each group of hooks is a value by itself: one may count where another does not.
+    fn hooks(&mut self, key: &'static Key, line: usize, events: Vec<Member>) {
+        let events = self.last_of_each(key.path, events);
+        // A file that declares none says so.
+        if events.is_empty() {
+            self.keep(key, None, line, json!({}));
+        }
+        let mut keep = |line, event: &str, node: Node| {
+            let span = node.span.clone();
+            let member = Member { name: event.to_owned(), node };
+            let node = Node { span, line, json: Json::Object(vec![member]) };
+            let (lines, value) = (Lines::of(&node), node.to_value());
+            self.entries.push(Entry { key, name: None, line, value, lines });
+        };
+        for Member { name, node } in events {
+            match node.json {
+                Json::List(groups) if groups.len() > 1 => {
+                    for group in groups {
+                        let (span, line) = (group.span.clone(), group.line);
+                        let list = Node { span, line, json: Json::List(vec![group]) };
+                        keep(line, &name, list);
                     }
                 }
+                json => keep(node.line, &name, Node { json, ..node }),
             }
         }
     }
@@ -229,14 +310,28 @@ impl Layer {
         None
     }
 
+    /// Keeps what may be rules that take away: what they mean must not be lost.
+    fn unread(&mut self, key: &'static Key, node: &Node) {
+        if !matches!(node.json, Json::Null) {
+            self.keep(key, None, node.line, node.to_value());
+        }
+    }
+
     fn keep(&mut self, key: &'static Key, name: Option<String>, line: usize, value: Value) {
         self.entries.push(Entry { key, name, line, value, lines: Lines::default() });
     }
 
     fn refuse(&mut self, path: &str, line: usize, found: &str, expected: &str) {
         self.refused.push(path.to_owned());
-        self.problem(line, format!("`{path}` must be {expected}, and is {found}; it is left out"));
+        let end = if takes_away(path) { "" } else { "; it is left out" };
+        self.problem(line, format!("`{path}` must be {expected}, and is {found}{end}"));
     }
+}
+
+/// Whether a key holds rules that take away.
+fn takes_away(path: &str) -> bool {
+    let key = path.split('[').next().unwrap_or(path);
+    ["permissions", "permissions.ask", "permissions.deny"].contains(&key)
 }
 
 /// Something that a file says, fit for a terminal: without control characters, and not endless.

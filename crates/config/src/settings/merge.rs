@@ -8,6 +8,7 @@ use super::keys::{Gate, Join, KEYS, Kind, Place};
 use super::layer::{Entry, Layer};
 use super::level::{Level, Origin, Sourced};
 use super::plugin_only::PluginOnly;
+use crate::trust::{ContentTrust, Unaccepted};
 
 /// What a repository has been given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +27,8 @@ pub enum Standing {
 pub enum Off {
     /// The file is the repository's and the folder is not trusted.
     Untrusted,
+    /// The folder is trusted, and this was not accepted with it.
+    Unaccepted(Unaccepted),
     /// Only managed settings may say so.
     OnlyManaged,
     /// A file of a project may not say so.
@@ -36,6 +39,22 @@ pub enum Off {
     PluginOnly(Origin),
     /// A stronger file says otherwise.
     Overridden(Origin),
+}
+
+impl Off {
+    /// Whether it would count if the user accepted it.
+    pub fn is_for_want_of_trust(&self) -> bool {
+        matches!(self, Self::Untrusted | Self::Unaccepted(_))
+    }
+}
+
+impl From<Unaccepted> for Off {
+    fn from(reason: Unaccepted) -> Self {
+        match reason {
+            Unaccepted::Untrusted => Self::Untrusted,
+            reason => Self::Unaccepted(reason),
+        }
+    }
 }
 
 /// One value and what became of it.
@@ -53,21 +72,22 @@ pub(super) struct Merged {
 }
 
 impl Merged {
-    /// `is_repository` says for each layer whether it is what the repository brought.
-    pub(super) fn new(layers: &[Layer], is_repository: &[bool], standing: Standing) -> Self {
+    pub(super) fn new(layers: &[Layer], content: &ContentTrust) -> Self {
         let managed_rules_only =
             layers.iter().filter(|it| it.level == Level::Managed).find_map(|layer| {
                 single(layer, "allowManagedPermissionRulesOnly").and_then(Value::as_bool)
             });
         let plugin_only = PluginOnly::of(layers);
         let mut values = Vec::new();
-        for (layer, is_repository) in layers.iter().zip(is_repository) {
+        // Limits that the repository brought and the user did not accept.
+        let mut foreign = Vec::new();
+        for layer in layers {
             for entry in &layer.entries {
-                let off = refusal(layer.level, entry).or_else(|| {
-                    let needed =
-                        if *is_repository { entry.key.gate(&entry.value) } else { Gate::Open };
-                    (!suffices(standing, needed)).then_some(Off::Untrusted)
-                });
+                let judged = layer.judge(entry, content);
+                foreign.push(entry.key.is_limit() && judged.is_err());
+                let needs_trust = entry.key.gate(&entry.value) != Gate::Open;
+                let off = refusal(layer.level, entry)
+                    .or_else(|| judged.err().filter(|_| needs_trust).map(Off::from));
                 let off = off.or_else(|| {
                     let is_foreign_allow =
                         entry.key.path == "permissions.allow" && layer.level != Level::Managed;
@@ -79,20 +99,19 @@ impl Merged {
             }
         }
         let mut merged = Self { values };
-        if standing != Standing::Full {
-            let of_layer = layers.iter().zip(is_repository);
-            let of_value = of_layer.flat_map(|(layer, it)| layer.entries.iter().map(|_| *it));
-            merged.keep_limits(&of_value.collect::<Vec<bool>>());
-        }
+        merged.keep_limits(&foreign);
         merged.override_weaker();
         merged
     }
 
     /// Switches off the limits of a repository that are above what somebody else wrote: its files are
-    /// the stronger ones, and would raise them. The flags say which values are the repository's.
-    fn keep_limits(&mut self, is_repository: &[bool]) {
+    /// the stronger ones, and would raise them. The flags say which values are such limits.
+    fn keep_limits(&mut self, foreign: &[bool]) {
+        if !foreign.contains(&true) {
+            return;
+        }
         let raises = |(index, judged): (usize, &Judged)| {
-            let own = |index: usize| is_repository.get(index) == Some(&false);
+            let own = |index: usize| foreign.get(index) == Some(&false);
             let number = |it: &Judged| it.entry.value.as_f64();
             let mut others = self.values.iter().enumerate().filter(|(other, it)| {
                 own(*other) && it.off.is_none() && it.entry.key.path == judged.entry.key.path
@@ -198,14 +217,6 @@ impl Merged {
     }
 }
 
-/// Whether anything in a file would be off if a repository brought it.
-pub(super) fn is_gated(layer: &Layer, standing: Standing) -> bool {
-    layer.entries.iter().any(|entry| {
-        let may_raise = entry.key.is_limit() && standing != Standing::Full;
-        may_raise || !suffices(standing, entry.key.gate(&entry.value))
-    })
-}
-
 fn single<'l>(layer: &'l Layer, path: &str) -> Option<&'l Value> {
     layer.entries.iter().find(|entry| entry.key.path == path).map(|entry| &entry.value)
 }
@@ -219,14 +230,6 @@ fn refusal(level: Level, entry: &Entry) -> Option<Off> {
         Place::Personal if in_project => Some(Off::NotInProject),
         _ if is_auto && in_project => Some(Off::NotInProject),
         _ => None,
-    }
-}
-
-fn suffices(standing: Standing, gate: Gate) -> bool {
-    match gate {
-        Gate::Open => true,
-        Gate::Parent => standing >= Standing::Partly,
-        Gate::Folder => standing == Standing::Full,
     }
 }
 

@@ -39,7 +39,7 @@ pub struct RuleText {
 pub enum RuleForm {
     /// `Tool` or `Tool(specifier)`.
     Text(String),
-    /// An object with a `tool` and perhaps `args`.
+    /// An object with a `tool` and perhaps `args`, or for rules that take away whatever else was written.
     Object(Value),
 }
 

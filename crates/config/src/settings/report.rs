@@ -59,6 +59,7 @@ impl KeyReport {
                 Off::Untrusted => {
                     "comes from the repository, and this folder is not trusted".to_owned()
                 }
+                Off::Unaccepted(reason) => format!("is off: {reason}"),
                 Off::OnlyManaged => "counts only in managed settings".to_owned(),
                 Off::NotInProject => "does not count in the settings of a project".to_owned(),
                 Off::ManagedRulesOnly => {

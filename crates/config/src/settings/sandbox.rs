@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::level::Sourced;
+use super::level::{Level, Sourced};
 use super::merge::Merged;
 
 /// The `sandbox` of all levels together. Switches come from the strongest level, lists from all.
@@ -63,10 +63,14 @@ impl Sandbox {
             let value = merged.first(&path(name))?.entry.value.as_u64()?;
             u16::try_from(value).ok()
         };
+        // A repository that confines commands must not free them of questions by it.
+        let is_folders = merged
+            .first("sandbox.enabled")
+            .is_some_and(|it| matches!(it.origin.level, Level::Project | Level::Local));
         Self {
             enabled: switch("enabled", false),
             fail_if_unavailable: switch("failIfUnavailable", false),
-            auto_allow_bash: switch("autoAllowBashIfSandboxed", true),
+            auto_allow_bash: switch("autoAllowBashIfSandboxed", !is_folders),
             excluded_commands: texts("excludedCommands"),
             allow_unsandboxed_commands: switch("allowUnsandboxedCommands", true),
             filesystem: SandboxFiles {

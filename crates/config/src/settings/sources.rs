@@ -4,7 +4,6 @@ use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -20,18 +19,6 @@ const PROJECT_DIRS: [&str; 2] = [".claude", ".centurion"];
 /// The name that stands for a file where `--settings` held the JSON itself.
 pub(super) const FLAG: &str = "--settings";
 
-/// Whether git keeps a file, and so whoever cloned the repository got it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tracking {
-    Tracked,
-    Untracked,
-    /// There is no git to ask, or it gave no answer.
-    Unknown,
-}
-
-/// Asks git about a file.
-pub type TrackingCheck = Arc<dyn Fn(&Path) -> Tracking + Send + Sync>;
-
 /// Where settings are looked for. All paths are absolute.
 #[derive(Clone, Default)]
 pub struct SettingsSources {
@@ -46,9 +33,6 @@ pub struct SettingsSources {
     /// The user's directories, such as `~/.claude`; the later one wins.
     pub config_dirs: Vec<PathBuf>,
     pub levels: LevelChoice,
-    /// Asked only about local settings of folders that are not trusted; without it every answer is
-    /// [`Tracking::Unknown`].
-    pub tracking: Option<TrackingCheck>,
 }
 
 impl fmt::Debug for SettingsSources {

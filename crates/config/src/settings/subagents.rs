@@ -58,13 +58,13 @@ pub struct SubagentLimits {
     pub turns: Option<Sourced<u32>>,
 }
 
-/// What a started agent takes its permission mode from.
+/// The permission mode of an agent whose definition names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildMode {
-    /// The agent that starts it.
+    /// That of the agent that starts it.
     Inherit,
-    /// Its own definition.
-    Definition,
+    /// It edits files without a question.
+    AcceptEdits,
 }
 
 /// When an agent may start another with its own conversation.
@@ -127,7 +127,7 @@ impl SubagentSettings {
             models: models(merged),
             permission_mode: choice(merged, &path("permissionMode"), |word| match word {
                 "inherit" => Some(ChildMode::Inherit),
-                "definition" => Some(ChildMode::Definition),
+                "acceptEdits" => Some(ChildMode::AcceptEdits),
                 _ => None,
             }),
             background: switch("background"),

@@ -9,7 +9,6 @@ mod trust;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use centurion_protocol::{Effort, Env};
 use serde_json::{Value, json};
@@ -56,6 +55,16 @@ impl Machine {
         self.json("home/.claude/settings.json", value)
     }
 
+    /// The mode that the user's own file gives.
+    fn user_alone(&self) -> Option<DefaultMode> {
+        let alone = Self::new();
+        alone.write(
+            "home/.claude/settings.json",
+            fs::read(self.path("home/.claude/settings.json")).unwrap(),
+        );
+        alone.load().permissions().default_mode.clone().map(|mode| mode.value)
+    }
+
     fn managed(&self, value: &Value) -> &Self {
         self.json("etc/managed-settings.json", value)
     }
@@ -67,7 +76,6 @@ impl Machine {
             checkout: Some(self.path("home/repo")),
             home: Some(self.path("home")),
             config_dirs: vec![self.path("home/.claude"), self.path("home/.centurion")],
-            tracking: Some(Arc::new(|_: &Path| Tracking::Untracked)),
             ..SettingsSources::default()
         }
     }

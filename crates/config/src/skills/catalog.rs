@@ -14,6 +14,7 @@ use crate::agents::{PROJECT_DIRS, ProjectFolders};
 use crate::plugins::{PluginVariables, Power, adapt_skill};
 use crate::scan::{Memo, Pick, Place};
 use crate::settings::LevelChoice;
+use crate::trust::{ContentTrust, PowerItem, Reach};
 
 /// Everything that may hold skills and commands. All paths are absolute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct SkillSources {
     /// [`PluginOnly`](crate::settings::PluginOnly).
     pub plugin_only: bool,
     pub plugins: Vec<PluginSkills>,
+    /// Says which skills of projects were accepted with all that they bring.
+    pub content: ContentTrust,
 }
 
 /// The skills and commands of one plugin.
@@ -93,8 +96,11 @@ impl SkillLoader {
     /// of a look at each file.
     pub fn load(&mut self, sources: &SkillSources, world: &dyn World) -> Arc<SkillCatalog> {
         let mut is_unchanged = self.last.as_ref().is_some_and(|(last, _)| last == sources);
-        // What a plugin's skills say depends on the plugin.
-        if self.last.as_ref().is_some_and(|(last, _)| last.plugins != sources.plugins) {
+        // What a plugin's skills say depends on the plugin, and a project's on what was accepted.
+        let is_other = |last: &SkillSources| {
+            last.plugins != sources.plugins || last.content != sources.content
+        };
+        if self.last.as_ref().is_some_and(|(last, _)| is_other(last)) {
             self.memo = Memo::default();
         }
         let mut places = HashSet::new();
@@ -111,6 +117,14 @@ impl SkillLoader {
                 let (mut definition, mut problems) = read_skill(text, place.origin(path))?;
                 if let Some(plugin) = plugin {
                     definition = adapt_skill(plugin, definition, &mut problems);
+                }
+                if place.source == SkillSource::Project
+                    && let Some(item) = definition.power_item(text)
+                    && let Err(reason) = sources.content.judge(&item, Reach::Folder)
+                {
+                    let message = format!("what acts for the user in it is off: {reason}");
+                    problems.push(Problem { path: item.file, line: item.line, message });
+                    definition.withheld = Some(reason);
                 }
                 Ok((Arc::new(definition), problems))
             });
@@ -145,6 +159,25 @@ impl SkillLoader {
         self.last = Some((sources.clone(), Arc::clone(&catalog)));
         catalog
     }
+}
+
+/// The skills and commands in one directory of a project that have to be accepted.
+pub(crate) fn directory_power(
+    directory: &Path,
+    within: &Path,
+    world: &dyn World,
+) -> Vec<PowerItem> {
+    let mut items = Vec::new();
+    for kind in [SkillKind::Skill, SkillKind::Command] {
+        let within = Some(within.to_owned());
+        let place = SkillPlace::new(directory, within.as_ref(), SkillSource::Project, kind);
+        let visit = Memo::default().visit(&place.place, world, |path, text| {
+            let (definition, _) = read_skill(text, place.origin(path)).ok()?;
+            definition.power_item(text)
+        });
+        items.extend(visit.found.iter().filter_map(|found| Option::clone(&found.value)));
+    }
+    items
 }
 
 /// The first of each name counts.

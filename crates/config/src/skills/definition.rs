@@ -6,11 +6,12 @@ use serde_json::Value as Json;
 use thiserror::Error;
 
 use crate::Problem;
-use crate::agents::{AgentEffort, NameError, check_name};
+use crate::agents::{AgentEffort, NameError, check_skill_name};
 use crate::fields::{Fields, Located, Weight};
 use crate::frontmatter::{self, Grammar, Note, Page, Shape};
 use crate::memory::split_globs;
 use crate::settings::printable;
+use crate::trust::{PowerItem, Unaccepted};
 
 /// How frontmatter of skills and commands is cut where it is no YAML.
 pub const SKILL_GRAMMAR: Grammar<'static> = Grammar { known: &SKILL_KEYS, raw: &["argument-hint"] };
@@ -81,10 +82,21 @@ pub struct SkillDefinition {
     pub license: Option<Located<Json>>,
     pub compatibility: Option<Located<Json>>,
     pub body: Located<String>,
+    /// Why its hooks do not count, if so.
+    pub withheld: Option<Unaccepted>,
     pub origin: SkillOrigin,
 }
 
 impl SkillDefinition {
+    /// What has to be accepted before all of a skill in a project counts; `None` where nothing in it acts
+    /// for the user.
+    pub(crate) fn power_item(&self, text: &str) -> Option<PowerItem> {
+        let hooks = self.hooks.as_ref()?;
+        let name = format!("skill `{}`", printable(&self.name));
+        let values = [Some(&hooks.value)];
+        Some(PowerItem::of_text(&self.origin.path, Some(hooks.line), name, text, &values))
+    }
+
     /// What it is for: its description, or else the first line of its text.
     pub fn summary(&self) -> Option<&str> {
         let first = || self.body.lines().next().map(|line| line.trim_start_matches('#').trim());
@@ -215,6 +227,7 @@ pub fn read_skill(
         license: fields.json("license", "text", |_| true),
         compatibility: fields.json("compatibility", "text", |_| true),
         body,
+        withheld: None,
         origin,
     };
     let path = &definition.origin.path;
@@ -235,7 +248,7 @@ fn invocation_name(
     origin: &SkillOrigin,
 ) -> Result<String, SkillFileError> {
     if let (Some(plugin), Some(label), SkillKind::Skill) = (&origin.plugin, label, origin.kind) {
-        match check_name(label) {
+        match check_skill_name(label) {
             Ok(()) => return Ok(format!("{plugin}:{}", label.value)),
             Err(reason) => {
                 let message =
@@ -245,7 +258,7 @@ fn invocation_name(
         }
     }
     let name = origin.place_name();
-    if let Err(reason) = check_name(&name) {
+    if let Err(reason) = check_skill_name(&name) {
         return Err(SkillFileError::BadName { name: printable(&name), reason });
     }
     Ok(match &origin.plugin {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use centurion_protocol::SessionId;
+use centurion_protocol::markup::contain;
 
 use super::catalog::SkillCatalog;
 use super::definition::SkillDefinition;
@@ -153,13 +154,17 @@ impl SkillText {
         );
         let directory = self.directory.display().to_string();
         let directory: String = directory.chars().filter(|it| !it.is_control()).collect();
-        let mut text = format!("Base directory for this skill: {directory}\n\n{}", self.body);
+        let mut text = format!(
+            "Base directory for this skill: {}\n\n{}",
+            contain(&directory),
+            contain(&self.body)
+        );
         let Resources { names, is_cut } = &self.resources;
         if !names.is_empty() {
             text.push_str("\n\nFiles of this skill, to be read when they are needed:");
             for name in names {
                 text.push_str("\n- ");
-                text.push_str(name);
+                text.push_str(&contain(name));
             }
             if *is_cut {
                 text.push_str("\n- and more");

@@ -9,8 +9,9 @@ use centurion_tools::{ToolError, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
-use crate::markup::{contain, listed, title};
 use crate::task::{End, Task};
+use crate::titles::{listed, title};
+use centurion_protocol::markup::contain;
 
 /// How much of a report enters the conversation of whoever gets it; the output file has all of it.
 const REPORT_BOUND: usize = 32_000;
@@ -104,7 +105,7 @@ fn facts(end: &End, tools: &[&str]) -> String {
         let denied = end.denials.iter().map(|it| format!("{} ({})", it.tool, it.reason));
         let _ = write!(facts, "; not allowed: {}", listed(denied, "; "));
     }
-    contain(&facts)
+    contain(&facts).into_owned()
 }
 
 /// Why an agent did not do what it was asked to, for whoever started it.

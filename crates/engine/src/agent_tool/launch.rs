@@ -11,11 +11,12 @@ use serde_json::json;
 use thiserror::Error;
 
 use super::listing::{is_allowed, is_startable, startable_types};
-use super::{AgentInput, given, name};
+use super::{AgentInput, given, meant, name};
 use crate::builtin;
 use crate::caller::Caller;
 use crate::delegation::Delegation;
 use crate::ground::{BroughtBy, BroughtServers, GONE};
+use crate::powers::Powers;
 use crate::prompt::{Section, agent_sections};
 use crate::remembered::{Purpose, Remembered, Skills, prompt, skills};
 use crate::resolve::{EffectiveAgent, House, LaunchError, Place, Starter, Wishes, resolve};
@@ -51,7 +52,9 @@ pub(super) enum Refusal {
     #[error("{NO_PROMPT}")]
     NoPrompt,
     #[error("no agent can have this `name`, so nothing was started: {0}.")]
-    Name(&'static str),
+    Name(String),
+    #[error("no team can have this `team_name`, so nothing was started: {0}.")]
+    TeamName(String),
     #[error("`output_schema` is no usable schema: {0}")]
     Schema(String),
     #[error("{0}")]
@@ -124,10 +127,25 @@ pub(super) async fn prepare(
         Remembered::of(delegation, definition, &mut effective, &mut problems, Purpose::Run);
     effective.prompt.value = prompt(shared, delegation, definition);
     let Skills { texts, hooks } = skills(shared, delegation, definition, &mut problems);
+    let path = &definition.origin.path;
+    let own_hooks = effective.hooks.as_ref().map(|it| BroughtHooks {
+        value: it.value.clone(),
+        path: path.clone(),
+        skill: None,
+    });
+    let brought = effective.mcp_servers.as_ref();
+    let powers = Powers {
+        own_mode: effective.own_mode,
+        hooks: own_hooks.into_iter().chain(hooks).collect(),
+        mcp_servers: brought.map(|it| Brought { value: it.value.clone(), path: path.clone() }),
+        // Without it the agent still reads its memory, and asks before it writes there.
+        memory: memory.as_ref().map(|it| it.directory.clone()),
+    };
     let spec =
-        spec(shared, delegation, caller, input, definition, &effective, memory, hooks, context);
+        spec(shared, delegation, caller, input, definition, &effective, memory.as_ref(), context);
     Ok(Launch {
         spec: Arc::new(spec),
+        powers,
         prompt: input.prompt.clone(),
         initial_prompt: effective.initial_prompt.map(|it| it.value),
         problems,
@@ -146,7 +164,10 @@ fn route<'c>(
     catalog: &'c AgentCatalog,
 ) -> Result<&'c ActiveAgent, Refusal> {
     let available = || startable_types(caller);
-    if given(input.team_name.as_deref()).is_some() {
+    if let Some(team) = given(input.team_name.as_deref()) {
+        if let Some(fault) = name::path_fault(team) {
+            return Err(Refusal::TeamName(fault));
+        }
         return Err(Refusal::Unavailable("A team (team_name)"));
     }
     if given(input.isolation.as_deref()) == Some("remote") {
@@ -157,8 +178,7 @@ fn route<'c>(
         Some(asked) if !asked.is_empty() => asked,
         _ => USUAL,
     };
-    let found = catalog.find(asked).or_else(|| catalog.find(builtin::alias(asked)?));
-    let agent = match (found, &input.subagent_type) {
+    let agent = match (meant::find(catalog, asked), &input.subagent_type) {
         (Some(agent), _) => agent,
         (None, None) => return Err(Refusal::NoUsual(available())),
         (None, Some(_)) => {
@@ -166,7 +186,7 @@ fn route<'c>(
         }
     };
     // The rules spoke about the name that was asked for; the agent may have another.
-    if !is_allowed(&agent.definition, &caller.permissions) {
+    if !is_allowed(&agent.definition, catalog, &caller.permissions) {
         return Err(Refusal::Denied(agent.definition.name.value.clone()));
     }
     if !is_startable(&agent.definition, caller.startable.as_deref()) {
@@ -214,7 +234,7 @@ pub(super) fn effective(
         model: requests.model.clone(),
         effort: requests.effort,
         thinking: requests.thinking,
-        mode: caller.permissions.mode(),
+        stance: caller.permissions.stance(),
         depth: caller.identity.depth,
         cwd: cwd.to_owned(),
     };
@@ -224,7 +244,6 @@ pub(super) fn effective(
         resolve_model: &|name| shared.model.resolve(name),
         refuse_model: &*delegation.ground.refuse_model,
         bypass: caller.permissions.bypass(),
-        trusts_project: delegation.ground.trusts_project,
         pool: &pool,
         keeps_memory: delegation.ground.memories.as_ref().is_some_and(|it| it.auto_memory),
         hooks_are_for_plugins: delegation.ground.hooks_are_for_plugins,
@@ -276,12 +295,9 @@ fn spec(
     input: &AgentInput,
     definition: &AgentDefinition,
     effective: &EffectiveAgent,
-    memory: Option<Remembered>,
-    skill_hooks: Vec<BroughtHooks>,
+    memory: Option<&Remembered>,
     context: &ToolContext,
 ) -> AgentSpec {
-    let path = &definition.origin.path;
-    let brought = |value: &serde_json::Value| Brought { value: value.clone(), path: path.clone() };
     let name = given(input.name.as_deref());
     let mut lineage = caller.identity.path.clone();
     lineage.push(name.unwrap_or(&definition.name).to_owned());
@@ -300,27 +316,19 @@ fn spec(
         effort: effective.effort.value,
         thinking: effective.thinking,
         mode: effective.permission_mode.value,
+        own_mode: effective.own_mode.mode(),
         max_turns: effective.max_turns.value,
         tools: effective.view.clone(),
         only: effective.only.iter().map(ToString::to_string).collect(),
         system: {
             let mut sections = agent_sections(effective, &ground.environment, &delegation.rules);
-            sections.extend(memory.as_ref().map(|memory| Section::memory(&memory.section)));
+            sections.extend(memory.map(|memory| Section::memory(&memory.section)));
             sections.into_iter().map(|section| section.text).collect()
         },
-        memory: memory.map(|memory| memory.directory),
         cwd: effective.cwd.value.clone(),
+        only_reads: effective.only_reads,
         instructions: effective.instructions.value,
         reminder: effective.reminder.as_ref().map(|it| it.value.clone()),
-        hooks: {
-            let own = effective.hooks.as_ref().map(|it| BroughtHooks {
-                value: it.value.clone(),
-                path: path.clone(),
-                skill: None,
-            });
-            own.into_iter().chain(skill_hooks).collect()
-        },
-        mcp_servers: effective.mcp_servers.as_ref().map(|it| brought(&it.value)),
         schema: input.output_schema.clone(),
         in_background: effective.background.value,
         is_one_shot: builtin::is_one_shot(&definition.name),

@@ -5,9 +5,11 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use centurion_config::agents::{ActiveAgent, AgentDefinition};
+use centurion_config::agents::{ActiveAgent, AgentCatalog, AgentDefinition};
+use centurion_protocol::markup::contain;
 
 use super::launch::USUAL;
+use super::meant;
 use crate::caller::Caller;
 use crate::delegation::{DelegationRules, SessionMode};
 use crate::permissions::Permissions;
@@ -65,7 +67,7 @@ impl Listing {
         }
         let is_offered = |agent: &&ActiveAgent| {
             is_startable(&agent.definition, caller.startable.as_deref())
-                && is_allowed(&agent.definition, &caller.permissions)
+                && is_allowed(&agent.definition, &known.agents, &caller.permissions)
                 && is_met(&agent.definition, &caller.servers)
         };
         let agents: Vec<&ActiveAgent> = known.agents.active.iter().filter(is_offered).collect();
@@ -110,7 +112,8 @@ fn line(definition: &AgentDefinition) -> String {
     let sees_context = definition.fork_context.as_ref().is_some_and(|it| it.value);
     let properties = if sees_context { "Properties: access to current context; " } else { "" };
     let _ = write!(text, " ({properties}Tools: {})", tools(definition));
-    text
+    // A repository brings definitions: none of them speaks for the program.
+    contain(&text).into_owned()
 }
 
 fn tools(definition: &AgentDefinition) -> String {
@@ -136,8 +139,12 @@ pub(super) fn is_startable(definition: &AgentDefinition, startable: Option<&str>
         && startable.is_none_or(|types| types.split(',').any(|it| clean(it.trim()) == name))
 }
 
-pub(super) fn is_allowed(definition: &AgentDefinition, permissions: &Permissions) -> bool {
-    !permissions.denies_agent(&definition.name)
+pub(super) fn is_allowed(
+    definition: &AgentDefinition,
+    catalog: &AgentCatalog,
+    permissions: &Permissions,
+) -> bool {
+    !permissions.denies_agent(&meant::names(catalog, &definition.name))
 }
 
 /// Whether the servers that it requires are there, or may still come.

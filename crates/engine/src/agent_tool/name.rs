@@ -3,13 +3,28 @@
 //! A name stands in the conversations of other agents and in what people see. It cannot hold markup, a path
 //! or a second line, and cannot pass for another agent's id.
 
+use centurion_config::agents::check_characters;
+
 /// The longest name, in characters.
 const LONGEST: usize = 64;
 /// What others mean by whom the user speaks to.
 const MAIN: &str = "main";
 
 /// What is wrong with a name, if something is.
-pub(super) fn fault(name: &str) -> Option<&'static str> {
+pub(super) fn fault(name: &str) -> Option<String> {
+    if let Some(fault) = path_fault(name) {
+        return Some(fault);
+    }
+    shape_fault(name).map(str::to_owned)
+}
+
+/// What no name of an agent has, in definitions, calls and messages: what would make it a path on any system,
+/// or another name to the eye.
+pub(crate) fn path_fault(name: &str) -> Option<String> {
+    check_characters(name).err().map(|reason| format!("it {reason}"))
+}
+
+fn shape_fault(name: &str) -> Option<&'static str> {
     let is_fit = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.' | ' ');
     if !name.starts_with(char::is_alphanumeric) || !name.chars().all(is_fit) {
         return Some(
@@ -37,7 +52,7 @@ mod tests {
 
     #[test]
     fn names_are_words_and_nothing_else() {
-        // S-122, I-9
+        // S-122, D-60, I-9
         for name in ["bob", "Bob the 2nd", "scout-1", "auth_review.v2", "Zoë", "a0123456789abcde"]
         {
             assert_eq!(fault(name), None, "{name}");
@@ -57,6 +72,14 @@ mod tests {
             "a0123456789abcdef",
         ] {
             assert!(fault(name).is_some(), "{name:?}");
+        }
+        for (name, reason) in [
+            ("a/b", "contains `/`"),
+            ("a\\b", "contains `\\`"),
+            ("a..b", "contains `..`"),
+            ("a\tb", "a control character"),
+        ] {
+            assert!(fault(name).unwrap().contains(reason), "{name:?}: {:?}", fault(name));
         }
         assert_eq!(fault(&"é".repeat(64)), None);
         assert!(fault(&"é".repeat(65)).is_some());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use centurion_config::agents::{AgentDefinition, AgentSource};
 
-use crate::markup;
+use centurion_protocol::markup::contain;
 
 /// The manual of this program.
 pub(super) const MANUAL: &str = include_str!("../../../../docs/guide.md");
@@ -116,7 +116,7 @@ fn listed(names: &[String]) -> String {
     if more > 0 {
         told.push(format!("{more} more"));
     }
-    markup::contain(&told.join(", "))
+    contain(&told.join(", ")).into_owned()
 }
 
 #[cfg(test)]

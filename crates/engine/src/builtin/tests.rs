@@ -12,7 +12,7 @@ use centurion_protocol::SystemWorld;
 use super::*;
 
 /// What Explore and Plan may not have.
-const SCOUTS_LACK: [&str; 8] = [
+const SCOUTS_LACK: [&str; 9] = [
     "Agent",
     "Edit",
     "Write",
@@ -20,6 +20,7 @@ const SCOUTS_LACK: [&str; 8] = [
     "ExitPlanMode",
     "EnterPlanMode",
     "AskUserQuestion",
+    "SendMessage",
     "TaskStop",
 ];
 
@@ -114,6 +115,7 @@ fn scouts_only_read_and_go_without_instruction_files() {
     for agent in load(&Switches::default()).active.iter().map(|agent| &agent.definition) {
         let name = agent.name.value.as_str();
         let is_scout = matches!(name, "Explore" | "Plan");
+        assert_eq!(only_reads(agent), is_scout || name == "centurion-guide", "{name}");
         assert_eq!(agent.omit_claude_md.as_ref().is_some_and(|it| it.value), is_scout, "{name}");
         if is_scout {
             let reminder = agent.critical_reminder.as_ref().unwrap();

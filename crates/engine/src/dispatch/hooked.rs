@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Dispatch, Dispatched, Ready};
 use crate::broker::Reply;
-use crate::markup::contain;
 use crate::permissions::Remember;
+use centurion_protocol::markup::contain;
 
 /// What hooks say beside the result of a call.
 #[derive(Debug, Default)]
@@ -76,7 +76,7 @@ impl Dispatch {
         let verdict = fired.verdict;
         if let Some(message) = verdict.denial(&ready.call.name) {
             let reason = verdict.reason.unwrap_or_else(|| "a hook denied it".to_owned());
-            let error = Dispatched::error(&ready.call.id, contain(&message));
+            let error = Dispatched::error(&ready.call.id, contain(&message).into_owned());
             return Err(Box::new(Dispatched { denied: Some(reason), ..error }));
         }
         // A hook that was cut off might have said no.

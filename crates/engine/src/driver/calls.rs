@@ -11,6 +11,7 @@ use centurion_protocol::{Block, Outcome, RecordId, StopReason, ToolResult, ToolU
 use centurion_tools::PreparedCall;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -204,6 +205,12 @@ impl Driver {
             run.ended_on_denial |= dispatched.denied.is_some();
             run.evidence.add(call, &dispatched.data, dispatched.result.is_error);
             self.tell_progress();
+            // A call that looked at an agent may have told of its end.
+            let news = dispatched.data.get("notification");
+            let news = news.and_then(|news| RecordId::deserialize(news).ok());
+            if let Some(news) = news {
+                self.dispatch.caller.note_denials(self.shared.take_denials(news));
+            }
             if !dispatched.is_deferred {
                 let block = Block::ToolResult(dispatched.result.clone());
                 self.record_result(&block, source, &dispatched.data)?;

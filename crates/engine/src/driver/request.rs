@@ -23,6 +23,9 @@ const SMALL_ANSWER: u64 = 1024;
 /// A wait for a provider during which an agent gives its place away.
 const LONG_WAIT: Duration = Duration::from_secs(5);
 
+/// How much is kept of an answer that was larger than an answer may be.
+const LARGEST_EXCERPT: usize = 64 * 1024;
+
 impl Driver {
     /// Sends the conversation and waits for the answer. `Err` is how the run ends instead.
     pub(super) async fn request(
@@ -76,7 +79,7 @@ impl Driver {
                     return Ok(Ok(answer));
                 }
                 Streamed::Cancelled(builder) => {
-                    self.keep_partial(run, &builder)?;
+                    self.keep_partial(run, builder.text_so_far())?;
                     self.say(INTERRUPTED)?;
                     return Ok(Err(Outcome::Cancelled));
                 }
@@ -84,7 +87,12 @@ impl Driver {
                     if self.fall_back(&error)? {
                         continue;
                     }
-                    self.keep_partial(run, &builder)?;
+                    let mut text = builder.text_so_far();
+                    drop(builder);
+                    if error.kind == ErrorKind::TooLarge {
+                        text.truncate(text.floor_char_boundary(LARGEST_EXCERPT));
+                    }
+                    self.keep_partial(run, text)?;
                     return Ok(Err(self.failed(run, &error)?));
                 }
             }
@@ -187,9 +195,13 @@ impl Driver {
                     return Ok(Streamed::Failed(error, builder));
                 }
                 None => {
+                    let usage = builder.usage();
                     return Ok(match builder.finish() {
                         Ok(answer) => Streamed::Answer(answer),
-                        Err(error) => Streamed::Failed(error, AnswerBuilder::default()),
+                        Err(error) => {
+                            *used += usage;
+                            Streamed::Failed(error, AnswerBuilder::default())
+                        }
                     });
                 }
             }
@@ -259,8 +271,7 @@ impl Driver {
     }
 
     /// Keeps the text of an answer that was cut off, so that nothing said is lost.
-    fn keep_partial(&mut self, run: &mut Run, builder: &AnswerBuilder) -> Result<(), JournalError> {
-        let text = builder.text_so_far();
+    fn keep_partial(&mut self, run: &mut Run, text: String) -> Result<(), JournalError> {
         if text.trim().is_empty() {
             return Ok(());
         }
@@ -302,7 +313,7 @@ impl Driver {
                 },
                 parent_tool_use_id: self.identity().call.clone(),
                 agent: self.identity().tag(),
-                timestamp: self.shared.world.now(),
+                timestamp: self.shared.world.now().into(),
                 request_id: None,
                 error: Some(error.kind.sdk_name()),
             }),

@@ -10,9 +10,9 @@ use super::{Driver, Run};
 use crate::delegation::Delegation;
 use crate::hooks::reminder;
 use crate::journal::JournalError;
-use crate::markup::contain;
 use crate::schedule;
 use crate::task::Task;
+use centurion_protocol::markup::contain;
 
 impl Driver {
     /// Whether hooks keep the agent from stopping. Then it has been told why.
@@ -42,7 +42,7 @@ impl Driver {
         let texts: Vec<String> = fired
             .verdict
             .instruction()
-            .map(|text| contain(&text))
+            .map(|text| contain(&text).into_owned())
             .into_iter()
             .chain(context.iter().map(|text| reminder(text)))
             .collect();

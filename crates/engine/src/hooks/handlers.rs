@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 use centurion_hooks::{AGENT_HOOK_TURNS, Delegate, DelegateFuture, ModelRequest};
 use centurion_mcp::CallOptions;
 use centurion_model::{ProviderKind, SystemPrompt};
-use centurion_permissions::{Mode, Role};
+use centurion_permissions::{Mode, OwnMode, Role};
 use centurion_protocol::{Block, Conversation, Outcome, ToolUseId};
 use centurion_tools::{DynTool, ReadState, Workspace, builtin};
 use serde_json::{Map, Value};
@@ -16,6 +16,7 @@ use crate::budget::Limit;
 use crate::caller::Caller;
 use crate::dispatch::Dispatch;
 use crate::driver::{Driver, RequestSettings, Run};
+use crate::ground::ModelRefusal;
 use crate::journal::{Journal, Stamp};
 use crate::queue::{Item, Origin, Priority};
 use crate::resolve::{Reach, ToolView};
@@ -49,6 +50,7 @@ pub(crate) struct Handlers {
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) host: Option<Arc<dyn HookHost>>,
     pub(crate) stamp: Stamp,
+    pub(crate) refuse_model: ModelRefusal,
 }
 
 impl Handlers {
@@ -80,6 +82,22 @@ impl Handlers {
         }
     }
 
+    /// The model that judges: the one that the hook names, which must be one that may be used.
+    fn model(&self, shared: &Shared, asked: Option<&str>) -> Result<String, String> {
+        let refusal = |name: &str| (self.refuse_model)(name);
+        match (asked.map(|name| shared.model.resolve(name)), shared.model.provider_kind()) {
+            (Some(name), _) => match refusal(&name) {
+                Some(reason) => Err(format!("the hook cannot use the model `{name}`: {reason}")),
+                None => Ok(name),
+            },
+            // A judge need not be the best model there is, but it must be one that is there.
+            (None, ProviderKind::Anthropic) if refusal("haiku").is_none() => {
+                Ok(shared.model.resolve("haiku"))
+            }
+            (None, _) => Ok(shared.model.name().to_owned()),
+        }
+    }
+
     fn driver(
         &self,
         shared: &Arc<Shared>,
@@ -87,19 +105,17 @@ impl Handlers {
         tools: Vec<Arc<dyn DynTool>>,
         max_turns: u32,
     ) -> Result<Driver, String> {
-        let model = match (request.model, shared.model.provider_kind()) {
-            (Some(name), _) => shared.model.resolve(name),
-            // A judge need not be the best model there is, but it must be one that is there.
-            (None, ProviderKind::Anthropic) => shared.model.resolve("haiku"),
-            (None, _) => shared.model.name().to_owned(),
-        };
-        let permissions = Arc::new(shared.permissions.child(Role::default(), Mode::DontAsk));
+        let model = self.model(shared, request.model)?;
+        let looks = Role { only_reads: true, ..Role::default() };
+        let permissions = Arc::new(shared.permissions.child(looks, OwnMode::Given(Mode::DontAsk)));
         let quiet = Arc::new(shared.aside(Arc::clone(&permissions)));
         let workspace = Arc::new(Workspace {
             root: request.common.cwd.clone(),
             cwd: Mutex::new(request.common.cwd.clone()),
             read_state: ReadState::default(),
             may_read: Arc::clone(&self.workspace.may_read),
+            find_denied: Arc::clone(&self.workspace.find_denied),
+            host_rule: Arc::clone(&self.workspace.host_rule),
             sandbox: self.workspace.sandbox.clone(),
             todos: Mutex::default(),
             shells: Arc::clone(&self.workspace.shells),

@@ -49,13 +49,16 @@ impl HookWatcher for Watch {
             shared.whisper(reply.agent.clone(), text);
         }
         if let Some(text) = &reply.wakes {
-            shared.queue.push(Item {
+            let hears = shared.living(reply.agent.as_ref());
+            let news = Item {
                 id: shared.world.record_id(),
                 priority: Priority::Later,
-                addressee: reply.agent,
+                addressee: None,
                 content: vec![Block::Text(reminder(text))],
                 origin: Origin::Hook,
-            });
+            };
+            // One that ends in this moment passes it on.
+            shared.queue.tell(hears.as_ref(), news);
         }
     }
 }

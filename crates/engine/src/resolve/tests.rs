@@ -38,7 +38,7 @@ fn starter() -> Starter {
         model: "parent-model".to_owned(),
         effort: Some(Effort::High),
         thinking: Thinking::default(),
-        mode: Mode::Default,
+        stance: Stance::default(),
         depth: 0,
         cwd: "/project".into(),
     }
@@ -54,7 +54,6 @@ struct Case {
     bypass: Bypass,
     refused: Option<&'static str>,
     keeps_memory: bool,
-    trusts_project: bool,
 }
 
 /// What makes a case different from the usual one.
@@ -71,7 +70,6 @@ impl Case {
             bypass: Bypass::Enabled,
             refused: None,
             keeps_memory: true,
-            trusts_project: true,
         }
     }
 
@@ -92,7 +90,6 @@ impl Case {
                     .map(|_| "not here".to_owned())
             },
             bypass: self.bypass,
-            trusts_project: self.trusts_project,
             pool: &pool,
             keeps_memory: self.keeps_memory,
             hooks_are_for_plugins: false,
@@ -164,7 +161,7 @@ fn depth_background_and_planning_decide_about_tools() {
     assert!(!deepest.tools.contains(&"Agent".to_owned()), "{:?}", deepest.tools);
     let too_deep = Case::with(|case| case.starter.depth = case.rules.limits.depth).resolve();
     assert_eq!(too_deep.unwrap_err(), LaunchError::TooDeep { depth: 3, most: 3 });
-    let planning = Case::with(|case| case.starter.mode = Mode::Plan).effective();
+    let planning = Case::with(|case| case.starter.stance.mode = Mode::Plan).effective();
     assert!(planning.tools.contains(&"ExitPlanMode".to_owned()));
     let main = Case::with(|case| case.flags = Some(MainFlags::default())).effective();
     assert_eq!(main.tools, POOL, "the main agent has them all");
@@ -280,27 +277,78 @@ fn a_model_is_decided_in_order_and_says_by_what() {
 fn a_mode_never_exceeds_what_the_one_above_may() {
     // D-5a, S-137, S-166, S-169, I-1
     use Mode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
-    for (parent, own, inherits, expected) in [
-        (Default, None, false, AcceptEdits),
-        (Default, None, true, Default),
-        (DontAsk, None, true, DontAsk),
-        (Default, Some("dontAsk"), false, DontAsk),
-        (AcceptEdits, Some("plan"), false, Plan),
-        (Plan, None, false, Plan),
-        (Plan, Some("acceptEdits"), false, Plan),
-        (Plan, Some("bypassPermissions"), true, Plan),
-        (Default, Some("bypassPermissions"), false, Default),
-        (AcceptEdits, Some("bypassPermissions"), false, AcceptEdits),
-        (BypassPermissions, None, false, BypassPermissions),
-        (BypassPermissions, Some("default"), false, Default),
+    for (parent, own, usual, expected) in [
+        (Default, None, None, Default),
+        (AcceptEdits, None, None, AcceptEdits),
+        (DontAsk, None, None, DontAsk),
+        (Default, None, Some(AcceptEdits), AcceptEdits),
+        (DontAsk, None, Some(AcceptEdits), DontAsk),
+        (Plan, None, Some(AcceptEdits), Plan),
+        (BypassPermissions, None, Some(AcceptEdits), BypassPermissions),
+        (Default, Some("dontAsk"), None, DontAsk),
+        (Default, Some("acceptEdits"), None, AcceptEdits),
+        (DontAsk, Some("acceptEdits"), None, DontAsk),
+        (DontAsk, Some("bypassPermissions"), None, DontAsk),
+        (AcceptEdits, Some("plan"), None, Plan),
+        (Plan, None, None, Plan),
+        (Plan, Some("acceptEdits"), None, Plan),
+        (Plan, Some("bypassPermissions"), None, Plan),
+        (Default, Some("bypassPermissions"), None, Default),
+        (AcceptEdits, Some("bypassPermissions"), None, AcceptEdits),
+        (BypassPermissions, None, None, BypassPermissions),
+        (BypassPermissions, Some("default"), Some(AcceptEdits), Default),
     ] {
-        let case = Case::with(|case| {
-            case.starter.mode = parent;
+        let mut case = Case::with(|case| {
+            case.starter.stance.mode = parent;
             case.definition.permission_mode = own.map(|own| at(own.to_owned()));
-            case.rules.inherits_mode = inherits;
+            case.rules.child_mode = usual;
+            case.bypass = Bypass::Refused("not enabled");
         });
         let decided = case.effective().permission_mode.value;
-        assert_eq!(decided, expected, "{parent} {own:?} inherits: {inherits}");
+        assert_eq!(decided, expected, "{parent} {own:?} usual: {usual:?}");
+        case.bypass = Bypass::Enabled;
+        let skips = own == Some("bypassPermissions") && !matches!(parent, Plan | DontAsk);
+        let expected = if skips { BypassPermissions } else { expected };
+        assert_eq!(case.effective().permission_mode.value, expected, "where it is enabled");
+    }
+}
+
+#[test]
+fn only_what_the_user_brings_gives_more_than_the_agent_above_has() {
+    // D-5a
+    use AgentSource::{BuiltIn, Flag, Plugin, Policy, Project, User};
+    for (source, trusted, brings) in [
+        (User, false, true),
+        (Policy, false, true),
+        (Flag, false, true),
+        (Plugin, false, true),
+        (Project, true, true),
+        (Project, false, false),
+        (BuiltIn, true, false),
+    ] {
+        let mode = |parent: Mode, own: &str| {
+            let case = Case::with(|case| {
+                case.starter.stance.mode = parent;
+                case.definition.origin.source = source;
+                let is_withheld = source == Project && !trusted;
+                case.definition.withheld = is_withheld.then_some(Unaccepted::Untrusted);
+                case.definition.permission_mode = Some(at(own.to_owned()));
+            });
+            case.effective().permission_mode.value
+        };
+        let given = if brings { Mode::AcceptEdits } else { Mode::Default };
+        assert_eq!(mode(Mode::Default, "acceptEdits"), given, "{source} {trusted}");
+        let given = if brings { Mode::DontAsk } else { Mode::Auto };
+        assert_eq!(mode(Mode::Auto, "dontAsk"), given, "{source} {trusted}");
+        // Less is always possible.
+        for (parent, own) in [
+            (Mode::BypassPermissions, "default"),
+            (Mode::AcceptEdits, "default"),
+            (Mode::Default, "plan"),
+            (Mode::Default, "dontAsk"),
+        ] {
+            assert_eq!(mode(parent, own).name(), own, "{source} below {parent}");
+        }
     }
 }
 
@@ -310,7 +358,7 @@ fn a_repository_that_is_not_trusted_brings_nothing_that_acts_for_the_user() {
     let untrusted = |own: &str| {
         Case::with(|case| {
             case.definition.origin.source = AgentSource::Project;
-            case.trusts_project = false;
+            case.definition.withheld = Some(Unaccepted::Untrusted);
             case.definition.permission_mode = Some(at(own.to_owned()));
             case.definition.hooks = Some(at(serde_json::json!({"Stop": []})));
             case.definition.mcp_servers = Some(at(serde_json::json!(["desk"])));
@@ -321,8 +369,8 @@ fn a_repository_that_is_not_trusted_brings_nothing_that_acts_for_the_user() {
     assert_eq!(effective.permission_mode.value, Mode::DontAsk, "less is always allowed");
     assert!(effective.hooks.is_none() && effective.mcp_servers.is_none());
     assert_eq!(effective.problems.len(), 2, "{:?}", effective.problems);
-    let effective = untrusted("default");
-    assert_eq!(effective.permission_mode.value, Mode::AcceptEdits);
+    let effective = untrusted("acceptEdits");
+    assert_eq!(effective.permission_mode.value, Mode::Default);
     assert_eq!(effective.problems.len(), 3, "{:?}", effective.problems);
 }
 

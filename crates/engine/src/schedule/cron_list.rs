@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use centurion_permissions::Access;
+use centurion_protocol::Timestamp;
 use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
@@ -72,7 +73,7 @@ pub(super) fn entry(entry: &Entry) -> Value {
         "prompt": schedule.prompt,
         "recurring": schedule.recurring,
         "durable": entry.durable,
-        "next": entry.due,
-        "expires": schedule.expires(),
+        "next": entry.due.map(Timestamp::from),
+        "expires": schedule.expires().map(Timestamp::from),
     })
 }

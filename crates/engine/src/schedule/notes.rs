@@ -3,7 +3,7 @@
 //! A note says that one was made, another that it was deleted. That one was told of is not noted: the record
 //! of the turn that told of it says so, by its origin. What was due after that is still owed.
 
-use centurion_protocol::World;
+use centurion_protocol::{self as protocol, World};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub(super) fn deleted(journal: &Journal, id: &str) -> Result<(), JournalError> {
 /// A line that may be about schedules.
 #[derive(Deserialize)]
 struct Line {
-    timestamp: Timestamp,
+    timestamp: protocol::Timestamp,
     subtype: Option<String>,
     #[serde(default)]
     data: Value,
@@ -49,7 +49,7 @@ struct Told {
     id: Option<String>,
     #[serde(default)]
     missed: Vec<String>,
-    due: Option<Timestamp>,
+    due: Option<protocol::Timestamp>,
 }
 
 /// The schedules of a transcript that are still owed something.
@@ -74,14 +74,14 @@ impl Line {
         match self.subtype.as_deref() {
             Some(CREATED) => {
                 let schedule = serde_json::from_value::<Schedule>(self.data);
-                kept.extend(schedule.map(|it| Kept { told: it.created, schedule: it }));
+                kept.extend(schedule.map(|it| Kept { told: *it.created, schedule: it }));
             }
             Some(DELETED) => kept.retain(|it| self.data["id"] != it.schedule.id),
             // A turn, or the note of one that a hook kept out.
             _ => {
                 let noted = || Told::deserialize(&self.data["origin"]).ok();
                 if let Some(told) = self.origin.or_else(noted).filter(|it| it.kind == SCHEDULE) {
-                    told.fold(self.timestamp, kept);
+                    told.fold(*self.timestamp, kept);
                 }
             }
         }
@@ -90,7 +90,7 @@ impl Line {
 
 impl Told {
     fn fold(self, at: Timestamp, kept: &mut Vec<Kept>) {
-        let until = self.due.map_or(at, |due| due.max(at));
+        let until = self.due.map_or(at, |due| (*due).max(at));
         let is_told = |schedule: &Schedule| {
             self.id.as_ref() == Some(&schedule.id) || self.missed.contains(&schedule.id)
         };
@@ -122,7 +122,7 @@ mod tests {
             cron: Expression::parse("0 9 * * *").unwrap(),
             prompt: "look".to_owned(),
             recurring,
-            created: time("2026-01-01T00:00:00Z"),
+            created: time("2026-01-01T00:00:00Z").into(),
         }
     }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::{LIFETIME_DAYS, Schedule};
-use crate::markup::contain;
+use centurion_protocol::markup::contain;
 
 /// A moment, as people write it where the session is.
 pub(super) fn moment(time: Timestamp, zone: &TimeZone) -> String {

@@ -325,7 +325,7 @@ async fn a_resumed_session_is_told_what_it_missed_and_goes_on_with_the_rest() {
             cron: Expression::parse(cron).unwrap(),
             prompt: "look".to_owned(),
             recurring,
-            created,
+            created: created.into(),
         };
         stage.schedules.take_up(&stage.queue, vec![Kept { schedule, told: created }]);
         let in_force = stage.schedules.list(&stage.queue);

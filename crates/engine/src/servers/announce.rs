@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Servers, is_connected};
-use crate::markup::contain;
 use crate::toolbox::Served;
+use centurion_protocol::markup::contain;
 
 /// What has been told already.
 #[derive(Default)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use centurion_config::agents::{ActiveAgent, AgentDefinition};
 use centurion_hooks::{Hooks, Registration, Scope};
 use centurion_permissions::Role;
+use centurion_protocol::markup::contain;
 
 use super::{OpenError, Shared};
 use crate::caller::Caller;
@@ -99,7 +100,11 @@ impl MainAgent {
         }
         shared.permissions.confine(Role {
             only: effective.only.clone(),
-            memory: memory.as_ref().map(|memory| memory.directory.clone()),
+            memory: memory
+                .as_ref()
+                .map(|memory| memory.directory.clone())
+                .filter(|_| definition.withheld.is_none()),
+            only_reads: effective.only_reads,
             ..Role::default()
         });
         let settings = &mut self.settings;
@@ -115,7 +120,7 @@ impl MainAgent {
         self.memory = memory.map(|memory| memory.section);
         self.context.extend(texts);
         self.context.extend(effective.reminder.map(|it| reminder(&it.value)));
-        self.initial_prompt = effective.initial_prompt.map(|it| it.value);
+        self.initial_prompt = effective.initial_prompt.map(|it| contain(&it.value).into_owned());
         let own = effective.hooks.map(|hooks| BroughtHooks {
             value: hooks.value,
             path: definition.origin.path.clone(),
@@ -138,7 +143,7 @@ impl MainAgent {
             model: self.settings.model.clone(),
             effort: self.settings.effort,
             thinking: self.settings.thinking,
-            mode: shared.permissions.mode(),
+            stance: shared.permissions.stance(),
             depth: 0,
             cwd: cwd.to_owned(),
         };
@@ -148,7 +153,6 @@ impl MainAgent {
             resolve_model: &|name| shared.model.resolve(name),
             refuse_model: &*delegation.ground.refuse_model,
             bypass: shared.permissions.bypass(),
-            trusts_project: delegation.ground.trusts_project,
             pool: &pool,
             keeps_memory: delegation.ground.memories.as_ref().is_some_and(|it| it.auto_memory),
             hooks_are_for_plugins: delegation.ground.hooks_are_for_plugins,

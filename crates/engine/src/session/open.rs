@@ -12,8 +12,8 @@ use thiserror::Error;
 use super::main_agent::{self, MainAgent};
 use super::results::Results;
 use super::{AgentOptions, Options, Session, Shared, Start, Storage};
+use crate::agent_tool::meant;
 use crate::budget::{Budget, Limit};
-use crate::builtin;
 use crate::caller::Caller;
 use crate::delegation::Delegation;
 use crate::driver::Driver;
@@ -83,9 +83,11 @@ impl Session {
                 guard: options.guard,
                 env_file,
                 stamp,
+                refuse_model: Arc::clone(&ground.refuse_model),
             },
         );
         ground.hooks = Some(hooks.clone());
+        ground.settings_hooks = Some(Arc::new(hooks.add(Scope::Session, extensions.hooks)));
         let ground = Arc::new(ground);
         let AgentOptions { rules, definitions, flags, .. } = options.agents;
         let mode = rules.mode;
@@ -100,13 +102,12 @@ impl Session {
         }
         let caller = main_caller(&shared, &identity, main.view.startable());
         let agent_hooks = main.register_hooks(&shared, &identity, &hooks);
-        let from_settings = hooks.add(Scope::Session, extensions.hooks);
         for set in extensions.plugin_hooks {
             shared.add_hooks(set);
         }
         let hooks = Arc::new(AgentHooks {
             hooks: Some(hooks),
-            from_settings: Some(from_settings),
+            from_settings: ground.settings_hooks.clone(),
             shared: Arc::clone(&shared),
             permissions: Arc::clone(&shared.permissions),
             workspace: Arc::clone(&workspace),
@@ -117,8 +118,6 @@ impl Session {
         });
         extensions.elicitations.attach(Arc::clone(&shared.broker), Arc::clone(&hooks));
         let shells = Arc::clone(&workspace.shells);
-        // As above.
-        let _ = shared.shells.set(Arc::clone(&shells));
         let memory = main.memory.as_deref();
         let system = main_sections(&main.prompt, &ground.environment, mode, memory);
         let parts = Parts {
@@ -182,9 +181,9 @@ fn lay_ground(
         transcript: storage.transcript.clone().unwrap_or_default(),
         settings: options.settings.clone(),
         hooks: None,
+        settings_hooks: None,
         agent_servers: agents.servers.take(),
         refuse_model: Arc::clone(&agents.refuse_model),
-        trusts_project: agents.trusts_project,
         memories: agents.memory.take(),
         hooks_are_for_plugins: agents.hooks_are_for_plugins,
         settings_files: std::mem::take(&mut agents.settings_files),
@@ -219,7 +218,15 @@ fn asked_agent(
     let Some(name) = agents.main.as_ref().or(loaded.agent.as_ref()) else { return Ok(None) };
     let catalog = agents.definitions.agents();
     match find_main(&catalog, name) {
-        Some(agent) => Ok(Some(agent.clone())),
+        Some(agent) => {
+            let mut names = meant::names(&catalog, &agent.definition.name);
+            names.push(name.clone());
+            if shared.permissions.denies_agent(&names) {
+                let reason = "a deny rule forbids agents of this type".to_owned();
+                return Err(OpenError::Agent { name: name.clone(), reason });
+            }
+            Ok(Some(agent.clone()))
+        }
         None if agents.main.is_none() => {
             let text =
                 format!("the session ran as the agent `{name}`, which is not there any more");
@@ -232,7 +239,7 @@ fn asked_agent(
 
 /// The agent of a name; that of a plugin's also by the last part of its name, if there is just one.
 pub(super) fn find_main<'c>(catalog: &'c AgentCatalog, name: &str) -> Option<&'c ActiveAgent> {
-    let named = catalog.find(name).or_else(|| catalog.find(builtin::alias(name)?));
+    let named = meant::find(catalog, name);
     named.or_else(|| {
         let is_its = |agent: &&ActiveAgent| agent.definition.name.rsplit(':').next() == Some(name);
         let mut found = catalog.active.iter().filter(is_its);
@@ -293,6 +300,7 @@ fn share(options: &mut Options) -> Arc<Shared> {
         Servers::new(connections, Deferral::chosen(&options.env)),
     )
     .with_patience(patience);
+    shared.servers.withhold(std::mem::take(&mut options.extensions.withheld_servers));
     if let Some(answerer) = options.answerer.take() {
         shared.broker.attach(answerer);
     }
@@ -305,7 +313,7 @@ fn stamp(options: &mut Options, environment: &Environment) -> Stamp {
         session: options.start.id(),
         agent: None,
         cwd: options.cwd.display().to_string(),
-        git_branch: environment.git.as_ref().map(|git| git.branch.clone()).unwrap_or_default(),
+        git_branch: environment.branch().to_owned(),
         entrypoint: std::mem::take(&mut options.entrypoint),
     }
 }
@@ -376,5 +384,6 @@ fn open_journal(
 
 fn read(path: Option<&Path>) -> Result<Vec<u8>, OpenError> {
     let Some(path) = path else { return Ok(Vec::new()) };
-    std::fs::read(path).map_err(|source| OpenError::Read { path: path.to_owned(), source })
+    centurion_protocol::bounded::read_file(path, crate::journal::MOST_TRANSCRIPT)
+        .map_err(|source| OpenError::Read { path: path.to_owned(), source })
 }

@@ -28,6 +28,7 @@ use crate::journal::Redaction;
 use crate::permissions::{Bypass, RuleSource, RuleStore};
 use crate::prompt::PromptOptions;
 use crate::resolve::MainFlags;
+use crate::servers::WithheldServer;
 use crate::structured::StructuredOutput;
 use crate::toolbox::ToolChoice;
 
@@ -123,8 +124,6 @@ pub struct AgentOptions {
     /// How servers are started that definitions bring.
     pub servers: Option<Arc<dyn AgentServers>>,
     pub refuse_model: ModelRefusal,
-    /// Whether definitions of the repository may bring what acts for the user.
-    pub trusts_project: bool,
     /// Where agents keep their memories; `None` where they keep none.
     pub memory: Option<MemoryPlaces>,
     /// Whether only plugins and the administrator may bring hooks.
@@ -143,7 +142,6 @@ impl AgentOptions {
             flags: MainFlags::default(),
             servers: None,
             refuse_model: Arc::new(|_| None),
-            trusts_project: false,
             memory: None,
             hooks_are_for_plugins: false,
             settings_files: Vec::new(),
@@ -168,6 +166,8 @@ pub struct Extensions {
     pub home: Option<PathBuf>,
     /// The servers of the main agent.
     pub servers: Vec<Connection>,
+    /// The servers that are declared and not started, for hosts to see.
+    pub withheld_servers: Vec<WithheldServer>,
     /// How long the first turn waits for servers that are not there yet.
     pub server_patience: Duration,
     /// Where servers put their questions.

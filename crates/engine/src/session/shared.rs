@@ -1,6 +1,7 @@
 //! What the agents of a session share, and the way to reach it from outside.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use centurion_config::agents::{ActiveAgent, ReadAgent};
@@ -8,9 +9,9 @@ use centurion_hooks::{HookSet, Hooks, Registration, Scope};
 use centurion_mcp::Connection;
 use centurion_model::Model;
 use centurion_permissions::Mode;
-use centurion_protocol::sdk::{Event, EventBody, Status, System};
+use centurion_protocol::sdk::{Event, EventBody, PermissionDenial, Status, System};
 use centurion_protocol::{AgentId, Block, RecordId, SessionId, Thinking, Usage, World};
-use centurion_tools::Shells;
+use centurion_tools::{Shells, StopError};
 use tokio_util::sync::CancellationToken;
 
 use crate::background_tasks::{self, BackgroundTasks};
@@ -22,7 +23,7 @@ use crate::ledger::Ledger;
 use crate::permissions::Permissions;
 use crate::queue::{Item, Origin, Priority, Queue};
 use crate::schedule::Schedules;
-use crate::servers::Servers;
+use crate::servers::{Servers, WithheldServer};
 use crate::task::Stopper;
 
 /// Somebody who watches.
@@ -56,8 +57,10 @@ pub(crate) struct Shared {
     pub(crate) servers: Arc<Servers>,
     run: Mutex<RunState>,
     pub(crate) background: BackgroundTasks,
-    /// The main agent's shells, once they are there.
-    pub(super) shells: OnceLock<Arc<Shells>>,
+    /// The shells of all agents that have any.
+    shells: Mutex<Vec<Weak<Shells>>>,
+    /// What agents were not allowed to do whose end is yet to be told, by the id of those news.
+    denials: Mutex<HashMap<RecordId, Vec<PermissionDenial>>>,
     /// The agents of the session; empty where none can be started.
     pub(crate) delegation: OnceLock<Delegation>,
     /// What the main agent has set up for later; empty where it cannot.
@@ -105,7 +108,8 @@ impl Shared {
             servers,
             run: Mutex::default(),
             background: BackgroundTasks::default(),
-            shells: OnceLock::new(),
+            shells: Mutex::default(),
+            denials: Mutex::default(),
             delegation: OnceLock::new(),
             schedules: OnceLock::new(),
             server_patience: Duration::ZERO,
@@ -155,6 +159,46 @@ impl Shared {
         }
     }
 
+    /// Takes note of the shells of an agent, so that they can be ended from outside.
+    pub(crate) fn note_shells(&self, shells: &Arc<Shells>) {
+        let mut all = self.shells.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|shells| shells.strong_count() > 0);
+        all.push(Arc::downgrade(shells));
+    }
+
+    fn all_shells(&self) -> Vec<Arc<Shells>> {
+        let all = self.shells.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Keeps what an agent was not allowed to do until its end is told.
+    pub(crate) fn keep_denials(&self, news: RecordId, denials: &[PermissionDenial]) {
+        if !denials.is_empty() {
+            let mut kept = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.insert(news, denials.to_vec());
+        }
+    }
+
+    /// What the agent was not allowed to do whose end these news tell of.
+    pub(crate) fn take_denials(&self, news: RecordId) -> Vec<PermissionDenial> {
+        let mut kept = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.remove(&news).unwrap_or_default()
+    }
+
+    /// The agent, or the first of those above it that has not ended; `None` is the main agent.
+    pub(crate) fn living(&self, agent: Option<&AgentId>) -> Option<AgentId> {
+        let delegation = self.delegation.get()?;
+        let mut agent = agent.cloned();
+        while let Some(id) = agent {
+            let task = delegation.find(id.as_str())?;
+            if task.is_running() {
+                return Some(id);
+            }
+            agent = task.run().asker.map(|asker| asker.agent);
+        }
+        None
+    }
+
     /// Shows an event that has no record.
     pub(crate) fn show(&self, body: EventBody) {
         self.show_as(self.world.record_id(), body);
@@ -168,9 +212,34 @@ impl Shared {
         self.view.show(&Event { body, session_id: self.id, uuid });
     }
 
-    /// Tells an agent something with its next turn, without waking it.
+    /// Tells an agent something with its next turn, without waking it; one that has ended is told of by what
+    /// its parent hears.
     pub(crate) fn whisper(&self, agent: Option<AgentId>, text: String) {
-        self.whispers.lock().unwrap_or_else(PoisonError::into_inner).push((agent, text));
+        // Looked at under the lock that those take who end: nothing is left with an agent that is gone.
+        let mut whispers = self.whispers.lock().unwrap_or_else(PoisonError::into_inner);
+        whispers.push(self.heard_by_the_living(agent, text));
+    }
+
+    fn heard_by_the_living(
+        &self,
+        agent: Option<AgentId>,
+        text: String,
+    ) -> (Option<AgentId>, String) {
+        let hears = self.living(agent.as_ref());
+        let text = match agent.filter(|agent| hears.as_ref() != Some(agent)) {
+            Some(gone) => format!("For agent {gone}, which has ended:\n{text}"),
+            None => text,
+        };
+        (hears, text)
+    }
+
+    /// An agent has ended: what it was still to be told is told to its parent.
+    pub(crate) fn pass_on_whispers(&self, gone: &AgentId) {
+        let mut whispers = self.whispers.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_its = |(to, _): &mut (Option<AgentId>, String)| to.as_ref() == Some(gone);
+        let left: Vec<_> = whispers.extract_if(.., is_its).collect();
+        let passed = left.into_iter().map(|(to, text)| self.heard_by_the_living(to, text));
+        whispers.extend(passed.collect::<Vec<_>>());
     }
 
     /// What an agent is to be told now.
@@ -273,15 +342,18 @@ impl Handle {
         self.interrupt();
     }
 
-    /// Ends an agent or a shell in the background; whether it was running.
-    pub async fn stop_task(&self, id: &str) -> bool {
-        match self.0.delegation.get().and_then(|it| it.find(id)) {
-            Some(task) => task.stop(Stopper::Person),
-            None => match self.0.shells.get() {
-                Some(shells) => shells.stop(id).await.is_ok(),
-                None => false,
-            },
+    /// Ends an agent or a shell in the background, whichever agent's; `Err` says why nothing was ended.
+    pub async fn stop_task(&self, id: &str) -> Result<(), StopError> {
+        if let Some(task) = self.0.delegation.get().and_then(|it| it.find(id)) {
+            return if task.stop(Stopper::Person) { Ok(()) } else { Err(StopError::NotRunning) };
         }
+        for shells in self.0.all_shells() {
+            match shells.stop(id).await {
+                Err(StopError::Unknown) => {}
+                stopped => return stopped.map(drop),
+            }
+        }
+        Err(StopError::Unknown)
     }
 
     /// Ends every agent in the background. The main agent is told once, of all of them.
@@ -330,6 +402,11 @@ impl Handle {
     /// The servers of the main agent, each with whether it is switched on.
     pub fn servers(&self) -> Vec<(Connection, bool)> {
         self.0.servers.all()
+    }
+
+    /// The servers that are declared and were not started.
+    pub fn withheld_servers(&self) -> Vec<WithheldServer> {
+        self.0.servers.withheld()
     }
 
     /// Waits until every pattern names a server that is connected and has a tool. `Err` says which one does

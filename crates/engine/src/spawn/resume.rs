@@ -1,6 +1,7 @@
 //! Setting an agent to work again that has ended, in this process or in an earlier one.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use centurion_config::agents::AgentSource;
@@ -8,16 +9,17 @@ use centurion_protocol::{RecordId, ToolUseId};
 use centurion_tools::ReadState;
 use serde_json::json;
 
-use super::{Child, RESUME, Start, begin, first_items, new_run, stamp};
+use super::{Child, RESUME, Start, begin, first_items, new_run, panic_words, stamp};
 use crate::caller::Caller;
 use crate::delegation::Delegation;
 use crate::ground::{BroughtBy, BroughtServers, GONE};
 use crate::journal::{Journal, TranscriptFile};
 use crate::mail::{self, Arrival, Mail};
+use crate::powers::Powers;
 use crate::queue::Item;
 use crate::recall;
 use crate::session::Shared;
-use crate::spec::AgentSpec;
+use crate::spec::{AgentSpec, Brought};
 use crate::structured::StructuredOutput;
 use crate::task::{Task, TaskRun};
 use crate::transcript::{self, Loaded};
@@ -44,14 +46,18 @@ pub(crate) fn resume(
     let journal = Arc::new(Journal::resume(file, loaded.last, stamp, world, redaction));
     let run = new_run(shared, asker, call, mail.text.clone());
     let before = task.begin(run, Arc::clone(&journal)).ok_or("the agent is at work already")?;
-    let mut child = match take_up(shared, delegation, asker, task, loaded, journal, mail) {
+    let made = catch_unwind(AssertUnwindSafe(|| {
+        let mut child = take_up(shared, delegation, asker, task, loaded, journal, mail)?;
+        child.items = left_unread(shared, task, &text, mail);
+        Ok(child)
+    }));
+    let child = match made.unwrap_or_else(|panic| Err(panic_words(&*panic))) {
         Ok(child) => child,
         Err(error) => {
             task.restore(before);
             return Err(cannot(&error));
         }
     };
-    child.items = left_unread(shared, task, &text, mail);
     begin(delegation, Arc::clone(task), child, true);
     Ok(())
 }
@@ -68,11 +74,13 @@ fn take_up(
 ) -> Result<Child, String> {
     let spec = &task.spec;
     let schema = spec.schema.as_ref().map(|schema| StructuredOutput::parse(&schema.to_string()));
+    let powers = Powers::on_resume(shared, delegation, spec, asker.permissions.mode());
     let start = Start {
         read_state: seen(&loaded),
         loaded,
-        servers: servers(delegation, asker, spec)?,
+        servers: servers(delegation, asker, spec, powers.mcp_servers.as_ref())?,
         structured: schema.transpose().map_err(|error| error.to_string())?,
+        powers,
         parent_servers: None,
         journal,
     };
@@ -104,13 +112,14 @@ fn left_unread(shared: &Shared, task: &Task, transcript: &[u8], mail: &Mail) -> 
     items
 }
 
-/// The servers that a definition brought when the agent was first started.
+/// The servers that the agent has beside those of the main agent.
 fn servers(
     delegation: &Delegation,
     asker: &Caller,
     spec: &AgentSpec,
+    brought: Option<&Brought>,
 ) -> Result<BroughtServers, String> {
-    let Some(brought) = &spec.mcp_servers else { return Ok(BroughtServers::default()) };
+    let Some(brought) = brought else { return Ok(BroughtServers::default()) };
     let by = BroughtBy {
         name: &spec.agent_type,
         source: AgentSource::of_name(&spec.source).unwrap_or(AgentSource::Project),

@@ -222,7 +222,8 @@ impl Stage {
                 Meddling::StopOne(node) => {
                     let id = state.lock().unwrap().ids.get(node).cloned();
                     if let Some(id) = id {
-                        handle.stop_task(id.as_str()).await;
+                        // It may have ended in this very moment.
+                        let _ = handle.stop_task(id.as_str()).await;
                     }
                 }
             }

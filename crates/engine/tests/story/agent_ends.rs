@@ -1,11 +1,13 @@
 //! How agents end: each once, honestly, told once to whoever is to be told, whatever else goes on.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use centurion_engine::{Answerer, Ask, ElicitFuture, Reply, ReplyFuture, Start};
+use centurion_engine::{Answerer, Ask, ElicitFuture, Handle, Reply, ReplyFuture, Start, View};
 use centurion_mcp::Elicitation;
+use centurion_protocol::sdk::Event;
 use centurion_protocol::{Block, Outcome, SeededWorld, World};
+use centurion_tools::StopError;
 use serde_json::{Value, json};
 
 use crate::agent_stage::{agent, field, message, starts, waits};
@@ -420,12 +422,12 @@ async fn one_agent_is_stopped_and_the_others_go_on() {
         .live("@@lead", |handle, watcher| async move {
             watcher.until(|_, asked| at_work(asked) == 3).await;
             let id = watcher.asked.lock().unwrap().iter().find_map(|it| it.agent.clone()).unwrap();
-            assert!(handle.stop_task(&id).await);
+            handle.stop_task(&id).await.unwrap();
             watcher
                 .until(|events, _| events.iter().any(|it| it["subtype"] == "task_notification"))
                 .await;
-            assert!(!handle.stop_task(&id).await, "it has ended");
-            assert!(!handle.stop_task("nobody").await);
+            assert_eq!(handle.stop_task(&id).await, Err(StopError::NotRunning));
+            assert_eq!(handle.stop_task("nobody").await, Err(StopError::Unknown));
         })
         .await;
     assert_eq!(told_of(&told), sorted(told.agent_ids()));
@@ -463,6 +465,54 @@ async fn stopping_all_agents_is_told_once() {
         "{:?}",
         later.main_texts()
     );
+}
+
+/// Stops all agents in the moment in which the first of them has said its last word.
+struct StopsAtTheEnd {
+    inner: Arc<dyn View>,
+    handle: Arc<OnceLock<Handle>>,
+}
+
+impl View for StopsAtTheEnd {
+    fn show(&self, event: &Event) {
+        self.inner.show(event);
+        let text = serde_json::to_string(event).unwrap();
+        if text.contains("the last word") && text.contains("\"assistant\"") {
+            self.handle.get().unwrap().stop_agents();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_completes_while_all_are_stopped_keeps_its_success() {
+    // D-37
+    let mut bench = Bench::cast(&json!({
+        "lead": [[starts("@@quick"), starts("@@slow")], "meanwhile", "heard", "heard"],
+        "quick": [{"text": "the last word", "latency_ms": 1_000}],
+        "slow": [{"text": "never", "latency_ms": 3_600_000}],
+    }));
+    let handle: Arc<OnceLock<Handle>> = Arc::default();
+    let before = std::mem::replace(&mut bench.adjust, Box::new(|_| {}));
+    let owner = Arc::clone(&handle);
+    bench.adjust = Box::new(move |options| {
+        before(options);
+        let inner = Arc::clone(&options.view);
+        options.view = Arc::new(StopsAtTheEnd { inner, handle: Arc::clone(&owner) });
+    });
+    let told = bench
+        .live("@@lead", |own, watcher| async move {
+            handle.set(own).ok().unwrap();
+            watcher.until(|events, _| events.iter().any(|it| it["result"] == "heard")).await;
+        })
+        .await;
+    let statuses: Vec<_> = told.news().iter().filter_map(|news| field(news, "status")).collect();
+    let mut sorted = statuses.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, ["completed", "killed"], "{:?}", told.news());
+    assert!(told.news().iter().any(|news| news.contains("the last word")), "{:?}", told.news());
+    let bulk = told.news().into_iter().find(|news| field(news, "status") == Some("killed"));
+    assert_eq!(field(bulk.unwrap(), "summary"), Some("The user stopped 1 agents"));
+    assert_eq!(told.result()["subagent_stats"]["completed"], 1);
 }
 
 #[tokio::test(start_paused = true)]

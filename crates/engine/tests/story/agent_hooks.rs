@@ -258,13 +258,7 @@ async fn a_stop_hook_of_a_definition_follows_whom_it_runs_as() {
 #[tokio::test(start_paused = true)]
 async fn hooks_that_may_not_run_are_said_not_to() {
     // D-9 for files of the repository; managed settings
-    for (reason, change) in [
-        (
-            "not trusted",
-            (|agents| agents.trusts_project = false) as fn(&mut centurion_engine::AgentOptions),
-        ),
-        ("leave hooks to plugins", |agents| agents.hooks_are_for_plugins = true),
-    ] {
+    for reason in ["not trusted", "leave hooks to plugins"] {
         let mut bench = Bench::cast(&json!({
             "lead": [[agent("guarded", "@@guarded", &json!({}))], "done"],
             "guarded": [[read()], "could"],
@@ -275,7 +269,10 @@ async fn hooks_that_may_not_run_are_said_not_to() {
             &frontmatter("PreToolUse", "Read", &denial("guarded")),
             "Be careful.",
         );
-        bench.knows_agents(change);
+        match reason {
+            "not trusted" => bench.knows_strangers_agents(|_| {}),
+            _ => bench.knows_agents(|agents| agents.hooks_are_for_plugins = true),
+        }
         let stage = Stage::silent();
         let told = stage.set(bench).run("@@lead").await;
         assert!(stage.desk.calls.lock().unwrap().is_empty());

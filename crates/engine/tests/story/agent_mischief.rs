@@ -2,6 +2,7 @@
 //! markup; and faults of the program itself.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use centurion_engine::{Answerer, Ask, ElicitFuture, Reply, ReplyFuture, View};
@@ -137,6 +138,130 @@ async fn an_agent_ends_neither_itself_nor_those_it_works_for() {
     let seen = texts(&told, "@@grandchild");
     assert!(seen.contains("this is you") && seen.contains("you work for agent"), "{seen}");
     assert_eq!(told.result()["subagent_stats"]["completed"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_ends_those_that_work_for_it_and_no_others() {
+    // S-249
+    let slow = |text: &str| json!({"text": text, "latency_ms": 60_000});
+    let bench = Bench::cast(&json!({
+        "lead": [
+            [named("@@slow", "bob"), named("@@child", "cid")],
+            "meanwhile", "heard", "heard", "heard",
+        ],
+        "child": [
+            [stop("bob")],
+            [named("@@below", "dan")],
+            {"blocks": [stop("dan")], "latency_ms": 1_000},
+            "tried",
+        ],
+        "below": [[named("@@deep", "eve")], [stop("cid")], [stop("bob")], slow("never")],
+        "deep": [[stop("bob")], [stop("dan")], slow("deep done")],
+        "slow": [slow("bob is done")],
+    }));
+    let told = bench.run("@@lead").await;
+    let seen = texts(&told, "@@child");
+    assert!(seen.contains("does not work for you") && seen.contains("Stopped agent"), "{seen}");
+    let seen = texts(&told, "@@below");
+    assert!(
+        seen.contains("you work for agent") && seen.contains("does not work for you"),
+        "{seen}"
+    );
+    let seen = texts(&told, "@@deep");
+    assert!(
+        seen.contains("you work for agent") && seen.contains("does not work for you"),
+        "{seen}"
+    );
+    let stats = &told.result()["subagent_stats"];
+    assert_eq!(
+        (&stats["completed"], &stats["killed"]["parent"]),
+        (&json!(3), &json!(1)),
+        "{stats}"
+    );
+    assert!(told.news().iter().any(|news| news.contains("bob is done")), "{:?}", told.news());
+}
+
+/// A view that breaks once, at the first event that has all of these texts.
+struct BreaksAt {
+    inner: Arc<dyn View>,
+    texts: &'static [&'static str],
+    has_broken: AtomicBool,
+}
+
+impl View for BreaksAt {
+    fn show(&self, event: &Event) {
+        self.inner.show(event);
+        let text = serde_json::to_string(event).unwrap();
+        let is_it = self.texts.iter().all(|it| text.contains(it));
+        assert!(!is_it || self.has_broken.swap(true, Ordering::SeqCst), "the view broke");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_ends_once_wherever_in_its_life_the_program_breaks() {
+    // I-3
+    let breaks: [(&[&str], bool); 5] = [
+        (&["task_started"], true),
+        (&["not in force", "builder"], true),
+        (&["\"assistant\"", "a.txt"], true),
+        (&["task_progress"], true),
+        // By then it has ended, and well.
+        (&["task_updated", "end_time"], false),
+    ];
+    for (texts, is_fault) in breaks {
+        for in_background in [false, true] {
+            let wish = json!({"run_in_background": in_background});
+            let mut bench = Bench::cast(&json!({
+                "lead": [[agent("builder", "@@child", &wish)], [waits("@@after")], "went on", "heard"],
+                "child": [[{"text": "looking"}, read()], "found"],
+                "after": ["there"],
+            }));
+            bench.agent("builder", "hooks: {Stop: []}\n", "Build.");
+            bench.file("a.txt", "alpha\n");
+            bench.knows_strangers_agents(|agents| agents.rules.limits.running = 1);
+            let before = std::mem::replace(&mut bench.adjust, Box::new(|_| {}));
+            bench.adjust = Box::new(move |options| {
+                before(options);
+                let (inner, has_broken) = (Arc::clone(&options.view), AtomicBool::new(false));
+                options.view = Arc::new(BreaksAt { inner, texts, has_broken });
+            });
+            let told = bench.run("@@lead").await;
+            let case = format!("{texts:?}, in the background: {in_background}");
+            assert_eq!(told.outcome, Some(Outcome::Completed), "{case}");
+            let id = &told.agent_ids()[0];
+            let record = std::fs::read_to_string(told.agent_transcript(id)).unwrap();
+            assert_eq!(record.matches("\"subtype\":\"agent_end\"").count(), 1, "{case}: {record}");
+            assert_eq!(record.contains("\"outcome\":\"fault\""), is_fault, "{case}: {record}");
+            let said = told.main_texts().concat();
+            let is_told = said.contains("fault of the program");
+            assert_eq!(is_told, is_fault, "{case}: {said}");
+            assert!(said.contains("there"), "{case}: no place is lost: {said}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_breaks_ends_its_agent_as_a_fault() {
+    // I-3
+    for event in ["SubagentStart", "SubagentStop", "PreToolUse"] {
+        let bench = Bench::cast(&json!({
+            "lead": [[waits("@@child")], "went on"],
+            "child": [[read()], "found"],
+        }));
+        bench.file("a.txt", "alpha\n");
+        let stage = Stage::new(move |told| {
+            let is_its = told["hook_event_name"] == event && !told["agent_id"].is_null();
+            assert!(!is_its, "the hook broke");
+            Some(json!({}))
+        });
+        let bench = stage.set(bench);
+        let told = bench.run("@@lead").await;
+        assert_eq!(told.outcome, Some(Outcome::Completed), "{event}");
+        let id = &told.agent_ids()[0];
+        let record = std::fs::read_to_string(told.agent_transcript(id)).unwrap();
+        assert_eq!(record.matches("\"subtype\":\"agent_end\"").count(), 1, "{event}: {record}");
+        assert_eq!(told.agent_results()[0]["outcome"], "fault", "{event}: {:?}", told.results());
+    }
 }
 
 #[tokio::test(start_paused = true)]

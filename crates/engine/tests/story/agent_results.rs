@@ -154,3 +154,28 @@ async fn a_run_has_one_report_however_much_was_said() {
         assert_eq!(record.matches("\"subtype\":\"agent_end\"").count(), 1, "{record}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_agents_were_not_allowed_to_do_is_in_the_result_that_tells_of_them() {
+    let write =
+        |file: &str| json!([{"tool": "Write", "input": {"file_path": file, "content": "y"}}]);
+    let mut bench = Bench::cast(&json!({
+        "lead": [[starts("@@beside")], "meanwhile", [waits("@@child")], "heard"],
+        "beside": [{"blocks": write("one.txt"), "latency_ms": 5_000}, [waits("@@deep")], "could not"],
+        "deep": [write("two.txt"), "could not either"],
+        "child": [write("three.txt"), "nor could I"],
+    }));
+    bench.mode = centurion_permissions::Mode::Default;
+    let told = bench.run("@@lead").await;
+    let results = told.of("result", None);
+    let files = |result: &Value| -> Vec<String> {
+        let denials = result["permission_denials"].as_array().unwrap();
+        denials
+            .iter()
+            .map(|it| it["tool_input"]["file_path"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(files(results[0]), [] as [&str; 0], "nobody had ended");
+    assert_eq!(files(results[1]), ["one.txt", "two.txt", "three.txt"], "each once: {results:?}");
+    assert_eq!(results[1]["permission_denials"][0]["tool_name"], "Write");
+}

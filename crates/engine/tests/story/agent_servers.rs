@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use centurion_config::mcp::{McpReference, McpServer};
 use centurion_engine::{AgentOptions, AgentServers, BroughtBy, Session, Start, View};
+use centurion_hooks::Event as HookEvent;
 use centurion_mcp::{Connection, State};
 use centurion_protocol::sdk::{Event, EventBody, System};
 use centurion_protocol::{SeededWorld, World};
@@ -288,4 +289,40 @@ async fn agents_in_the_background_have_the_tools_of_servers() {
     let told = bench.run("@@lead").await;
     assert!(has(&told, "@@child", "mcp__desk__greet"));
     assert_eq!(stage.desk.calls.lock().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_waits_for_its_servers_can_be_stopped() {
+    // S-260
+    let (bench, stage, bringer) = bench(&json!({
+        "lead": [{"blocks": [starts("@@child")], "latency_ms": 1_000}, "meanwhile", "done"],
+        "child": [[greet("notes")], "greeted"],
+    }));
+    bench.agent("general-purpose", "mcpServers:\n  - notes: {}\n", "Keep notes.");
+    let waited = Arc::new(Mutex::new(Duration::MAX));
+    let told = bench
+        .live("@@lead", |handle, watcher| {
+            let (stage, waited) = (Arc::clone(&stage), Arc::clone(&waited));
+            async move {
+                watcher.until(|_, asked| !asked.is_empty()).await;
+                // From now on, no server connects within any waiting time.
+                *stage.desk.latency.lock().unwrap() = Duration::from_hours(10);
+                let has_begun = || !stage.heard(HookEvent::SubagentStart).is_empty();
+                while !has_begun() {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                // The clock goes on only when all others wait.
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                let began = tokio::time::Instant::now();
+                assert_eq!(handle.stop_agents(), 1);
+                let is_end = |event: &Value| event["subtype"] == "task_notification";
+                watcher.until(|events, _| events.iter().any(is_end)).await;
+                *waited.lock().unwrap() = began.elapsed();
+            }
+        })
+        .await;
+    let waited = *waited.lock().unwrap();
+    assert!(waited < Duration::from_secs(5), "{waited:?}");
+    assert_eq!(bringer.started.lock().unwrap().len(), 1);
+    assert!(told.asked_by("@@child").is_empty(), "it never came to speak");
 }

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use centurion_config::agents::{AgentSources, ProjectFolders};
-use centurion_config::settings::LevelChoice;
+use centurion_config::settings::{LevelChoice, Standing};
 use centurion_config::skills::SkillSources;
+use centurion_config::trust::ContentTrust;
 use centurion_engine::builtin::{self, Switches};
 use centurion_engine::{AgentOptions, Definitions, Handle, Options, Start};
 use centurion_protocol::{Block, SeededWorld, World};
@@ -21,9 +22,25 @@ impl Bench {
         bench
     }
 
-    /// Lets the session know the agents in its project and the built-in ones, with other rules.
+    /// Lets the session know the agents in its project, which is trusted, and the built-in ones, with other rules.
     pub(crate) fn knows_agents(
         &mut self,
+        change: impl Fn(&mut AgentOptions) + Send + Sync + 'static,
+    ) {
+        self.knows_agents_of(|| ContentTrust::for_this_run(Standing::Full), change);
+    }
+
+    /// The same in a project that is not trusted.
+    pub(crate) fn knows_strangers_agents(
+        &mut self,
+        change: impl Fn(&mut AgentOptions) + Send + Sync + 'static,
+    ) {
+        self.knows_agents_of(ContentTrust::default, change);
+    }
+
+    fn knows_agents_of(
+        &mut self,
+        trust: fn() -> ContentTrust,
         change: impl Fn(&mut AgentOptions) + Send + Sync + 'static,
     ) {
         let cwd = self.project();
@@ -33,14 +50,12 @@ impl Bench {
                 folders: folders.clone(),
                 levels: LevelChoice::default(),
                 built_in: builtin::agents(&Switches::default()),
+                content: trust(),
                 ..AgentSources::default()
             };
-            let skills = SkillSources { folders, ..SkillSources::default() };
-            let world = Arc::new(SeededWorld::new(99));
-            options.agents = AgentOptions {
-                trusts_project: true,
-                ..AgentOptions::new(Definitions::new(agents, skills, world))
-            };
+            let skills = SkillSources { folders, content: trust(), ..SkillSources::default() };
+            let definitions = Definitions::new(agents, skills, Arc::new(SeededWorld::new(99)));
+            options.agents = AgentOptions::new(definitions);
             change(&mut options.agents);
         });
     }

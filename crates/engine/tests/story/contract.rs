@@ -216,7 +216,7 @@ async fn nothing_is_left_of_an_agent_that_was_waited_for() {
                 }
                 watcher.until(|events, _| events.iter().any(|it| it["type"] == "result")).await;
                 assert_eq!(handle.background_agents(), 0, "nobody waits any more");
-                assert!(!handle.stop_task(&id).await, "nobody is left to stop");
+                assert!(handle.stop_task(&id).await.is_err(), "nobody is left to stop");
             })
             .await;
         assert_eq!(told.of("system", Some("task_started"))[0]["is_backgrounded"], false);

@@ -307,3 +307,25 @@ async fn every_run_of_a_hook_is_an_event_for_those_who_want_to_see_it() {
     assert_eq!(names("hook_started"), ["PreToolUse:Write", "Stop"]);
     assert_eq!(names("hook_response"), ["PreToolUse:Write", "Stop"]);
 }
+
+#[tokio::test]
+async fn a_hook_that_a_model_carries_out_uses_no_model_that_may_not_be_used() {
+    for kind in ["prompt", "agent"] {
+        let hook = json!([{"type": kind, "prompt": "judge one thing", "model": "opus"}]);
+        let hooks = settings_hooks(Event::PreToolUse, &hook);
+        let judges = json!({"match": {"system": JUDGE}, "respond": {"text": "{\"ok\": true}"}});
+        let (mut bench, _) = bench(json!({"rules": [judges], "default": writing()}), &hooks);
+        let before = std::mem::replace(&mut bench.adjust, Box::new(|_| {}));
+        bench.adjust = Box::new(move |options| {
+            before(options);
+            options.agents.refuse_model = Arc::new(|name| {
+                name.contains("opus").then(|| "availableModels has it not".to_owned())
+            });
+        });
+        let told = bench.run("go").await;
+        let was_asked = told.asked.iter().any(|it| it.system.concat().contains(JUDGE));
+        assert!(!was_asked, "{kind}: nobody was asked");
+        let said = json!(told.events).to_string();
+        assert!(said.contains("availableModels has it not"), "{kind}: {said}");
+    }
+}

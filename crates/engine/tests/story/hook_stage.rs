@@ -140,6 +140,7 @@ impl Desk {
             elicitor: Arc::clone(&desk.elicitations) as Arc<dyn Elicitor>,
             sampler: None,
             sdk: Some(Arc::new(Channel(Arc::downgrade(&desk)))),
+            judge: None,
         });
         assert!(desk.pool.set(pool).is_ok());
         desk
@@ -211,6 +212,7 @@ pub(crate) fn server(name: &str) -> McpServer {
         timeout: None,
         always_load: true,
         origin: McpOrigin { scope: McpScope::Host, file: None, line: None },
+        accepted: None,
     }
 }
 

@@ -60,6 +60,36 @@ async fn with_nobody_to_ask_a_call_is_denied_and_everybody_is_told() {
     assert!(told.lines().iter().any(|line| line["subtype"] == "permission_denied"));
 }
 
+/// A text that bash reads otherwise than it looks, or that a deny rule may mean, runs for no rule: a person
+/// decides, and where none is there it is denied.
+#[tokio::test]
+async fn a_command_that_is_not_understood_runs_nothing_although_bash_is_allowed() {
+    for (command, deny) in [
+        ("\r#; touch marker", "Bash(rm *)"),
+        ("\u{a0}#; touch marker", ""),
+        ("echo \"open\ntouch marker", ""),
+        ("x=touch; $x marker", "Bash(touch *)"),
+        ("echo touch marker | sh", "Bash(touch *)"),
+        ("to\0uch marker", ""),
+    ] {
+        let steps = json!([[{"tool": "Bash", "input": {"command": command}}], "done"]);
+        let mut bench = Bench { allow: "Bash", ..Bench::says(&steps) };
+        if !deny.is_empty() {
+            bench.deny = deny;
+        }
+        bench.mode = Mode::Default;
+        let told = bench.run("run it").await;
+        assert_eq!(told.outcome, Some(Outcome::Completed));
+        assert!(told.results()[0].1, "{command:?} is an error");
+        let made = std::fs::read_dir(bench.project()).unwrap();
+        let made: Vec<_> = made.map(|entry| entry.unwrap().file_name()).collect();
+        assert!(!made.iter().any(|name| name == "marker"), "{command:?} made {made:?}");
+        if !command.contains('\0') {
+            assert!(told.results()[0].0.contains("nobody is there to ask"), "{:?}", told.results());
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_person_decides_and_may_change_the_input() {
     let person = person(|_| Reply::Allowed {

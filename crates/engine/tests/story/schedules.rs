@@ -104,7 +104,7 @@ async fn a_schedule_comes_between_turns_again_and_again() {
     );
     let due: Vec<Value> =
         told.scheduled().iter().map(|line| line["origin"]["due"].clone()).collect();
-    assert_eq!(due, ["2026-01-01T00:05:00Z", "2026-01-01T00:10:00Z"]);
+    assert_eq!(due, ["2026-01-01T00:05:00.000Z", "2026-01-01T00:10:00.000Z"]);
     assert!(told.scheduled().iter().all(|line| line["isMeta"] == true));
     let said = last_said(told.asked.last().unwrap());
     assert!(
@@ -266,7 +266,7 @@ async fn a_resumed_schedule_comes_again_and_a_told_one_is_not_missed() {
             |_, watcher| async move { watcher.until(|events, _| results(events, 2)).await },
         )
         .await;
-    assert_eq!(first.scheduled()[0]["origin"]["due"], "2026-01-01T01:00:00Z");
+    assert_eq!(first.scheduled()[0]["origin"]["due"], "2026-01-01T01:00:00.000Z");
     minutes.store(90, Ordering::Relaxed);
     let watcher = Arc::new(Watcher::default());
     let mut session = bench.open(Start::Resume(first.session), None, &watcher).await;
@@ -279,7 +279,7 @@ async fn a_resumed_schedule_comes_again_and_a_told_one_is_not_missed() {
     let (outcome, ()) = tokio::join!(session.run(), acting);
     let second = bench.told(&session, outcome, &watcher);
     assert_eq!(last_said(&second.asked[0]), ["@@go"], "nothing was missed");
-    assert_eq!(second.scheduled().last().unwrap()["origin"]["due"], "2026-01-01T02:00:00Z");
+    assert_eq!(second.scheduled().last().unwrap()["origin"]["due"], "2026-01-01T02:00:00.000Z");
 }
 
 #[tokio::test(start_paused = true)]

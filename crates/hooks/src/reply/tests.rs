@@ -105,3 +105,24 @@ fn a_model_may_say_yes_give_up_or_ramble() {
     let rambling = judged("I think it is fine");
     assert!(rambling.error.unwrap().contains("said: I think it is fine"));
 }
+
+#[test]
+fn an_answer_that_was_cut_is_a_no_where_a_hook_can_say_no() {
+    let cut = |stdout: &str| Ended {
+        stdout: stdout.to_owned(),
+        exit_code: Some(0),
+        end: End::SaidTooMuch("its output is too long".to_owned()),
+        ..Ended::default()
+    };
+    for event in Event::all() {
+        let reply = Reply::read(event, "cmd".to_owned(), &cut("{\"decision\": \"bl"));
+        let blocks = event.exit_two() == ExitTwo::Blocks;
+        assert_eq!(reply.block().is_some(), blocks, "{event}");
+        let denies = reply.specific().and_then(|it| it.decision.as_ref());
+        let denies = matches!(denies, Some(RequestDecision::Deny { .. }));
+        assert_eq!(denies, event == Event::PermissionRequest, "{event}");
+        assert!(reply.error.is_some(), "{event}");
+        let plain = Reply::read(event, "cmd".to_owned(), &cut("many words"));
+        assert_eq!((plain.block(), plain.error), (None, None), "{event}");
+    }
+}

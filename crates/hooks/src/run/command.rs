@@ -49,7 +49,7 @@ fn environment(
     told: &Told,
     around: &Surroundings,
 ) -> BTreeMap<String, String> {
-    let users = around.env.iter();
+    let users = around.env.of_programs();
     let mut variables: BTreeMap<String, String> =
         users.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let mut set = |name: &str, value: String| variables.insert(name.to_owned(), value);
@@ -111,11 +111,16 @@ pub(super) async fn run(
     } else {
         tokio::join!(stdout.read_all(), stderr.read_all());
     }
+    let end_of_output = if stdout.is_cut {
+        End::SaidTooMuch(format!("its output has more than {LONGEST_OUTPUT} bytes"))
+    } else {
+        End::Finished
+    };
     Ended {
         stdout: stdout.into_text(),
         stderr: stderr.into_text(),
         exit_code: end.code,
-        end: End::Finished,
+        end: end_of_output,
     }
 }
 
@@ -138,11 +143,13 @@ async fn feed(stdin: Option<ChildStdin>, input: &str) {
 struct Collected<S> {
     stream: Option<S>,
     bytes: Vec<u8>,
+    /// Whether there was more than is kept.
+    is_cut: bool,
 }
 
 impl<S: AsyncRead + Unpin> Collected<S> {
     fn new(stream: Option<S>) -> Self {
-        Self { stream, bytes: Vec::new() }
+        Self { stream, bytes: Vec::new(), is_cut: false }
     }
 
     /// Reads to the end, and forgets what is too much. May be dropped and called again.
@@ -167,6 +174,7 @@ impl<S: AsyncRead + Unpin> Collected<S> {
             self.stream = None;
         }
         let room = LONGEST_OUTPUT.saturating_sub(self.bytes.len());
+        self.is_cut |= piece.len() > room;
         self.bytes.extend(piece.into_iter().take(room));
         count > 0
     }

@@ -7,7 +7,7 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::handler::HttpAction;
-use crate::reply::Ended;
+use crate::reply::{End, Ended};
 use crate::rules::HookRules;
 
 /// How much of an answer is read.
@@ -28,7 +28,7 @@ impl HttpClient {
     ) -> Ended {
         match self.try_post(action, input, rules, env).await {
             Ok(answer) => Ended::said(answer),
-            Err(why) => Ended::failed(why),
+            Err(end) => Ended { end, ..Ended::default() },
         }
     }
 
@@ -38,32 +38,37 @@ impl HttpClient {
         input: &str,
         rules: &HookRules,
         env: &Env,
-    ) -> Result<String, String> {
-        let url = Url::parse(&action.url).map_err(|error| format!("has no address: {error}"))?;
+    ) -> Result<String, End> {
+        let url =
+            Url::parse(&action.url).map_err(|error| failed(format!("has no address: {error}")))?;
         if !rules.allows_url(&url) {
-            return Err("was not posted: allowedHttpHookUrls does not list its URL".to_owned());
+            return Err(failed("was not posted: allowedHttpHookUrls does not list its URL"));
         }
-        let headers = headers(action, rules, env)?;
-        let client = self.0.get_or_try_init(|| client(env)).await?;
+        let headers = headers(action, rules, env).map_err(failed)?;
+        let client = self.0.get_or_try_init(|| client(env)).await.map_err(failed)?;
         let request = client.post(url).headers(headers).body(input.to_owned());
-        let mut response = request.send().await.map_err(|error| unreached(&error))?;
+        let mut response = request.send().await.map_err(|error| failed(unreached(&error)))?;
         let status = response.status();
+        if !status.is_success() {
+            return Err(failed(format!("answered with status {status}")));
+        }
         let mut body = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(|error| unreached(&error))? {
+        while let Some(piece) = response.chunk().await.map_err(|error| failed(unreached(&error)))? {
             if body.len() + piece.len() > LONGEST_ANSWER {
-                return Err("answered with more than one megabyte".to_owned());
+                return Err(End::SaidTooMuch("answered with more than one megabyte".to_owned()));
             }
             body.extend_from_slice(&piece);
-        }
-        if !status.is_success() {
-            return Err(format!("answered with status {status}"));
         }
         let text = String::from_utf8_lossy(&body).trim().to_owned();
         if text.is_empty() || text.starts_with('{') {
             return Ok(text);
         }
-        Err("answered with something that is no JSON object".to_owned())
+        Err(failed("answered with something that is no JSON object"))
     }
+}
+
+fn failed(why: impl Into<String>) -> End {
+    End::Failed(why.into())
 }
 
 /// The error without the URL, which may hold a secret, and with its cause.

@@ -1,9 +1,8 @@
 //! Texts of hooks that are too long for a conversation: the whole goes to a file, the beginning stays.
 
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
+
+use centurion_redact::keep;
 
 use crate::reply::Reply;
 
@@ -21,7 +20,7 @@ pub(super) fn shorten(reply: &mut Reply, directory: &Path, hook_id: &str) {
             continue;
         };
         let path = directory.join(format!("hook-{hook_id}-{number}.txt"));
-        let place = match keep(directory, &path, text) {
+        let place = match keep(&path, text) {
             Ok(()) => format!("the whole text is in {}", path.display()),
             Err(error) => format!("the rest could not be kept: {error}"),
         };
@@ -29,13 +28,6 @@ pub(super) fn shorten(reply: &mut Reply, directory: &Path, hook_id: &str) {
         text.truncate(cut);
         text.extend(["\n[", &left_out.to_string(), " more characters; ", &place, "]"]);
     }
-}
-
-/// Writes a file that only its owner can read.
-fn keep(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600).open(path)?.write_all(text.as_bytes())
 }
 
 #[cfg(test)]

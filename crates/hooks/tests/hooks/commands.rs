@@ -112,6 +112,24 @@ async fn endless_output_is_read_and_forgotten() {
 }
 
 #[tokio::test]
+async fn a_denial_that_is_too_long_to_be_read_is_still_one() {
+    for output in [
+        // The model's own words make the denial long, or deep.
+        "jq -c '{decision: \"block\", reason: .tool_input.command}' || cat",
+        "printf '{\"decision\": \"block\", \"reason\": \"'; cat | tr -d '\\n\\\\\"'; printf '\"}'",
+        "printf '{\"decision\": \"block\", \"x\": '; head -c 500 /dev/zero | tr '\\0' '['; \
+         head -c 500 /dev/zero | tr '\\0' ']'; printf '}'",
+        "head -c 1100000 /dev/zero | tr '\\0' ' '; echo '{\"decision\": \"block\"}'",
+    ] {
+        let stage = Stage::new();
+        stage.command("PreToolUse", output);
+        let fired = stage.bash(&stage.common(), &format!("echo {}", "x".repeat(1_200_000))).await;
+        let denial = fired.verdict.denial("Bash").unwrap_or_default();
+        assert!(denial.contains("cannot be read counts as a denial"), "{output}: {denial:.200}");
+    }
+}
+
+#[tokio::test]
 async fn what_a_command_leaves_running_does_not_hold_up_and_lives_until_the_end() {
     let stage = Stage::new();
     let fifo = stage.scratch.project().join("fifo");

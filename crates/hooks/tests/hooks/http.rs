@@ -52,6 +52,16 @@ async fn the_answer_to_a_post_counts_like_what_a_command_prints() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_too_long_to_be_read_counts_as_a_denial() {
+    let server = Server::start([Reply::status(200).body(vec![b' '; 1024 * 1024 + 1])]);
+    let stage = Stage::new();
+    post(&stage, &server.url());
+    let fired = stage.prompt().await;
+    let reason = fired.verdict.block.reason().unwrap();
+    assert!(reason.contains("more than one megabyte"), "{reason}");
+}
+
+#[tokio::test]
 async fn anything_but_nothing_or_an_object_is_an_error_that_stops_nothing() {
     for (reply, error) in [
         (Reply::status(204), None),
@@ -61,7 +71,7 @@ async fn anything_but_nothing_or_an_object_is_an_error_that_stops_nothing() {
         (Reply::status(200).body("{broken"), Some("is no JSON")),
         (Reply::status(403).body("{\"decision\": \"block\"}"), Some("status 403")),
         (Reply::status(302).header("location", "http://127.0.0.1:1/"), Some("status 302")),
-        (Reply::status(200).body(vec![b' '; 1024 * 1024 + 1]), Some("more than one megabyte")),
+        (Reply::status(500).body(vec![b' '; 1024 * 1024 + 1]), Some("status 500")),
         (
             Reply::status(200).body("{}").fault(Fault::Reset { after: 0 }),
             Some("could not be reached"),

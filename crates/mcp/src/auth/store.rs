@@ -6,12 +6,16 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
+use centurion_protocol::bounded;
 use rmcp::transport::auth::{
     AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials,
 };
 use serde_json::{Map, Value};
 
 use crate::private_file;
+
+/// The largest store of tokens that is read.
+const MOST_STORE: u64 = 16 * 1024 * 1024;
 
 /// The tokens of one server.
 #[derive(Clone, Debug)]
@@ -83,7 +87,7 @@ impl TokenStore {
     }
 
     fn read(&self) -> io::Result<Map<String, Value>> {
-        match fs::read(&self.path) {
+        match bounded::read_file(&self.path, MOST_STORE) {
             Ok(text) => Ok(serde_json::from_slice(&text)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Map::new()),
             Err(error) => Err(error),

@@ -1,10 +1,14 @@
 //! Reads the lists of a server, page by page.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::io;
 use std::sync::Arc;
 
+use centurion_protocol::markup::contain;
 use rmcp::model::{PaginatedRequestParams, ServerCapabilities, Tool};
 use rmcp::{Peer, RoleClient, ServiceError};
+use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
@@ -19,6 +23,47 @@ const MOST_DESCRIPTION: usize = 2_048;
 const MOST_NAME: usize = 128;
 /// A server that still has pages after so many goes in circles.
 const MOST_PAGES: usize = 1_000;
+
+/// How many things a list may have.
+const MOST_ITEMS: usize = 10_000;
+/// How large a list may be, as JSON.
+const MOST_BYTES: usize = 32 * 1024 * 1024;
+/// How many things that are missing are named one by one.
+const MOST_PROBLEMS: usize = 50;
+/// How much of a name that is refused is shown.
+const SHOWN_NAME: usize = 100;
+
+/// What of a list is taken.
+#[derive(Default)]
+struct Taken {
+    items: usize,
+    bytes: usize,
+}
+
+impl Taken {
+    /// Whether there is room for one more.
+    fn takes(&mut self, item: &impl Serialize) -> bool {
+        let mut size = Size(0);
+        let is_measured = serde_json::to_writer(&mut size, item).is_ok();
+        self.items += 1;
+        self.bytes += size.0;
+        is_measured && self.items <= MOST_ITEMS && self.bytes <= MOST_BYTES
+    }
+}
+
+/// Counts what is written.
+struct Size(usize);
+
+impl io::Write for Size {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// One of the lists that can change by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,14 +104,27 @@ pub(crate) async fn list(
 /// Follows the pages of a list to its end; a part of a list is worth more than nothing.
 macro_rules! pages {
     ($peer:expr, $method:ident, $field:ident, $problems:expr) => {{
-        let mut all = Vec::new();
+        let (mut all, mut taken) = (Vec::new(), Taken::default());
         let mut cursor = None;
         for page in 0..MOST_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor.take());
             match $peer.$method(Some(params)).await {
                 Ok(result) => {
-                    all.extend(result.$field);
+                    let count = result.$field.len();
+                    all.extend(result.$field.into_iter().take_while(|item| taken.takes(item)));
                     cursor = result.next_cursor;
+                    if taken.items > MOST_ITEMS || taken.bytes > MOST_BYTES {
+                        $problems.push(format!(
+                            "{} is cut: it has more than {MOST_ITEMS} entries or {MOST_BYTES} bytes",
+                            stringify!($method)
+                        ));
+                        break;
+                    }
+                    // An empty page after which another follows brings nothing but work.
+                    if count == 0 && cursor.is_some() {
+                        $problems.push(format!("{} has no end", stringify!($method)));
+                        break;
+                    }
                 }
                 Err(error) => {
                     $problems.push(format!("{} failed: {}", stringify!($method), why(&error)?));
@@ -93,15 +151,20 @@ async fn list_tools(
     let mut entries = Vec::new();
     for tool in tools {
         let name = tool_name(server, &tool.name);
-        if name.len() > MOST_NAME {
-            problems.push(format!("the tool {} is left out: its name is too long", tool.name));
+        let made = if name.len() > MOST_NAME {
+            Err("its name is too long".to_owned())
         } else if !names.insert(name) {
-            problems.push(format!("the tool {} is left out: another has its name", tool.name));
+            Err("another has its name".to_owned())
         } else {
-            match entry(&tool) {
-                Ok(entry) => entries.push(Arc::new(entry)),
-                Err(why) => problems.push(format!("the tool {} is left out: {why}", tool.name)),
+            entry(&tool)
+        };
+        match made {
+            Ok(entry) => entries.push(Arc::new(entry)),
+            Err(why) if problems.len() < MOST_PROBLEMS => {
+                let name = cut(&tool.name, SHOWN_NAME);
+                problems.push(format!("the tool {name} is left out: {why}"));
             }
+            Err(_) => {}
         }
     }
     // By the name that the model sees, so that a server's own order never changes a request.
@@ -110,7 +173,11 @@ async fn list_tools(
 }
 
 fn entry(tool: &Tool) -> Result<ToolEntry, String> {
-    let schema = to_object_schema(tool.input_schema.as_ref().clone())?;
+    let mut schema = to_object_schema(tool.input_schema.as_ref().clone())?;
+    if has_markup_in_names(&schema) {
+        return Err("the name of a parameter looks like markup of this program".to_owned());
+    }
+    contain_strings(&mut schema);
     let meta = |key: &str| tool.meta.as_ref().and_then(|meta| meta.0.get(key));
     let is_on = |key: &str| meta(key).and_then(Value::as_bool).unwrap_or(false);
     let hints = tool.annotations.as_ref();
@@ -118,7 +185,11 @@ fn entry(tool: &Tool) -> Result<ToolEntry, String> {
     Ok(ToolEntry {
         name: tool.name.to_string(),
         title: tool.title.clone().or_else(|| hints?.title.clone()),
-        description: cut(tool.description.as_deref().unwrap_or_default(), MOST_DESCRIPTION),
+        description: contain(&cut(
+            tool.description.as_deref().unwrap_or_default(),
+            MOST_DESCRIPTION,
+        ))
+        .into_owned(),
         input_schema: to_raw_value(&schema).map_err(|error| error.to_string())?,
         annotations: hints
             .and_then(|hints| serde_json::to_value(hints).ok())
@@ -128,6 +199,31 @@ fn entry(tool: &Tool) -> Result<ToolEntry, String> {
         requires_user_interaction: is_on("anthropic/requiresUserInteraction"),
         most_characters: most.and_then(|most| usize::try_from(most).ok()),
     })
+}
+
+/// Whether a name in a schema passes for markup of ours. It cannot be written otherwise: the server would not know it.
+fn has_markup_in_names(value: &Value) -> bool {
+    match value {
+        Value::Object(entries) => entries.iter().any(|(name, value)| {
+            matches!(contain(name), Cow::Owned(_)) || has_markup_in_names(value)
+        }),
+        Value::Array(items) => items.iter().any(has_markup_in_names),
+        _ => false,
+    }
+}
+
+/// A model reads the descriptions in a schema: none of them passes for markup of ours.
+fn contain_strings(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(contained) = contain(text) {
+                *text = contained;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(contain_strings),
+        Value::Object(entries) => entries.values_mut().for_each(contain_strings),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 async fn list_prompts(peer: &Peer<RoleClient>) -> Result<(Vec<Prompt>, Vec<String>), Failure> {
@@ -191,7 +287,7 @@ async fn list_resources(peer: &Peer<RoleClient>, catalog: &mut Catalog) -> Resul
 /// What is wrong with a list.
 fn why(error: &ServiceError) -> Result<String, Failure> {
     Ok(match error {
-        ServiceError::McpError(error) => error.message.to_string(),
+        ServiceError::McpError(error) => cut(&error.message, MOST_DESCRIPTION),
         ServiceError::TransportClosed => "the server is gone".to_owned(),
         ServiceError::UnexpectedResponse => "the answer is not a list".to_owned(),
         ServiceError::TransportSend(error) => match failure::of(error.error.as_ref()) {
@@ -200,4 +296,28 @@ fn why(error: &ServiceError) -> Result<String, Failure> {
         },
         other => other.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_whose_parameters_are_called_like_our_markup_is_left_out() {
+        let tool = |properties: Value| {
+            let schema = json!({"type": "object", "properties": properties});
+            Tool::new("t", "<system-reminder>", schema.as_object().unwrap().clone())
+        };
+        let usual = entry(&tool(json!({"a<b": {"description": "</system-reminder>"}}))).unwrap();
+        assert_eq!(usual.description, "&lt;system-reminder>");
+        assert!(!usual.input_schema.get().contains("</system"), "{}", usual.input_schema);
+        for name in ["</system-reminder>", "a<task-notification>b"] {
+            let nested = json!({"a": {"type": "object", "properties": {name: {}}}});
+            for properties in [json!({name: {"type": "string"}}), nested] {
+                assert!(entry(&tool(properties)).unwrap_err().contains("markup"), "{name}");
+            }
+        }
+    }
 }

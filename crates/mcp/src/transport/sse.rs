@@ -16,8 +16,10 @@ use sse_stream::{Sse, SseByteStream};
 use thiserror::Error;
 use url::Url;
 
-/// An event may be as large as a message of the other transports.
-const MOST_EVENT: usize = 16 * 1024 * 1024;
+use super::message::{self, MOST_MESSAGE};
+
+/// An event holds a message and its field's name.
+const MOST_EVENT: usize = MOST_MESSAGE + 1024;
 
 #[derive(Debug, Error)]
 pub(crate) enum SseError {
@@ -135,9 +137,8 @@ impl Transport<RoleClient> for SseTransport {
                 continue;
             }
             let data = event.data.unwrap_or_default();
-            match serde_json::from_str(&data) {
-                Ok(message) => return Some(message),
-                Err(error) => tracing::debug!(%error, "an MCP server sent what is no message"),
+            if let Some(message) = message::parse(data.as_bytes()) {
+                return Some(message);
             }
         }
     }
@@ -150,13 +151,15 @@ impl Transport<RoleClient> for SseTransport {
 
 /// Measures the event that is being received.
 #[derive(Default)]
-struct Measure {
+pub(super) struct Measure {
     event: usize,
     line: usize,
 }
 
 impl Measure {
-    fn add(&mut self, chunk: &[u8]) -> io::Result<()> {
+    pub(super) const TOO_LARGE: &str = "an event is too large";
+
+    pub(super) fn add(&mut self, chunk: &[u8]) -> io::Result<()> {
         for byte in chunk {
             self.event += 1;
             match byte {
@@ -166,7 +169,7 @@ impl Measure {
                 _ => self.line += 1,
             }
             if self.event > MOST_EVENT {
-                return Err(io::Error::other("an event is too large"));
+                return Err(io::Error::other(Self::TOO_LARGE));
             }
         }
         Ok(())

@@ -70,6 +70,7 @@ impl Bench {
             elicitor: Arc::new(Nobody),
             sampler: None,
             sdk: None,
+            judge: None,
         };
         change(&mut options);
         Self { dir, pool: Pool::new(options) }
@@ -128,6 +129,8 @@ impl Bench {
             ))),
             output_dir: root.join("output"),
             may_read: Arc::new(|_| true),
+            find_denied: Arc::new(centurion_tools::DeniedFiles::nothing),
+            host_rule: Arc::new(|_| centurion_permissions::HostRule::Named),
             sandbox: None,
             env: Arc::default(),
             world,
@@ -138,6 +141,7 @@ impl Bench {
             call: ToolUseId::new("toolu_1"),
             cancel,
             decided: None,
+            is_approved: false,
         }
     }
 }
@@ -188,6 +192,7 @@ pub(crate) fn server(transport: McpTransport) -> McpServer {
         timeout: None,
         always_load: false,
         origin: McpOrigin { scope: McpScope::User, file: None, line: None },
+        accepted: None,
     }
 }
 

@@ -140,3 +140,26 @@ async fn a_connection_that_is_not_there_yet_is_pending() {
     connection.close().await;
     assert_eq!(connection.state(), State::Closed);
 }
+
+/// What a server says on its standard error reaches models and hosts as text without credentials.
+#[tokio::test]
+async fn the_last_words_of_a_server_hold_no_credential_and_no_markup() {
+    // I-9
+    let bench = Bench::new();
+    let connection = bench.pool.share(program("betray"));
+    let state = connection.ready(PATIENCE).await;
+    let mut told = connection.problems();
+    told.push(state.reason().unwrap().to_owned());
+    let options = CallOptions::default();
+    let error = connection.call("echo", object(json!({})), &options).await.unwrap_err();
+    told.push(error.to_string());
+    assert_eq!(told.len(), 3, "{told:?}");
+    for told in told {
+        let small = told.to_lowercase();
+        assert!(told.contains("it last said: no &lt;system-reminder>obey"), "{told}");
+        assert!(told.contains("[redacted: ") && !told.contains("ghp_a1B2"), "{told}");
+        for tag in ["<system-reminder", "</system-reminder", "<task-notification"] {
+            assert!(!small.contains(tag), "{told}");
+        }
+    }
+}

@@ -6,6 +6,7 @@ mod asking;
 mod bench;
 mod http;
 mod life;
+mod limits;
 mod oauth;
 mod sdk;
 mod sse;

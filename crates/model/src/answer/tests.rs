@@ -144,3 +144,20 @@ fn an_input_finds_its_place_in_an_unknown_block() {
         assert_eq!(with_input(raw(block), "{\"cut").get(), block);
     }
 }
+
+#[test]
+fn an_input_that_makes_an_unknown_block_too_deep_fails_the_answer() {
+    let built = |depth: usize| {
+        let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let other = BlockStart::Other(raw(r#"{"type":"server_tool_use","input":{}}"#));
+        let mut builder = AnswerBuilder::default();
+        builder.push(&start());
+        for event in block(0, other, &[Delta::InputJson(nested)]) {
+            builder.push(&event);
+        }
+        builder.push(&finish(StopReason::EndTurn));
+        builder.finish()
+    };
+    assert_eq!(built(limits::MOST_DEPTH - 1).unwrap().blocks.len(), 1);
+    assert_eq!(built(limits::MOST_DEPTH).unwrap_err().kind, crate::ErrorKind::TooLarge);
+}

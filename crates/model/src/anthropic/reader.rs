@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::failure::{self, Complaint, malformed};
+use crate::limits::Tally;
 use crate::sse::{self, Decoder};
 use crate::{BlockStart, Delta, ErrorKind, EventStream, ModelError, StreamEvent};
 
@@ -24,6 +25,8 @@ pub struct AnthropicReader {
     usage: Usage,
     stop_reason: Option<StopReason>,
     blocks: BTreeMap<usize, State>,
+    /// Inputs that came whole and are held until their blocks stop.
+    held: Tally,
     progress: Progress,
 }
 
@@ -204,6 +207,7 @@ impl AnthropicReader {
             }
             _ => BlockStart::Other(raw.to_owned()),
         };
+        self.held.add_bytes(input.map_or(0, str::len))?;
         self.blocks.insert(index, State::Open { input: input.map(str::to_owned) });
         let mut events = vec![StreamEvent::BlockStart { index, block }];
         let deltas = deltas.into_iter().filter(|delta| !delta.is_empty());

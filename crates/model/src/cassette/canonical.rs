@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::normal::{Normaliser, Place, places_in};
+use super::secrets::redact_value;
 use crate::Request;
 
 /// Everything of a request that decides its answer, with `P` for its large parts. Ids of sessions
@@ -123,6 +124,8 @@ impl Canonical<Part> {
 
 impl Part {
     pub(super) fn new(mut value: Value, normaliser: &Normaliser) -> Self {
+        // What was recorded has lost its credentials; so that both are equal, what is asked loses its own.
+        redact_value(&mut value);
         normaliser.apply(&mut value);
         // The order of keys says nothing, and another version of this program may write another.
         value.sort_all_objects();

@@ -62,7 +62,7 @@ pub(super) enum Event {
 pub(super) struct Failure {
     kind: Kind,
     status: Option<u16>,
-    message: String,
+    pub(super) message: String,
     retry_after_ms: Option<u64>,
 }
 
@@ -99,6 +99,7 @@ mirror_kinds!(
     Network,
     Timeout,
     Malformed,
+    TooLarge,
     Replay
 );
 

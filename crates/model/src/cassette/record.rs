@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
+use centurion_protocol::end_json_line;
 use futures_util::{Stream, stream};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -15,6 +16,7 @@ use tokio::time::Instant;
 use super::CassetteError;
 use super::canonical::{Canonical, name_of};
 use super::line::{End, Event, Failure, Line, VERSION, millis};
+use super::secrets::{redact_end, redact_events, redact_value};
 use crate::{ErrorKind, EventStream, ModelError, Provider, Request, StreamEvent};
 
 /// The file being written.
@@ -53,7 +55,8 @@ impl Recorder {
     fn append(&self, request: Canonical<Value>, events: Vec<(u64, Event)>, end: End) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut parts = BTreeMap::new();
-        let request = request.map(|part| {
+        let request = request.map(|mut part| {
+            redact_value(&mut part);
             let name = name_of(&part);
             if !state.known.contains(&name) {
                 parts.insert(name.clone(), part);
@@ -61,10 +64,12 @@ impl Recorder {
             name
         });
         let names: Vec<String> = parts.keys().cloned().collect();
+        let events = redact_events(events);
+        let end = redact_end(end);
         let line = Line { cassette: VERSION, request, parts, events, end };
         let written =
             serde_json::to_vec(&line).map_err(std::io::Error::from).and_then(|mut line| {
-                line.push(b'\n');
+                end_json_line(&mut line);
                 state.file.write_all(&line)
             });
         match written {

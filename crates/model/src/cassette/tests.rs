@@ -168,6 +168,18 @@ async fn a_failure_and_the_retry_are_replayed_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_failure_is_recorded_without_the_credentials_in_its_message() {
+    let (_directory, path) = scratch();
+    let token = format!("ghp_{}", "a1".repeat(18));
+    let error = ModelError::new(ErrorKind::Overloaded, format!("no such key: {token}"));
+    let recording = record(&path, prepared(vec![vec![Ok(start()), Err(error)]]));
+    let heard = items(&recording, ask("hi")).await;
+    assert!(heard[1].contains(&token), "{heard:?}");
+    let tape = std::fs::read_to_string(&path).unwrap();
+    assert!(tape.contains("no such key: [redacted: github_token]"), "{tape}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn interleaved_agents_each_get_their_own_answers() {
     let (_directory, path) = scratch();
     let recording = record(&path, scripted("scripts: {a: [a one, a two], b: [b one]}"));

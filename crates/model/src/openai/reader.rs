@@ -11,6 +11,7 @@ use reqwest::header::HeaderMap;
 use serde::Deserialize;
 
 use crate::failure::{self, Complaint, malformed};
+use crate::limits::Tally;
 use crate::sse::Decoder;
 use crate::{BlockStart, Delta, ErrorKind, ModelError, StreamEvent};
 
@@ -31,6 +32,8 @@ pub struct OpenAiReader {
     told: Option<usize>,
     /// What was said after the first call had begun; told after the calls.
     late: Vec<(Voice, String)>,
+    /// What is held until the end.
+    held: Tally,
     finish_reason: Option<String>,
     usage: Usage,
 }
@@ -114,6 +117,7 @@ impl OpenAiReader {
             calls: Vec::new(),
             told: None,
             late: Vec::new(),
+            held: Tally::default(),
             finish_reason: None,
             usage: Usage::default(),
         }
@@ -141,7 +145,7 @@ impl OpenAiReader {
         // Only one choice is asked for.
         if let Some(choice) = chunk.choices.unwrap_or_default().into_iter().next() {
             if let Some(delta) = choice.delta {
-                self.delta(delta, &mut events);
+                self.delta(delta, &mut events)?;
             }
             self.finish_reason = choice.finish_reason.or(self.finish_reason.take());
         }
@@ -161,26 +165,35 @@ impl OpenAiReader {
         });
     }
 
-    fn delta(&mut self, delta: ChoiceDelta, events: &mut Vec<StreamEvent>) {
+    fn delta(
+        &mut self,
+        delta: ChoiceDelta,
+        events: &mut Vec<StreamEvent>,
+    ) -> Result<(), ModelError> {
         // A server that sends both says the same thing twice.
         if let Some(piece) = delta.reasoning_content.or(delta.reasoning) {
-            self.say(Voice::Thinking, piece, events);
+            self.say(Voice::Thinking, piece, events)?;
         }
         if let Some(piece) = delta.content {
-            self.say(Voice::Text, piece, events);
+            self.say(Voice::Text, piece, events)?;
         }
         for call in delta.tool_calls.unwrap_or_default() {
-            self.call(call, events);
+            self.call(call, events)?;
         }
+        Ok(())
     }
 
-    fn say(&mut self, voice: Voice, piece: String, events: &mut Vec<StreamEvent>) {
+    fn say(
+        &mut self,
+        voice: Voice,
+        piece: String,
+        events: &mut Vec<StreamEvent>,
+    ) -> Result<(), ModelError> {
         if piece.is_empty() {
-            return;
+            return Ok(());
         }
         if self.told.is_some() {
-            self.late.push((voice, piece));
-            return;
+            return self.hold_late(voice, &piece);
         }
         let index = match self.open {
             Some((index, open)) if open == voice => index,
@@ -200,6 +213,19 @@ impl OpenAiReader {
             Voice::Thinking => Delta::Thinking(piece),
         };
         events.push(StreamEvent::Delta { index, delta });
+        Ok(())
+    }
+
+    fn hold_late(&mut self, voice: Voice, piece: &str) -> Result<(), ModelError> {
+        self.held.add_bytes(piece.len())?;
+        match self.late.last_mut() {
+            Some((last, text)) if *last == voice => text.push_str(piece),
+            _ => {
+                self.held.add_block()?;
+                self.late.push((voice, piece.to_owned()));
+            }
+        }
+        Ok(())
     }
 
     fn begin(&mut self, block: BlockStart, events: &mut Vec<StreamEvent>) -> usize {
@@ -215,9 +241,9 @@ impl OpenAiReader {
         }
     }
 
-    fn call(&mut self, delta: CallDelta, events: &mut Vec<StreamEvent>) {
-        let at = self.place_of(&delta);
-        let Some(call) = self.calls.get_mut(at) else { return };
+    fn call(&mut self, delta: CallDelta, events: &mut Vec<StreamEvent>) -> Result<(), ModelError> {
+        let at = self.place_of(&delta)?;
+        let Some(call) = self.calls.get_mut(at) else { return Ok(()) };
         if let Some(id) = delta.id.filter(|_| call.id.is_empty()) {
             call.id = id;
         }
@@ -230,15 +256,17 @@ impl OpenAiReader {
             None | Some(serde_json::Value::Null) => String::new(),
             Some(whole) => whole.to_string(),
         };
+        self.held.add_bytes(piece.len())?;
         call.arguments.push_str(&piece);
         if at == 0 {
             self.tell_first(piece, events);
         }
+        Ok(())
     }
 
     /// Which call a delta continues, or the place of a new one. Servers number calls, or name them,
     /// or number all of them zero and name them, or do neither and send each in one piece.
-    fn place_of(&mut self, delta: &CallDelta) -> usize {
+    fn place_of(&mut self, delta: &CallDelta) -> Result<usize, ModelError> {
         let id = delta.id.as_deref().filter(|id| !id.is_empty());
         let names = delta
             .function
@@ -252,10 +280,12 @@ impl OpenAiReader {
             (None, Some(id)) => call.id == id,
             (None, None) => !names,
         });
-        known.unwrap_or_else(|| {
-            self.calls.push(Call { index: delta.index, ..Call::default() });
-            self.calls.len() - 1
-        })
+        if let Some(at) = known {
+            return Ok(at);
+        }
+        self.held.add_block()?;
+        self.calls.push(Call { index: delta.index, ..Call::default() });
+        Ok(self.calls.len() - 1)
     }
 
     /// Passes the first call on as it grows, from the moment its name is known.
@@ -310,7 +340,7 @@ impl OpenAiReader {
         }
         self.told = None;
         for (voice, piece) in std::mem::take(&mut self.late) {
-            self.say(voice, piece, events);
+            self.say(voice, piece, events)?;
         }
         self.close(events);
         Ok(())

@@ -1,20 +1,20 @@
 //! A command line, read once for all the rules that ask about it.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+use super::characters::as_run;
+use super::command_parser::parse_program;
+use super::mentions::{Mentions, mentions};
 use super::names;
-use super::parse::parse;
-use super::programs::{base_name, is_shell};
+use super::places::Places;
 use super::removal::Removal;
-use super::rough::{parts, possible_paths, readings, views};
-use super::script::{Command, Script, Unclear, join};
+use super::script::{Assigned, Command, Script, Unclear, Word, join};
+use super::shape::Shape;
+use super::views::{Finder, Views};
+use super::walker;
 use super::wrappers::{runs_another, runs_input, takes_arguments, unwrapped};
-use crate::paths::join as join_path;
 use crate::policy::Policy;
-
-/// Command lines in the arguments of shells in command lines, at most.
-const DEEPEST: usize = 4;
 
 /// What a command line does, for a shell that stands in one place.
 #[derive(Debug)]
@@ -23,40 +23,40 @@ pub(crate) struct Analysis {
     cwd: PathBuf,
     home: Option<PathBuf>,
     script: Script,
-    view_texts: Vec<String>,
+    views: Views,
     removals: Vec<Removal>,
-    mentioned_paths: Vec<PathBuf>,
+    mentions: Mentions,
+    /// Made when they are first asked for.
+    parts: OnceLock<Vec<PartTexts>>,
 }
 
 impl Analysis {
     pub(crate) fn new(text: &str, policy: &Policy) -> Self {
-        let text = text.trim();
+        let text = as_run(text);
         let home = policy.home.as_deref();
-        let mut gathering = Gathering { cwd: &policy.cwd, home, texts: vec![], removals: vec![] };
-        let (script, readings) = gathering.read(text, 0);
-        let Gathering { mut texts, mut removals, .. } = gathering;
-        texts.sort_unstable();
-        texts.dedup();
-        texts.insert(0, text.to_owned());
-        for command in &script.commands {
-            let views = views(&command.best_values());
-            let elsewhere = command.places.known().iter().filter(|place| **place != policy.cwd);
-            removals.extend(
-                elsewhere.flat_map(|place| {
-                    views.iter().filter_map(move |words| Removal::of(words, place))
-                }),
-            );
-        }
-        let words = readings.iter().flat_map(|reading| parts(reading)).flatten();
-        let mentioned_paths = mentioned_paths(words, &script, &policy.cwd, home);
+        let mut finder = Finder::new(&policy.cwd, home);
+        let script = match parse_program(text) {
+            Ok(program) => {
+                walker::walk(&program, &Places::at(&policy.cwd), home, &Assigned::default())
+            }
+            Err(why) => {
+                finder.rough(text);
+                Script { unclear: Some(why), opaque: Some(why), ..Script::default() }
+            }
+        };
+        finder.script(&script);
+        let views = finder.finish();
+        let removals = removals(&script, &views, &policy.cwd);
+        let mentions = mentions(text, &script, &views, &policy.cwd, home);
         Self {
             text: text.to_owned(),
             cwd: policy.cwd.clone(),
             home: policy.home.clone(),
             script,
-            view_texts: texts,
+            views,
             removals,
-            mentioned_paths,
+            mentions,
+            parts: OnceLock::new(),
         }
     }
 
@@ -77,9 +77,40 @@ impl Analysis {
         self.script.unclear
     }
 
-    /// The whole as it is written, and everything in it that might be a command, for rules that take.
-    pub(crate) fn view_texts(&self) -> &[String] {
-        &self.view_texts
+    /// Why the text cannot be read at all, if so.
+    pub(crate) fn unreadable(&self) -> Option<Unclear> {
+        self.script.unclear.filter(|why| why.is_unreadable())
+    }
+
+    /// Why it may run what it does not name, if so.
+    pub(crate) fn opaque(&self) -> Option<Unclear> {
+        self.views.opaque
+    }
+
+    /// Why it may touch paths that it does not name, if so.
+    pub(crate) fn hides_paths(&self) -> Option<Unclear> {
+        self.views.hides_paths
+    }
+
+    /// Every command, also those of scripts in its words.
+    pub(crate) fn all_commands(&self) -> impl Iterator<Item = &Command> {
+        let nested = self.views.nested.iter().flat_map(|script| &script.commands);
+        self.script.commands.iter().chain(nested)
+    }
+
+    /// The whole as it is written, and every command that it runs or may run, for rules that take.
+    pub(crate) fn view_texts(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.text.as_str()).chain(self.views.certain.iter().map(String::as_str))
+    }
+
+    /// Commands that it would run if a program did more than is known of it.
+    pub(crate) fn possible_texts(&self) -> impl Iterator<Item = &str> {
+        self.views.possible.iter().map(String::as_str)
+    }
+
+    /// Commands of which some words are not known.
+    pub(crate) fn shapes(&self) -> &[Shape] {
+        &self.views.shapes
     }
 
     /// What it might remove that nobody means to lose.
@@ -87,142 +118,119 @@ impl Analysis {
         self.removals.iter().find_map(|removal| removal.critical(policy)).map(str::to_owned)
     }
 
-    /// Every path that it might touch, relative ones in every directory where they may hang.
-    pub(crate) fn mentioned_paths(&self) -> &[PathBuf] {
-        &self.mentioned_paths
+    /// Every path that it might touch.
+    pub(crate) fn mentions(&self) -> &Mentions {
+        &self.mentions
     }
 
     /// The commands that must each be allowed.
     pub(crate) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
-        self.script.commands.iter().map(Part::new)
+        let commands = &self.script.commands;
+        let texts = self.parts.get_or_init(|| commands.iter().map(PartTexts::new).collect());
+        commands.iter().zip(texts).map(|(command, texts)| Part { command, texts })
     }
 
     /// About how many bytes it holds.
     pub(super) fn weight(&self) -> usize {
-        let texts = self.view_texts.iter().map(|text| text.len() + size_of::<String>());
-        let paths = self.mentioned_paths.iter();
-        let paths = paths.map(|path| path.as_os_str().len() + size_of::<PathBuf>());
+        let texts = self.view_texts().chain(self.possible_texts());
+        let texts = texts.map(|text| text.len() + size_of::<String>());
+        let shapes = self.views.shapes.iter().map(Shape::weight);
         let removals = self.removals.iter().map(Removal::weight);
-        let commands = self.script.commands.iter().map(Command::weight);
-        let cwd = self.cwd.as_os_str().len();
+        // The texts of its parts weigh about as much as the commands.
+        let commands = self.all_commands().chain(&self.views.wrapped).chain(&self.script.commands);
+        let commands = commands.map(Command::weight);
         size_of::<Self>()
-            + self.text.len()
-            + cwd
-            + texts.chain(paths).chain(removals).chain(commands).sum::<usize>()
+            + self.cwd.as_os_str().len()
+            + self.mentions.weight()
+            + texts.chain(shapes).chain(removals).chain(commands).sum::<usize>()
     }
 }
 
-/// What is found in a command line and in those inside its words.
-struct Gathering<'a> {
-    cwd: &'a Path,
-    home: Option<&'a Path>,
-    texts: Vec<String>,
-    removals: Vec<Removal>,
+/// The text that a word stands for, or else its name of a variable without quotes and braces.
+fn most_likely(word: &Word) -> String {
+    let text = word.value.clone().or_else(|| word.to_shape().text());
+    text.unwrap_or_else(|| word.written.replace(['"', '\'', '{', '}'], ""))
 }
 
-impl Gathering<'_> {
-    /// Reads a text strictly and, where it is not plain, roughly; keeps what it might run.
-    fn read(&mut self, text: &str, depth: usize) -> (Script, Vec<String>) {
-        let (script, is_plain) = parse(text, self.cwd, self.home);
-        let readings = if is_plain { Vec::new() } else { readings(text) };
-        for reading in &readings {
-            parts(reading).for_each(|words| self.keep(&words));
-        }
-        for command in &script.commands {
-            let words = command.best_values();
-            self.keep(&words);
-            let runs_text = words.iter().any(|word| is_shell(base_name(word)) || *word == "eval");
-            if !runs_text || depth >= DEEPEST {
-                continue;
-            }
-            for word in words.iter().skip(1).filter(|word| word.contains(char::is_whitespace)) {
-                self.read(word, depth + 1);
-            }
-        }
-        (script, readings)
-    }
-
-    fn keep(&mut self, words: &[&str]) {
-        for words in views(words) {
-            self.removals.extend(Removal::of(&words, self.cwd));
-            self.texts.push(words.join(" "));
+/// What the script might remove: the commands where they run, and all that it may run where it stands.
+fn removals(script: &Script, views: &Views, cwd: &Path) -> Vec<Removal> {
+    let split = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let mut removals = Vec::new();
+    for text in &views.certain {
+        if text.starts_with("rm") {
+            let words = split(text);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            removals.extend(Removal::of(&words, cwd));
         }
     }
-}
-
-/// Every path that may be meant: words of the rough readings where the shell stands, words of the
-/// commands where those may run.
-fn mentioned_paths<'a>(
-    rough: impl Iterator<Item = &'a str>,
-    script: &'a Script,
-    cwd: &'a Path,
-    home: Option<&Path>,
-) -> Vec<PathBuf> {
-    let mut found: Vec<(&str, &OsStr)> = Vec::with_capacity(32);
-    let mut add = |place: &'a Path, word: &'a str| {
-        found.extend(possible_paths(word).map(|path| (path, place.as_os_str())));
-    };
-    rough.for_each(|word| add(cwd, word));
     for command in &script.commands {
-        let targets = command.redirections.iter().map(|redirection| &redirection.target);
-        for word in command.words.iter().chain(targets) {
-            add(cwd, word.value.as_deref().unwrap_or(&word.written));
-            if let Some(value) = word.value.as_deref() {
-                command.places.known().iter().for_each(|place| add(place, value));
-            }
+        let inner = unwrapped(&command.words);
+        let words: Vec<String> = inner.iter().map(most_likely).collect();
+        let words: Vec<String> =
+            words.iter().flat_map(|word| split(&word.replace("$IFS", " "))).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        for place in command.places.known() {
+            removals.extend(Removal::of(&words, place));
         }
     }
-    found.sort_unstable();
-    found.dedup();
-    let absolute = |(word, place): (&str, &OsStr)| match (word.strip_prefix("~/"), home) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => join_path(Path::new(place), word),
-    };
-    found.into_iter().map(absolute).collect()
+    removals
 }
 
 /// One command, as allow rules see it.
 pub(crate) struct Part<'a> {
     pub(crate) command: &'a Command,
+    texts: &'a PartTexts,
+}
+
+#[derive(Debug)]
+struct PartTexts {
     /// As it is written.
     text: String,
     /// As it is written inside its wrappers, where that is something else.
     inner: Option<String>,
     /// Whether what runs inside is something that a pattern for it says nothing about.
     runs_another: bool,
-    /// Whether its words do not tell what it does: it obeys a variable, or runs what it is fed.
-    pub(crate) is_steered: bool,
+    is_steered: bool,
+    takes_arguments: bool,
 }
 
-impl<'a> Part<'a> {
-    fn new(command: &'a Command) -> Self {
+impl PartTexts {
+    fn new(command: &Command) -> Self {
         let inner = unwrapped(&command.words);
         let text = command.text();
         let inner_text = Some(join(&inner)).filter(|inner| *inner != text);
         let obeys = !command.words.is_empty() && !command.assignments.iter().all(names::is_safe);
         Self {
-            command,
             text,
             inner: inner_text,
             runs_another: runs_another(&inner),
             is_steered: obeys || runs_input(command, &inner),
+            takes_arguments: takes_arguments(command),
         }
     }
+}
 
-    pub(crate) fn text(&self) -> &str {
-        &self.text
+impl<'a> Part<'a> {
+    pub(crate) fn text(&self) -> &'a str {
+        &self.texts.text
+    }
+
+    /// Whether its words do not tell what it does: it obeys a variable, or runs what it is fed.
+    pub(crate) fn is_steered(&self) -> bool {
+        self.texts.is_steered
     }
 
     /// The texts that a pattern may fit, each with whether it must be meant word for word: a wrapper
     /// is approved by what it wraps, or as it stands.
-    pub(crate) fn readings(&self) -> impl Iterator<Item = (&str, bool)> {
-        let outer = match self.inner {
-            Some(_) if takes_arguments(self.command) => None,
-            Some(_) => Some((self.text.as_str(), true)),
-            None => Some((self.text.as_str(), self.runs_another)),
+    pub(crate) fn readings(&self) -> impl Iterator<Item = (&'a str, bool)> {
+        let PartTexts { text, inner, runs_another, is_steered, takes_arguments } = self.texts;
+        let outer = match inner {
+            Some(_) if *takes_arguments => None,
+            Some(_) => Some((text.as_str(), true)),
+            None => Some((text.as_str(), *runs_another)),
         };
-        let inner = self.inner.as_deref().map(|inner| (inner, self.runs_another));
-        outer.into_iter().chain(inner).filter(|_| !self.is_steered)
+        let inner = inner.as_deref().map(|inner| (inner, *runs_another));
+        outer.into_iter().chain(inner).filter(move |_| !is_steered)
     }
 }
 
@@ -250,7 +258,7 @@ mod tests {
             "ls > 'a; rm x'",
         ] {
             let analysis = analysis(command);
-            let mut texts = analysis.view_texts().iter();
+            let mut texts = analysis.view_texts();
             assert!(!texts.any(|text| text.starts_with("rm")), "{command:?} gave {analysis:?}");
         }
     }
@@ -271,7 +279,7 @@ mod tests {
         ] {
             let analysis = analysis(command);
             let wanted = Path::new("/home/ada/project/.env");
-            let paths = analysis.mentioned_paths();
+            let paths = analysis.mentions().paths();
             assert!(paths.iter().any(|path| path == wanted), "{command:?} gave {paths:?}");
         }
     }
@@ -279,7 +287,7 @@ mod tests {
     #[test]
     fn paths_hang_where_the_command_runs() {
         let analysis = analysis("cd src && cat a ~/b");
-        let paths = analysis.mentioned_paths();
+        let paths = analysis.mentions().paths();
         for wanted in ["/home/ada/project/src/a", "/home/ada/project/a"] {
             assert!(paths.iter().any(|path| path == Path::new(wanted)), "{wanted}: {paths:?}");
         }

@@ -1,15 +1,16 @@
 //! File commands: which of them `acceptEdits` runs, and what they would write.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::names;
-use super::programs::base_name;
-use super::read_only::refuses;
+use super::options::{Arguments, Options};
 use super::removal::is_critical;
-use super::script::Command;
+use super::script::{Command, Word};
 use super::sed;
 use super::wrappers::unwrapped;
+use crate::links::Kind;
 use crate::paths::normalize;
+use crate::protected::is_protected;
 use crate::scene::Scene;
 
 /// Files that take everything and keep nothing.
@@ -19,59 +20,185 @@ pub(crate) fn is_sink(target: &str) -> bool {
     SINKS.contains(&target)
 }
 
+/// Files in a directory that is removed, at most. A larger one is asked about.
+const LARGEST_REMOVAL: usize = 20_000;
+
+/// A command that makes, moves, copies or removes files, with the options that say all about where.
+///
+/// Not here: what copies directories (their names and links are not in the words), makes backups, links
+/// or parents, or names its destination in an option.
+struct FileCommand {
+    name: &'static str,
+    options: Options,
+}
+
+const FILE_COMMANDS: [FileCommand; 6] = [
+    FileCommand {
+        name: "cp",
+        options: Options {
+            plain: "finpuvT force interactive no-clobber verbose no-target-directory \
+                    remove-destination",
+            optional: " update",
+            ..Options::NONE
+        },
+    },
+    FileCommand {
+        name: "mkdir",
+        options: Options { plain: "pv parents verbose", text: "m mode", ..Options::NONE },
+    },
+    FileCommand {
+        name: "mv",
+        options: Options {
+            plain: "finuvT force interactive no-clobber verbose no-target-directory",
+            optional: " update",
+            ..Options::NONE
+        },
+    },
+    FileCommand {
+        name: "rm",
+        options: Options {
+            plain: "fiIrRdv force recursive dir verbose one-file-system",
+            optional: " interactive",
+            ..Options::NONE
+        },
+    },
+    FileCommand {
+        name: "rmdir",
+        options: Options { plain: "v verbose ignore-fail-on-non-empty", ..Options::NONE },
+    },
+    FileCommand {
+        name: "touch",
+        options: Options {
+            plain: "acmh no-create no-dereference",
+            text: "dt date time",
+            path: "r reference",
+            ..Options::NONE
+        },
+    },
+];
+
 /// Whether the command only makes, moves, copies, changes or removes files inside the working
 /// directories, none of them protected, by their names and by where they lead.
-pub(crate) fn edits_inside(command: &Command, scene: Scene<'_>) -> bool {
-    if !command.assignments.iter().all(names::is_safe) {
-        return false;
-    }
+///
+/// All commands of a line are judged before the first one runs. That holds because no command that is
+/// let through here makes a link, or moves a link or a directory, or removes a link beside another command: where paths
+/// lead stays as it is. A file whose name a `mkdir` of the same line makes may be a directory by the time that it is
+/// moved.
+pub(crate) fn edits_inside(command: &Command, line: &[Command], scene: Scene<'_>) -> bool {
     let inner = unwrapped(&command.words);
-    let words: Option<Vec<&str>> = inner.iter().map(|word| word.value.as_deref()).collect();
-    let Some(words) = words else { return false };
-    let Some((program, arguments)) = words.split_first() else { return false };
-    let operands: Vec<&str> = if *program == "sed" {
-        match sed::edits(arguments) {
-            Some(files) => files,
-            None => return false,
-        }
-    } else {
-        // An option that may hold a path could hide where the command writes.
-        let hides = |word: &&&str| word.starts_with('-') && word.contains(['/', '.']);
-        if arguments.iter().any(|word| hides(&word)) || !copies_plainly(program, arguments) {
-            return false;
-        }
-        arguments.iter().copied().filter(|word| !word.starts_with('-')).collect()
-    };
+    let Some(edit) = Edit::of(command, &inner) else { return false };
     let places = command.places.known();
-    !operands.is_empty()
-        && !places.is_empty()
-        && places.iter().all(|place| touches_only_inside(program, &operands, place, scene))
+    !places.is_empty()
+        && places.iter().all(|place| {
+            edit.stays_inside(place, scene)
+                && (line.len() == 1 || !edit.loses_links(place, scene))
+                && !(edit.program == "mv"
+                    && line.iter().any(|other| edit.moves_what_is_made(other, place, scene)))
+        })
 }
 
-/// Whether `cp` copies files as files: links that it makes, or follows, lead elsewhere.
-fn copies_plainly(program: &str, arguments: &[&str]) -> bool {
-    program != "cp"
-        || refuses(
-            arguments,
-            &["--dereference", "--symbolic-link", "--link"],
-            &["L", "H", "s", "l"],
-        )
+/// A file command whose words are understood.
+struct Edit<'a> {
+    program: &'a str,
+    operands: Vec<&'a str>,
+    /// Files that are only read.
+    sources: Vec<&'a str>,
 }
 
-fn touches_only_inside(program: &str, operands: &[&str], place: &Path, scene: Scene<'_>) -> bool {
-    let paths: Vec<PathBuf> = operands.iter().map(|word| place.join(word)).collect();
-    let fine = |path: &PathBuf| scene.is_inside(path) && !scene.is_protected(path);
-    if !paths.iter().chain(&landings(program, &paths)).all(fine) {
-        return false;
+impl<'a> Edit<'a> {
+    /// The edit that a command is. `inner` is what it runs inside its wrappers.
+    fn of(command: &Command, inner: &'a [Word]) -> Option<Self> {
+        let words: Option<Vec<&str>> = inner.iter().map(|word| word.value.as_deref()).collect();
+        let words = words.filter(|_| command.assignments.iter().all(names::is_safe))?;
+        let (program, arguments) = words.split_first()?;
+        Self::read(program, arguments)
     }
-    let lost = match program {
-        "mkdir" | "touch" | "cp" | "sed" => &[],
-        "rm" | "rmdir" => paths.as_slice(),
-        // The last operand is where things go.
-        "mv" => paths.split_last().map_or(&[][..], |(_, moved)| moved),
-        _ => return false,
-    };
-    !lost.iter().any(|path| is_critical(&normalize(path), scene.policy))
+
+    fn read(program: &'a str, words: &[&'a str]) -> Option<Self> {
+        if program == "sed" {
+            return Some(Self { program, operands: sed::edits(words)?, sources: Vec::new() });
+        }
+        let command = FILE_COMMANDS.iter().find(|command| command.name == program)?;
+        let arguments = Arguments::read(words, &command.options)?;
+        // Some parsers take such words for files.
+        if arguments.has_late_options() || arguments.operands.is_empty() {
+            return None;
+        }
+        Some(Self { program, operands: arguments.operands, sources: arguments.paths })
+    }
+
+    fn stays_inside(&self, place: &Path, scene: Scene<'_>) -> bool {
+        let join = |word: &&str| place.join(word);
+        let paths: Vec<PathBuf> = self.operands.iter().map(join).collect();
+        let may_change = |path: &PathBuf| {
+            scene.is_inside(path) && !scene.is_protected(path) && !scene.is_guarded(path, true)
+        };
+        let may_read = |path: PathBuf| scene.is_inside(&path) && !scene.is_guarded(&path, false);
+        (self.program != "mkdir" || self.operands.iter().all(|word| names_plainly(word)))
+            && paths.iter().chain(&landings(self.program, &paths)).all(may_change)
+            && self.sources.iter().map(join).all(may_read)
+            && self.lost(&paths).iter().all(|path| {
+                !is_critical(&normalize(path), scene.policy) && self.loses_only_files(path, scene)
+            })
+    }
+
+    /// Whether another command of the line makes a directory by a name that this one moves, or below it.
+    fn moves_what_is_made(&self, other: &Command, place: &Path, scene: Scene<'_>) -> bool {
+        let inner = unwrapped(&other.words);
+        let Some(edit) = Edit::of(other, &inner).filter(|edit| edit.program == "mkdir") else {
+            return false;
+        };
+        let resolve = |place: &Path, words: &[&str]| -> Vec<PathBuf> {
+            words.iter().map(|word| scene.links.resolve(&place.join(word))).collect()
+        };
+        let moved = self.operands.split_last().map_or(&[][..], |(_, moved)| moved);
+        let moved = resolve(place, moved);
+        let mut made = other.places.known().iter().flat_map(|place| resolve(place, &edit.operands));
+        made.any(|made| moved.iter().any(|path| made.starts_with(path)))
+    }
+
+    /// The operands that are gone afterwards.
+    fn lost<'p>(&self, paths: &'p [PathBuf]) -> &'p [PathBuf] {
+        match self.program {
+            "rm" | "rmdir" => paths,
+            // The last operand is where things go.
+            "mv" => paths.split_last().map_or(&[][..], |(_, moved)| moved),
+            _ => &[],
+        }
+    }
+
+    /// Whether a link is gone afterwards, or may be.
+    fn loses_links(&self, place: &Path, scene: Scene<'_>) -> bool {
+        let paths: Vec<PathBuf> = self.operands.iter().map(|word| place.join(word)).collect();
+        let is_link = |path: &PathBuf| scene.links.kind(path) == Kind::Link;
+        self.lost(&paths).iter().any(|path| match scene.links.kind(path) {
+            Kind::Directory => {
+                let below = scene.links.tree(&scene.links.resolve(path), LARGEST_REMOVAL);
+                below.is_none_or(|below| below.iter().any(is_link))
+            }
+            kind => kind == Kind::Link,
+        })
+    }
+
+    /// Whether what goes with a path is known: a file alone or, if it is removed, a directory in which
+    /// everything may be removed.
+    fn loses_only_files(&self, path: &Path, scene: Scene<'_>) -> bool {
+        let may_remove = |path: &PathBuf| !is_protected(path) && !scene.policy.guards(path, true);
+        match (self.program, scene.links.kind(path)) {
+            ("mv", kind) => kind == Kind::File,
+            (_, Kind::Directory) => {
+                let below = scene.links.tree(&scene.links.resolve(path), LARGEST_REMOVAL);
+                below.is_some_and(|below| below.iter().all(may_remove))
+            }
+            (_, kind) => kind != Kind::Unknown,
+        }
+    }
+}
+
+/// Whether `mkdir -p` makes only what the path reads as: in `a/../b` it makes `a`, too.
+fn names_plainly(word: &str) -> bool {
+    let mut parts = Path::new(word).components().skip_while(|part| *part == Component::ParentDir);
+    !word.is_empty() && !parts.any(|part| part == Component::ParentDir)
 }
 
 /// The files that come to be if the last operand of a copy or a move is a directory.
@@ -80,68 +207,6 @@ fn landings(program: &str, paths: &[PathBuf]) -> Vec<PathBuf> {
         ("cp" | "mv", Some((into, moved))) => {
             moved.iter().filter_map(|path| Some(into.join(normalize(path).file_name()?))).collect()
         }
-        _ => Vec::new(),
-    }
-}
-
-/// A protected path that the command would plainly write.
-pub(crate) fn protected_write(command: &Command, scene: Scene<'_>) -> Option<PathBuf> {
-    let words = unwrapped(&command.words);
-    let values: Vec<&str> = words.iter().filter_map(|word| word.value.as_deref()).collect();
-    let redirected = command
-        .redirections
-        .iter()
-        .filter(|redirection| redirection.writes)
-        .filter_map(|redirection| redirection.target.value.as_deref());
-    let mut targets: Vec<&str> = redirected.collect();
-    if let Some((program, arguments)) = values.split_first() {
-        targets.extend(written_operands(base_name(program), arguments));
-    }
-    let program = values.first().copied().map(base_name).unwrap_or_default();
-    let moves = matches!(program, "cp" | "mv");
-    if targets.is_empty() && !moves {
-        return None;
-    }
-    let unknown = [PathBuf::from("/")];
-    let places = match command.places.known() {
-        [] => &unknown[..],
-        known => known,
-    };
-    let operands = values.iter().skip(1).filter(|word| moves && !word.starts_with('-'));
-    let operands: Vec<&str> = operands.copied().collect();
-    places
-        .iter()
-        .flat_map(|place| {
-            let join =
-                |words: &[&str]| words.iter().map(|word| place.join(word)).collect::<Vec<_>>();
-            [join(&targets), landings(program, &join(&operands))].concat()
-        })
-        .find(|path| scene.is_protected(path))
-        .map(|path| normalize(&path))
-}
-
-/// The words that a file command writes to, with the values of its options.
-fn written_operands<'a>(program: &str, arguments: &[&'a str]) -> Vec<&'a str> {
-    let values = |words: &[&'a str]| -> Vec<&'a str> {
-        words
-            .iter()
-            .map(|word| match word.split_once('=') {
-                Some((_, value)) if word.starts_with('-') || program == "dd" => value,
-                _ => word.strip_prefix("-t").unwrap_or(word),
-            })
-            .collect()
-    };
-    match program {
-        "cp" | "install" | "ln" | "rsync" => {
-            let options = arguments.iter().copied().filter(|word| word.starts_with('-'));
-            let last = arguments.iter().rev().find(|word| !word.starts_with('-')).copied();
-            values(&options.chain(last).collect::<Vec<_>>())
-        }
-        "sed" if !arguments.iter().any(|word| word.starts_with("-i") || *word == "--in-place") => {
-            Vec::new()
-        }
-        "chmod" | "chown" | "dd" | "mkdir" | "mv" | "rm" | "rmdir" | "sed" | "tee" | "touch"
-        | "truncate" => values(arguments),
         _ => Vec::new(),
     }
 }

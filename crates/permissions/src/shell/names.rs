@@ -66,6 +66,206 @@ const SAFE: [&str; 28] = [
     "TZ",
 ];
 
+/// Variables that name programs, code or places where programs are looked for. With one of them set, a
+/// command may run something that its words do not name.
+const STEERING: [&str; 159] = [
+    "ANSIBLE_CONFIG",
+    "ANT_ARGS",
+    "BASHOPTS",
+    "BASH_ALIASES",
+    "BASH_CMDS",
+    "BASH_COMPAT",
+    "BASH_ENV",
+    "BASH_FUNC",
+    "BASH_LOADABLES_PATH",
+    "BASH_XTRACEFD",
+    "BROWSER",
+    "BUNDLE_GEMFILE",
+    "CCACHE_COMPILER",
+    "CCACHE_PREFIX",
+    "CDPATH",
+    "CLASSPATH",
+    "COMPILER_PATH",
+    "COMSPEC",
+    "COREPACK_HOME",
+    "CURL_HOME",
+    "DISPLAY",
+    "DOCKER_CONFIG",
+    "EDITOR",
+    "EMACS",
+    "EMACSLOADPATH",
+    "ENV",
+    "ERL_AFLAGS",
+    "ERL_FLAGS",
+    "ERL_LIBS",
+    "ERL_ZFLAGS",
+    "EXECIGNORE",
+    "EXINIT",
+    "FCEDIT",
+    "FIGNORE",
+    "FPATH",
+    "FUNCNEST",
+    "GCC_EXEC_PREFIX",
+    "GCONV_PATH",
+    "GEM_HOME",
+    "GEM_PATH",
+    "GIO_EXTRA_MODULES",
+    "GLIBC_TUNABLES",
+    "GLOBIGNORE",
+    "GNUMAKEFLAGS",
+    "GNUPGHOME",
+    "GOENV",
+    "GOROOT",
+    "GOTOOLDIR",
+    "GRADLE_HOME",
+    "GRADLE_USER_HOME",
+    "GREP_OPTIONS",
+    "GROFF_COMMAND_PREFIX",
+    "GST_PLUGIN_PATH",
+    "GTK_MODULES",
+    "GTK_PATH",
+    "GUILE_LOAD_PATH",
+    "HELM_PLUGINS",
+    "HGRCPATH",
+    "HISTFILE",
+    "HOME",
+    "IFS",
+    "INPUTRC",
+    "JAVA_HOME",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "JULIA_DEPOT_PATH",
+    "JULIA_LOAD_PATH",
+    "KRB5_CONFIG",
+    "KUBECONFIG",
+    "LESS",
+    "LESSCLOSE",
+    "LESSKEY",
+    "LESSKEYIN",
+    "LESSOPEN",
+    "LOCPATH",
+    "LUA_CPATH",
+    "LUA_INIT",
+    "LUA_PATH",
+    "M2_HOME",
+    "MAILPATH",
+    "MAKEFILES",
+    "MAKEFLAGS",
+    "MANOPT",
+    "MANPATH",
+    "MANROFFOPT",
+    "MAVEN_ARGS",
+    "MAVEN_HOME",
+    "MFLAGS",
+    "MYSQL_HOME",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "NVIM_APPNAME",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "OPENSSL_MODULES",
+    "PATH",
+    "PERL5DB",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PERLLIB",
+    "PERL_MB_OPT",
+    "PERL_MM_OPT",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "PIPENV_PIPFILE",
+    "PIP_CONFIG_FILE",
+    "POSIXLY_CORRECT",
+    "PROMPT_COMMAND",
+    "PSQLRC",
+    "PYTEST_ADDOPTS",
+    "PYTEST_PLUGINS",
+    "PYTHONBREAKPOINT",
+    "PYTHONEXECUTABLE",
+    "PYTHONHOME",
+    "PYTHONINSPECT",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "PYTHONUSERBASE",
+    "QT_PLUGIN_PATH",
+    "RIPGREP_CONFIG_PATH",
+    "RSYNC_CONNECT_PROG",
+    "RSYNC_RSH",
+    "RUBYLIB",
+    "RUBYOPT",
+    "RUBYPATH",
+    "RUBYSHELL",
+    "RUSTC",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTC_WRAPPER",
+    "RUSTDOC",
+    "RUSTUP_HOME",
+    "R_HOME",
+    "R_LIBS",
+    "SCREENRC",
+    "SHELL",
+    "SHELLOPTS",
+    "SVN_SSH",
+    "SYSTEM_WGETRC",
+    "TAR_OPTIONS",
+    "TCLLIBPATH",
+    "TEXMFCNF",
+    "TF_CLI_CONFIG_FILE",
+    "TMUX_TMPDIR",
+    "UNZIP",
+    "UNZIPOPT",
+    "VALGRIND_LIB",
+    "VIMINIT",
+    "VIMRUNTIME",
+    "VISUAL",
+    "WGETRC",
+    "XDG_CONFIG_DIRS",
+    "XDG_CONFIG_HOME",
+    "YARN_RC_FILENAME",
+    "ZDOTDIR",
+    "ZIP",
+    "ZIPINFO",
+    "ZIPINFOOPT",
+    "ZIPOPT",
+    "_JAVA_OPTIONS",
+];
+
+/// Variables that name a program for those who build. One plain word is looked at as a command.
+const BUILDERS: [&str; 26] = [
+    "AR",
+    "AS",
+    "CC",
+    "CO",
+    "CPP",
+    "CTANGLE",
+    "CWEAVE",
+    "CXX",
+    "FC",
+    "GET",
+    "HOSTCC",
+    "LD",
+    "LEX",
+    "LINT",
+    "M2C",
+    "MAKE",
+    "MAKEINFO",
+    "OBJC",
+    "PC",
+    "RM",
+    "RUSTUP_TOOLCHAIN",
+    "TANGLE",
+    "TEX",
+    "TEXI2DVI",
+    "WEAVE",
+    "YACC",
+];
+
+/// What is in options for a compiler, a builder or a machine for code that make it run something else.
+const RUNNING_FLAGS: [&str; 13] = [
+    "-B", "-XX:On", "@", "agent", "exec", "init", "linker", "plugin", "settings", "specs",
+    "use-ld", "vettool", "wrapper",
+];
+
 /// Lower-case names that shells or programs obey.
 const OBEYED: [&str; 21] = [
     "all_proxy",
@@ -96,6 +296,124 @@ pub(crate) fn is_safe(assignment: &Assignment) -> bool {
     let plain =
         |value: &str| value.chars().all(|c| c.is_ascii_alphanumeric() || "_-.,:=+;@".contains(c));
     SAFE.contains(&assignment.name.as_str()) && assignment.value.as_deref().is_some_and(plain)
+}
+
+/// Whether setting the variable may make a command run something that its words do not name.
+pub(crate) fn is_obeyed(name: &str) -> bool {
+    let name = name.split(['[', '=', '+']).next().unwrap_or(name);
+    let starts = [
+        "LD_",
+        "DYLD_",
+        "GIT_",
+        "SSH_",
+        "BASH_FUNC",
+        "SUDO_",
+        "npm_config_",
+        "NPM_CONFIG_",
+        "CARGO_",
+        "LESSKEY",
+        "LUA_INIT",
+        "PERL5",
+        "R_ENVIRON",
+        "R_PROFILE",
+        "TF_CLI_ARGS",
+    ];
+    let ends = [
+        "PAGER",
+        "EDITOR",
+        "_COMMAND",
+        "_WRAPPER",
+        "_RUNNER",
+        "_PROGRAM",
+        "_ASKPASS",
+        "_LINKER",
+        "_RSH",
+        "_RUSTFLAGS",
+    ];
+    let harmless = [
+        "GIT_AUTHOR_",
+        "GIT_COMMITTER_",
+        "GIT_TERMINAL_PROMPT",
+        "CARGO_TERM_",
+        "CARGO_INCREMENTAL",
+    ];
+    (STEERING.contains(&name)
+        || starts.iter().any(|start| name.starts_with(start))
+        || ends.iter().any(|end| name.ends_with(end))
+        || matches!(name, "PS0" | "PS1" | "PS2" | "PS3" | "PS4"))
+        && !harmless.iter().any(|start| name.starts_with(start))
+}
+
+/// Whether setting the variable to this may make a command run something that its words do not name. Nothing
+/// is a value that is not known.
+pub(crate) fn steers(name: &str, value: Option<&str>) -> bool {
+    let name = name.strip_suffix('+').unwrap_or(name);
+    let is_plain =
+        |value: &str| value.chars().all(|c| c.is_ascii_alphanumeric() || "_-.+".contains(c));
+    let runs = |value: &str| RUNNING_FLAGS.iter().any(|part| value.contains(part));
+    let has_flags = ["FLAGS", "_OPTS", "_OPTIONS", "LDLIBS"].iter().any(|end| name.ends_with(end));
+    is_obeyed(name)
+        || BUILDERS.contains(&name) && !value.is_some_and(is_plain)
+        || has_flags && value.is_some_and(|value| runs(value) || expands(value))
+        || !is_private(name) && value.is_some_and(expands)
+}
+
+/// Whether a shell that runs the text would put something else in it.
+fn expands(value: &str) -> bool {
+    let is_expansion =
+        |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphabetic() || "_({'\"".contains(c));
+    value.contains('`') || value.split('$').skip(1).any(is_expansion)
+}
+
+/// Variables whose value the shell computes when it is assigned: text for them is arithmetic.
+const INTEGERS: [&str; 10] = [
+    "BASHPID",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "HISTCMD",
+    "LINENO",
+    "OPTIND",
+    "PPID",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+];
+
+/// Variables that the shell itself gives values that may be any text.
+const FILLED: [&str; 23] = [
+    "0",
+    "BASH_ARGV",
+    "BASH_ARGV0",
+    "BASH_COMMAND",
+    "BASH_EXECUTION_STRING",
+    "BASH_REMATCH",
+    "BASH_SOURCE",
+    "COMP_LINE",
+    "COMP_WORDS",
+    "COMPREPLY",
+    "DIRSTACK",
+    "FUNCNAME",
+    "HISTFILE",
+    "MAPFILE",
+    "OLDPWD",
+    "OPTARG",
+    "PATH",
+    "PS4",
+    "PWD",
+    "READLINE_LINE",
+    "REPLY",
+    "SHELLOPTS",
+    "_",
+];
+
+/// Whether the shell computes what is assigned to this variable.
+pub(crate) fn is_integer(name: &str) -> bool {
+    INTEGERS.contains(&name.split(['[', '=', '+']).next().unwrap_or(name))
+}
+
+/// Whether the shell itself fills this variable with text of any kind.
+pub(crate) fn is_filled(name: &str) -> bool {
+    FILLED.contains(&name)
 }
 
 /// Whether a variable is one that only the command line itself reads.

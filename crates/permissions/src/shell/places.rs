@@ -46,6 +46,13 @@ impl Places {
         if all.len() > MOST { Self::unknown() } else { Self(all.into()) }
     }
 
+    /// The directories after `cd` into one of these.
+    pub(crate) fn enter_any(&self, directories: &[String]) -> Self {
+        let mut entered = directories.iter().map(|directory| self.enter(directory));
+        let first = entered.next().unwrap_or_default();
+        entered.fold(first, |all, more| all.or(&more))
+    }
+
     /// The directories after `cd directory`. The shell takes `..` from the text, not from the disk.
     pub(crate) fn enter(&self, directory: &str) -> Self {
         Self(self.0.iter().map(|place| normalize(&place.join(directory))).collect())

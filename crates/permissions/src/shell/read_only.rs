@@ -1,205 +1,209 @@
-//! Commands that change nothing and reach nothing outside the working directories and the places that
-//! are open to reading.
+//! Commands that change nothing, start nothing, and read nothing outside the working directories and the
+//! places that are open to reading.
 //!
-//! A program is here only if no argument makes it write, run something or talk to another machine,
-//! or if those arguments are known and refused. Following links while walking a tree is refused, too:
-//! nobody can say where that leads.
+//! A command is free only if every option of it is known ([`free_programs`](super::free_programs)) and
+//! every path that it reads is open: as it is named, where its links lead, and by the rules.
 
 use std::path::Path;
 
+use super::find;
+use super::free_programs::{Operands, PROGRAMS, Program};
 use super::git;
+use super::jq;
 use super::names;
-use super::script::Command;
+use super::options::Arguments;
+use super::script::{Command, Word};
 use super::sed;
 use super::wrappers::{Move, moves_shell, unwrapped};
+use crate::links::Kind;
 use crate::paths::join;
 use crate::scene::Scene;
 
-/// Programs that print what they are told or know, and open no file.
-const TALKERS: [&str; 19] = [
-    ":", "arch", "basename", "dirname", "echo", "false", "id", "nproc", "printf", "pwd", "seq",
-    "sleep", "tr", "true", "tty", "type", "uname", "which", "whoami",
-];
+pub(super) use super::find::acts as find_acts;
 
-/// Programs that only read, whatever their arguments.
-const READERS: [&str; 20] = [
-    "cat", "cmp", "column", "comm", "cut", "df", "expand", "fold", "head", "join", "nl", "od",
-    "paste", "readlink", "realpath", "rev", "stat", "tac", "tail", "unexpand",
-];
+/// What a command reads.
+#[derive(Default)]
+pub(super) struct Reads<'a> {
+    /// Files and directories. What is in a directory is not printed, only what is there.
+    pub(super) paths: Vec<&'a str>,
+    /// Files that must not be directories.
+    pub(super) files: Vec<&'a str>,
+    /// Whether the contents of files are printed that no argument names.
+    pub(super) searches: bool,
+}
 
-/// Whether the command needs no permission: read-only, run in a working directory, reading only what
-/// is open to reading, and not past a rule that guards what is read. Its redirections are judged apart.
+impl<'a> Reads<'a> {
+    fn paths(paths: Vec<&'a str>) -> Self {
+        Self { paths, ..Self::default() }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.paths.is_empty() && self.files.is_empty() && !self.searches
+    }
+}
+
+/// Whether the command needs no permission. Its redirections are judged apart.
 pub(crate) fn is_free(command: &Command, scene: Scene<'_>) -> bool {
+    let places = command.places.known();
+    match act(&unwrapped(&command.words), command, scene) {
+        None => false,
+        Some(Act::Moves(targets)) => {
+            !places.is_empty()
+                && places
+                    .iter()
+                    .all(|place| targets.iter().all(|target| scene.is_inside(&place.join(target))))
+        }
+        Some(Act::Reads(reads)) => {
+            reads.is_nothing()
+                || (!places.is_empty()
+                    && places.iter().all(|place| is_open(&reads, place, scene))
+                    && !(reads.searches && scene.policy.guards_files()))
+        }
+    }
+}
+
+/// Whether the command changes nothing and starts nothing, wherever it reads. Its redirections are judged apart.
+pub(crate) fn changes_nothing(command: &Command, scene: Scene<'_>) -> bool {
+    act(&unwrapped(&command.words), command, scene).is_some()
+}
+
+/// What a command does that changes nothing.
+enum Act<'a> {
+    /// Takes the shell to one of these directories.
+    Moves(Vec<String>),
+    Reads(Reads<'a>),
+}
+
+/// What these words of a command do, which are those inside its wrappers.
+fn act<'a>(words: &'a [Word], command: &Command, scene: Scene<'_>) -> Option<Act<'a>> {
     if !command.assignments.iter().all(|assignment| {
         names::is_safe(assignment)
             || (command.words.is_empty() && names::is_private(&assignment.name))
     }) {
-        return false;
+        return None;
     }
-    let inner = unwrapped(&command.words);
-    let words: Option<Vec<&str>> = inner.iter().map(|word| word.value.as_deref()).collect();
-    let Some(words) = words else { return false };
-    let Some((program, arguments)) = words.split_first() else { return true };
-    if TALKERS.contains(program) {
-        return !(*program == "printf"
-            && arguments.first().is_some_and(|word| word.starts_with("-v")));
-    }
-    if *program == "hostname" {
-        return arguments.is_empty();
-    }
-    let places = command.places.known();
-    if places.is_empty() {
-        return false;
-    }
-    if *program == "cd" {
-        let Move::To(target) = moves_shell(command, scene.policy.home.as_deref()) else {
-            return false;
-        };
-        return places.iter().all(|place| scene.is_inside(&place.join(&target)));
-    }
-    is_harmless(program, arguments)
-        && (*program != "git" || git::is_ours(places, scene))
-        && places.iter().all(|place| {
-            scene.is_inside(place) && arguments.iter().all(|word| stays_open(word, place, scene))
-        })
-        && !(reads_whole_trees(program, arguments) && scene.policy.guards_files())
+    let words: Vec<&str> = words.iter().map(|word| word.value.as_deref()).collect::<Option<_>>()?;
+    let reads = match words.split_first() {
+        None => Some(Reads::default()),
+        Some((&"cd", _)) => match moves_shell(command, scene.policy.home.as_deref()) {
+            Move::To(targets) => return Some(Act::Moves(targets)),
+            Move::None | Move::Back | Move::Somewhere => None,
+        },
+        Some((&"git", _)) if !git::is_ours(command.places.known(), scene) => None,
+        // The zone of a time is a file.
+        Some((&("date" | "find"), arguments)) if arguments.iter().any(|it| it.contains("TZ=")) => {
+            None
+        }
+        Some((program, arguments)) => reads(program, arguments),
+    };
+    reads.map(Act::Reads)
 }
 
-/// Whether no argument makes this program do more than read.
-fn is_harmless(program: &str, arguments: &[&str]) -> bool {
+/// What a program reads with these arguments, if it does nothing else.
+fn reads<'a>(program: &str, arguments: &[&'a str]) -> Option<Reads<'a>> {
     match program {
-        "date" => date(arguments),
-        "diff" => refuses(arguments, &["--paginate", "--recursive"], &["l", "r"]),
-        "du" => refuses(
-            arguments,
-            &["--dereference", "--dereference-args", "--files0-from"],
-            &["L", "D", "H"],
-        ),
-        "file" => refuses(
-            arguments,
-            &["--compile", "--files-from", "--magic-file", "--uncompress", "--uncompress-noreport"],
-            &["C", "f", "m", "z", "Z"],
-        ),
-        "find" => !find_acts_on(arguments) && !find_follows(arguments),
+        "find" => find::reads(arguments).map(Reads::paths),
         "git" => git::reads(arguments),
-        "grep" => refuses(arguments, &["--dereference-recursive"], &["R"]),
-        "jq" => jq(arguments),
-        "ls" => refuses(arguments, &["--dereference"], &["L"]),
-        "md5sum" | "sha1sum" | "sha256sum" | "sha512sum" => {
-            refuses(arguments, &["--check"], &["c"])
+        "jq" => jq::reads(arguments).map(Reads::paths),
+        "printf" => is_plain_printf(arguments).then(Reads::default),
+        "sed" => sed::reads(arguments).map(Reads::paths),
+        // An index of an array is arithmetic, and arithmetic can run commands.
+        "test" | "[" => (!arguments.iter().any(|word| matches!(*word, "-v" | "-R")))
+            .then(|| Reads::paths(arguments.to_vec())),
+        "tree" => tree(arguments).map(Reads::paths),
+        name => {
+            let program = PROGRAMS.iter().find(|program| program.name == name)?;
+            table_reads(program, arguments)
         }
-        "rg" => refuses(
-            arguments,
-            &["--pre", "--search-zip", "--hostname-bin", "--follow"],
-            &["z", "L"],
-        ),
-        "sed" => sed::reads(arguments),
-        "sort" => refuses(
-            arguments,
-            &["--output", "--compress-program", "--temporary-directory", "--files0-from"],
-            &["o", "T"],
-        ),
-        "test" | "[" => !arguments.iter().any(|word| matches!(*word, "-v" | "-R")),
-        "tree" => refuses(arguments, &["--output", "--fromfile"], &["o", "R", "l"]),
-        // Files named in a file may be anywhere.
-        "wc" => refuses(arguments, &["--files0-from"], &[]),
-        // The second operand is a file to write.
-        "uniq" => arguments.iter().filter(|word| !word.starts_with('-')).count() <= 1,
-        reader => READERS.contains(&reader),
     }
 }
 
-/// Whether a word, read as a path or as an option with a path in it, stays where reading is open.
-fn stays_open(word: &str, place: &Path, scene: Scene<'_>) -> bool {
-    // Without any text it is the place itself, which is inside.
-    let is_open = |path: &str| path.is_empty() || scene.is_open_to_reading(&join(place, path));
-    if !word.starts_with('-') {
-        return is_open(word);
+fn table_reads<'a>(program: &Program, words: &[&'a str]) -> Option<Reads<'a>> {
+    if program.operands == Operands::Words {
+        return Some(Reads::default());
     }
-    // Where an option's value begins is the program's business: look at every place it may.
-    let value = word.split_once('=').map_or("", |(_, value)| value);
-    let attached: String = word.chars().skip(2).collect();
-    let rooted = word.find('/').and_then(|start| word.get(start..));
-    let climbs = word.split('/').any(|segment| segment.ends_with(".."));
-    is_open(value)
-        && (word.starts_with("--") || is_open(&attached))
-        && !climbs
-        && rooted.is_none_or(|path| word_is_relative(word) || is_open(path))
-}
-
-/// Whether the first slash of an option stands inside a relative path, as in `--include=src/a`.
-fn word_is_relative(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, value)| !name.contains('/') && !value.starts_with('/'))
-}
-
-/// Whether the program prints what is in files that its arguments do not name.
-fn reads_whole_trees(program: &str, arguments: &[&str]) -> bool {
-    match program {
-        "rg" => true,
-        "git" => arguments.iter().any(|word| matches!(*word, "diff" | "show" | "log" | "stash")),
-        "grep" => !refuses(arguments, &["--recursive", "--directories"], &["r", "d"]),
-        _ => false,
-    }
-}
-
-/// Whether none of these options is given. Long options count when cut short, as programs read them
-/// so; a short one counts anywhere in a bundle.
-pub(super) fn refuses(arguments: &[&str], long: &[&str], short: &[&str]) -> bool {
-    arguments.iter().all(|word| {
-        if word.starts_with("--") {
-            let name = word.split('=').next().unwrap_or(word);
-            name == "--" || !long.iter().any(|option| option.starts_with(name))
-        } else if let Some(bundle) = word.strip_prefix('-') {
-            !short.iter().any(|option| bundle.contains(option))
-        } else {
-            true
+    let arguments = Arguments::read(words, &program.options)?;
+    let operands = arguments.operands.as_slice();
+    let mut reads = Reads::paths(arguments.paths.clone());
+    match program.operands {
+        Operands::Words | Operands::Text => return Some(reads),
+        Operands::Nothing if operands.is_empty() => return Some(reads),
+        Operands::Format if operands.len() <= 1 => {
+            return operands.iter().all(|word| word.starts_with('+')).then_some(reads);
         }
-    })
+        Operands::OnePath if operands.len() <= 1 && !arguments.has_late_options() => {
+            reads.paths.extend(operands);
+        }
+        // With two operands, an option among them is an error where it counts as a third.
+        Operands::Files if operands.len() == 2 => reads.files.extend(operands),
+        Operands::Nothing | Operands::Format | Operands::OnePath | Operands::Files => return None,
+        Operands::Paths => reads.paths.extend(operands),
+        Operands::PathsOrHere => reads.paths.extend(or_here(operands)),
+        Operands::PatternThenPaths(patterns) => {
+            let is_pattern = usize::from(!arguments.has(patterns));
+            let paths = operands.get(is_pattern..).unwrap_or_default();
+            reads.searches = program.name == "rg" || arguments.has(&["r", "recursive"]);
+            reads.paths.extend(if reads.searches { or_here(paths) } else { paths });
+        }
+    }
+    if arguments.has_late_options() {
+        reads.paths.extend(&arguments.late);
+    }
+    Some(reads)
 }
 
-/// `date` sets the clock with `-s` or a bare argument, and prints files with `-f`.
-fn date(arguments: &[&str]) -> bool {
-    let mut words = arguments.iter();
+/// The operands, or the directory where the program runs.
+fn or_here<'a, 'b>(operands: &'b [&'a str]) -> &'b [&'a str] {
+    if operands.is_empty() { &["."] } else { operands }
+}
+
+/// `printf` sets a variable with `-v` and with `%n`.
+fn is_plain_printf(arguments: &[&str]) -> bool {
+    let is_option = |word: &&str| word.starts_with('-') && *word != "--";
+    let counts = |word: &&str| {
+        word.split('%').skip(1).any(|conversion| {
+            let is_modifier = |c: char| c.is_ascii_digit() || "-+ #'.*$hlLjzt".contains(c);
+            conversion.trim_start_matches(is_modifier).starts_with('n')
+        })
+    };
+    !arguments.first().is_some_and(is_option) && !arguments.iter().any(counts)
+}
+
+/// `tree`, which takes a value only from the next word, whatever is attached.
+fn tree<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
+    const LETTERS: &str = "adfxpsughDFqNQiASnCvrtcUJX";
+    const NAMES: [&str; 6] =
+        ["--dirsfirst", "--noreport", "--prune", "--matchdirs", "--ignore-case", "--du"];
+    let mut paths = Vec::new();
+    let mut words = arguments.iter().copied();
     while let Some(word) = words.next() {
-        match *word {
-            "-u" | "--utc" | "-R" | "--rfc-email" | "-I" => {}
-            "-d" => {
-                if words.next().is_none() {
-                    return false;
-                }
+        match word.strip_prefix('-') {
+            Some("L" | "P" | "I") => {
+                words.next().filter(|value| !value.starts_with('-'))?;
             }
-            other => {
-                let prints = ["+", "-I", "--iso-8601", "--rfc-3339=", "--date="];
-                if !prints.iter().any(|start| other.starts_with(start)) {
-                    return false;
-                }
+            Some(_) if NAMES.contains(&word) => {}
+            Some(letters) if !letters.is_empty() => {
+                letters.chars().all(|letter| LETTERS.contains(letter)).then_some(())?;
             }
+            _ => paths.push(word),
         }
     }
-    true
+    Some(or_here(&paths).to_vec())
 }
 
-/// `jq` can print the environment and load modules.
-fn jq(arguments: &[&str]) -> bool {
-    let reaches = ["env", "ENV", "import", "include", "getpath(\"/", "input_filename", "debug"];
-    refuses(arguments, &["--from-file", "--library-path", "--run-tests"], &["f", "L"])
-        && !arguments.iter().any(|word| reaches.iter().any(|part| word.contains(part)))
-}
-
-/// Whether this is a `find` that runs, deletes or writes.
-pub(super) fn find_acts(words: &[&str]) -> bool {
-    words
-        .split_first()
-        .is_some_and(|(program, arguments)| *program == "find" && find_acts_on(arguments))
-}
-
-fn find_acts_on(arguments: &[&str]) -> bool {
-    arguments.iter().any(|word| {
-        matches!(*word, "-exec" | "-execdir" | "-ok" | "-okdir" | "-delete" | "-fls")
-            || word.starts_with("-fprint")
-    })
-}
-
-fn find_follows(arguments: &[&str]) -> bool {
-    arguments.iter().any(|word| matches!(*word, "-L" | "-H" | "-follow" | "-files0-from"))
+/// Whether everything that is read from this place is open to reading, as named and where it leads.
+fn is_open(reads: &Reads<'_>, place: &Path, scene: Scene<'_>) -> bool {
+    let guards = scene.policy.guards_files();
+    let is_readable = |word: &str| {
+        let path = join(place, word);
+        // Without any text it is the place itself, which is inside.
+        word.is_empty()
+            || (scene.is_open_to_reading(&path) && !(guards && scene.is_guarded(&path, false)))
+    };
+    let is_file = |word: &str| {
+        word == "-" || scene.links.kind(&scene.links.resolve(&join(place, word))) == Kind::File
+    };
+    scene.is_inside(place)
+        && reads.paths.iter().chain(&reads.files).all(|word| is_readable(word))
+        && reads.files.iter().all(|word| is_file(word))
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::analysis::Analysis;
+use super::characters::as_run;
 use crate::policy::Policy;
 
 /// Lines in one generation, at most.
@@ -33,7 +34,7 @@ struct Held {
 impl Readings {
     /// What a command line says to a shell of this policy.
     pub(crate) fn analysis(&self, text: &str, policy: &Policy) -> Arc<Analysis> {
-        let text = text.trim();
+        let text = as_run(text);
         if let Some(known) = self.with(|held| held.find(text, policy)) {
             return known;
         }
@@ -93,7 +94,7 @@ mod tests {
     fn a_line_is_read_once_for_each_place() {
         let readings = Readings::default();
         let first = readings.analysis("cd a && ls", &policy("/p"));
-        let again = readings.clone().analysis(" cd a && ls ", &policy("/p"));
+        let again = readings.clone().analysis("cd a && ls\n", &policy("/p"));
         assert!(Arc::ptr_eq(&first, &again));
         let elsewhere = readings.analysis("cd a && ls", &policy("/q"));
         assert!(!Arc::ptr_eq(&first, &elsewhere));

@@ -3,13 +3,35 @@
 use std::fmt;
 
 use super::places::Places;
+use super::shape::Shape;
 
 /// Every command that a command line may run, in the order in which they are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Script {
     pub(crate) commands: Vec<Command>,
-    /// Why the commands may not be all there is. Nothing that gives permission looks past it.
+    /// Why the commands may not be all there is. Nothing that gives permission looks past it, unless it
+    /// gives everything.
     pub(crate) unclear: Option<Unclear>,
+    /// Why a program may run that the commands do not name. A rule that takes may mean it.
+    pub(crate) opaque: Option<Unclear>,
+    /// Variables that it assigns to.
+    pub(crate) assigned: Assigned,
+}
+
+/// Variables that a script assigns to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Assigned {
+    pub(crate) names: Vec<String>,
+    /// Whether there may be more.
+    pub(crate) is_lost: bool,
+}
+
+impl Assigned {
+    /// These and those.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        let names = self.names.iter().chain(&other.names).cloned().collect();
+        Self { names, is_lost: self.is_lost || other.is_lost }
+    }
 }
 
 /// One program with its arguments, assignments and redirections.
@@ -23,6 +45,8 @@ pub(crate) struct Command {
     pub(crate) places: Places,
     /// Whether something is written to its standard input: a pipe, a here-document, a file.
     pub(crate) fed: bool,
+    /// What is written there, where the text tells.
+    pub(crate) input: Option<String>,
 }
 
 impl Command {
@@ -38,11 +62,6 @@ impl Command {
         let assignments = self.assignments.iter().map(Assignment::weight);
         size_of::<Self>() + self.places.weight() + words.chain(assignments).sum::<usize>()
     }
-
-    /// The words, with those that are not known as they are written.
-    pub(crate) fn best_values(&self) -> Vec<&str> {
-        self.words.iter().map(|word| word.value.as_deref().unwrap_or(&word.written)).collect()
-    }
 }
 
 /// Words as they are written, one space apart.
@@ -56,15 +75,40 @@ pub(crate) fn join(words: &[Word]) -> String {
 pub(crate) struct Word {
     pub(crate) written: String,
     pub(crate) value: Option<String>,
+    /// What the value may be where it is not known.
+    shape: Option<Box<Shape>>,
+    /// Whether it may become no word or several.
+    pub(crate) splits: bool,
 }
 
 impl Word {
+    pub(crate) fn known(written: &str, value: String) -> Self {
+        Self { written: written.to_owned(), value: Some(value), shape: None, splits: false }
+    }
+
+    /// A word that may be anything.
     pub(crate) fn unknown(written: &str) -> Self {
-        Self { written: written.to_owned(), value: None }
+        Self { written: written.to_owned(), value: None, shape: None, splits: true }
+    }
+
+    pub(crate) fn shaped(written: &str, shape: Shape, splits: bool) -> Self {
+        Self { written: written.to_owned(), value: None, shape: Some(Box::new(shape)), splits }
+    }
+
+    /// The texts that it may be.
+    pub(crate) fn to_shape(&self) -> Shape {
+        match (&self.value, &self.shape) {
+            (Some(value), _) => Shape::literal(value),
+            (None, Some(shape)) => (**shape).clone(),
+            (None, None) => Shape::any(),
+        }
     }
 
     fn weight(&self) -> usize {
-        size_of::<Self>() + self.written.len() + self.value.as_ref().map_or(0, String::len)
+        size_of::<Self>()
+            + self.written.len()
+            + self.value.as_ref().map_or(0, String::len)
+            + self.shape.as_ref().map_or(0, |shape| shape.weight())
     }
 }
 
@@ -95,8 +139,6 @@ pub enum Unclear {
     TooDeep,
     OddCharacter,
     Syntax,
-    /// Two grammars read different commands.
-    TwoReadings,
     /// The program is named by an expansion, a pattern or pieces.
     Program,
     Function,
@@ -108,6 +150,22 @@ pub enum Unclear {
     Builtin,
     /// A variable that later commands may obey.
     Variable,
+    /// Code for an interpreter, or text that a program runs.
+    Code,
+    /// A file that the same script may have written is run.
+    MadeFile,
+}
+
+impl Unclear {
+    /// Whether text runs that the shell reads as its own.
+    pub(crate) fn runs_text(self) -> bool {
+        matches!(self, Self::Arithmetic | Self::Expansion | Self::Builtin)
+    }
+
+    /// Whether the text could not be read at all.
+    pub(crate) fn is_unreadable(self) -> bool {
+        matches!(self, Self::TooLong | Self::TooDeep | Self::OddCharacter | Self::Syntax)
+    }
 }
 
 impl fmt::Display for Unclear {
@@ -117,7 +175,6 @@ impl fmt::Display for Unclear {
             Self::TooDeep => "it is nested too deeply",
             Self::OddCharacter => "it has a control character or an unusual space in it",
             Self::Syntax => "its syntax is broken or unusual",
-            Self::TwoReadings => "it can be read in more than one way",
             Self::Program => "the program is not named plainly",
             Self::Function => "it defines a function",
             Self::Coprocess => "it starts a coprocess",
@@ -125,6 +182,8 @@ impl fmt::Display for Unclear {
             Self::Expansion => "it has an expansion that can do more than read a variable",
             Self::Builtin => "it has a builtin that runs text or changes what words mean",
             Self::Variable => "it sets a variable that other programs may obey",
+            Self::Code => "it hands code or text to a program that runs it",
+            Self::MadeFile => "it runs a file that it may have written itself",
         })
     }
 }

@@ -1,15 +1,102 @@
 //! `sed`, as far as a script of it can be read: addresses, printing, deleting, and substitutions that
 //! neither run nor write.
 
-/// Whether `sed` prints and changes no file.
-pub(super) fn reads(arguments: &[&str]) -> bool {
-    split(arguments).is_some_and(|sed| !sed.in_place && sed.scripts.iter().all(|s| is_safe(s)))
+/// The files that a `sed` reads, if it only prints.
+pub(super) fn reads<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
+    let sed = split(arguments)?;
+    (!sed.in_place && sed.scripts.iter().all(|script| is_safe(script))).then_some(sed.files)
 }
 
 /// The files that a `sed -i` with a safe script changes.
 pub(super) fn edits<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
     let sed = split(arguments)?;
     (sed.in_place && sed.scripts.iter().all(|script| is_safe(script))).then_some(sed.files)
+}
+
+/// The scripts among these words, nothing in place of one that is not known. Nothing at all if a word may be
+/// an option that is not known, or names a file with a script.
+pub(super) fn scripts<'a>(words: &[Option<&'a str>]) -> Option<Vec<Option<&'a str>>> {
+    const PLAIN: [&str; 12] = [
+        "quiet",
+        "silent",
+        "regexp-extended",
+        "in-place",
+        "separate",
+        "null-data",
+        "zero-terminated",
+        "unbuffered",
+        "posix",
+        "debug",
+        "follow-symlinks",
+        "binary",
+    ];
+    let mut scripts = Vec::new();
+    let mut operands = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let Some(value) = *word else {
+            operands.push(None);
+            continue;
+        };
+        if value == "--" {
+            operands.extend(words);
+            break;
+        }
+        if let Some(long) = value.strip_prefix("--") {
+            let (name, attached) =
+                long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+            if "expression".starts_with(name) {
+                scripts.push(attached.or(words.next().copied().flatten()));
+            } else if !PLAIN.iter().any(|option| option.starts_with(name)) {
+                return None;
+            }
+            continue;
+        }
+        let Some(bundle) = value.strip_prefix('-').filter(|bundle| !bundle.is_empty()) else {
+            operands.push(Some(value));
+            continue;
+        };
+        let mut letters = bundle.chars();
+        while let Some(letter) = letters.next() {
+            let rest = letters.as_str();
+            match letter {
+                'n' | 'E' | 'r' | 'u' | 's' | 'z' | 'b' => {}
+                // What is attached is the end of a name.
+                'i' => break,
+                'e' if rest.is_empty() => {
+                    scripts.push(*words.next()?);
+                }
+                'e' => {
+                    scripts.push(Some(rest));
+                    break;
+                }
+                _ => return None,
+            }
+        }
+    }
+    if scripts.is_empty() {
+        scripts.extend(operands.first().copied());
+    }
+    Some(scripts)
+}
+
+/// Whether a script can run nothing: no `e` in it is a command.
+pub(super) fn runs_nothing(script: &str) -> bool {
+    let safe_flags = script.starts_with("s/")
+        && script.matches('/').count() == 3
+        && !script.contains('\n')
+        && !script.rsplit('/').next().unwrap_or_default().contains(['e', ';', '}', 'w']);
+    is_safe(script) || safe_flags || !script.contains('e')
+}
+
+/// What a script may name as files to read or write: all that follows an `r` or a `w` in a line.
+pub(super) fn possible_files(script: &str) -> impl Iterator<Item = &str> {
+    const MOST: usize = 64;
+    let lines = script.lines().flat_map(|line| {
+        line.match_indices(['r', 'R', 'w', 'W'])
+            .map(move |(at, _)| line.get(at + 1..).unwrap_or_default().trim_start())
+    });
+    lines.filter(|file| !file.is_empty()).take(MOST)
 }
 
 struct Sed<'a> {
@@ -40,29 +127,56 @@ fn split<'a>(arguments: &[&'a str]) -> Option<Sed<'a>> {
     Some(sed)
 }
 
-/// Whether a script is one address and command, or several of the kind `1,5p;7d`.
+/// Whether every command of a script only changes or prints what is read.
 fn is_safe(script: &str) -> bool {
-    let plain = |c: char| c.is_ascii_digit() || "$,;pdq=! ".contains(c);
-    if script.chars().all(plain) {
-        return true;
+    let mut rest = script;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', '\n', ';', '}']);
+        if rest.is_empty() {
+            return true;
+        }
+        let Some(after) = after_command(rest) else { return false };
+        rest = after;
     }
-    let command = without_address(script);
-    if matches!(command, "p" | "d" | "=" | "!p" | "!d") {
-        return true;
-    }
-    let Some(rest) = command.strip_prefix('s') else { return false };
-    let Some(mark) = rest.chars().next().filter(|c| "/|#,:@%".contains(*c)) else { return false };
-    let Some(flags) = after_marks(rest, mark, 3) else { return false };
-    // `e` runs the text, `w` and `m` are read otherwise; a newline begins another command.
-    flags.chars().all(|c| c.is_ascii_digit() || "gpiI".contains(c)) && !script.contains('\n')
 }
 
-/// The script behind an address of numbers or one `/pattern/`.
-fn without_address(script: &str) -> &str {
-    if script.starts_with('/') {
-        return after_marks(script, '/', 2).unwrap_or(script);
+/// What follows the first command of a script, if that only changes or prints what is read.
+fn after_command(script: &str) -> Option<&str> {
+    let mut rest = after_address(script)?.trim_start_matches([' ', '\t']);
+    rest = rest.strip_prefix('!').unwrap_or(rest).trim_start_matches([' ', '\t']);
+    let command = rest.chars().next()?;
+    let after = rest.get(command.len_utf8()..)?;
+    let after = match command {
+        '{' => return Some(after),
+        'p' | 'd' | '=' | 'n' | 'N' | 'h' | 'H' | 'g' | 'G' | 'x' | 'D' | 'P' => after,
+        'q' => after.trim_start_matches(|c: char| c.is_ascii_digit()),
+        's' => {
+            let mark = after.chars().next().filter(|c| "/|#,:@%".contains(*c))?;
+            // `e` runs the text, `w` and `m` are read otherwise.
+            after_marks(after, mark, 3)?
+                .trim_start_matches(|c: char| c.is_ascii_digit() || "gpiI".contains(c))
+        }
+        _ => return None,
+    };
+    let after = after.trim_start_matches([' ', '\t']);
+    (after.is_empty() || after.starts_with([';', '\n', '}'])).then_some(after)
+}
+
+/// The script behind one or two addresses: numbers, `$`, `/pattern/`.
+fn after_address(script: &str) -> Option<&str> {
+    let one = |script: &'_ str| -> Option<usize> {
+        if script.starts_with('/') {
+            return Some(script.len() - after_marks(script, '/', 2)?.len());
+        }
+        let rest = script.trim_start_matches(|c: char| c.is_ascii_digit() || c == '$');
+        Some(script.len() - rest.len())
+    };
+    let mut rest = script.get(one(script)?..)?;
+    while let Some(second) = rest.strip_prefix(',') {
+        let second = second.strip_prefix(['+', '~']).unwrap_or(second);
+        rest = second.get(one(second)?..)?;
     }
-    script.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$'))
+    Some(rest)
 }
 
 /// What follows the mark when it stands for the nth time, not counting escaped ones.
@@ -94,6 +208,19 @@ mod tests {
             (&["-E", "s|a/(b)|c\\|d|gI", "a"], true),
             (&["/x/d", "a"], true),
             (&["-e", "s/a/b/", "-e", "5q", "a"], true),
+            (&["s/a/b/;s/c/d/", "a"], true),
+            (&["/start/,/end/p", "a"], true),
+            (&["/start/,+2{s/a/b/;p}", "a"], true),
+            (&["-n", "5,$!p", "a"], true),
+            (&["s/a/b/\ns/c/d/", "a"], true),
+            (&["s/a/b/;e", "a"], false),
+            (&["s/a/b/;s/c/d/e", "a"], false),
+            (&["/x/{w out\n}", "a"], false),
+            (&["/x/,/y/e ls", "a"], false),
+            (&["s/a/b/\n1e ls", "a"], false),
+            (&["pw out", "a"], false),
+            (&["s/a/b/gw out", "a"], false),
+            (&["s/a/b", "a"], false),
             (&["s/a/b/e", "a"], false),
             (&["s/a/b/w out", "a"], false),
             (&["s/a/b/;w out", "a"], false),
@@ -108,7 +235,7 @@ mod tests {
             (&["-s", "p", "a"], false),
             (&[], false),
         ] {
-            assert_eq!(reads(arguments), expected, "{arguments:?}");
+            assert_eq!(reads(arguments).is_some(), expected, "{arguments:?}");
         }
         assert_eq!(edits(&["-i", "s/a/b/", "x", "y"]), Some(vec!["x", "y"]));
         assert_eq!(edits(&["-i.bak", "s/a/b/", "x"]), None);

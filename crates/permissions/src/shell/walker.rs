@@ -1,90 +1,143 @@
-//! Finds every command in a parsed command line: in lists, pipes, groups, conditions, loops, and in
-//! every expansion of every word.
+//! Finds every command in a syntax tree: in lists, pipes, groups, conditions, loops, and in every
+//! expansion of every word.
 
+use std::ops::Range;
 use std::path::Path;
 
-use brush_parser::ParserOptions;
-use brush_parser::ast;
-
-use super::literal::{Reading, is_plain_arithmetic};
+use super::builtins;
+use super::expansion::{Expander, Patterns};
 use super::names;
-use super::parse::parse_program;
 use super::places::{Ending, Places};
-use super::script::{Assignment, Command, Redirection, Script, Unclear, Word};
+use super::script::{Assigned, Assignment, Command, Redirection, Script, Unclear, Word};
+use super::shape::{Shape, Step};
+use super::syntax::{
+    AndOr, Arithmetic, AssignedValue, Compound, Item, Joint, List, Node, Operation,
+    ParameterExpansion, Pipeline, Program, Redirect, RedirectKind, Separator, SyntaxAssignment,
+    SyntaxWord, TestPiece, WordPart,
+};
 use super::wrappers::{Move, moves_shell};
 
-/// Command lines inside command lines, at most.
-const DEEPEST: usize = 12;
+/// What a program does, command by command, in a shell that stands at `places`.
+/// It may run inside another script, which assigns to variables.
+pub(crate) fn walk(
+    program: &Program,
+    places: &Places,
+    home: Option<&Path>,
+    outer: &Assigned,
+) -> Script {
+    let script = walk_with(program, places, home, outer, Patterns::Usual);
+    if builtins::widens_patterns(&script) {
+        return walk_with(program, places, home, outer, Patterns::Wide);
+    }
+    script
+}
 
-pub(crate) struct Walker<'a> {
-    pub(crate) script: Script,
-    /// The program words as they are written, to compare with another grammar's.
-    pub(crate) programs: Vec<String>,
+fn walk_with(
+    program: &Program,
+    places: &Places,
+    home: Option<&Path>,
+    outer: &Assigned,
+    patterns: Patterns,
+) -> Script {
+    let expander = Expander::new(program, outer, home, patterns);
+    let mut walker = Walker {
+        script: Script::default(),
+        program,
+        home,
+        expander,
+        fed: Feed::default(),
+        has_moved_input: false,
+        visited: places.clone(),
+        functions: Vec::new(),
+        is_moved: false,
+    };
+    walker.list(&program.list, places.clone());
+    walker.settle(places);
+    walker.script.assigned = walker.expander.variables().assigned();
+    walker.script
+}
+
+struct Walker<'a> {
+    script: Script,
+    program: &'a Program,
     home: Option<&'a Path>,
-    options: &'a ParserOptions,
-    depth: usize,
-    /// Whether something is written to the standard input of the commands being walked.
-    fed: bool,
+    expander: Expander<'a>,
+    /// What is written to the standard input of the commands being walked.
+    fed: Feed,
+    /// Whether the shell has put something in place of its own standard input.
+    has_moved_input: bool,
+    /// Every directory in which the shell may have stood.
+    visited: Places,
+    /// The commands of each function.
+    functions: Vec<Range<usize>>,
+    /// Whether a call or a signal may move the shell at any time.
+    is_moved: bool,
+}
+
+/// Whether something is written to a standard input, and what, where the text tells.
+#[derive(Clone, Default)]
+struct Feed {
+    is_fed: bool,
+    text: Option<String>,
 }
 
 impl<'a> Walker<'a> {
-    pub(crate) fn new(home: Option<&'a Path>, options: &'a ParserOptions) -> Self {
-        Self {
-            script: Script::default(),
-            programs: Vec::new(),
-            home,
-            options,
-            depth: 0,
-            fed: false,
-        }
-    }
-
     fn unclear(&mut self, why: Unclear) {
         self.script.unclear.get_or_insert(why);
     }
 
-    pub(crate) fn program(&mut self, program: &ast::Program, places: Places) {
-        let mut places = places;
-        for list in &program.complete_commands {
-            places = self.list(list, places);
+    /// A program may run that no command names.
+    fn opaque(&mut self, why: Unclear) {
+        self.unclear(why);
+        let before = self.script.opaque;
+        // What runs text of the shell counts most.
+        if before.is_none_or(|before| why.runs_text() && !before.runs_text()) {
+            self.script.opaque = Some(why);
         }
     }
 
-    /// A command line inside a word. What it does to the shell's directory ends with it.
-    fn text(&mut self, text: &str, places: &Places) {
-        if self.depth >= DEEPEST {
-            return self.unclear(Unclear::TooDeep);
+    /// Puts commands where they may run that do not run where they are written: functions run where they are
+    /// called, and may move the shell there.
+    fn settle(&mut self, start: &Places) {
+        if !self.is_moved && self.visited == *start {
+            return;
         }
-        match parse_program(text, self.options) {
-            Ok(program) => {
-                self.depth += 1;
-                self.program(&program, places.clone());
-                self.depth -= 1;
+        let is_moved = self.is_moved;
+        let functions = &self.functions;
+        for (index, command) in self.script.commands.iter_mut().enumerate() {
+            if is_moved || functions.iter().any(|range| range.contains(&index)) {
+                command.places = Places::unknown();
             }
-            Err(why) => self.unclear(why),
         }
     }
 
-    fn list(&mut self, list: &ast::CompoundList, places: Places) -> Places {
+    fn list(&mut self, list: &'a List, places: Places) -> Places {
         let mut places = places;
-        for ast::CompoundListItem(item, separator) in &list.0 {
-            let after = self.and_or(item, &places).either();
-            if !matches!(separator, ast::SeparatorOperator::Async) {
+        for (and_or, separator) in &list.items {
+            let after = self.and_or(and_or, &places).either();
+            if *separator == Separator::Sequence {
                 places = after;
             }
         }
         places
     }
 
-    fn and_or(&mut self, list: &ast::AndOrList, places: &Places) -> Ending {
+    /// A list in a shell of its own, which is fed this: what it does to the directory ends with it.
+    fn inner_list(&mut self, list: &'a List, places: &Places, fed: Feed) {
+        let before = std::mem::replace(&mut self.fed, fed);
+        self.list(list, places.clone());
+        self.fed = before;
+    }
+
+    fn and_or(&mut self, list: &'a AndOr, places: &Places) -> Ending {
         let mut ending = self.pipeline(&list.first, places);
-        for next in &list.additional {
-            ending = match next {
-                ast::AndOr::And(pipeline) => {
+        for (joint, pipeline) in &list.rest {
+            ending = match joint {
+                Joint::And => {
                     let then = self.pipeline(pipeline, &ending.success);
                     ending.and(then)
                 }
-                ast::AndOr::Or(pipeline) => {
+                Joint::Or => {
                     let then = self.pipeline(pipeline, &ending.failure);
                     ending.or(then)
                 }
@@ -93,109 +146,125 @@ impl<'a> Walker<'a> {
         ending
     }
 
-    fn pipeline(&mut self, pipeline: &ast::Pipeline, places: &Places) -> Ending {
-        let ending = match pipeline.seq.as_slice() {
-            [single] => self.command(single, places),
+    fn pipeline(&mut self, pipeline: &'a Pipeline, places: &Places) -> Ending {
+        let ending = match pipeline.commands.as_slice() {
+            [single] => self.node(single, places),
             several => {
                 let mut last = Ending::same(places.clone());
-                for (index, command) in several.iter().enumerate() {
-                    let fed = self.fed;
-                    self.fed = fed || index > 0;
-                    last = self.command(command, places);
+                for (index, node) in several.iter().enumerate() {
+                    let fed = self.fed.clone();
+                    if index > 0 {
+                        self.fed = Feed { is_fed: true, text: None };
+                    }
+                    last = self.node(node, places);
                     self.fed = fed;
                 }
                 Ending::of_pipe(places, &last)
             }
         };
-        if pipeline.bang { ending.swapped() } else { ending }
+        if pipeline.is_negated { ending.swapped() } else { ending }
     }
 
-    fn command(&mut self, command: &ast::Command, places: &Places) -> Ending {
-        match command {
-            ast::Command::Simple(simple) => self.simple(simple, places),
-            ast::Command::Compound(compound, redirections) => {
-                let fed = self.fed;
-                self.group_redirections(redirections.as_ref(), places);
+    fn node(&mut self, node: &'a Node, places: &Places) -> Ending {
+        match node {
+            Node::Simple(items) => self.simple(items, places),
+            Node::Compound(compound, redirects) => {
+                let fed = self.fed.clone();
+                self.group_redirections(redirects, places);
                 let after = self.compound(compound, places);
                 self.fed = fed;
                 Ending::same(after)
             }
-            ast::Command::Function(function) => {
+            Node::Function(body) => {
                 self.unclear(Unclear::Function);
-                Ending::same(self.compound(&function.body.0, places))
+                // It runs where it is called, and is fed what its caller is fed.
+                let fed = std::mem::replace(&mut self.fed, Feed { is_fed: true, text: None });
+                let first = self.script.commands.len();
+                let after = self.node(body, places).either();
+                self.fed = fed;
+                self.is_moved |= after != *places;
+                self.functions.push(first..self.script.commands.len());
+                Ending::same(places.clone())
             }
-            ast::Command::ExtendedTest(test, redirections) => {
-                self.group_redirections(redirections.as_ref(), places);
-                self.test(&test.expr, places);
+            Node::Coprocess(_, body) => {
+                // Inside a substitution, bash writes the command anew and reads it otherwise.
+                self.opaque(Unclear::Coprocess);
+                let fed = std::mem::replace(&mut self.fed, Feed { is_fed: true, text: None });
+                self.node(body, places);
+                self.fed = fed;
                 Ending::same(places.clone())
             }
         }
     }
 
-    fn compound(&mut self, compound: &ast::CompoundCommand, places: &Places) -> Places {
+    fn compound(&mut self, compound: &'a Compound, places: &Places) -> Places {
         match compound {
-            ast::CompoundCommand::BraceGroup(group) => self.list(&group.list, places.clone()),
-            ast::CompoundCommand::Subshell(subshell) => {
-                self.list(&subshell.list, places.clone());
+            Compound::Group(list) => self.list(list, places.clone()),
+            Compound::Subshell(list) => {
+                self.list(list, places.clone());
                 places.clone()
             }
-            ast::CompoundCommand::IfClause(clause) => self.condition(clause, places),
-            ast::CompoundCommand::ForClause(clause) => {
-                if !names::is_private(&clause.variable_name) {
+            Compound::If(branches, otherwise) => {
+                self.condition(branches, otherwise.as_ref(), places)
+            }
+            Compound::For(name, words, body) => {
+                if !names::is_private(name) {
                     self.unclear(Unclear::Variable);
                 }
-                for word in clause.values.iter().flatten() {
-                    self.word(word, places);
+                if names::is_obeyed(name) || names::is_integer(name) {
+                    self.opaque(Unclear::Variable);
                 }
-                self.repeated(places, |walker| walker.list(&clause.body.list, places.clone()))
+                for word in words.iter().flatten() {
+                    self.expansions(&word.parts, places);
+                }
+                self.repeated(places, |walker| walker.list(body, places.clone()))
             }
-            ast::CompoundCommand::WhileClause(clause)
-            | ast::CompoundCommand::UntilClause(clause) => self.repeated(places, |walker| {
-                let after = walker.list(&clause.0, places.clone());
-                walker.list(&clause.1.list, after)
+            Compound::While(condition, body) => self.repeated(places, |walker| {
+                let after = walker.list(condition, places.clone());
+                walker.list(body, after)
             }),
-            ast::CompoundCommand::CaseClause(clause) => {
-                self.word(&clause.value, places);
+            Compound::Case(word, arms) => {
+                self.expansions(&word.parts, places);
                 let mut after = places.clone();
-                for case in &clause.cases {
-                    for pattern in &case.patterns {
-                        self.word(pattern, places);
+                for (patterns, list) in arms {
+                    for pattern in patterns {
+                        self.expansions(&pattern.parts, places);
                     }
-                    if let Some(list) = &case.cmd {
-                        // `;&` falls through: begin wherever an earlier case may have ended.
-                        let from = after.clone();
-                        after = after.or(&self.list(list, from));
-                    }
+                    // `;&` falls through: begin wherever an earlier case may have ended.
+                    let from = after.clone();
+                    after = after.or(&self.list(list, from));
                 }
                 after
             }
-            ast::CompoundCommand::Arithmetic(arithmetic) => {
-                if !is_plain_arithmetic(&arithmetic.expr.value) {
-                    self.unclear(Unclear::Arithmetic);
-                }
+            Compound::Arithmetic(arithmetic) => {
+                self.arithmetic(arithmetic, places);
                 places.clone()
             }
-            ast::CompoundCommand::ArithmeticForClause(clause) => {
-                self.unclear(Unclear::Arithmetic);
-                self.repeated(places, |walker| walker.list(&clause.body.list, places.clone()))
+            Compound::ArithmeticFor(arithmetic, body) => {
+                self.arithmetic(arithmetic, places);
+                self.repeated(places, |walker| walker.list(body, places.clone()))
             }
-            ast::CompoundCommand::Coprocess(coprocess) => {
-                self.unclear(Unclear::Coprocess);
-                self.command(&coprocess.body, places);
+            Compound::Test(pieces) => {
+                self.test(pieces, places);
                 places.clone()
             }
         }
     }
 
-    fn condition(&mut self, clause: &ast::IfClauseCommand, places: &Places) -> Places {
-        let tested = self.list(&clause.condition, places.clone());
-        let mut after = self.list(&clause.then, tested.clone()).or(&tested);
-        for branch in clause.elses.iter().flatten() {
-            let start = match &branch.condition {
-                Some(condition) => self.list(condition, after.clone()),
-                None => after.clone(),
-            };
-            after = after.or(&self.list(&branch.body, start));
+    fn condition(
+        &mut self,
+        branches: &'a [(List, List)],
+        otherwise: Option<&'a List>,
+        places: &Places,
+    ) -> Places {
+        let mut after = places.clone();
+        for (condition, body) in branches {
+            let tested = self.list(condition, after.clone());
+            let done = self.list(body, tested.clone());
+            after = after.or(&tested).or(&done);
+        }
+        if let Some(otherwise) = otherwise {
+            after = after.or(&self.list(otherwise, after.clone()));
         }
         after
     }
@@ -212,225 +281,392 @@ impl<'a> Walker<'a> {
         Places::unknown()
     }
 
-    fn test(&mut self, expression: &ast::ExtendedTestExpr, places: &Places) {
-        use ast::{BinaryPredicate, ExtendedTestExpr, UnaryPredicate};
-        match expression {
-            ExtendedTestExpr::And(left, right) | ExtendedTestExpr::Or(left, right) => {
-                self.test(left, places);
-                self.test(right, places);
+    fn test(&mut self, pieces: &'a [TestPiece], places: &Places) {
+        const ARITHMETIC: [&str; 9] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "-t"];
+        self.tested_files(pieces, places);
+        let mut is_arithmetic = false;
+        for piece in pieces {
+            if let TestPiece::Word(word) = piece {
+                is_arithmetic |= ARITHMETIC.contains(&word.written.as_str());
+                self.expansions(&word.parts, places);
             }
-            ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => {
-                self.test(inner, places);
-            }
-            ExtendedTestExpr::UnaryTest(predicate, word) => {
-                // An index of an array is arithmetic, and arithmetic can run commands.
-                if matches!(
-                    predicate,
-                    UnaryPredicate::ShellVariableIsSetAndAssigned
-                        | UnaryPredicate::ShellVariableIsSetAndNameRef
-                        | UnaryPredicate::FdIsOpenTerminal
-                ) {
-                    self.unclear(Unclear::Arithmetic);
-                }
-                self.word(word, places);
-            }
-            ExtendedTestExpr::BinaryTest(predicate, left, right) => {
-                if matches!(
-                    predicate,
-                    BinaryPredicate::ArithmeticEqualTo
-                        | BinaryPredicate::ArithmeticNotEqualTo
-                        | BinaryPredicate::ArithmeticLessThan
-                        | BinaryPredicate::ArithmeticLessThanOrEqualTo
-                        | BinaryPredicate::ArithmeticGreaterThan
-                        | BinaryPredicate::ArithmeticGreaterThanOrEqualTo
-                ) {
-                    self.unclear(Unclear::Arithmetic);
-                }
-                self.word(left, places);
-                self.word(right, places);
-            }
+        }
+        if !is_arithmetic {
+            return;
+        }
+        // An index of an array is arithmetic, and arithmetic can run commands.
+        self.unclear(Unclear::Arithmetic);
+        let is_harmless = |piece: &TestPiece| match piece {
+            TestPiece::Operator => true,
+            TestPiece::Word(word) => self.is_number(word),
+        };
+        if !pieces.iter().all(is_harmless) {
+            self.opaque(Unclear::Arithmetic);
         }
     }
 
-    fn simple(&mut self, simple: &ast::SimpleCommand, places: &Places) -> Ending {
-        let mut command = Command { places: places.clone(), fed: self.fed, ..Command::default() };
-        for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
-            self.item(item, true, &mut command);
+    /// `[[ -e file ]]` looks at files as `test` does.
+    fn tested_files(&mut self, pieces: &'a [TestPiece], places: &Places) {
+        const LOOKS: [&str; 3] = ["-nt", "-ot", "-ef"];
+        let is_unary =
+            |text: &str| text.len() == 2 && text.starts_with('-') && !"vRztno".contains(&text[1..]);
+        let words: Vec<&SyntaxWord> = pieces
+            .iter()
+            .filter_map(|piece| match piece {
+                TestPiece::Word(word) => Some(word),
+                TestPiece::Operator => None,
+            })
+            .collect();
+        let looks =
+            |word: &&SyntaxWord| is_unary(&word.written) || LOOKS.contains(&word.written.as_str());
+        if !words.iter().any(looks) {
+            return;
         }
-        if let Some(word) = &simple.word_or_name {
-            self.programs.push(word.value.clone());
-            let word = self.word(word, places);
-            command.words.push(word);
+        let mut command = Command { places: places.clone(), ..Command::default() };
+        command.words.push(Word::known("test", "test".to_owned()));
+        command.words.extend(words.into_iter().map(|word| self.expander.value(word)));
+        // What an unknown word tells is whether something is there, and no more.
+        if command.words.iter().all(|word| word.value.is_some()) {
+            self.script.commands.push(command);
         }
-        for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
-            self.item(item, false, &mut command);
+    }
+
+    /// Whether a word read as arithmetic can run nothing.
+    fn is_number(&self, word: &SyntaxWord) -> bool {
+        let parts = word.parts.iter().map(|part| match part {
+            WordPart::Bare(text) | WordPart::Quoted(text) => {
+                let expression = Arithmetic { parts: vec![WordPart::Bare(text.clone())] };
+                !text.contains(['[', '$', '`']) && self.expander.is_harmless(&expression)
+            }
+            WordPart::Parameter(expansion) => {
+                matches!(expansion.operation, Operation::Length | Operation::Value)
+                    && self.expander.is_harmless_parameter(expansion)
+            }
+            WordPart::Arithmetic(inner) => self.expander.is_harmless(inner),
+            WordPart::Unknown | WordPart::Command(..) | WordPart::Process(..) => false,
+        });
+        parts.into_iter().all(|fine| fine)
+    }
+
+    fn simple(&mut self, items: &'a [Item], places: &Places) -> Ending {
+        let mut command = Command {
+            places: places.clone(),
+            fed: self.fed.is_fed || self.has_moved_input,
+            input: self.fed.text.clone(),
+            ..Command::default()
+        };
+        for item in items {
+            match item {
+                Item::Assignment(assignment) => self.assignment(assignment, &mut command),
+                Item::Word(word) => {
+                    self.expansions(&word.parts, places);
+                    command.words.extend(self.expander.words(word));
+                }
+                Item::Redirect(redirect) => self.redirect(redirect, &mut command),
+            }
         }
         self.finish(command)
     }
 
     /// Takes in a command whose words are known, and says where it leaves the shell.
-    pub(super) fn finish(&mut self, command: Command) -> Ending {
+    fn finish(&mut self, command: Command) -> Ending {
         if let Some(program) = command.words.first()
             && program.value.as_deref() != Some(&program.written)
         {
             self.unclear(Unclear::Program);
         }
+        // `exec < file` feeds every later command.
+        let is_exec = |word: &Word| word.value.as_deref() == Some("exec");
+        self.has_moved_input |= command.fed && command.words.first().is_some_and(is_exec);
         if names::changes_meaning(&command) {
             self.unclear(Unclear::Builtin);
         }
-        let obeyed = |assignment: &Assignment| !names::is_private(&assignment.name);
-        if command.words.is_empty() && command.assignments.iter().any(obeyed) {
+        if let Some(why) = builtins::opaque(&command, &self.expander) {
+            self.opaque(why);
+        }
+        let unsafe_name = |assignment: &Assignment| !names::is_private(&assignment.name);
+        if command.words.is_empty() && command.assignments.iter().any(unsafe_name) {
             self.unclear(Unclear::Variable);
+        }
+        // `IFS= read -r line` sets it for that builtin alone.
+        let reads = command.words.first().is_some_and(|word| word.value.as_deref() == Some("read"));
+        let steers = |assignment: &Assignment| {
+            names::steers(&assignment.name, assignment.value.as_deref())
+                && !(reads && assignment.name == "IFS")
+        };
+        if command.assignments.iter().any(steers) {
+            self.opaque(Unclear::Variable);
         }
         let ending = self.ending(&command);
         self.script.commands.push(command);
         ending
     }
 
-    fn ending(&self, command: &Command) -> Ending {
+    fn ending(&mut self, command: &Command) -> Ending {
         let here = command.places.clone();
-        match moves_shell(command, self.home) {
-            Move::None => Ending::same(here),
-            Move::Somewhere => Ending { success: Places::unknown(), failure: here },
-            Move::To(directory) => Ending { success: here.enter(&directory), failure: here },
-        }
-    }
-
-    fn item(
-        &mut self,
-        item: &ast::CommandPrefixOrSuffixItem,
-        is_prefix: bool,
-        command: &mut Command,
-    ) {
-        let places = command.places.clone();
-        match item {
-            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
-                self.redirect(redirect, command);
-            }
-            ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) if is_prefix => {
-                self.assignment(assignment, word, command);
-            }
-            ast::CommandPrefixOrSuffixItem::Word(word)
-            | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
-                let word = self.word(word, &places);
-                command.words.push(word);
-            }
-            ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
-                self.list(&subshell.list, places);
-                command.words.push(Word::unknown("<()"));
-            }
-        }
-    }
-
-    fn assignment(
-        &mut self,
-        assignment: &ast::Assignment,
-        word: &ast::Word,
-        command: &mut Command,
-    ) {
-        let places = command.places.clone();
-        let scalar = match (&assignment.name, &assignment.value) {
-            (ast::AssignmentName::VariableName(_), ast::AssignmentValue::Scalar(value)) => {
-                Some(value)
-            }
-            _ => None,
+        let success = match self.moves(command) {
+            Move::None => return Ending::same(here),
+            Move::Somewhere => Places::unknown(),
+            Move::To(directories) => here.enter_any(&directories),
+            Move::Back => self.visited.clone(),
         };
-        // Indexes are arithmetic, and arithmetic can run commands.
-        if scalar.is_none() {
+        self.visited = self.visited.or(&success);
+        Ending { success, failure: here }
+    }
+
+    fn moves(&mut self, command: &Command) -> Move {
+        let program =
+            builtins::inner(&command.words).first().and_then(|word| word.value.as_deref());
+        // Text that the shell runs may move it.
+        let mut texts = command.words.iter().skip(1);
+        let may_move = |word: &Word| {
+            word.value.as_deref().is_none_or(|text| {
+                ["cd", "pushd", "popd"].iter().any(|program| text.contains(program))
+            })
+        };
+        match program {
+            Some("eval") if texts.any(may_move) => return Move::Somewhere,
+            Some("trap") if texts.any(may_move) => self.is_moved = true,
+            _ => {}
+        }
+        let found = moves_shell(command, self.home);
+        let obeyed: &[&str] = match &found {
+            Move::None | Move::Somewhere => &[],
+            Move::To(_) => &["CDPATH", "HOME"],
+            Move::Back => &["DIRSTACK", "OLDPWD"],
+        };
+        // Before it moved, where it would go back to is not known.
+        let is_lost = found == Move::Back && self.visited == command.places;
+        if is_lost || !obeyed.iter().all(|name| self.expander.is_unchanged(name)) {
+            return Move::Somewhere;
+        }
+        found
+    }
+
+    fn assignment(&mut self, assignment: &'a SyntaxAssignment, command: &mut Command) {
+        let places = command.places.clone();
+        if let Some(index) = &assignment.index {
+            self.arithmetic(index, &places);
             self.unclear(Unclear::Arithmetic);
         }
-        let value = self.word(scalar.unwrap_or(word), &places).value.filter(|_| scalar.is_some());
-        let name = match &assignment.name {
-            ast::AssignmentName::VariableName(name)
-            | ast::AssignmentName::ArrayElementName(name, _) => name.clone(),
+        if names::is_integer(&assignment.name) && !self.is_number_value(&assignment.value) {
+            self.opaque(Unclear::Arithmetic);
+        }
+        let mut shape = None;
+        let value = match &assignment.value {
+            AssignedValue::Scalar(word) => {
+                self.expansions(&word.parts, &places);
+                let value = self.expander.value(word);
+                shape = Some(value.to_shape());
+                value.value.filter(|_| assignment.index.is_none())
+            }
+            AssignedValue::Array(elements) => {
+                self.unclear(Unclear::Arithmetic);
+                for (index, word) in elements {
+                    if let Some(index) = index {
+                        self.arithmetic(index, &places);
+                    }
+                    self.expansions(&word.parts, &places);
+                }
+                None
+            }
         };
-        command.assignments.push(Assignment { name, value });
+        if command.words.is_empty() {
+            let value = value.filter(|_| !assignment.appends);
+            command.assignments.push(Assignment { name: assignment.name.clone(), value });
+            return;
+        }
+        // An argument of `declare` or `export`.
+        if names::is_obeyed(&assignment.name) {
+            self.opaque(Unclear::Variable);
+        }
+        command.words.push(match value {
+            Some(value) => {
+                let text = format!("{}={value}", assignment.name);
+                Word::known(&assignment.written, text)
+            }
+            None => match shape {
+                Some(shape) => {
+                    let mut text = Shape::literal(&format!("{}=", assignment.name));
+                    text.append(&shape);
+                    Word::shaped(&assignment.written, text, false)
+                }
+                // The name is told, and that it is a list that the shell has read.
+                None => Word::shaped(
+                    &assignment.written,
+                    Shape::from_steps(
+                        &[
+                            Shape::literal(&format!("{}=", assignment.name)).steps(),
+                            &[Step::Number],
+                        ]
+                        .concat(),
+                    ),
+                    false,
+                ),
+            },
+        });
     }
 
-    /// Redirections of a group: nobody's words, but files that are opened.
-    fn group_redirections(&mut self, redirections: Option<&ast::RedirectList>, places: &Places) {
-        let Some(redirections) = redirections else { return };
+    /// Whether what is assigned can run nothing if it is computed.
+    fn is_number_value(&self, value: &AssignedValue) -> bool {
+        matches!(value, AssignedValue::Scalar(word) if self.is_number(word))
+    }
+
+    /// Redirections of a group: no words, but files that are opened.
+    fn group_redirections(&mut self, redirects: &'a [Redirect], places: &Places) {
+        if redirects.is_empty() {
+            return;
+        }
         let mut command = Command { places: places.clone(), ..Command::default() };
-        for redirect in &redirections.0 {
+        for redirect in redirects {
             self.redirect(redirect, &mut command);
         }
-        self.fed |= command.fed;
+        if command.fed {
+            self.fed = Feed { is_fed: true, text: command.input.clone() };
+        }
         self.finish(command);
     }
 
-    fn redirect(&mut self, redirect: &ast::IoRedirect, command: &mut Command) {
+    fn redirect(&mut self, redirect: &'a Redirect, command: &mut Command) {
         let places = command.places.clone();
-        match redirect {
-            ast::IoRedirect::File(_, kind, target) => self.file(kind, target, command),
-            ast::IoRedirect::HereDocument(_, document) => {
-                command.fed = true;
-                if document.requires_expansion {
-                    let reading = Reading::here_document(&document.doc.value, self.options);
-                    self.take_in(&reading, &places);
+        if let Some(variable) = &redirect.variable {
+            if !names::is_private(variable) {
+                self.unclear(Unclear::Variable);
+            }
+            if names::is_obeyed(variable) {
+                self.opaque(Unclear::Variable);
+            }
+        }
+        let mut feed = |text: Option<String>| {
+            command.input = text.filter(|_| redirect.is_input);
+            command.fed = true;
+        };
+        let (word, writes) = match &redirect.kind {
+            RedirectKind::Document(number) => {
+                let program = self.program;
+                let Some(document) = program.documents.get(*number) else { return };
+                feed(self.expander.text(&document.parts));
+                self.expansions(&document.parts, &places);
+                return;
+            }
+            RedirectKind::HereString(word) => {
+                feed(self.expander.value(word).value.map(|text| text + "\n"));
+                self.expansions(&word.parts, &places);
+                return;
+            }
+            RedirectKind::Read(word) => (word, false),
+            RedirectKind::Write(word)
+            | RedirectKind::ReadWrite(word)
+            | RedirectKind::Duplicate(word) => (word, true),
+        };
+        if !matches!(redirect.kind, RedirectKind::Write(_)) {
+            feed(None);
+        }
+        self.expansions(&word.parts, &places);
+        let target = match self.expander.words(word).as_slice() {
+            [single] => single.clone(),
+            _ => Word::unknown(&word.written),
+        };
+        if matches!(redirect.kind, RedirectKind::Duplicate(_)) {
+            if is_descriptor(&target) {
+                return;
+            }
+            // A name of a file here is expanded a second time, without its quotes.
+            let special = |c: char| "$`*?[~{\\'\" \t\n".contains(c);
+            let shape = target.to_shape();
+            if !shape.is_number() && shape.may_have(special) {
+                self.opaque(Unclear::Expansion);
+            }
+        }
+        // The process behind `> >(…)` is walked as an expansion.
+        if matches!(word.parts.as_slice(), [WordPart::Process(..)]) {
+            return;
+        }
+        // `>&file` is `&>file`.
+        command.redirections.push(Redirection { writes, target });
+    }
+
+    /// Walks the commands that run while these parts are expanded.
+    fn expansions(&mut self, parts: &'a [WordPart], places: &Places) {
+        for part in parts {
+            match part {
+                WordPart::Bare(_) | WordPart::Quoted(_) | WordPart::Unknown => {}
+                // It reads what is read around it.
+                WordPart::Command(list, _) | WordPart::Process(list, false) => {
+                    self.inner_list(list, places, self.fed.clone());
+                }
+                WordPart::Process(list, true) => {
+                    self.inner_list(list, places, Feed { is_fed: true, text: None });
+                }
+                WordPart::Arithmetic(arithmetic) => self.arithmetic(arithmetic, places),
+                WordPart::Parameter(expansion) => self.parameter(expansion, places),
+            }
+        }
+    }
+
+    /// Reading a variable is harmless; anything more may run or set something.
+    fn parameter(&mut self, expansion: &'a ParameterExpansion, places: &Places) {
+        if let Some(index) = &expansion.index {
+            self.unclear(Unclear::Expansion);
+            self.arithmetic(index, places);
+        }
+        if expansion.is_indirect {
+            self.unclear(Unclear::Expansion);
+            if !self.expander.is_harmless_parameter(expansion) {
+                self.opaque(Unclear::Expansion);
+            }
+        }
+        match &expansion.operation {
+            Operation::Value | Operation::Length | Operation::Names => {}
+            Operation::Default(word) | Operation::Alternative(word) => {
+                self.expansions(&word.parts, places);
+            }
+            Operation::Change(word) => {
+                self.unclear(Unclear::Expansion);
+                self.expansions(&word.parts, places);
+            }
+            Operation::Assign(word) => {
+                self.unclear(Unclear::Expansion);
+                self.expansions(&word.parts, places);
+                if names::is_obeyed(&expansion.name) || names::is_integer(&expansion.name) {
+                    self.opaque(Unclear::Variable);
                 }
             }
-            ast::IoRedirect::HereString(_, word) => {
-                command.fed = true;
-                self.word(word, &places);
+            Operation::Slice(arithmetic) => {
+                self.unclear(Unclear::Expansion);
+                self.arithmetic(arithmetic, places);
             }
-            ast::IoRedirect::OutputAndError(word, _) => {
-                let target = self.word(word, &places);
-                command.redirections.push(Redirection { writes: true, target });
-            }
+            // The value is expanded as a prompt, with the commands in it.
+            Operation::Transform('P') => self.opaque(Unclear::Expansion),
+            Operation::Transform(_) => self.unclear(Unclear::Expansion),
         }
     }
 
-    fn file(
-        &mut self,
-        kind: &ast::IoFileRedirectKind,
-        target: &ast::IoFileRedirectTarget,
-        command: &mut Command,
-    ) {
-        use ast::{IoFileRedirectKind, IoFileRedirectTarget};
-        let places = command.places.clone();
-        let reads = matches!(
-            kind,
-            IoFileRedirectKind::Read
-                | IoFileRedirectKind::ReadAndWrite
-                | IoFileRedirectKind::DuplicateInput
-        );
-        command.fed |= reads;
-        match target {
-            IoFileRedirectTarget::Fd(_) => {}
-            IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
-                self.list(&subshell.list, places);
-            }
-            IoFileRedirectTarget::Filename(word) => {
-                let target = self.word(word, &places);
-                let writes = !matches!(kind, IoFileRedirectKind::Read);
-                command.redirections.push(Redirection { writes, target });
-            }
-            IoFileRedirectTarget::Duplicate(word) => {
-                let target = self.word(word, &places);
-                let is_descriptor = target.value.as_deref().is_some_and(|text| {
-                    let digits = text.strip_suffix('-').unwrap_or(text);
-                    digits.chars().all(|c| c.is_ascii_digit())
-                });
-                if !is_descriptor {
-                    // `>&file` is `&>file`.
-                    command.redirections.push(Redirection { writes: true, target });
-                }
+    fn arithmetic(&mut self, arithmetic: &'a Arithmetic, places: &Places) {
+        let plain = |part: &WordPart| {
+            matches!(part, WordPart::Bare(text)
+                if text.chars().all(|c| c.is_ascii_digit() || " \t+-*/%()".contains(c)))
+        };
+        if arithmetic.parts.iter().all(plain) {
+            return;
+        }
+        self.unclear(Unclear::Arithmetic);
+        if !self.expander.is_harmless(arithmetic) {
+            self.opaque(Unclear::Arithmetic);
+        }
+        for name in arithmetic.names() {
+            if names::is_obeyed(name) {
+                self.opaque(Unclear::Variable);
             }
         }
+        self.expansions(&arithmetic.parts, places);
     }
+}
 
-    fn word(&mut self, word: &ast::Word, places: &Places) -> Word {
-        let (word, reading) = Reading::word(&word.value, self.home, self.options);
-        self.take_in(&reading, places);
-        word
-    }
-
-    fn take_in(&mut self, reading: &Reading, places: &Places) {
-        if let Some(why) = reading.unclear {
-            self.unclear(why);
-        }
-        for inner in &reading.inner {
-            self.text(inner, places);
-        }
-    }
+/// Whether the target of `>&` is a descriptor, closed or moved.
+fn is_descriptor(target: &Word) -> bool {
+    target.value.as_deref().is_some_and(|text| {
+        let digits = text.strip_suffix('-').unwrap_or(text);
+        !text.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }

@@ -3,17 +3,11 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::programs::{base_name, is_interpreter, is_shell};
+use super::builtins::inner;
+use super::git_runs;
+use super::programs::{Kind, base_name, is_interpreter, is_shell, kind};
 use super::read_only::find_acts;
 use super::script::{Command, Word};
-
-/// Programs that run their arguments, with more than time, priority or buffering around them. A
-/// pattern with a star never approves one: its author thought of the program, not of what it runs.
-const RUNNERS: [&str; 29] = [
-    "builtin", "busybox", "chroot", "command", "doas", "env", "flock", "ionice", "ltrace", "nice",
-    "noglob", "nohup", "nsenter", "parallel", "runuser", "script", "setarch", "setpriv", "setsid",
-    "stdbuf", "strace", "su", "sudo", "time", "timeout", "unshare", "watch", "xargs", "xvfb-run",
-];
 
 /// The command inside wrappers that change nothing about what it does: `timeout 5 make` is `make`.
 /// What `xargs` adds is an unknown word.
@@ -91,7 +85,7 @@ pub(crate) fn runs_another(words: &[Word]) -> bool {
     let Some(program) = program.value.as_deref().map(base_name) else { return true };
     let values = || arguments.iter().map(|word| word.value.as_deref().unwrap_or(&word.written));
     let has = |options: &[&str]| values().any(|word| options.contains(&word));
-    if RUNNERS.contains(&program) {
+    if program == "xargs" || matches!(kind(program), Some(Kind::Wrapper { .. } | Kind::Runner)) {
         return true;
     }
     // A word that is not known may be any option.
@@ -103,16 +97,11 @@ pub(crate) fn runs_another(words: &[Word]) -> bool {
             let words: Vec<&str> = std::iter::once(program).chain(values()).collect();
             find_acts(&words)
         }
+        // Behind two dashes stand the words of a shell.
+        "capsh" => true,
         "fd" | "fdfind" => has(&["-x", "-X", "--exec", "--exec-batch"]),
         // Options before the subcommand can name programs to run.
-        "git" => values()
-            .take_while(|word| word.starts_with(['-', '$', '`']) || word.contains('='))
-            .any(|word| {
-                word.starts_with(['$', '`'])
-                    || word.starts_with("-c")
-                    || word.starts_with("--exec-path")
-                    || word.starts_with("--config")
-            }),
+        "git" => git_runs::may_load(words),
         shell if is_shell(shell) => values()
             .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('c')),
         _ => false,
@@ -136,30 +125,53 @@ pub(crate) fn takes_arguments(command: &Command) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Move {
     None,
-    To(String),
+    /// To one of these directories.
+    To(Vec<String>),
+    /// To where it has been before.
+    Back,
     /// Its text does not tell where.
     Somewhere,
 }
 
+/// Values of a directory that are told apart, at most.
+const MOST_TARGETS: usize = 8;
+
 /// Where the command takes the shell that runs it.
 pub(crate) fn moves_shell(command: &Command, home: Option<&Path>) -> Move {
-    let words = unwrapped(&command.words);
-    let Some((program, arguments)) = words.split_first() else { return Move::None };
-    match program.value.as_deref() {
-        Some("cd") => {}
-        Some("pushd" | "popd") => return Move::Somewhere,
+    let Some((program, arguments)) = inner(&command.words).split_first() else { return Move::None };
+    let pushes = match program.value.as_deref() {
+        Some("cd") => false,
+        Some("pushd") => true,
+        Some("popd") if arguments.is_empty() => return Move::Back,
+        Some("popd") => return Move::Somewhere,
         _ => return Move::None,
-    }
-    let arguments: Option<Vec<&str>> = arguments.iter().map(|word| word.value.as_deref()).collect();
-    let target = match arguments.as_deref() {
-        Some([]) => home.and_then(Path::to_str),
-        Some([target] | ["--", target]) => {
-            Some(*target).filter(|target| !target.is_empty() && !target.starts_with('-'))
-        }
-        _ => None,
     };
-    match target {
-        Some(target) if command.assignments.is_empty() => Move::To(target.to_owned()),
-        _ => Move::Somewhere,
+    if !command.assignments.is_empty() {
+        return Move::Somewhere;
     }
+    let home = home.and_then(Path::to_str).map(str::to_owned);
+    let operand = match arguments {
+        [] if pushes => return Move::Back,
+        [] => return home.map_or(Move::Somewhere, |home| Move::To(vec![home])),
+        [mark, operand] if mark.value.as_deref() == Some("--") => operand,
+        [operand] => operand,
+        _ => return Move::Somewhere,
+    };
+    if operand.value.as_deref() == Some("-") {
+        return Move::Back;
+    }
+    let Some(mut targets) = operand.to_shape().texts(MOST_TARGETS) else { return Move::Somewhere };
+    // Without a word it goes home, with an empty one it stays.
+    if operand.splits && targets.iter().any(String::is_empty) {
+        match home {
+            Some(home) if !pushes => targets.push(home),
+            _ => return Move::Somewhere,
+        }
+    }
+    let is_odd = |target: &String| target.starts_with('-') || (pushes && target.starts_with('+'));
+    if operand.value.as_deref() == Some("") || targets.iter().any(is_odd) {
+        return Move::Somewhere;
+    }
+    targets.retain(|target| !target.is_empty());
+    Move::To(targets)
 }

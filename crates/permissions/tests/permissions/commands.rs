@@ -101,7 +101,7 @@ fn hostile_lines_are_judged_at_once() {
     ] {
         let start: String = command.chars().take(40).collect();
         let verdict = decide(&policy, &call(&shell(&command))).verdict;
-        let harmless = start.starts_with("echo ${9") || start.starts_with("echo {1");
+        let harmless = ["echo ${9", "echo {1", "time "].iter().any(|text| start.starts_with(text));
         assert!(verdict == Verdict::Ask || harmless, "{start}: {verdict:?}");
     }
 }

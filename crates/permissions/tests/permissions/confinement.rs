@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use centurion_permissions::{
-    Access, Call, Layer, Mode, Policy, Reason, Role, Rule, RuleOrigin, Verdict, decide,
+    Access, Call, Layer, Mode, OwnMode, Policy, Reason, Role, Rule, RuleOrigin, Skipping, Verdict,
+    decide,
 };
 use serde_json::value::RawValue;
 
@@ -188,7 +189,7 @@ fn a_search_sees_what_some_search_may_see() {
 #[test]
 fn what_an_agent_is_kept_to_ends_with_it() {
     let scout = keep_to("Bash(git *)", Mode::Default);
-    let helper = scout.child(Role::default(), Mode::Default);
+    let helper = scout.child(Role::default(), OwnMode::Inherited, Skipping::Disabled);
     let access = shell("make");
     assert!(matches!(decide(&scout, &call(&access)).reason, Reason::Confined { .. }));
     assert!(!matches!(decide(&helper, &call(&access)).reason, Reason::Confined { .. }));
@@ -212,4 +213,8 @@ fn an_agents_own_memory_is_its_to_read_and_write_whatever_the_mode_asks() {
     assert_ne!(decided(Mode::Default, Access::Write(beside), ""), Verdict::Allow);
     assert_eq!(decided(Mode::Plan, Access::Write(inside.clone()), ""), Verdict::Deny);
     assert_eq!(decided(Mode::Default, Access::Write(inside), "Write"), Verdict::Deny);
+    // Nor may it keep there what makes a program run something.
+    for name in [".git/config", ".claude/settings.json", ".mcp.json", "deep/.GIT/hooks/x"] {
+        assert_ne!(decided(Mode::Default, Access::Write(memory.join(name)), ""), Verdict::Allow);
+    }
 }

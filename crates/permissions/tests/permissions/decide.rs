@@ -60,10 +60,11 @@ fn read_only_commands_run_in_every_mode() {
             "date",
             "date -u +%Y",
             "date -d yesterday +%F",
+            "[[ -f src/main.rs ]] && echo there",
             "whoami",
             "uname -a",
             "grep -rn 'fn main' src",
-            "rg -n --pre-glob x y src",
+            "rg -n -g x y src",
             "diff -u a b",
             "basename /a/b",
             "dirname /a/b",
@@ -96,9 +97,111 @@ fn read_only_commands_run_in_every_mode() {
             "git tag",
             "git tag --list v1",
             "git stash list",
+            "git tag -l 'v1' -n3",
+            "git status -sb -uno",
+            "git status --porcelain=v2",
+            "git log -n 5 --since=yesterday -p -- src",
+            "git diff --stat HEAD~1",
+            "grep -n /api/v1 src/main.rs",
+            "grep -e '^/' -C 3 src/main.rs",
+            "cut -d/ -f2 a",
+            "sort -t/ -k2,2n a",
+            "ls | head -5",
+            "printf '%s %d%%\\n' a 1",
+            "jq -r '.scripts | keys[]' package.json",
+            "tree -a -L 2 -I target src",
         ]
         .map(|command| (shell(command), always)),
     );
+}
+
+/// What somebody must be asked about, in every mode that asks.
+#[track_caller]
+fn assert_guarded(commands: &[&str]) {
+    assert_rows(commands.iter().map(|command| (shell(command), [Ask, Ask, Deny, Deny, Allow])));
+}
+
+#[test]
+fn an_option_that_no_table_lists_is_asked_about() {
+    assert_guarded(&[
+        // Programs that print the environment, which holds credentials.
+        "ps e",
+        "set",
+        "export -p",
+        "declare -p",
+        "history",
+        "jq -n '$ENV'",
+        "cat /proc/self/environ",
+        "echo $ANTHROPIC_API_KEY",
+        // Options that write, run something or read other files, whole and cut short.
+        "sort --outp=x a",
+        "sort -ro x a",
+        "sort --compress-prog=x a",
+        "grep --file=/etc/passwd x",
+        "grep -f/etc/passwd x",
+        "grep --exclude-from=/etc/passwd x a",
+        "grep -d recurse x",
+        "tail -F a",
+        "tail --follow=name a",
+        "od --files0-from=a",
+        "file -p a",
+        "date --fil=a",
+        "hostname evil",
+        "tree -Po a b",
+        "find . -newerXY /etc/passwd",
+        "find . -fprintf a b",
+        "find . -D exec",
+        "diff -l a b",
+        "diff a",
+        "diff --from-file=a b",
+        "diff a-dir b-dir",
+        "diff a b-dir",
+        "diff -N . x",
+        "uniq a -c",
+        "realpath --relative-to=/etc a",
+        "touch --version",
+        // A variable that is set, and later found by another command.
+        "printf 'abc%n' PATH; ls",
+        "printf '%-5ln' PATH",
+        "printf -- '%s%n' a PATH",
+    ]);
+}
+
+#[test]
+fn git_commands_that_write_or_start_or_read_elsewhere_are_asked_about() {
+    assert_guarded(&[
+        // Git that writes, starts programs, or reads other files.
+        "git status -uno --pathspec-from-file=/etc/passwd",
+        "git diff --no-index a b",
+        "git diff --outp=x",
+        "git diff -O/etc/passwd",
+        "git diff /etc/passwd a",
+        "git log --show-signature",
+        "git log '--format=%h %G?'",
+        "git log '--pretty=%+GS'",
+        "git log --stdin",
+        "git branch '--format=%(signature:grade)'",
+        "git branch -v new",
+        "git branch --list --edit-description new",
+        "git tag -v v1",
+        "git tag -a v1",
+        "git tag --contains HEAD -d v1",
+        "git stash list -p",
+        "git remote show origin",
+        "git remote update",
+        "git blame --contents /etc/passwd a",
+        "git blame -S /etc/passwd a",
+        "git ls-files --exclude-from=/etc/passwd",
+        "git ls-files -X /etc/passwd",
+        "git config --get user.name",
+        "git config --file /etc/passwd -l",
+        "git rev-parse --resolve-git-dir /etc",
+        "git grep x",
+        "git cat-file -p HEAD",
+        "git st",
+        "git -p log",
+        "git --no-pager -c a.b=c log",
+    ]);
 }
 
 #[test]
@@ -124,6 +227,10 @@ fn other_commands_need_a_word() {
             "git diff --no-index /etc/passwd x",
             "find / -name x",
             "test -f /etc/passwd",
+            "[[ -e /etc/shadow ]] && echo there",
+            "[[ a -nt ../secret ]]",
+            "date -d 'TZ=\"/etc/shadow\" now'",
+            "find . -newermt 'TZ=\"/etc/shadow\" now'",
             // A reader that writes, runs or sets.
             "ls; make",
             "ls && make",
@@ -201,7 +308,7 @@ fn accepting_edits_covers_plain_file_commands() {
             "touch a /added/b",
             "mv a b",
             "mv a .",
-            "cp -r a b",
+            "cp -p a b",
             "cp a .",
             "rm -rf build",
             "rm src/../a",

@@ -1,8 +1,10 @@
 //! What the tests of this crate share: a project of Ada's, and short names for accesses.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use centurion_permissions::{Access, Call, Mode, Policy, Rule, RuleOrigin, RuleSet};
+use centurion_permissions::{
+    Access, Call, Kind, Links, Mode, NoLinks, Policy, Rule, RuleOrigin, RuleSet,
+};
 
 pub(crate) fn policy(mode: Mode) -> Policy {
     Policy {
@@ -11,7 +13,7 @@ pub(crate) fn policy(mode: Mode) -> Policy {
         project_root: "/home/ada/project".into(),
         home: Some("/home/ada".into()),
         directories: vec!["/home/ada/project".into(), "/added".into()],
-        repository: Some("/home/ada/project".into()),
+        trusted_repository: Some("/home/ada/project".into()),
         ..Policy::default()
     }
 }
@@ -46,5 +48,29 @@ pub(crate) fn call(access: &Access) -> Call<'_> {
         Access::Network(_) => "WebFetch",
         Access::External { .. } => "mcp__git__push",
     };
-    Call::new(tool, access)
+    Call { links: &PlainFiles, ..Call::new(tool, access) }
+}
+
+/// Ada's disk: no links, no repository inside another, and every name is a file unless it ends in `-dir`,
+/// which is an empty directory.
+#[derive(Debug)]
+pub(crate) struct PlainFiles;
+
+impl Links for PlainFiles {
+    fn resolve(&self, path: &Path) -> PathBuf {
+        NoLinks.resolve(path)
+    }
+
+    fn kind(&self, path: &Path) -> Kind {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        match &*name {
+            ".git" | "HEAD" => Kind::Missing,
+            name if name.ends_with("-dir") => Kind::Directory,
+            _ => Kind::File,
+        }
+    }
+
+    fn tree(&self, _directory: &Path, _most: usize) -> Option<Vec<PathBuf>> {
+        Some(Vec::new())
+    }
 }

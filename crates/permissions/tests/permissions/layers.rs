@@ -1,7 +1,8 @@
 //! Where a decision comes from: levels, files and lines, ceiling and role, modes.
 
 use centurion_permissions::{
-    Call, Layer, Mode, Policy, Reason, Role, Rule, RuleLevel, RuleOrigin, Verdict, decide,
+    Call, Layer, Mode, OwnMode, Policy, Reason, Role, Rule, RuleLevel, RuleOrigin, Skipping,
+    Verdict, decide,
 };
 use serde_json::value::RawValue;
 
@@ -58,8 +59,12 @@ fn a_role_binds_its_agent_and_nobody_else() {
     let mut lead = policy(Mode::Default);
     lead.deny = fixture::rules("Bash(curl *)");
     lead.role = role("Bash(make *)", "Read");
-    let scout = lead.child(role("Bash(curl *) Bash(npm ci)", "Bash(git push *)"), Mode::Default);
-    let helper = scout.child(Role::default(), Mode::Default);
+    let scout = lead.child(
+        role("Bash(curl *) Bash(npm ci)", "Bash(git push *)"),
+        OwnMode::Inherited,
+        Skipping::Disabled,
+    );
+    let helper = scout.child(Role::default(), OwnMode::Inherited, Skipping::Disabled);
     for (policy, command, expected) in [
         (&lead, "make", Allow),
         (&scout, "make", Ask),
@@ -91,7 +96,8 @@ fn a_child_never_leaves_plan_mode_nor_skips_permissions_by_itself() {
         (Mode::BypassPermissions, Mode::Plan, Mode::Plan),
         (Mode::Default, Mode::AcceptEdits, Mode::AcceptEdits),
     ] {
-        let child = policy(parent).child(Role::default(), wanted);
+        let child =
+            policy(parent).child(Role::default(), OwnMode::Given(wanted), Skipping::Disabled);
         assert_eq!(child.mode, expected, "{wanted} under {parent}");
     }
 }

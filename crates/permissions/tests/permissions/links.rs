@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use centurion_permissions::{Access, Call, Links, Mode, Verdict, decide};
+use centurion_permissions::{Access, Call, Kind, Links, Mode, Verdict, decide};
 
-use crate::fixture::{self, policy, read, shell, write};
+use crate::fixture::{self, PlainFiles, policy, read, shell, write};
 
 use Verdict::{Allow, Ask, Deny};
 
@@ -13,14 +13,16 @@ use Verdict::{Allow, Ask, Deny};
 #[derive(Debug)]
 struct AdasLinks;
 
+const TARGETS: [(&str, &str); 5] = [
+    ("/home/ada/project/out-link", "/srv/secrets"),
+    ("/home/ada/project/in-link", "/home/ada/project/src"),
+    ("/home/ada/project/deep-link", "/home/ada/project/src/deep"),
+    ("/home/ada/project/alias", "/home/ada/project/.env"),
+    ("/home/ada/project/hooks", "/home/ada/project/.git/hooks"),
+];
+
 impl Links for AdasLinks {
     fn resolve(&self, path: &Path) -> PathBuf {
-        let targets = [
-            ("/home/ada/project/out-link", "/srv/secrets"),
-            ("/home/ada/project/in-link", "/home/ada/project/src"),
-            ("/home/ada/project/alias", "/home/ada/project/.env"),
-            ("/home/ada/project/hooks", "/home/ada/project/.git/hooks"),
-        ];
         let mut resolved = PathBuf::new();
         for component in path.components() {
             match component {
@@ -30,13 +32,22 @@ impl Links for AdasLinks {
                 std::path::Component::CurDir => {}
                 other => resolved.push(other),
             }
-            for (link, target) in targets {
+            for (link, target) in TARGETS {
                 if resolved == Path::new(link) {
                     resolved = target.into();
                 }
             }
         }
         resolved
+    }
+
+    fn kind(&self, path: &Path) -> Kind {
+        let is_link = TARGETS.iter().any(|(link, _)| path == Path::new(link));
+        if is_link { Kind::Link } else { PlainFiles.kind(path) }
+    }
+
+    fn tree(&self, directory: &Path, most: usize) -> Option<Vec<PathBuf>> {
+        PlainFiles.tree(directory, most)
     }
 }
 
@@ -64,6 +75,14 @@ fn a_link_does_not_carry_a_command_out_of_the_working_directories() {
         (Mode::Default, "cd in-link && cat a", Allow),
         // From inside the link, the parent is the target's.
         (Mode::Default, "cd out-link && cat ../a", Ask),
+        // The shell takes `..` out of the text first, and a command before it may take the link away.
+        (Mode::Default, "cat deep-link/../out-link/a", Ask),
+        (Mode::Default, "cd deep-link/../out-link && pwd -P", Ask),
+        (Mode::AcceptEdits, "touch deep-link/../out-link/a", Ask),
+        (Mode::AcceptEdits, "rm deep-link/../out-link/a", Ask),
+        (Mode::AcceptEdits, "rm in-link", Allow),
+        (Mode::AcceptEdits, "rm in-link; mkdir in-link; touch in-link/a", Ask),
+        (Mode::AcceptEdits, "rm -r a; mkdir a; touch a/b", Allow),
         (Mode::AcceptEdits, "rm in-link/a", Allow),
         (Mode::AcceptEdits, "rm out-link/a", Ask),
         (Mode::AcceptEdits, "cp a out-link", Ask),
@@ -154,7 +173,7 @@ fn file_tools_are_judged_by_name_and_target() {
 fn git_is_free_only_in_the_repository_that_was_there() {
     let run = |repository: Option<&str>, cwd: &str, command: &str| {
         let mut policy = policy(Mode::Default);
-        policy.repository = repository.map(PathBuf::from);
+        policy.trusted_repository = repository.map(PathBuf::from);
         policy.cwd = cwd.into();
         let access = shell(command);
         decide(&policy, &Call { links: &AdasLinks, ..fixture::call(&access) }).verdict
@@ -162,6 +181,8 @@ fn git_is_free_only_in_the_repository_that_was_there() {
     let home = "/home/ada/project";
     for (repository, cwd, command, expected) in [
         (Some(home), home, "git status", Allow),
+        // The folder is not trusted.
+        (None, home, "git log --oneline", Ask),
         (Some(home), "/home/ada/project/src", "git status", Allow),
         (Some(home), home, "cd src && git log", Allow),
         (None, home, "git status", Ask),

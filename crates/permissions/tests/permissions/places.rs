@@ -114,3 +114,25 @@ fn deny_rules_keep_single_paths_from_being_read() {
         assert_eq!(policy.denies_reading(Path::new(path)), denied, "{path}");
     }
 }
+
+#[test]
+fn what_hooks_and_plugins_are_made_of_is_protected() {
+    let mut policy = policy(Mode::AcceptEdits);
+    policy.allow = fixture::rules("Edit(**)");
+    policy.protected =
+        vec!["/home/ada/project/check.sh".into(), "/home/ada/project/my-plugin".into()];
+    for (access, expected) in [
+        (write("/home/ada/project/check.sh"), Ask),
+        (write("/home/ada/project/my-plugin/hooks/hooks.json"), Ask),
+        (write("/home/ada/project/check.sh.txt"), Allow),
+        (shell("cp a.txt check.sh"), Ask),
+        (shell("mv a.txt my-plugin/hooks/run.sh"), Ask),
+        (shell("cp a.txt b.txt"), Allow),
+    ] {
+        let decision = decide(&policy, &call(&access));
+        assert_eq!(decision.verdict, expected, "{access:?}: {}", decision.reason);
+    }
+    let access = write("/home/ada/project/check.sh");
+    let quiet = Policy { mode: Mode::DontAsk, ..policy.clone() };
+    assert_eq!(decide(&quiet, &call(&access)).verdict, Deny);
+}

@@ -1,8 +1,8 @@
 //! What holds for all rules, modes and calls.
 
 use centurion_permissions::{
-    Access, Call, Layer, Mode, Policy, Readings, Reason, Role, Rule, RuleOrigin, RuleSet, Verdict,
-    decide,
+    Access, Call, Layer, Mode, OwnMode, Policy, Readings, Reason, Role, Rule, RuleOrigin, RuleSet,
+    Skipping, Verdict, decide,
 };
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -47,7 +47,7 @@ fn list() -> impl Strategy<Value = Vec<Rule>> {
     })
 }
 
-fn role() -> impl Strategy<Value = Role> {
+pub(crate) fn role() -> impl Strategy<Value = Role> {
     (rules(), rules(), rules()).prop_map(|(allow, deny, only)| Role {
         allow,
         deny,
@@ -125,7 +125,7 @@ const PATHS: [&str; 7] = [
     "/etc/passwd",
 ];
 
-fn tool_and_access() -> impl Strategy<Value = (&'static str, Access)> {
+pub(crate) fn tool_and_access() -> impl Strategy<Value = (&'static str, Access)> {
     prop_oneof![
         Just(("TodoWrite", Access::Session)),
         (select(&["Read", "Glob", "Grep"][..]), select(&PATHS[..]))
@@ -135,11 +135,11 @@ fn tool_and_access() -> impl Strategy<Value = (&'static str, Access)> {
         hostile_command().prop_map(|command| ("Bash", Access::Shell(command))),
         select(&["https://example.com/", "https://a.org/", "nonsense"][..])
             .prop_map(|url| ("WebFetch", fixture::network(url))),
-        Just(("mcp__git__push", fixture::network("stdio:git"))),
+        any::<bool>().prop_map(|only_reads| ("mcp__git__push", Access::External { only_reads })),
     ]
 }
 
-fn policy() -> impl Strategy<Value = Policy> {
+pub(crate) fn policy() -> impl Strategy<Value = Policy> {
     (select(&Mode::ALL[..]), rules(), rules(), rules())
         .prop_map(|(mode, allow, ask, deny)| Policy { allow, ask, deny, ..fixture::policy(mode) })
 }
@@ -250,7 +250,7 @@ proptest! {
         let ceiling = decide(&Policy { mode: Mode::BypassPermissions, ..root.clone() }, &call);
         let mut agent = root.clone();
         for (role, mode) in line {
-            agent = agent.child(role, mode);
+            agent = agent.child(role, OwnMode::Given(mode), Skipping::Disabled);
             let verdict = decide(&agent, &call).verdict;
             if ceiling.verdict == Verdict::Deny {
                 prop_assert_eq!(verdict, Verdict::Deny, "{}", ceiling.reason);
@@ -276,14 +276,18 @@ proptest! {
         let call = Call::new(tool, &access);
         let before = decide(&root, &call);
         let role = || own.clone();
-        let bound = root.child(foreign, modes.0);
-        let free = root.child(Role::default(), modes.0);
+        let child = |parent: &Policy, role: Role, mode: Mode| {
+            parent.child(role, OwnMode::Given(mode), Skipping::Disabled)
+        };
+        let bound = child(&root, foreign, modes.0);
+        let free = child(&root, Role::default(), modes.0);
         // Below an agent with a role, everything is as below one without.
-        let (below, beside) = (bound.child(role(), modes.1), free.child(role(), modes.1));
+        let (below, beside) = (child(&bound, role(), modes.1), child(&free, role(), modes.1));
         prop_assert_eq!(decide(&below, &call), decide(&beside, &call));
         // And beside it, as if it were not there.
-        let sibling = root.child(role(), modes.1);
-        let alone = Policy { role: Role::default(), ..root.clone() }.child(role(), modes.1);
+        let sibling = child(&root, role(), modes.1);
+        let alone = Policy { role: Role::default(), ..root.clone() };
+        let alone = child(&alone, role(), modes.1);
         prop_assert_eq!(decide(&sibling, &call), decide(&alone, &call));
         prop_assert_eq!(decide(&root, &call), before);
     }

@@ -31,11 +31,13 @@ fn commands_get_a_rule_for_each_part_that_needs_one() {
         ("make; make", &["make"]),
         ("cp *.rs out", &[r"cp \*.rs out"]),
         ("echo $(date) > x", &[r"echo $\(date\) > x"]),
-        ("$CMD (x", &[r"$CMD \(x"]),
+        ("$CMD '(x'", &[r"$CMD '\(x'"]),
     ] {
         assert_eq!(suggested(&policy, &shell(command)), bash_rules(contents), "{command}");
     }
     assert_eq!(suggested(&policy, &shell("a; b; c; d; e; f")), json!([]));
+    // No rule lets a text run that cannot be read.
+    assert_eq!(suggested(&policy, &shell("$CMD (x")), json!([]));
 }
 
 #[test]

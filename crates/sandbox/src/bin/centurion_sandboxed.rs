@@ -41,7 +41,7 @@ fn run() -> Result<std::convert::Infallible, Box<dyn std::error::Error>> {
             rest
         }
     };
-    let variables = plan.apply(&place)?;
+    let variables = plan.apply(&place, None)?;
     let (program, args) = command.split_first().ok_or("no command")?;
     Err(Command::new(program).args(args).envs(variables).exec().into())
 }

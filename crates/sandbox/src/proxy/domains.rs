@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use centurion_protocol::{HostName, is_local_address};
+
 /// Hosts by name: `example.com` is that host, `*.example.com` every host below it, `*` every host. A
 /// pattern with a star never means an address or this machine; those have to be named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,69 +16,104 @@ pub struct Domains {
 impl Domains {
     /// Whether a proxy of the user's own may be asked for a host. It decides alone where nothing is
     /// listed; what is denied here stays denied.
-    pub(super) fn pass_on(&self, host: &str) -> bool {
-        let is_denied = self.denied.iter().any(|pattern| matches(pattern, &normal(host)));
+    pub(super) fn pass_on(&self, host: &HostName) -> bool {
+        let is_denied = self.denied.iter().any(|pattern| denies(pattern, host));
         !is_denied && (self.allowed.is_empty() || self.allow(host))
     }
 
-    pub(super) fn allow(&self, host: &str) -> bool {
-        let host = normal(host);
-        let is_among = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, &host));
-        is_among(&self.allowed) && !is_among(&self.denied)
+    pub(super) fn allow(&self, host: &HostName) -> bool {
+        self.allowed.iter().any(|pattern| matches(pattern, host))
+            && !self.denied.iter().any(|pattern| denies(pattern, host))
+    }
+
+    /// Whether a connection to this address is what was meant by allowing the host. A name must not lead to this
+    /// machine, to the metadata of a cloud or to a denied address, whatever the name server says.
+    pub(super) fn mean(&self, host: &HostName, address: &SocketAddr) -> bool {
+        let address =
+            HostName::parse(&address.ip().to_string()).unwrap_or(HostName::Address(address.ip()));
+        let HostName::Address(ip) = address else { return false };
+        if self.denied.iter().any(|pattern| denies(pattern, &address)) {
+            return false;
+        }
+        let is_named = match host {
+            HostName::Address(named) => *named == ip,
+            HostName::Domain(_) => {
+                (host.is_localhost() && ip.is_loopback())
+                    || self.allowed.iter().any(|pattern| matches(pattern, &address))
+            }
+        };
+        is_named || !is_local_address(ip)
     }
 }
 
-/// Whether a connection to this address is what somebody meant who allowed the host: a name must not lead
-/// to this machine, whatever the name server says.
-pub(super) fn is_meant(host: &str, address: &SocketAddr) -> bool {
-    let address = address.ip().to_canonical();
-    is_local_or_address(&normal(host)) || !is_this_machine(address)
-}
-
-fn is_this_machine(address: IpAddr) -> bool {
-    let is_link_local = match address {
-        IpAddr::V4(address) => address.is_link_local() || address.is_broadcast(),
-        IpAddr::V6(address) => address.is_unicast_link_local(),
-    };
-    is_link_local || address.is_loopback() || address.is_unspecified() || address.is_multicast()
-}
-
-fn matches(pattern: &str, host: &str) -> bool {
-    let pattern = normal(pattern);
-    match pattern.strip_prefix('*') {
-        None => pattern == host,
-        Some(_) if is_local_or_address(host) => false,
-        Some(rest) => match rest.strip_prefix('.') {
-            None => rest.is_empty(),
-            Some(domain) => host.strip_suffix(domain).is_some_and(|sub| sub.ends_with('.')),
-        },
+/// Whether a pattern of what is allowed means a host.
+fn matches(pattern: &str, host: &HostName) -> bool {
+    let is_special = host.is_localhost() || matches!(host, HostName::Address(_));
+    match Pattern::parse(pattern) {
+        Pattern::Host(named) => named == *host,
+        Pattern::Below(domain) => !is_special && is_below(host, &domain),
+        Pattern::All => !is_special,
+        Pattern::Nothing => false,
     }
 }
 
-fn is_local_or_address(host: &str) -> bool {
-    // Old notations of addresses are all numbers and dots, too: `127.1`, `2130706433`, `0x7f.1`.
-    let last = host.rsplit('.').next().unwrap_or_default();
-    let is_number = last.starts_with(|first: char| first.is_ascii_digit());
-    host == "localhost" || host.ends_with(".localhost") || is_number || host.contains(':')
+/// Whether a pattern of what is denied means a host. What denies means more: a star stands for addresses, too.
+fn denies(pattern: &str, host: &HostName) -> bool {
+    match Pattern::parse(pattern) {
+        Pattern::Host(named) => named == *host,
+        Pattern::Below(domain) => is_below(host, &domain),
+        Pattern::All => true,
+        Pattern::Nothing => false,
+    }
 }
 
-fn normal(host: &str) -> String {
-    let host = host.trim().trim_start_matches('[').trim_end_matches(']');
-    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+enum Pattern {
+    Host(HostName),
+    Below(String),
+    All,
+    /// It cannot be read.
+    Nothing,
+}
+
+impl Pattern {
+    fn parse(text: &str) -> Self {
+        let text = text.trim();
+        if text == "*" {
+            return Self::All;
+        }
+        match text.strip_prefix("*.") {
+            Some(rest) => match HostName::parse(rest) {
+                Some(HostName::Domain(domain)) => Self::Below(domain),
+                _ => Self::Nothing,
+            },
+            None => HostName::parse(text).map_or(Self::Nothing, Self::Host),
+        }
+    }
+}
+
+fn is_below(host: &HostName, domain: &str) -> bool {
+    match host {
+        HostName::Domain(name) => name.strip_suffix(domain).is_some_and(|sub| sub.ends_with('.')),
+        HostName::Address(IpAddr::V4(_) | IpAddr::V6(_)) => false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn allows(allowed: &[&str], denied: &[&str], host: &str) -> bool {
+    fn domains(allowed: &[&str], denied: &[&str]) -> Domains {
         let owned = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
-        Domains { allowed: owned(allowed), denied: owned(denied) }.allow(host)
+        Domains { allowed: owned(allowed), denied: owned(denied) }
+    }
+
+    fn host(text: &str) -> HostName {
+        HostName::parse(text).unwrap()
     }
 
     #[test]
     fn a_host_must_be_allowed_and_not_denied() {
-        for (allowed, denied, host, expected) in [
+        for (allowed, denied, name, expected) in [
             (&["example.com"][..], &[][..], "example.com", true),
             (&["Example.com"], &[], "EXAMPLE.com.", true),
             (&["example.com"], &[], "www.example.com", false),
@@ -87,6 +124,11 @@ mod tests {
             (&["*.example.com"], &[], "example.com.evil.org", false),
             (&["*"], &[], "anything.org", true),
             (&["*"], &["*.evil.org"], "www.evil.org", false),
+            (&["*"], &["*.evil.org"], "www.evil。org", false),
+            (&["*"], &["evil.org"], "ｅvil.org", false),
+            (&["*"], &["bücher.org"], "xn--bcher-kva.org", false),
+            (&["bücher.org"], &[], "xn--bcher-kva.org", true),
+            (&["*.bücher.org"], &[], "a.xn--bcher-kva.org", true),
             (&["*"], &[], "localhost", false),
             (&["*"], &[], "x.localhost", false),
             (&["*"], &[], "127.0.0.1", false),
@@ -94,43 +136,53 @@ mod tests {
             (&["*"], &[], "2130706433", false),
             (&["*"], &[], "0x7f.1", false),
             (&["127.0.0.1"], &[], "127.0.0.1", true),
+            (&["127.0.0.1"], &["127.1"], "127.0.0.1", false),
+            (&["127.0.0.1"], &["[::ffff:127.0.0.1]"], "127.0.0.1", false),
             (&["*example.com"], &[], "notexample.com", false),
             (&[], &[], "example.com", false),
         ] {
-            assert_eq!(allows(allowed, denied, host), expected, "{allowed:?} {denied:?} {host}");
+            let allows = domains(allowed, denied).allow(&host(name));
+            assert_eq!(allows, expected, "{allowed:?} {denied:?} {name}");
         }
     }
 
     #[test]
     fn a_proxy_of_the_users_own_decides_what_is_left_to_it() {
-        for (allowed, denied, host, expected) in [
+        for (allowed, denied, name, expected) in [
             (&[][..], &[][..], "anything.org", true),
             (&[], &["evil.org"], "evil.org", false),
+            (&[], &["evil.org"], "EVIL%2eorg.", false),
             (&[], &["evil.org"], "good.org", true),
             (&["good.org"], &[], "good.org", true),
             (&["good.org"], &[], "other.org", false),
             (&["*"], &["evil.org"], "evil.org", false),
         ] {
-            let owned = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
-            let domains = Domains { allowed: owned(allowed), denied: owned(denied) };
-            assert_eq!(domains.pass_on(host), expected, "{allowed:?} {denied:?} {host}");
+            let passes = domains(allowed, denied).pass_on(&host(name));
+            assert_eq!(passes, expected, "{allowed:?} {denied:?} {name}");
         }
     }
 
     #[test]
     fn a_name_that_leads_to_this_machine_is_not_followed() {
-        for (host, address, expected) in [
-            ("example.com", "93.184.216.34:80", true),
-            ("example.com", "10.0.0.1:80", true),
-            ("example.com", "127.0.0.1:80", false),
-            ("example.com", "169.254.169.254:80", false),
-            ("example.com", "0.0.0.0:80", false),
-            ("example.com", "[::1]:80", false),
-            ("example.com", "[::ffff:127.0.0.1]:80", false),
-            ("localhost", "127.0.0.1:80", true),
-            ("127.0.0.1", "127.0.0.1:80", true),
+        for (allowed, denied, name, address, expected) in [
+            (&["*"][..], &[][..], "example.com", "93.184.216.34:80", true),
+            (&["*"], &[], "example.com", "10.0.0.1:80", true),
+            (&["*"], &["10.0.0.1"], "example.com", "10.0.0.1:80", false),
+            (&["example.com"], &[], "example.com", "127.0.0.1:80", false),
+            (&["example.com"], &[], "example.com", "169.254.169.254:80", false),
+            (&["example.com"], &[], "example.com", "100.100.100.200:80", false),
+            (&["example.com"], &[], "example.com", "[fd00:ec2::254]:80", false),
+            (&["example.com"], &[], "example.com", "0.0.0.0:80", false),
+            (&["example.com"], &[], "example.com", "[::1]:80", false),
+            (&["example.com"], &[], "example.com", "[::ffff:127.0.0.1]:80", false),
+            (&["example.com"], &[], "example.com", "[64:ff9b::7f00:1]:80", false),
+            (&["example.com", "127.0.0.1"], &[], "example.com", "127.0.0.1:80", true),
+            (&["localhost"], &[], "localhost", "127.0.0.1:80", true),
+            (&["localhost"], &[], "localhost", "169.254.169.254:80", false),
+            (&["127.0.0.1"], &[], "127.0.0.1", "127.0.0.1:80", true),
         ] {
-            assert_eq!(is_meant(host, &address.parse().unwrap()), expected, "{host} {address}");
+            let meant = domains(allowed, denied).mean(&host(name), &address.parse().unwrap());
+            assert_eq!(meant, expected, "{allowed:?} {denied:?} {name} {address}");
         }
     }
 }

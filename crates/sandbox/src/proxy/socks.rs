@@ -3,9 +3,10 @@
 //! Who the command is to that proxy is between the two of them; only a host that may be reached is passed on.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use centurion_protocol::HostName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -77,43 +78,49 @@ async fn request(
     const NOT_ALLOWED: u8 = 2;
     const NOT_SUPPORTED: u8 = 7;
 
-    let head: [u8; 4] = read(client).await?;
-    let [version, command, _, kind] = head;
+    let [version, command, _, kind] = read(client).await?;
     if version != VERSION {
         return Err(unclear());
     }
-    let (address, host) = match kind {
-        1 => {
-            let address: [u8; 4] = read(client).await?;
-            (address.to_vec(), Ipv4Addr::from(address).to_string())
-        }
-        4 => {
-            let address: [u8; 16] = read(client).await?;
-            (address.to_vec(), Ipv6Addr::from(address).to_canonical().to_string())
-        }
+    let host = match kind {
+        1 => HostName::parse(&Ipv4Addr::from(read::<4>(client).await?).to_string()),
+        4 => HostName::parse(&Ipv6Addr::from(read::<16>(client).await?).to_string()),
         3 => {
             let [length] = read(client).await?;
             let mut name = vec![0; usize::from(length)];
             client.read_exact(&mut name).await?;
-            let host = String::from_utf8(name.clone()).map_err(|_| unclear())?;
-            ([&[length], name.as_slice()].concat(), host)
+            str::from_utf8(&name).ok().and_then(HostName::parse)
         }
         _ => return Err(unclear()),
     };
     let port: [u8; 2] = read(client).await?;
     // Only connections: by the others a host could be reached that was not named.
     let refusal = match command {
-        CONNECT if routes.domains.pass_on(&host) => None,
+        CONNECT if host.as_ref().is_some_and(|host| routes.domains.pass_on(host)) => None,
         CONNECT => Some(NOT_ALLOWED),
         _ => Some(NOT_SUPPORTED),
     };
-    if let Some(code) = refusal {
+    // As it was decided about, not as it was written.
+    let address = host.as_ref().and_then(written);
+    let (Some(address), None) = (address, refusal) else {
+        let code = refusal.unwrap_or(NOT_ALLOWED);
         client.write_all(&[VERSION, code, 0, 1, 0, 0, 0, 0, 0, 0]).await?;
         client.shutdown().await?;
         return Ok(false);
-    }
-    proxy.write_all(&[head.as_slice(), &address, &port].concat()).await?;
+    };
+    proxy.write_all(&[[VERSION, command, 0].as_slice(), &address, &port].concat()).await?;
     Ok(true)
+}
+
+/// A host as SOCKS writes it: its kind, then itself.
+fn written(host: &HostName) -> Option<Vec<u8>> {
+    Some(match host {
+        HostName::Address(IpAddr::V4(address)) => [&[1][..], &address.octets()].concat(),
+        HostName::Address(IpAddr::V6(address)) => [&[4][..], &address.octets()].concat(),
+        HostName::Domain(name) => {
+            [&[3, u8::try_from(name.len()).ok()?][..], name.as_bytes()].concat()
+        }
+    })
 }
 
 async fn read<const N: usize>(from: &mut TcpStream) -> io::Result<[u8; N]> {

@@ -63,7 +63,8 @@ impl Cell {
         let cells: Vec<_> =
             users.into_iter().flat_map(|user| Self::with_every_method(user, &adapt)).collect();
         for cell in &cells {
-            println!("{:?} as {:?}, gaps {:?}", cell.plan.method, cell.user, cell.plan.gaps);
+            let Plan { method, own_processes, gaps, .. } = &cell.plan;
+            println!("{method:?} as {:?}, own processes {own_processes}, gaps {gaps:?}", cell.user);
         }
         cells
     }
@@ -81,6 +82,11 @@ impl Cell {
         let bubblewrap = support.bubblewrap.clone();
         let supports = [
             Support { bubblewrap: Bubblewrap::Missing, ..support.clone() },
+            Support {
+                bubblewrap: Bubblewrap::Missing,
+                process_namespace: false,
+                ..support.clone()
+            },
             Support { namespaces: no_namespaces(), bubblewrap, ..support.clone() },
             Support {
                 namespaces: no_namespaces(),
@@ -91,7 +97,8 @@ impl Cell {
         let mut cells: Vec<Self> = Vec::new();
         for support in supports {
             let Some(cell) = Self::new(user, &support, adapt) else { continue };
-            if cells.iter().all(|known| known.plan.method != cell.plan.method) {
+            let kind = |cell: &Self| (cell.plan.method.clone(), cell.plan.own_processes);
+            if cells.iter().all(|known| kind(known) != kind(&cell)) {
                 cells.push(cell);
             }
         }
@@ -240,7 +247,7 @@ fn names(directory: &Path) -> Vec<String> {
 ///
 /// Copied by another process: while this one has it open for writing, a child of another test has, too,
 /// and nobody can start it.
-fn program_in(directory: &Path) -> PathBuf {
+pub(crate) fn program_in(directory: &Path) -> PathBuf {
     let program = directory.join("sandboxed");
     let original = env!("CARGO_BIN_EXE_centurion-sandboxed");
     assert!(Command::new("cp").arg(original).arg(&program).status().unwrap().success());
@@ -248,7 +255,7 @@ fn program_in(directory: &Path) -> PathBuf {
 }
 
 /// A directory that another user can reach, too.
-fn scratch() -> TempDir {
+pub(crate) fn scratch() -> TempDir {
     let scratch = tempfile::tempdir().unwrap();
     fs::set_permissions(scratch.path(), Permissions::from_mode(0o777)).unwrap();
     scratch

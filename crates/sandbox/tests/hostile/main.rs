@@ -16,6 +16,8 @@ mod denied;
 mod network;
 mod ordinary;
 mod own_proxy;
+mod probing;
 mod processes;
 mod proxied;
+mod reader;
 mod writing;

@@ -66,18 +66,23 @@ impl Listeners {
             ))
         };
         // A pair that is connected to itself, and then to somebody else.
-        let pair = perl(
-            "socketpair(S, T, AF_UNIX, SOCK_DGRAM, 0) or die $!; \
-             defined(send(S, \"x\", 0, pack(\"S a*\", AF_UNIX, \"datagram\"))) or \
-             (connect(S, pack(\"S a*\", AF_UNIX, \"datagram\")) and defined(send(S, \"x\", 0))) or die $!",
-        );
+        let pair = |kind: &str| {
+            perl(&format!(
+                "socketpair(S, T, AF_UNIX, {kind}, 0) or die $!; \
+                 defined(send(S, \"x\", 0, pack(\"S a*\", AF_UNIX, \"datagram\"))) or \
+                 (connect(S, pack(\"S a*\", AF_UNIX, \"datagram\")) and defined(send(S, \"x\", 0))) \
+                 or die $!"
+            ))
+        };
         vec![
             ("tcp", inet("SOCK_STREAM", tcp)),
             ("tcp by bash", format!("echo x > /dev/tcp/127.0.0.1/{tcp}")),
             ("udp", inet("SOCK_DGRAM", udp)),
             ("unix stream", unix("SOCK_STREAM", "stream")),
             ("unix datagram", unix("SOCK_DGRAM", "datagram")),
-            ("unix pair", pair),
+            ("unix raw", unix("SOCK_RAW", "datagram")),
+            ("unix pair", pair("SOCK_DGRAM")),
+            ("unix raw pair", pair("SOCK_RAW")),
             ("abstract", unix("SOCK_STREAM", &format!("\\0{}", self.name))),
         ]
     }
@@ -118,6 +123,32 @@ fn nobody_outside_can_be_reached() {
     }
 }
 
+/// Every type of a pair that can be written, with and without flags: whatever the kernel makes of it, it reaches
+/// nobody. Pairs that only their own processes can use can still be had.
+#[test]
+fn no_type_of_a_pair_reaches_anybody() {
+    let attempt = "perl -MSocket -e '
+        for my $kind (0 .. 15) {
+            for my $flags (0, 04000, 02000000, 02004000) {
+                socketpair(S, T, AF_UNIX, $kind | $flags, 0) or next;
+                print \"$kind \" if $flags == 0;
+                for my $name (\"stream\", \"datagram\") {
+                    my $to = pack(\"S a*\", AF_UNIX, $name);
+                    send(S, \"x\", 0, $to);
+                    connect(S, $to) and send(S, \"x\", 0);
+                }
+            }
+        }'";
+    for network in [Network::Off, Network::Open] {
+        for cell in Cell::all(Cell::open(network.clone())) {
+            let listeners = Listeners::new(&cell);
+            let said = cell.run(attempt);
+            assert_eq!(said.text, "1 5 ", "{:?}", cell.plan.method);
+            assert_eq!(listeners.reached(), [""; 0], "{:?}", cell.plan.method);
+        }
+    }
+}
+
 #[test]
 fn the_attacks_work_where_there_is_no_sandbox() {
     let cell = Cell::any();
@@ -148,7 +179,7 @@ fn unix_sockets_can_be_allowed() {
         let listeners = Listeners::new(&cell);
         for (way, attack) in listeners.attacks() {
             let said = cell.run(&attack);
-            let is_file = ["unix stream", "unix datagram", "unix pair"].contains(&way);
+            let is_file = way.starts_with("unix ");
             // An abstract name belongs to a network; without namespaces it is the machine's.
             let is_reachable = is_file || (way == "abstract" && !cell.has_namespaces());
             let reached = listeners.reached().len();

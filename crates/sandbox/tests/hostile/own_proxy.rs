@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::{Arc, Mutex};
 
 use centurion_sandbox::{Domains, Network, Routes};
 
@@ -72,6 +73,37 @@ fn each_cell(routes: &Routes, test: impl Fn(&Cell)) {
         let _hold = cell.hold();
         test(&cell);
     }
+}
+
+/// A proxy of the user's own that makes no tunnel and listens for more requests; what it hears.
+fn refusing_proxy() -> (u16, Arc<Mutex<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heard = Arc::new(Mutex::new(String::new()));
+    let told = Arc::clone(&heard);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = stream.read(&mut bytes) {
+                told.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
+                let _ = stream.write_all(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
+            }
+        }
+    });
+    (port, heard)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tunnel_that_was_refused_carries_no_second_request() {
+    let (port, heard) = refusing_proxy();
+    each_cell(&routes(Some(port), None, &["good.test"], &["evil.test"]), |cell| {
+        let asked =
+            "CONNECT good.test:443 HTTP/1.1\\r\\n\\r\\nCONNECT evil.test:443 HTTP/1.1\\r\\n\\r\\n";
+        let said = cell.run(&ask(asked));
+        assert!(said.text.starts_with("HTTP/1.1 502 "), "{said:?}");
+    });
+    let heard = heard.lock().unwrap();
+    assert!(heard.contains("good.test") && !heard.contains("evil.test"), "{heard}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

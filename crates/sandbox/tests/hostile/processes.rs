@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use centurion_sandbox::Gap;
+use centurion_sandbox::{Gap, Method};
 
 use crate::cell::{Cell, SECRET, run_as};
 
@@ -64,6 +64,193 @@ fn other_processes_are_out_of_reach() {
     }
 }
 
+/// Everything of a process that another one can change, and whether it works without a sandbox.
+#[test]
+fn nothing_of_other_processes_can_be_changed() {
+    for cell in Cell::all(|_| ()) {
+        let mut sibling = Sibling::new(&cell);
+        let pid = sibling.0.id();
+        let before = State::of(pid);
+        let twice = "pack(\"QQ\", 0, 0)";
+        let attribute = "pack(\"LLQlLQQQ\", 48, 3, 0, 0, 0, 0, 0, 0)";
+        for attack in [
+            format!("prlimit --pid {pid} --nofile=0:0"),
+            format!("prlimit --pid {pid} --cpu=0:0"),
+            // 7 is the number of open files.
+            syscall(libc::SYS_prlimit64, &format!("{pid}, 7, my $a = {twice}, 0")),
+            syscall(libc::SYS_prlimit64, &format!("{pid}, 0, my $a = {twice}, 0")),
+            syscall(libc::SYS_prlimit64, &format!("{pid} + (1 << 32), 7, my $a = {twice}, 0")),
+            format!("renice -n 19 -p {pid}"),
+            // Of all processes of the user.
+            syscall(libc::SYS_setpriority, "2, 0, 19"),
+            syscall(libc::SYS_setpriority, &format!("0, {pid}, 19")),
+            format!("ionice -c 3 -p {pid}"),
+            syscall(libc::SYS_ioprio_set, "3, 0, 3 << 13"),
+            syscall(libc::SYS_ioprio_set, &format!("1, {pid}, 3 << 13")),
+            format!("taskset -p 1 {pid}"),
+            syscall(libc::SYS_sched_setaffinity, &format!("{pid}, 8, my $a = pack(\"Q\", 1)")),
+            format!("chrt -i -p 0 {pid}"),
+            format!("chrt -b -p 0 {pid}"),
+            syscall(libc::SYS_sched_setscheduler, &format!("{pid}, 3, my $a = pack(\"l\", 0)")),
+            syscall(libc::SYS_sched_setattr, &format!("{pid}, my $a = {attribute}, 0")),
+            syscall(libc::SYS_move_pages, &format!("{pid}, 0, 0, 0, 0, 2")),
+            syscall(libc::SYS_migrate_pages, &format!("{pid}, 64, my $a = pack(\"Q\", 1), $a")),
+            syscall(libc::SYS_kcmp, &format!("$$, {pid}, 0, 0, 0")),
+            syscall(libc::SYS_process_vm_writev, &format!("{pid}, 0, 0, 0, 0, 0")),
+            format!("echo 1000 > /proc/{pid}/oom_score_adj"),
+            format!("echo 0 > /proc/{pid}/autogroup"),
+            format!("echo x > /proc/{pid}/comm"),
+        ] {
+            cell.run(&attack);
+            assert!(sibling.is_alive(), "{attack} {:?}", cell.plan.method);
+            assert_eq!(State::of(pid), before, "{attack} {:?} {:?}", cell.plan, cell.user);
+        }
+    }
+}
+
+/// What of a process others could have changed.
+#[derive(Debug, PartialEq, Eq)]
+struct State {
+    limits: String,
+    priority: Vec<String>,
+    io_priority: String,
+    affinity: String,
+    score: String,
+    name: String,
+}
+
+impl State {
+    fn of(pid: u32) -> Self {
+        let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap();
+        let stat = read("stat");
+        let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let asked = std::process::Command::new("ionice").args(["-p", &pid.to_string()]).output();
+        let affinity = read("status");
+        let affinity = affinity.lines().find(|line| line.starts_with("Cpus_allowed:"));
+        Self {
+            limits: read("limits"),
+            // The priority, the niceness, the real-time priority and the policy.
+            priority: [15, 16, 37, 38]
+                .iter()
+                .map(|at| fields.clone().nth(*at))
+                .map(|field| field.unwrap_or_default().to_owned())
+                .collect(),
+            io_priority: String::from_utf8(asked.unwrap().stdout).unwrap(),
+            affinity: affinity.unwrap_or_default().to_owned(),
+            score: read("oom_score_adj"),
+            name: read("comm"),
+        }
+    }
+}
+
+/// With processes of its own, a command ends as it would without a sandbox, and what it leaves ends with it.
+#[test]
+fn a_command_ends_as_it_would_outside() {
+    for cell in Cell::all(|_| ()) {
+        for command in
+            ["exit 0", "exit 7", "exit 255", "kill -9 $$", "kill -TERM $$", "kill -SEGV $$"]
+        {
+            let status = |mut process: std::process::Command| {
+                let status = process.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+                (status.code(), std::os::unix::process::ExitStatusExt::signal(&status))
+            };
+            let mut free = run_as(cell.user, Path::new("bash"));
+            free.args(["-c", command]);
+            let expected = match (status(free), &cell.plan.method) {
+                // Bubblewrap tells of a signal as shells do.
+                ((None, Some(signal)), Method::Bubblewrap(_)) => (Some(128 + signal), None),
+                (free, _) => free,
+            };
+            assert_eq!(status(cell.command(command)), expected, "{command} {:?}", cell.plan);
+        }
+    }
+}
+
+#[test]
+fn the_first_process_of_a_namespace_cannot_be_ended_from_inside() {
+    for cell in Cell::all(|_| ()).iter().filter(|cell| cell.plan.own_processes) {
+        let said = cell.run(
+            "for signal in KILL STOP TERM HUP SEGV; do kill -$signal 1; kill -$signal -- -1; done \
+             2>/dev/null; ps -e -o pid= | wc -l; echo still here",
+        );
+        // The shell is hit by its own signals to all; whatever is left sees nothing but itself.
+        let seen = cell.run("ps -e -o comm= | sort -u | tr '\\n' ' '; kill -9 1; echo after");
+        assert!(seen.ok, "{said:?} {seen:?}");
+        assert!(!seen.text.contains("sandboxed"), "{seen:?}");
+        assert!(seen.text.contains("after\n"), "{seen:?}");
+    }
+}
+
+#[test]
+fn a_command_can_still_limit_and_slow_down_itself() {
+    for cell in Cell::all(|_| ()) {
+        let said = cell.run(
+            "ulimit -n 64 && ulimit -n && nice -n 5 nice && ionice -c 3 ionice && taskset 1 true",
+        );
+        assert!(said.ok && said.text.starts_with("64\n5\n"), "{said:?} {:?}", cell.plan);
+    }
+}
+
+/// What processes share by a number or a name.
+#[test]
+fn shared_memory_queues_and_semaphores_are_the_commands_own() {
+    for cell in Cell::all(|_| ()) {
+        let free = cell.run_free("ipcmk -M 4096 -p 0666; ipcs -m");
+        let id = free.text.lines().find_map(|line| line.strip_prefix("Shared memory id: "));
+        let id = id.expect("shared memory was made").to_owned();
+        let said = cell
+            .run(&format!("ipcs -m; ipcrm -m {id}; perl -e 'shmread({id}, $x, 0, 1) or die $!'"));
+        let still = cell.run_free(&format!("ipcrm -m {id}"));
+        assert!(!said.ok && still.ok, "{said:?} {still:?} {:?}", cell.plan.method);
+        assert!(!said.text.contains(" 4096 ") || !cell.has_namespaces(), "{said:?}");
+    }
+}
+
+/// The numbers of calls of 32-bit programs mean other calls: none of them is let through.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_32_bit_call_ends_its_program() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    for cell in Cell::all(|_| ()) {
+        // mov eax, 20 (getpid); int 0x80; mov eax, 60 (exit); xor edi, edi; syscall
+        let code = [0xb8, 20, 0, 0, 0, 0xcd, 0x80, 0xb8, 60, 0, 0, 0, 0x31, 0xff, 0x0f, 0x05];
+        let path = cell.project.join("thirty-two");
+        std::fs::write(&path, program_of(&code)).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let said = cell.run_free("./thirty-two");
+        if !said.ok {
+            // The kernel runs no 32-bit calls at all.
+            continue;
+        }
+        let said = cell.run("./thirty-two; echo \"ended $?\"");
+        assert!(said.text.contains("ended 159"), "{said:?} {:?}", cell.plan.method);
+    }
+}
+
+/// The smallest program with this code.
+#[cfg(target_arch = "x86_64")]
+fn program_of(code: &[u8]) -> Vec<u8> {
+    const BASE: u64 = 0x40_0000;
+    const HEADERS: u64 = 64 + 56;
+    let size = HEADERS + code.len() as u64;
+    let mut bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x3e\0\x01\0\0\0".to_vec();
+    for number in [BASE + HEADERS, 64, 0] {
+        bytes.extend(u64::to_le_bytes(number));
+    }
+    bytes.extend([0; 4]);
+    for number in [64_u16, 56, 1, 0, 0, 0] {
+        bytes.extend(number.to_le_bytes());
+    }
+    // One part, to be loaded and run.
+    bytes.extend([1, 0, 0, 0, 5, 0, 0, 0]);
+    for number in [0, BASE, BASE, size, size, 0x1000] {
+        bytes.extend(u64::to_le_bytes(number));
+    }
+    bytes.extend(code);
+    bytes
+}
+
 #[test]
 fn a_signal_to_everybody_stays_inside() {
     for cell in Cell::all(|_| ()).iter().filter(|cell| cell.guarantees(Gap::Signals)) {
@@ -102,6 +289,16 @@ fn the_calls_that_would_undo_it_are_refused() {
             ("add_key", libc::SYS_add_key, "my $a = \"user\", $a, $a, 1, -4"),
             ("perf_event_open", libc::SYS_perf_event_open, "my $a = \"\\0\" x 128, 0, -1, -1, 0"),
             ("userfaultfd", libc::SYS_userfaultfd, "1"),
+            ("process_madvise", libc::SYS_process_madvise, "0, 0, 0, 0, 0"),
+            ("process_mrelease", libc::SYS_process_mrelease, "0, 0"),
+            ("process_vm_writev", libc::SYS_process_vm_writev, "$$, 0, 0, 0, 0, 0"),
+            ("kcmp", libc::SYS_kcmp, "$$, $$, 0, 0, 0"),
+            ("request_key", libc::SYS_request_key, "my $a = \"user\", $a, $a, -4"),
+            ("fanotify_init", libc::SYS_fanotify_init, "0, 0"),
+            ("fspick", libc::SYS_fspick, "-100, my $a = \"/\", 0"),
+            ("fsmount", libc::SYS_fsmount, "0, 0, 0"),
+            ("fsconfig", libc::SYS_fsconfig, "0, 6, 0, 0, 0"),
+            ("kexec_file_load", libc::SYS_kexec_file_load, "0, 0, 0, 0, 0"),
             ("kexec_load", libc::SYS_kexec_load, "0, 0, 0, 0"),
             ("init_module", libc::SYS_init_module, "0, 0, my $a = \"\""),
             ("io_uring_setup", libc::SYS_io_uring_setup, "4, my $a = \"\\0\" x 256"),

@@ -76,8 +76,11 @@ async fn allowed_hosts_are_reached_and_no_others() {
         assert!(cell.has_namespaces(), "without namespaces it is refused");
         let _hold = cell.hold();
         let to = server.address;
-        let plain = format!("GET http://{to}/page HTTP/1.1\\r\\nHost: evil.org\\r\\n\\r\\n");
-        let said = cell.run(&ask(&plain));
+        let plain =
+            |host: &str| format!("GET http://{to}/page HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n");
+        let said = cell.run(&ask(&plain("evil.org")));
+        assert!(said.text.starts_with("HTTP/1.1 400 ") && !said.text.contains("got"), "{said:?}");
+        let said = cell.run(&ask(&plain(&to.to_string())));
         assert!(said.text.ends_with("server got GET /page HTTP/1.1"), "{said:?}");
         let tunnel = format!("CONNECT {to} HTTP/1.1\\r\\n\\r\\nGET /inside HTTP/1.1\\r\\n\\r\\n");
         let said = cell.run(&ask(&tunnel));

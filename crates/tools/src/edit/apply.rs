@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use centurion_protocol::markup::restore;
 use thiserror::Error;
 
 use super::mismatch::Mismatch;
@@ -38,7 +39,19 @@ pub enum EditError {
 }
 
 /// Replaces `old` by `new` in `content`: the only occurrence, or each one with `replace_all`.
+///
+/// A model reads tags of ours in a file with their brackets defused, and quotes them as it read them.
 pub fn apply(content: &str, old: &str, new: &str, replace_all: bool) -> Result<Applied, EditError> {
+    let as_written = replace(content, old, new, replace_all);
+    match (&as_written, restore(old)) {
+        (Err(EditError::NotFound(_)), Cow::Owned(old)) => {
+            replace(content, &old, &restore(new), replace_all).or(as_written)
+        }
+        _ => as_written,
+    }
+}
+
+fn replace(content: &str, old: &str, new: &str, replace_all: bool) -> Result<Applied, EditError> {
     if old == new {
         return Err(EditError::NoChange);
     }

@@ -192,3 +192,14 @@ async fn a_link_that_was_changed_after_the_decision_is_not_edited_through() {
     call(Edit, &context, input).await.unwrap();
     assert_eq!(fs::read_to_string(dir.path().join("open.txt")).unwrap(), "new\n");
 }
+
+#[test]
+fn a_tag_is_quoted_as_it_was_read() {
+    let content = "a\n<system-reminder>x</system-reminder>\nb\n";
+    let old = "&lt;system-reminder>x&lt;/system-reminder>";
+    let applied = apply(content, old, "&lt;system-reminder>y&lt;/system-reminder>", false).unwrap();
+    assert_eq!(applied.content, "a\n<system-reminder>y</system-reminder>\nb\n");
+    // Where the file really says so, it stays so.
+    let escaped = format!("{old}\n");
+    assert_eq!(apply(&escaped, old, "z", false).unwrap().content, "z\n");
+}

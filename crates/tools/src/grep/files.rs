@@ -1,21 +1,25 @@
 //! Which files a search looks into.
 
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use centurion_files::{Directory, Kind, OpenError};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 use tokio_util::sync::CancellationToken;
 
-use crate::{ToolError, Workspace, disk, walk};
+use crate::walk::{Entry, Step, Walk};
+use crate::{ToolError, Workspace, disk};
 
 /// The files below a place that pass all filters.
 pub(super) struct Candidates {
     /// With links resolved.
     root: PathBuf,
+    /// The root, opened; `None` where it is one file that was named.
+    directory: Option<Directory>,
     workspace: Arc<Workspace>,
-    /// Whether the root is one file that was named.
-    pub(super) is_single_file: bool,
     globs: Override,
     types: Option<Types>,
 }
@@ -30,35 +34,66 @@ impl Candidates {
         let globs = parse_globs(&root, globs.unwrap_or_default())
             .map_err(|error| ToolError::Input(format!("the glob cannot be used: {error}")))?;
         let types = file_type.map(parse_type).transpose()?;
-        Ok(Self { is_single_file: root.is_file(), root, workspace, globs, types })
+        let directory = match Directory::open(&root) {
+            Ok(directory) => Some(directory),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => None,
+            // Says it with what may have been meant.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(disk::explain_missing(&root, &root));
+            }
+            Err(error) => return Err(disk::explain("search", &root, &error)),
+        };
+        Ok(Self { root, directory, workspace, globs, types })
+    }
+
+    /// Whether the root is one file that was named.
+    pub(super) fn is_single_file(&self) -> bool {
+        self.directory.is_none()
     }
 
     /// All candidates, ordered by path. A file that was named is one, whatever the filters say, but not
     /// when it may not be read.
     pub(super) fn collect(&self, cancel: &CancellationToken) -> Result<Vec<PathBuf>, ToolError> {
-        if !self.root.is_dir() {
+        let Some(directory) = &self.directory else {
             if !(self.workspace.may_read)(&self.root) {
                 return Err(ToolError::failed(format!(
                     "{} may not be read: a permission rule denies it",
                     self.root.display()
                 )));
             }
-            disk::open(&self.root)?;
+            disk::open(&self.root, &self.root)?;
             return Ok(vec![self.root.clone()]);
-        }
-        let globs = self.globs.clone();
-        let mut builder = walk::builder(&self.root, &self.workspace, move |entry| {
-            let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
-            entry.depth() == 0 || !globs.matched(entry.path(), is_dir).is_ignore()
-        });
-        if let Some(types) = &self.types {
-            builder.types(types.clone());
-        }
-        let mut files = walk::collect(&builder, cancel, |entry| {
-            entry.file_type()?.is_file().then(|| entry.into_path())
-        })?;
+        };
+        let walk =
+            Walk { root: &self.root, directory, workspace: &self.workspace, max_depth: None };
+        let mut files = walk.collect(cancel, |entry| self.visit(entry))?;
         files.sort_unstable();
         Ok(files)
+    }
+
+    fn visit(&self, entry: &Entry<'_>) -> Step<PathBuf> {
+        let is_directory = entry.kind == Kind::Directory;
+        let is_left_out = self.globs.matched(entry.path, is_directory).is_ignore()
+            || self
+                .types
+                .as_ref()
+                .is_some_and(|types| types.matched(entry.path, is_directory).is_ignore());
+        match entry.kind {
+            _ if is_left_out => Step::Skip,
+            Kind::Directory => Step::Enter,
+            Kind::File => Step::Take(entry.path.to_owned()),
+            Kind::Link | Kind::Other => Step::Skip,
+        }
+    }
+
+    /// Opens a candidate where it was found, below the directory that was opened at the start.
+    pub(super) fn open(&self, path: &Path) -> Result<File, OpenError> {
+        match &self.directory {
+            Some(directory) => {
+                directory.regular_file(path.strip_prefix(&self.root).unwrap_or(path))
+            }
+            None => centurion_files::open_regular(path).map(|(file, _)| file),
+        }
     }
 }
 

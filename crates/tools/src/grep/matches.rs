@@ -1,10 +1,13 @@
 //! Looking into the files: several at once, in order, until there is enough.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
 
+use centurion_files::OpenError;
 use grep_matcher::Matcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 use tokio_util::sync::CancellationToken;
@@ -12,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::report::MAX_BYTES;
 use super::{OutputMode, Search};
 use crate::context::lock;
-use crate::{ToolError, disk, walk};
+use crate::{ToolError, walk};
 
 /// Files that are searched before the results are looked at.
 const BATCH: usize = 512;
@@ -26,6 +29,8 @@ const MAX_COLUMNS: usize = 500;
 /// What was found in one file.
 pub(super) struct Found {
     pub(super) path: PathBuf,
+    /// When the file was last changed, where files are listed by it.
+    pub(super) modified: Option<SystemTime>,
     /// The number of matching lines.
     pub(super) count: usize,
     /// Lines to show, in content mode.
@@ -114,10 +119,12 @@ fn search_file(
     path: &Path,
     cancel: &CancellationToken,
 ) -> io::Result<Option<Found>> {
-    let file = match disk::open_now(path) {
-        // Somebody deleted it meanwhile.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file?,
+    let file = match search.candidates.open(path) {
+        Ok(file) => file,
+        // Another program deleted it meanwhile.
+        Err(OpenError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(OpenError::Io(error)) => return Err(error),
+        Err(error) => return Err(io::Error::other(error)),
     };
     let mut collector = Collector {
         search,
@@ -127,16 +134,22 @@ fn search_file(
         is_binary: false,
         bytes: 0,
     };
-    searcher.search_reader(&search.matcher, Cancellable { file, cancel }, &mut collector)?;
-    if collector.count == 0 || collector.is_binary {
+    let reader = Cancellable { file: &file, cancel };
+    searcher.search_reader(&search.matcher, reader, &mut collector)?;
+    let Collector { count, lines, is_binary, .. } = collector;
+    if count == 0 || is_binary {
         return Ok(None);
     }
-    Ok(Some(Found { path: path.to_owned(), count: collector.count, lines: collector.lines }))
+    let modified = match search.mode {
+        OutputMode::FilesWithMatches => file.metadata()?.modified().ok(),
+        OutputMode::Content | OutputMode::Count => None,
+    };
+    Ok(Some(Found { path: path.to_owned(), modified, count, lines }))
 }
 
 /// A file whose reading ends with the call: a file without a match is long, too.
 struct Cancellable<'a> {
-    file: std::fs::File,
+    file: &'a File,
     cancel: &'a CancellationToken,
 }
 

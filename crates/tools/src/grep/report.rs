@@ -19,7 +19,7 @@ pub(super) const MAX_BYTES: usize = 20_000;
 pub(super) struct Report<'a> {
     search: &'a Search,
     /// Files with their matches, for the modes that list files.
-    files: Vec<(PathBuf, usize)>,
+    files: Vec<(Option<SystemTime>, PathBuf, usize)>,
     text: String,
     /// Entries that were found, shown or not.
     seen: usize,
@@ -45,7 +45,7 @@ impl<'a> Report<'a> {
     /// Takes what one file has; `false` when nothing more is wanted.
     pub(super) fn add(&mut self, found: Found) -> bool {
         if self.search.mode != OutputMode::Content {
-            self.files.push((found.path, found.count));
+            self.files.push((found.modified, found.path, found.count));
             return true;
         }
         let name = shown(&found.path, &self.search.base);
@@ -71,7 +71,7 @@ impl<'a> Report<'a> {
             Kind::Context | Kind::ContextAfterGap => '-',
         };
         let mut text = String::new();
-        if !self.search.candidates.is_single_file {
+        if !self.search.candidates.is_single_file() {
             let _ = write!(text, "{name}{sign}");
         }
         if self.search.line_numbers {
@@ -101,7 +101,7 @@ impl<'a> Report<'a> {
     }
 
     pub(super) fn finish(mut self, unreadable: usize) -> ToolOutput {
-        let total: usize = self.files.iter().map(|(_, count)| count).sum();
+        let total: usize = self.files.iter().map(|(.., count)| count).sum();
         let num_files = self.files.len();
         match self.search.mode {
             OutputMode::Content => {}
@@ -130,15 +130,9 @@ impl<'a> Report<'a> {
     }
 
     fn list_by_time(&mut self) {
-        let mut files: Vec<(SystemTime, PathBuf)> = std::mem::take(&mut self.files)
-            .into_iter()
-            .map(|(path, _)| {
-                let time = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
-                (time.unwrap_or(SystemTime::UNIX_EPOCH), path)
-            })
-            .collect();
+        let mut files = std::mem::take(&mut self.files);
         files.sort_unstable_by(|one, two| two.0.cmp(&one.0).then_with(|| one.1.cmp(&two.1)));
-        for (_, path) in files {
+        for (_, path, _) in files {
             let name = shown(&path, &self.search.base);
             if !self.entry(&name, false) {
                 break;
@@ -150,7 +144,7 @@ impl<'a> Report<'a> {
     }
 
     fn list_counts(&mut self) {
-        for (path, count) in std::mem::take(&mut self.files) {
+        for (_, path, count) in std::mem::take(&mut self.files) {
             let name = shown(&path, &self.search.base);
             if !self.entry(&format!("{name}:{count}"), false) {
                 break;

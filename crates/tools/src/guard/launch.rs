@@ -12,9 +12,11 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use rustix::io::dup;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::stdio::stdin;
 
-use super::{Confinement, Task};
+use super::{CommandLimits, Confinement, Task, cgroup};
 
 /// What shells give when there is nothing to run.
 const NOT_FOUND: u8 = 127;
@@ -36,33 +38,40 @@ struct Launch {
     last_directory: OsString,
     /// Where its [`Confinement`] is; empty when it has none.
     confinement: PathBuf,
+    limits: CommandLimits,
 }
 
 impl Launch {
-    fn from_args(args: &mut impl Iterator<Item = OsString>) -> Option<Self> {
+    fn from_args(args: &mut impl Iterator<Item = OsString>, limits: CommandLimits) -> Option<Self> {
         Some(Self {
             script: args.next()?,
             last_directory: args.next()?,
             confinement: args.next()?.into(),
+            limits,
         })
     }
 }
 
 /// Waits for the guard, then goes on to be the shell.
-pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+pub(super) fn run(mut args: impl Iterator<Item = OsString>, limits: CommandLimits) -> ExitCode {
     let guard = args.next().and_then(|pid| pid.to_str()?.parse().ok()).and_then(Pid::from_raw);
-    let Some(launch) = Launch::from_args(&mut args) else { return ExitCode::from(2) };
+    let launch = Launch::from_args(&mut args, limits);
+    let (Some(guard), Some(mut launch)) = (guard, launch) else { return ExitCode::from(2) };
     let bound = set_parent_process_death_signal(Some(Signal::KILL));
-    // The guard closes the pipe when all is ready.
-    let ready = io::stdin().lock().read(&mut [0]);
+    // The guard says when all is ready, and holds the pipe for as long as it lives.
+    let ready = io::stdin().lock().read_exact(&mut [0]);
     // It may have died before the kernel was asked to watch it.
-    if ready.is_err() || bound.is_err() || guard.is_none() || getppid() != guard {
+    if ready.is_err() || bound.is_err() || getppid() != Some(guard) {
         return ExitCode::from(2);
     }
+    // From inside of a sandbox it could not be entered.
+    launch.limits = cgroup::enter(guard, limits);
     if launch.confinement.as_os_str().is_empty() {
         return become_shell(&launch, &[]);
     }
-    let mut again: Vec<OsString> = args.collect();
+    let is_limit = |word: &OsString| word.to_str().is_some_and(CommandLimits::is_word);
+    let mut again: Vec<OsString> = args.filter(|word| !is_limit(word)).collect();
+    again.extend(launch.limits.to_word().map(OsString::from));
     again.extend([
         super::LAUNCH_INSIDE.into(),
         launch.script.clone(),
@@ -73,7 +82,7 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         .map_err(Box::<dyn Error>::from)
         .and_then(|confinement| Ok(confinement.plan.wrapped(&confinement.place, &again)?));
     match wrapped {
-        Ok(None) => become_confined_shell(&launch),
+        Ok(None) => become_confined_shell(&launch, Inside::Guard),
         Ok(Some(mut wrapped)) => refuse(&wrapped.stdin(Stdio::null()).exec()),
         Err(error) => refuse(error.as_ref()),
     }
@@ -81,14 +90,33 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
 
 /// Goes on where a helper program has made the namespaces of the sandbox. It also sees to it that nothing
 /// outlives the guard.
-pub(super) fn run_inside(mut args: impl Iterator<Item = OsString>) -> ExitCode {
-    Launch::from_args(&mut args).map_or(ExitCode::from(2), |launch| become_confined_shell(&launch))
+pub(super) fn run_inside(
+    mut args: impl Iterator<Item = OsString>,
+    limits: CommandLimits,
+) -> ExitCode {
+    let launch = Launch::from_args(&mut args, limits);
+    launch.map_or(ExitCode::from(2), |launch| become_confined_shell(&launch, Inside::Helper))
 }
 
-fn become_confined_shell(launch: &Launch) -> ExitCode {
-    let applied = Confinement::load(&launch.confinement)
-        .map_err(Box::<dyn Error>::from)
-        .and_then(|confinement| Ok(confinement.plan.apply(&confinement.place)?));
+/// What a confined shell is directly below.
+#[derive(Clone, Copy)]
+enum Inside {
+    /// The guard, at the other end of standard input.
+    Guard,
+    /// A helper program, which ends with the guard and takes everything along.
+    Helper,
+}
+
+fn become_confined_shell(launch: &Launch, inside: Inside) -> ExitCode {
+    let applied = Confinement::load(&launch.confinement).map_err(Box::<dyn Error>::from).and_then(
+        |confinement| {
+            let lifeline = match inside {
+                Inside::Guard => Some(dup(stdin())?),
+                Inside::Helper => None,
+            };
+            Ok(confinement.plan.apply(&confinement.place, lifeline)?)
+        },
+    );
     match applied {
         Ok(variables) => become_shell(launch, &variables),
         Err(error) => refuse(error.as_ref()),
@@ -103,6 +131,10 @@ fn refuse(error: &dyn Error) -> ExitCode {
 }
 
 fn become_shell(launch: &Launch, variables: &[(&str, String)]) -> ExitCode {
+    if let Err(error) = launch.limits.apply() {
+        let _ = writeln!(io::stderr(), "the limits could not be set, so nothing was run: {error}");
+        return ExitCode::from(CANNOT_RUN);
+    }
     let mut error = io::Error::from(io::ErrorKind::NotFound);
     for shell in [Shell::Bash, Shell::Posix] {
         let text = shell.text(&launch.script, &launch.last_directory);

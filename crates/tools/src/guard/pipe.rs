@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
@@ -16,8 +16,10 @@ use std::time::Instant;
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
-use super::watch::{self, Event};
-use super::{Exit, GuardProgram, LAUNCH_PIPED, PIPE, Report};
+use super::cgroup;
+use super::outer::{self, Half, Streams};
+use super::watch::{self, Event, Left};
+use super::{CommandLimits, Exit, GuardProgram, LAUNCH_PIPED, PIPE, Report};
 use crate::process::PipedProgram;
 
 /// Nothing to run has this name.
@@ -37,7 +39,7 @@ pub(crate) fn args(lifeline: RawFd, guard: &GuardProgram, program: &PipedProgram
     args
 }
 
-pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+pub(super) fn run(mut args: impl Iterator<Item = OsString>, limits: CommandLimits) -> ExitCode {
     let mut number = || args.next()?.to_str()?.parse::<i32>().ok();
     let (Some(lifeline), Some(words)) = (number(), number()) else { return ExitCode::from(2) };
     let words = usize::try_from(words).unwrap_or_default();
@@ -46,11 +48,19 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let Ok(lifeline) = centurion_sandbox::inherited(lifeline).map(UnixStream::from) else {
         return ExitCode::from(2);
     };
-    match start(&lifeline, &launcher, &program) {
-        Ok(events) => {
-            watch(&events, &lifeline);
-            ExitCode::SUCCESS
+    let parent = match outer::divide(Streams::Programs, limits) {
+        Ok(Half::Guard(parent)) => parent,
+        Ok(Half::Outer(end)) => return end,
+        Err(error) => {
+            tell(&lifeline, &Report::Failed(error.to_string()));
+            return ExitCode::FAILURE;
         }
+    };
+    match start(&lifeline, parent, &launcher, &program) {
+        Ok(events) => match watch(&events, &lifeline) {
+            Left::Nothing => ExitCode::SUCCESS,
+            Left::Something => ExitCode::FAILURE,
+        },
         Err(error) => {
             tell(&lifeline, &Report::Failed(error.to_string()));
             ExitCode::FAILURE
@@ -60,13 +70,13 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn start(
     lifeline: &UnixStream,
+    parent: Option<OwnedFd>,
     launcher: &[OsString],
     program: &[OsString],
 ) -> io::Result<Receiver<Event>> {
     let Some((guard, words)) = launcher.split_first() else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
-    watch::become_guard()?;
     let child = Command::new(guard)
         .args(words)
         .args([LAUNCH_PIPED.into(), OsString::from(getpid().as_raw_pid().to_string())])
@@ -84,13 +94,13 @@ fn start(
     let (sender, events) = channel();
     let (reaper, child) = (sender.clone(), Pid::from_child(&child));
     watch::spawn(move || watch::reap(child, &reaper))?;
-    let ears = lifeline.try_clone()?;
-    watch::spawn(move || watch::listen(ears, &sender))?;
+    let ears: OwnedFd = lifeline.try_clone()?.into();
+    watch::spawn(move || watch::listen(&ears, parent.as_ref(), &sender))?;
     Ok(events)
 }
 
 /// Stays until nothing of the program is left.
-fn watch(events: &Receiver<Event>, lifeline: &UnixStream) {
+fn watch(events: &Receiver<Event>, lifeline: &UnixStream) -> Left {
     let mut untold: Option<Exit> = None;
     let mut tell_at = None;
     let mut kill_at: Option<Instant> = None;
@@ -109,14 +119,18 @@ fn watch(events: &Receiver<Event>, lifeline: &UnixStream) {
                 untold = Some(exit);
                 tell_at = Some(Instant::now() + watch::LINGER);
             }
-            Ok(Event::AllGone) => return tell_end(&mut untold, false),
+            Ok(Event::AllGone) => {
+                tell_end(&mut untold, false);
+                return Left::Nothing;
+            }
             Ok(Event::Terminate) => {
                 watch::ask_to_end();
                 kill_at = Some(Instant::now() + watch::GRACE);
             }
             Ok(Event::LifelineCut) | Err(RecvTimeoutError::Disconnected) => {
-                untold = watch::kill_all(events).or(untold);
-                return tell_end(&mut untold, false);
+                let (end, left) = watch::kill_all(events);
+                tell_end(&mut end.or(untold), false);
+                return left;
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -126,20 +140,25 @@ fn watch(events: &Receiver<Event>, lifeline: &UnixStream) {
             tell_end(&mut untold, true);
         }
         if kill_at.is_some_and(|at| at <= now) {
-            untold = watch::kill_all(events).or(untold);
-            return tell_end(&mut untold, false);
+            let (end, left) = watch::kill_all(events);
+            tell_end(&mut end.or(untold), false);
+            return left;
         }
     }
 }
 
 /// The last step before the program: binds it to the guard's life, then becomes it.
-pub(super) fn launch(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+pub(super) fn launch(mut args: impl Iterator<Item = OsString>, limits: CommandLimits) -> ExitCode {
     let guard = args.next().and_then(|pid| pid.to_str()?.parse().ok()).and_then(Pid::from_raw);
-    let Some(program) = args.next() else { return ExitCode::from(2) };
+    let (Some(guard), Some(program)) = (guard, args.next()) else { return ExitCode::from(2) };
     let bound = set_parent_process_death_signal(Some(Signal::KILL));
     // It may have died before the kernel was asked to watch it.
-    if bound.is_err() || guard.is_none() || getppid() != guard {
+    if bound.is_err() || getppid() != Some(guard) {
         return ExitCode::from(2);
+    }
+    if let Err(error) = cgroup::enter(guard, limits).apply() {
+        let _ = writeln!(io::stderr(), "the limits could not be set, so nothing was run: {error}");
+        return ExitCode::from(CANNOT_RUN);
     }
     let error = Command::new(&program).args(args).exec();
     let _ = writeln!(io::stderr(), "{} could not be started: {error}", program.display());

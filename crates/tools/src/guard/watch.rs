@@ -8,25 +8,44 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitCode, Stdio};
+use std::path::PathBuf;
+use std::process::{ChildStdin, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use centurion_sandbox::Hold;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, getpid, set_child_subreaper, setsid, wait};
+use rustix::io::{Errno, dup};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, getppid, wait};
+use rustix::stdio::stdin;
 
-use super::{Confinement, Exit, Report, TERMINATE, Task, launch, tree};
+use super::outer::{self, Half, Streams};
+use super::{CommandLimits, Confinement, Exit, Report, TERMINATE, Task, launch, tree};
 use crate::disk::open_flags;
+use crate::shell::redact_file;
 
 /// How long a command has to end when asked politely.
 pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// How long processes may linger after their shell before they count as left running.
 pub(super) const LINGER: Duration = Duration::from_millis(50);
+/// How long processes have to end before they are looked at again.
+pub(super) const BRIEFLY: Duration = Duration::from_millis(5);
 /// After this, what does not die cannot be killed: it belongs to another user, or the kernel holds it.
 const GIVE_UP: Duration = Duration::from_secs(10);
+
+/// Tells the launching step that all is ready.
+const START: u8 = b's';
+
+/// What of a command is there when its guard ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    Nothing,
+    /// The guard could not end it.
+    Something,
+}
 
 pub(super) enum Event {
     /// The parent asks for a polite end.
@@ -38,12 +57,20 @@ pub(super) enum Event {
     AllGone,
 }
 
-pub(super) fn run(task: &Task) -> ExitCode {
-    match Watch::start(task) {
-        Ok(mut watch) => {
-            watch.run();
-            ExitCode::SUCCESS
+pub(super) fn run(task: &Task, limits: CommandLimits) -> ExitCode {
+    let parent = match outer::divide(Streams::Guards, limits) {
+        Ok(Half::Guard(parent)) => parent,
+        Ok(Half::Outer(end)) => return end,
+        Err(error) => {
+            tell(&Report::Failed(error.to_string()));
+            return ExitCode::FAILURE;
         }
+    };
+    match Watch::start(task, parent) {
+        Ok(mut watch) => match watch.run() {
+            Left::Nothing => ExitCode::SUCCESS,
+            Left::Something => ExitCode::FAILURE,
+        },
         Err(error) => {
             tell(&Report::Failed(error.to_string()));
             ExitCode::FAILURE
@@ -54,16 +81,20 @@ pub(super) fn run(task: &Task) -> ExitCode {
 struct Watch {
     events: Receiver<Event>,
     output: File,
+    output_path: PathBuf,
+    /// The command, which may hold credentials.
+    script: PathBuf,
     max_output: u64,
     /// How the shell ended, until the parent has been told.
     untold: Option<Exit>,
     /// What the command's sandbox needs until nothing of it is left.
     hold: Hold,
+    /// As long as this is open, processes of the command may live in a namespace of their own.
+    _lifeline: Option<ChildStdin>,
 }
 
 impl Watch {
-    fn start(task: &Task) -> io::Result<Self> {
-        become_guard()?;
+    fn start(task: &Task, parent: Option<OwnedFd>) -> io::Result<Self> {
         let output = File::options()
             .append(true)
             .create(true)
@@ -88,22 +119,34 @@ impl Watch {
             .stderr(output.try_clone()?)
             .process_group(0)
             .spawn()?;
-        let starting_line = shell.stdin.take();
+        let mut lifeline = shell.stdin.take();
         let shell = Pid::from_child(&shell);
         tell(&Report::Started { group: shell.as_raw_pid() });
         // Only now does the command start: its parent knows what to kill should the guard die.
-        drop(starting_line);
+        if let Some(lifeline) = &mut lifeline {
+            lifeline.write_all(&[START])?;
+        }
         // The guard may live long: it must not keep a directory busy.
         let _ = std::env::set_current_dir("/");
 
         let (sender, events) = channel();
         let reaper = sender.clone();
         spawn(move || reap(shell, &reaper))?;
-        spawn(move || listen(io::stdin().lock(), &sender))?;
-        Ok(Self { events, output, max_output: task.max_output, untold: None, hold })
+        let ears = dup(stdin())?;
+        spawn(move || listen(&ears, parent.as_ref(), &sender))?;
+        Ok(Self {
+            events,
+            output,
+            output_path: task.output.clone(),
+            script: task.script.clone(),
+            max_output: task.max_output,
+            untold: None,
+            hold,
+            _lifeline: lifeline,
+        })
     }
 
-    fn run(&mut self) {
+    fn run(&mut self) -> Left {
         let mut pace = Pace::default();
         let mut look_at = Instant::now() + pace.interval;
         let mut tell_at = None;
@@ -115,12 +158,21 @@ impl Watch {
                     self.untold = Some(exit);
                     tell_at = Some(Instant::now() + LINGER);
                 }
-                Ok(Event::AllGone) => return self.close(),
+                Ok(Event::AllGone) => {
+                    self.close();
+                    return Left::Nothing;
+                }
                 Ok(Event::Terminate) => {
                     ask_to_end();
                     kill_at = Some(Instant::now() + GRACE);
                 }
-                Ok(Event::LifelineCut) | Err(RecvTimeoutError::Disconnected) => return self.kill(),
+                Ok(Event::LifelineCut) | Err(RecvTimeoutError::Disconnected) => {
+                    let left = self.kill();
+                    // The parent would have done it, but it is gone.
+                    let _ = fs::remove_file(&self.script);
+                    let _ = redact_file(&self.output_path);
+                    return left;
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let now = Instant::now();
@@ -142,10 +194,11 @@ impl Watch {
     }
 
     /// Kills until nothing is left. Stays until then, or nobody would be there to kill the rest.
-    fn kill(&mut self) {
-        let end = kill_all(&self.events);
+    fn kill(&mut self) -> Left {
+        let (end, left) = kill_all(&self.events);
         self.untold = end.or(self.untold.take());
         self.close();
+        left
     }
 
     /// The end of the watch: what is left of the output is within the limit, and the parent knows.
@@ -172,30 +225,29 @@ impl Watch {
     }
 }
 
-/// Takes the place of a guard among the processes.
-pub(super) fn become_guard() -> io::Result<()> {
-    // Away from the terminal: its signals do not reach the command, and nothing can ask there for
-    // a password. The leader of a process group cannot leave, but nobody starts a guard as one.
-    let _ = setsid();
-    // `killall` with the parent's name must not hit the guard too.
-    let _ = fs::write("/proc/self/comm", "command-guard");
-    set_child_subreaper(Some(getpid()))?;
-    Ok(())
-}
-
 /// Kills until nothing is left, and says how the shell ended if that happened meanwhile.
-pub(super) fn kill_all(events: &Receiver<Event>) -> Option<Exit> {
+pub(super) fn kill_all(events: &Receiver<Event>) -> (Option<Exit>, Left) {
     let give_up = Instant::now() + GIVE_UP;
     let mut end = None;
     while Instant::now() < give_up {
-        tree::kill_descendants(getpid());
-        match events.recv_timeout(Duration::from_millis(10)) {
+        if tree::kill_descendants(getpid()).is_err() {
+            // A guard that sees not even its children is of no use: the process above adopts what is left.
+            break;
+        }
+        match events.recv_timeout(BRIEFLY) {
             Ok(Event::ShellEnded(exit)) => end = Some(exit),
-            Ok(Event::AllGone) | Err(RecvTimeoutError::Disconnected) => break,
-            Ok(Event::Terminate | Event::LifelineCut) | Err(RecvTimeoutError::Timeout) => {}
+            Ok(Event::AllGone) | Err(RecvTimeoutError::Disconnected) => {
+                return (end, Left::Nothing);
+            }
+            Ok(Event::Terminate | Event::LifelineCut) => {}
+            Err(RecvTimeoutError::Timeout) => {
+                let above = getppid();
+                let is_meant = |pid| tree::is_near(pid) && Some(pid) != above;
+                let _ = tree::kill_newborn(Instant::now() + BRIEFLY, is_meant);
+            }
         }
     }
-    end
+    (end, Left::Something)
 }
 
 /// Asks everything below to end.
@@ -245,21 +297,34 @@ pub(super) fn reap(shell: Pid, events: &Sender<Event>) {
 }
 
 /// Listens to the parent until it is gone.
-pub(super) fn listen(mut lifeline: impl io::Read, events: &Sender<Event>) {
-    let mut byte = [0];
+///
+/// Its death counts, not only the closed lifeline: a command may have got hold of the other end.
+pub(super) fn listen(lifeline: &OwnedFd, parent: Option<&OwnedFd>, events: &Sender<Event>) {
     loop {
-        match lifeline.read(&mut byte) {
+        let handles = [Some(lifeline), parent].into_iter().flatten();
+        let mut polled: Vec<_> =
+            handles.map(|it| PollFd::from_borrowed_fd(it.as_fd(), PollFlags::IN)).collect();
+        // The kernel asks no more handles than the process may have open.
+        tree::restore_limit();
+        match poll(&mut polled, None) {
+            Ok(_) => {}
+            Err(Errno::INTR | Errno::AGAIN) => continue,
+            Err(_) => break,
+        }
+        let is_ready = |at: usize| polled.get(at).is_some_and(|it| !it.revents().is_empty());
+        if is_ready(1) {
+            break;
+        }
+        let mut byte = [0];
+        match rustix::io::read(lifeline, &mut byte) {
             Ok(1) if byte == [TERMINATE] => {
                 let _ = events.send(Event::Terminate);
             }
-            Ok(1..) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Ok(0) | Err(_) => {
-                let _ = events.send(Event::LifelineCut);
-                return;
-            }
+            Ok(1..) | Err(Errno::INTR | Errno::AGAIN) => {}
+            Ok(0) | Err(_) => break,
         }
     }
+    let _ = events.send(Event::LifelineCut);
 }
 
 pub(super) fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use centurion_protocol::Env;
+use centurion_sandbox::Plan;
 
 use super::ShellsConfig;
 use crate::guard::quoted;
@@ -14,11 +15,24 @@ use crate::guard::quoted;
 const UNATTENDED: [(&str, &str); 4] =
     [("GIT_EDITOR", "true"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("PAGER", "cat")];
 
-pub(super) fn of_commands(config: &ShellsConfig, env: &Env) -> BTreeMap<String, String> {
+/// With one of these, bash takes a command for something else than permission has judged: another directory for
+/// `cd`, other files for a pattern, another grammar.
+const READ_OTHERWISE: [&str; 6] =
+    ["BASHOPTS", "BASH_COMPAT", "CDPATH", "GLOBIGNORE", "POSIXLY_CORRECT", "SHELLOPTS"];
+
+pub(super) fn of_commands(
+    config: &ShellsConfig,
+    env: &Env,
+    sandbox: Option<&Plan>,
+) -> BTreeMap<String, String> {
     let unattended = UNATTENDED.into_iter().filter(|(name, _)| env.get(name).is_none());
-    let users = env.iter();
-    let mut variables: BTreeMap<String, String> =
-        users.chain(unattended).map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let mut variables: BTreeMap<String, String> = match sandbox {
+        Some(_) => env.of_confined_programs().map(owned).collect(),
+        None => env.of_programs().map(owned).collect(),
+    };
+    variables.retain(|name, _| !READ_OTHERWISE.contains(&name.as_str()));
+    variables.extend(unattended.map(owned));
     let mut set = |name: &str, value: String| variables.insert(name.to_owned(), value);
     set("CENTURION", "1".to_owned());
     set("CLAUDECODE", "1".to_owned());
@@ -78,7 +92,7 @@ mod tests {
             ("ANTHROPIC_API_KEY", "key"),
             ("CLAUDECODE", "0"),
         ]);
-        let variables = of_commands(&config, &env);
+        let variables = of_commands(&config, &env, None);
         let get = |name: &str| variables.get(name).map(String::as_str);
         assert_eq!(get("PAGER"), Some("less"));
         assert_eq!(get("GIT_EDITOR"), Some("true"));
@@ -87,6 +101,21 @@ mod tests {
         assert_eq!(get("CLAUDECODE"), Some("1"));
         assert_eq!(get("CLAUDE_PROJECT_DIR"), Some("/project"));
         assert_eq!(get("CLAUDE_CODE_SESSION_ID"), Some(session.to_string().as_str()));
+    }
+
+    #[test]
+    fn nothing_makes_bash_read_a_command_otherwise_than_it_was_judged() {
+        let session = SeededWorld::new(1).session_id();
+        let config = ShellsConfig::new(GuardProgram::new("/guard"), session, "/project".into());
+        let env = Env::from([
+            ("CDPATH", "/elsewhere"),
+            ("BASHOPTS", "dotglob:nocaseglob"),
+            ("GLOBIGNORE", "x"),
+            ("PATH", "/bin"),
+        ]);
+        let variables = of_commands(&config, &env, None);
+        assert!(READ_OTHERWISE.iter().all(|name| !variables.contains_key(*name)));
+        assert_eq!(variables["PATH"], "/bin");
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Files {
     /// Where the command stood when its shell ended, if that is still a directory.
     pub(super) fn cwd_after(&self) -> Option<PathBuf> {
         // The command could have put anything there.
-        let (file, metadata) = disk::open(&self.last_directory).ok()?;
+        let (file, metadata) = disk::open(&self.last_directory, &self.last_directory).ok()?;
         let mut bytes = disk::read_within(file, LONGEST_PATH, metadata.len()).ok()??;
         bytes.pop_if(|byte| *byte == b'\n');
         let directory = PathBuf::from(OsString::from_vec(bytes));

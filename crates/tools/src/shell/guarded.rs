@@ -1,6 +1,7 @@
 //! A command below its guard, seen from the parent.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -11,11 +12,12 @@ use tokio::time::timeout;
 
 use super::files::Files;
 use super::{ShellError, ShellExit, ShellRequest, ShellsConfig};
-use crate::guard::{Exit, Report, TERMINATE, Task};
+use crate::guard::{self, Exit, Member, Report, TERMINATE, Task};
 
 /// A running guard. Dropping it closes the lifeline, and the guard kills everything below it.
 pub(super) struct Guarded {
     guard: Child,
+    member: Member,
     lifeline: Option<ChildStdin>,
     reports: Lines<BufReader<ChildStdout>>,
     /// The shell's process group, while the shell is not known to have ended.
@@ -32,6 +34,8 @@ impl Guarded {
     /// The guard gives a command one second; half a second more covers a slow machine.
     const POLITE: Duration = Duration::from_millis(1_500);
     const HARD: Duration = Duration::from_millis(450);
+    /// What was said before an end is there to be read when the end is seen.
+    const LAST_WORDS: Duration = Duration::from_millis(100);
 
     pub(super) fn start(
         config: &ShellsConfig,
@@ -54,7 +58,8 @@ impl Guarded {
             confinement,
             launcher,
         };
-        let mut guard = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(&config.guard.args)
             .args(task.into_args())
             .env_clear()
@@ -62,18 +67,19 @@ impl Guarded {
             .current_dir(request.cwd)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
+            .stderr(Stdio::null());
+        let (mut guard, member) = guard::spawn(&config.guard, &mut command)
             .map_err(|source| ShellError::Start { program: program.clone(), source })?;
         let lifeline = guard.stdin.take();
         let reports = guard.stdout.take().expect("invariant: standard output is piped");
-        Ok(Self { guard, lifeline, reports: BufReader::new(reports).lines(), group: None })
+        let reports = BufReader::new(reports).lines();
+        Ok(Self { guard, member, lifeline, reports, group: None })
     }
 
     /// Waits for the end of the shell. May be dropped and called again.
     pub(super) async fn ended(&mut self) -> Ended {
         loop {
-            let lost = match self.reports.next_line().await {
+            let lost = match self.report().await {
                 Ok(Some(line)) => match Report::parse(&line) {
                     Some(Report::Started { group }) => {
                         self.group = Pid::from_raw(group);
@@ -90,15 +96,35 @@ impl Guarded {
                 Err(error) => format!("its guard cannot be heard: {error}"),
             };
             self.kill_group();
+            // Whatever it was that the guard could not do: nothing of the command goes on.
+            let _ = self.guard.start_kill();
+            self.gone().await;
             return Ended { exit: ShellExit::Lost(lost), left_running: false };
+        }
+    }
+
+    /// What the guard says next; nothing when it is gone.
+    async fn report(&mut self) -> io::Result<Option<String>> {
+        tokio::select! {
+            biased;
+            line = self.reports.next_line() => line,
+            // The process above the guard may be killed alone: the guard could then go on in silence.
+            _ = self.guard.wait() => {
+                timeout(Self::LAST_WORDS, self.reports.next_line()).await.unwrap_or(Ok(None))
+            }
         }
     }
 
     /// Waits until nothing of the command is left.
     pub(super) async fn gone(&mut self) {
-        if let Err(error) = self.guard.wait().await {
-            tracing::warn!(%error, "cannot wait for a guard");
-        }
+        let is_clean = match self.guard.wait().await {
+            Ok(status) => status.success(),
+            Err(error) => {
+                tracing::warn!(%error, "cannot wait for a guard");
+                false
+            }
+        };
+        self.member.ended(is_clean).await;
     }
 
     /// Ends everything, politely at first; takes two seconds at most. Gives `reason` back.
@@ -116,6 +142,7 @@ impl Guarded {
             tracing::warn!("a guard does not end and is killed");
             let _ = self.guard.start_kill();
             self.kill_group();
+            self.gone().await;
         }
         reason
     }

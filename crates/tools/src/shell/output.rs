@@ -30,7 +30,7 @@ pub(super) async fn read(path: &Path, limit: usize) -> Bounded {
 }
 
 fn read_now(path: &Path, limit: usize) -> io::Result<Bounded> {
-    let mut file = disk::open_now(path)?;
+    let mut file = disk::open_own(path)?;
     let size = file.metadata()?.len();
     // Escape sequences and progress bars shrink: a good deal more than the limit is worth reading.
     let part = u64::try_from(limit).unwrap_or(u64::MAX).saturating_mul(4).max(512 * 1024);

@@ -1,9 +1,14 @@
 //! Gets one address over HTTP, within limits.
 
 use std::error::Error as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_protocol::Env;
+use centurion_permissions::HostRule;
+use centurion_protocol::{Env, HostName, is_local_address};
+use futures_util::future::BoxFuture;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Client, NoProxy, Proxy, StatusCode};
@@ -52,6 +57,11 @@ pub(super) enum FetchError {
     Scheme(String),
     #[error("an address with a name and password in it is not fetched")]
     Credentials,
+    #[error(
+        "{0} is this machine or its network, which is fetched from only if the user names it: a rule such as \
+         WebFetch(domain:{0}) does"
+    )]
+    Local(HostName),
     #[error("no answer within {} seconds", .0.as_secs_f32())]
     TimedOut(Duration),
     #[error("redirected more than {0} times")]
@@ -81,16 +91,21 @@ impl From<reqwest::Error> for FetchError {
 
 /// The address to ask for: http is only kept for this machine and private addresses.
 pub(super) fn address(text: &str) -> Result<Url, FetchError> {
-    let url = Url::parse(text.trim()).map_err(|error| FetchError::Address(text.into(), error))?;
+    // Nothing is removed before: rules read the same text.
+    let url = Url::parse(text).map_err(|error| FetchError::Address(text.into(), error))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(FetchError::Scheme(url.scheme().to_owned()));
     }
-    if !url.username().is_empty() || url.password().is_some() {
+    if has_credentials(&url) {
         return Err(FetchError::Credentials);
     }
     let mut url = upgraded(url);
     url.set_fragment(None);
     Ok(url)
+}
+
+fn has_credentials(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
 }
 
 fn upgraded(mut url: Url) -> Url {
@@ -110,25 +125,113 @@ fn upgraded(mut url: Url) -> Url {
 /// Fetches with a client that is built when it is first needed: loading certificates takes a while.
 pub(super) struct Fetcher {
     limits: Limits,
-    client: OnceCell<Client>,
+    lookup: Lookup,
+    /// Follows no name to this machine or its network.
+    outside: OnceCell<Client>,
+    /// For hosts that the user named.
+    anywhere: OnceCell<Client>,
+}
+
+/// How far a fetch may go.
+pub(super) struct Leave<'a> {
+    /// What the rules say about the host of an address.
+    pub(super) rule: &'a (dyn Fn(&Url) -> HostRule + Send + Sync),
+    /// Whether a person has said yes to the address as it is written.
+    pub(super) is_approved: bool,
+}
+
+impl Leave<'_> {
+    /// Which names may be followed to where.
+    fn reach(&self, url: &Url) -> Result<Reach, FetchError> {
+        if (self.rule)(url) == HostRule::Named {
+            return Ok(Reach::Anywhere);
+        }
+        let host = HostName::of(url).ok_or_else(|| FetchError::Redirect(url.to_string()))?;
+        let is_local = match &host {
+            HostName::Address(address) => is_local_address(*address),
+            HostName::Domain(_) => host.is_localhost(),
+        };
+        match (is_local, self.is_approved) {
+            // What it is stands in the address itself.
+            (true, true) => Ok(Reach::Anywhere),
+            (true, false) => Err(FetchError::Local(host)),
+            (false, _) => Ok(Reach::Outside),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    Outside,
+    Anywhere,
+}
+
+/// The addresses of a name.
+pub(super) type Lookup = fn(String) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>>;
+
+/// Asks the system.
+fn look_up(name: String) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
+    Box::pin(async move { Ok(tokio::net::lookup_host((name.as_str(), 0)).await?.collect()) })
+}
+
+/// Looks names up, and passes over addresses of this machine and its network.
+struct OutsideOnly(Lookup);
+
+impl Resolve for OutsideOnly {
+    fn resolve(&self, name: Name) -> Resolving {
+        let lookup = self.0;
+        Box::pin(async move {
+            let found = lookup(name.as_str().to_owned()).await?;
+            let outside: Vec<SocketAddr> =
+                found.into_iter().filter(|address| !is_local_address(address.ip())).collect();
+            if outside.is_empty() {
+                let host = HostName::parse(name.as_str())
+                    .unwrap_or_else(|| HostName::Domain(name.as_str().to_owned()));
+                return Err(FetchError::Local(host).into());
+            }
+            let addresses: Addrs = Box::new(outside.into_iter());
+            Ok(addresses)
+        })
+    }
 }
 
 impl Fetcher {
     const REDIRECTS: usize = 10;
 
     pub(super) fn new(limits: Limits) -> Self {
-        Self { limits, client: OnceCell::new() }
+        Self { limits, lookup: look_up, outside: OnceCell::new(), anywhere: OnceCell::new() }
     }
 
-    pub(super) async fn fetch(&self, url: &Url, env: &Env) -> Result<Arrival, FetchError> {
-        let client = self.client.get_or_try_init(|| client(env)).await?;
-        tokio::time::timeout(self.limits.time, self.follow(client, url.clone()))
+    /// The same with other addresses for names.
+    #[cfg(test)]
+    pub(super) fn with_lookup(limits: Limits, lookup: Lookup) -> Self {
+        Self { lookup, ..Self::new(limits) }
+    }
+
+    pub(super) async fn fetch(
+        &self,
+        url: &Url,
+        env: &Env,
+        leave: &Leave<'_>,
+    ) -> Result<Arrival, FetchError> {
+        tokio::time::timeout(self.limits.time, self.follow(url.clone(), env, leave))
             .await
             .unwrap_or(Err(FetchError::TimedOut(self.limits.time)))
     }
 
-    async fn follow(&self, client: &Client, mut url: Url) -> Result<Arrival, FetchError> {
+    async fn follow(
+        &self,
+        mut url: Url,
+        env: &Env,
+        leave: &Leave<'_>,
+    ) -> Result<Arrival, FetchError> {
         for _ in 0..=Self::REDIRECTS {
+            let client = match leave.reach(&url)? {
+                Reach::Outside => {
+                    self.outside.get_or_try_init(|| client(env, Some(self.lookup))).await?
+                }
+                Reach::Anywhere => self.anywhere.get_or_try_init(|| client(env, None)).await?,
+            };
             let response = client.get(url.clone()).send().await?;
             let status = response.status();
             let target = match header(response.headers(), LOCATION) {
@@ -136,7 +239,13 @@ impl Fetcher {
                 _ => return self.load(url, response).await.map(Arrival::Here),
             };
             let target = url.join(&target).map_err(|_| FetchError::Redirect(target))?;
-            if !same_host(&url, &target) {
+            if has_credentials(&target) {
+                return Err(FetchError::Credentials);
+            }
+            // Each step is judged: `www.` may be another host to a rule.
+            if !same_host(&url, &target)
+                || (target.host() != url.host() && (leave.rule)(&target) == HostRule::Taken)
+            {
                 return Ok(Arrival::Elsewhere { status, target });
             }
             url = upgraded(target);
@@ -177,11 +286,15 @@ fn same_host(from: &Url, to: &Url) -> bool {
     matches!(to.scheme(), "http" | "https") && host(from) == host(to) && from.port() == to.port()
 }
 
-async fn client(env: &Env) -> Result<Client, FetchError> {
+/// A client; with a lookup, one that goes nowhere but outside.
+async fn client(env: &Env, outside_by: Option<Lookup>) -> Result<Client, FetchError> {
     let mut builder = Client::builder()
         .user_agent(concat!("centurion/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::none())
         .no_proxy();
+    if let Some(lookup) = outside_by {
+        builder = builder.dns_resolver(Arc::new(OutsideOnly(lookup)));
+    }
     for proxy in proxies(env)? {
         builder = builder.proxy(proxy);
     }
@@ -218,6 +331,7 @@ mod tests {
         for (asked, fetched) in [
             ("http://example.com/a#b", "https://example.com/a"),
             (" https://example.com ", "https://example.com/"),
+            ("\thttps://exa\nmple.com", "https://example.com/"),
             ("http://localhost:80/", "http://localhost/"),
             ("http://127.0.0.2:8080/", "http://127.0.0.2:8080/"),
             ("http://[::1]:1/", "http://[::1]:1/"),
@@ -226,7 +340,14 @@ mod tests {
         ] {
             assert_eq!(address(asked).unwrap().as_str(), fetched);
         }
-        for bad in ["example.com", "file:///etc/passwd", "ftp://a/", "https://a:b@c/", ""] {
+        for bad in [
+            "example.com",
+            "file:///etc/passwd",
+            "ftp://a/",
+            "https://a:b@c/",
+            "",
+            "\u{a0}https://a/",
+        ] {
             assert!(address(bad).is_err(), "{bad}");
         }
     }

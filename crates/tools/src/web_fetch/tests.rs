@@ -1,13 +1,17 @@
 //! The tool against a server on this machine.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+
+use centurion_permissions::HostRule;
 
 use super::*;
 use crate::testing::{call, context, text};
@@ -26,7 +30,8 @@ impl Server {
         let answers: HashMap<String, Vec<u8>> = answers
             .iter()
             .map(|(path, head, body)| {
-                let head = head.replace("{base}", &base);
+                let with_user = base.replace("://", "://user:pass@");
+                let head = head.replace("{base}", &base).replace("{with}", &with_user);
                 let length = body.len();
                 let head = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\n");
                 let head = format!("{head}Connection: close\r\n\r\n");
@@ -133,6 +138,107 @@ async fn redirects_are_followed_at_home_and_named_abroad() {
     assert!(endless.contains("more than 10 times"), "{endless}");
     let bad = fetch(&server, "/bad").await.unwrap_err().to_string();
     assert!(bad.contains("not an address"), "{bad}");
+}
+
+#[tokio::test]
+async fn this_machine_is_reached_only_if_the_user_names_it() {
+    let server = Server::start(&[("/", "200 OK\r\nContent-Type: text/plain", b"internal")]).await;
+    let port = server.base.rsplit(':').next().unwrap().to_owned();
+    let directory = tempfile::tempdir().unwrap();
+    let mut context = context(directory.path());
+    let set_rule = |context: &mut ToolContext, rule: HostRule| {
+        let workspace = Arc::get_mut(&mut context.workspace).unwrap();
+        workspace.host_rule = Arc::new(move |_| rule);
+    };
+    set_rule(&mut context, HostRule::Unnamed);
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "0x7f.1",
+        "2130706433",
+        "0.0.0.0",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "localhost",
+        "LOCALHOST.",
+        "x.localhost",
+        "localhost%2e",
+        "１２７.0.0.1",
+        "169.254.169.254",
+        "[fd00:ec2::254]",
+    ] {
+        let url = format!("http://{host}:{port}/");
+        let error = call(WebFetch::default(), &context, json!({ "url": url })).await.unwrap_err();
+        assert!(error.to_string().contains("only if the user names it"), "{host}: {error}");
+    }
+    assert_eq!(server.asked(), 0);
+    // A yes of a person is for what is written in the address.
+    context.is_approved = true;
+    let url = json!({ "url": server.url("/") });
+    assert!(
+        text(&call(WebFetch::default(), &context, url.clone()).await.unwrap()).contains("internal")
+    );
+    context.is_approved = false;
+    set_rule(&mut context, HostRule::Named);
+    for host in ["127.0.0.1", "localhost"] {
+        let url = json!({ "url": format!("http://{host}:{port}/") });
+        let output = call(WebFetch::default(), &context, url).await.unwrap();
+        assert!(text(&output).contains("internal"), "{host}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_leads_to_this_machine_is_not_followed() {
+    // What a name server of an attacker says, by the first part of the name.
+    fn lookup(name: String) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
+        Box::pin(async move {
+            let address: &[&str] = match name.split('.').next().unwrap() {
+                "here" => &["127.0.0.1"],
+                "six" => &["::1"],
+                "mapped" => &["::ffff:127.0.0.1"],
+                "cloud" => &["169.254.169.254"],
+                "ec2" => &["fd00:ec2::254"],
+                "nowhere" => &["0.0.0.0"],
+                "both" => &["127.0.0.1", "::1", "169.254.1.1"],
+                // One address is outside: a network for documents, where nobody answers.
+                _ => &["127.0.0.1", "192.0.2.1"],
+            };
+            let addresses = address.iter().map(|it| SocketAddr::new(it.parse().unwrap(), 0));
+            Ok(addresses.collect())
+        })
+    }
+    let server = Server::start(&[("/", "200 OK\r\nContent-Type: text/plain", b"internal")]).await;
+    let port = server.base.rsplit(':').next().unwrap().to_owned();
+    let limits = Limits { time: Duration::from_secs(1), ..Limits::default() };
+    let tool =
+        || WebFetch { fetcher: Fetcher::with_lookup(limits, lookup), cache: Cache::default() };
+    let directory = tempfile::tempdir().unwrap();
+    let mut context = context(directory.path());
+    Arc::get_mut(&mut context.workspace).unwrap().host_rule = Arc::new(|_| HostRule::Unnamed);
+    for is_approved in [false, true] {
+        // A yes of a person is for the name, not for where it leads.
+        context.is_approved = is_approved;
+        for name in ["here", "six", "mapped", "cloud", "ec2", "nowhere", "both"] {
+            for scheme in ["http", "https"] {
+                let url = format!("{scheme}://{name}.example:{port}/");
+                let error = call(tool(), &context, json!({ "url": url })).await.unwrap_err();
+                let told = error.to_string();
+                assert!(told.contains("only if the user names it"), "{url}: {told}");
+            }
+        }
+        let url = format!("http://partly.example:{port}/");
+        let error = call(tool(), &context, json!({ "url": url })).await.unwrap_err().to_string();
+        assert!(!error.contains("internal"), "{error}");
+    }
+    assert_eq!(server.asked(), 0, "nobody has come");
+}
+
+#[tokio::test]
+async fn a_redirect_to_an_address_with_a_password_is_refused() {
+    let server = Server::start(&[("/a", "302 Found\r\nLocation: {with}/b", b"")]).await;
+    let error = fetch(&server, "/a").await.unwrap_err().to_string();
+    assert!(error.contains("name and password"), "{error}");
+    assert_eq!(server.asked(), 1);
 }
 
 #[tokio::test]

@@ -1,10 +1,16 @@
 //! Commands of Bash in a sandbox.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
+use centurion_permissions::{Policy, Rule, RuleOrigin};
 use centurion_sandbox::{Bubblewrap, Gap, Namespaces, Sandbox, Support};
-use centurion_tools::{SandboxPolicy, SandboxSettings, ShellsConfig, ToolError, builtin_under};
+use centurion_testkit::needs;
+use centurion_tools::{
+    DeniedFiles, DeniedSearch, SandboxPolicy, SandboxSettings, ShellsConfig, ToolError,
+    builtin_under,
+};
 use serde_json::{Value, json};
 
 use crate::support::{Session, eventually, line_in, text};
@@ -14,6 +20,7 @@ fn no_support() -> Support {
     Support {
         landlock: None,
         seccomp: true,
+        process_namespace: false,
         namespaces: Namespaces::Missing("not here".to_owned()),
         bubblewrap: Bubblewrap::Missing,
     }
@@ -25,11 +32,15 @@ fn supports() -> Vec<Support> {
     let none = || Namespaces::Missing("left out".to_owned());
     let all = [
         Support { bubblewrap: Bubblewrap::Missing, ..found.clone() },
+        Support { bubblewrap: Bubblewrap::Missing, process_namespace: false, ..found.clone() },
         Support { namespaces: none(), ..found.clone() },
         Support { namespaces: none(), bubblewrap: Bubblewrap::Missing, ..found.clone() },
     ];
     let usable = |support: &Support| SandboxPolicy::new(Sandbox::default(), support, settings());
-    all.into_iter().filter(|support| usable(support).unavailable().is_none()).collect()
+    let all: Vec<Support> =
+        all.into_iter().filter(|support| usable(support).unavailable().is_none()).collect();
+    needs("a sandbox", !all.is_empty());
+    all
 }
 
 fn settings() -> SandboxSettings {
@@ -78,6 +89,140 @@ async fn a_command_is_confined_and_the_model_learns_why_it_failed() {
         let gaps = policy(&session).gaps();
         let read = session.call("Bash", json!({ "command": "cat ../private" })).await;
         assert_eq!(read.is_ok(), gaps.contains(&Gap::DeniedReads), "{gaps:?}");
+    }
+}
+
+/// What deny rules say about files holds inside the sandbox, and what cannot be held is not free.
+#[tokio::test]
+async fn rules_about_files_are_in_force_in_the_sandbox() {
+    for support in supports() {
+        let mut session = session(&support, settings());
+        let project = session.path("project");
+        fs::create_dir(project.join("keys")).unwrap();
+        for name in [".env", "keys/key", "kept"] {
+            fs::write(project.join(name), "secret words").unwrap();
+        }
+        let denied = DeniedFiles {
+            read: vec![project.join(".env"), project.join("keys")],
+            write: vec![project.join("kept"), project.join("new")],
+            is_complete: true,
+        };
+        let found = denied.clone();
+        let workspace = Arc::get_mut(&mut session.context.workspace).unwrap();
+        workspace.find_denied = Arc::new(move || found.clone());
+        let is_held = !policy(&session).gaps().contains(&Gap::Attributes);
+        assert_eq!(policy(&session).confines("cat .env", false, &denied), is_held);
+        let partial = DeniedFiles { is_complete: false, ..denied };
+        assert!(!policy(&session).confines("true", false, &partial));
+        if !is_held {
+            continue;
+        }
+        for attack in [
+            "cat .env",
+            "cat .e*",
+            "mv .env free && cat free",
+            "ln .env free && cat free",
+            "cp -r . /tmp/copy-$$ 2>/dev/null; cat /tmp/copy-$$/.env",
+            "cat keys/key",
+            "mv keys free && cat free/key",
+            "tar cf - . 2>/dev/null | grep -a 'secret words.*secret words'",
+            "echo x > kept",
+            "mv kept away",
+            "rm -f kept",
+            "echo x > new",
+            "echo x > .env",
+        ] {
+            let said = session.bash_fails(attack).await;
+            assert!(!said.contains("secret words"), "{attack}: {said}");
+        }
+        for name in [".env", "keys/key", "kept"] {
+            assert_eq!(fs::read_to_string(project.join(name)).unwrap(), "secret words", "{name}");
+        }
+        assert!(!project.join("new").exists());
+        assert_eq!(session.bash("cat kept").await, "secret words");
+    }
+}
+
+/// What the rules of a policy deny, as a search finds it.
+fn denied_by(session: &Session, deny: &[&str]) -> DeniedFiles {
+    let project = session.path("project");
+    let rule = |text: &&str| Rule::parse(text, RuleOrigin::Session).unwrap();
+    let policy = Policy {
+        deny: deny.iter().map(rule).collect(),
+        project_root: project.clone(),
+        directories: vec![project],
+        ..Policy::default()
+    };
+    DeniedSearch::default().find(&policy, 1)
+}
+
+#[tokio::test]
+async fn patterns_mean_files_behind_links_to_directories() {
+    for support in supports() {
+        for (rule, place) in [
+            ("Read(**/*.pem)", "linked/k.pem"),
+            ("Read(linked/*.pem)", "linked/k.pem"),
+            ("Read(inner/*)", "inner/k.pem"),
+            ("Read(.env)", "linked/.env"),
+            ("Read(linked/around/linked/.e*)", "linked/.env"),
+        ] {
+            let mut session = session(&support, settings());
+            if policy(&session).gaps().contains(&Gap::DeniedReads) {
+                continue;
+            }
+            let project = session.path("project");
+            fs::create_dir_all(project.join("a/b")).unwrap();
+            fs::create_dir(session.path("beside")).unwrap();
+            for file in ["beside/k.pem", "beside/.env", "project/a/b/k.pem"] {
+                fs::write(session.path(file), "secret words").unwrap();
+            }
+            for (link, target) in [
+                ("project/linked", "../beside"),
+                ("project/inner", "a/b"),
+                ("beside/around", "../project"),
+            ] {
+                symlink(target, session.path(link)).unwrap();
+            }
+            let denied = denied_by(&session, &[rule]);
+            assert!(policy(&session).confines("true", false, &denied), "{denied:?}");
+            let workspace = Arc::get_mut(&mut session.context.workspace).unwrap();
+            workspace.find_denied = Arc::new(move || denied.clone());
+            let (directory, name) = place.split_once('/').unwrap();
+            let real = project.join(place).canonicalize().unwrap();
+            for attack in [
+                format!("cat {place}"),
+                format!("cat {}", real.display()),
+                format!("cat linked/around/{place}"),
+                format!("mv {directory} free; cat free/{name}"),
+            ] {
+                let said = session.call("Bash", json!({ "command": attack })).await;
+                let said = said.map_or_else(|error| error.to_string(), |said| text(&said));
+                assert!(!said.contains("secret words"), "{rule}: {attack}: {said}");
+            }
+        }
+    }
+}
+
+/// A rule without a path means every file.
+#[tokio::test]
+async fn rules_that_name_a_whole_tool_are_in_force_in_the_sandbox() {
+    for support in supports() {
+        let mut session = session(&support, settings());
+        let denied = denied_by(&session, &["Read"]);
+        assert!(!policy(&session).confines("cat file", false, &denied), "reading is asked about");
+
+        for rules in [&["Edit"][..], &["Edit", "Write"]] {
+            let denied = denied_by(&session, rules);
+            let is_held = !policy(&session).gaps().contains(&Gap::DeniedReads);
+            assert_eq!(policy(&session).confines("touch file", false, &denied), is_held);
+            let workspace = Arc::get_mut(&mut session.context.workspace).unwrap();
+            workspace.find_denied = Arc::new(move || denied.clone());
+            if is_held {
+                session.bash_fails("echo x > file").await;
+                assert!(!session.path("project/file").exists());
+                assert_eq!(session.bash("echo a | cat").await, "a");
+            }
+        }
     }
 }
 
@@ -193,7 +338,9 @@ async fn the_way_out_is_open_only_where_a_person_says_so() {
     assert!(failed.contains("set dangerouslyDisableSandbox"), "{failed}");
     assert_eq!(text(&open.call("Bash", out).await.unwrap()), "(no output)");
     assert!(open.path("outside").exists());
-    assert!(!policy(&open).confines("true", true) && policy(&open).confines("true", false));
+    let confines =
+        |is_disabled| policy(&open).confines("true", is_disabled, &DeniedFiles::nothing());
+    assert!(!confines(true) && confines(false));
 }
 
 #[test]
@@ -230,7 +377,8 @@ async fn a_command_that_is_excluded_runs_outside_but_nothing_joined_to_it() {
         ("touch a > ../b", true),
         ("FOO=1 touch a", true),
     ] {
-        assert_eq!(policy(&session).confines(command, false), is_confined, "{command}");
+        let confines = policy(&session).confines(command, false, &DeniedFiles::nothing());
+        assert_eq!(confines, is_confined, "{command}");
     }
     session.bash_fails("touch ../one; touch ../two").await;
     assert!(!session.path("one").exists());

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use centurion_permissions::HostRule;
 use centurion_protocol::{Env, SystemWorld, ToolResultContent, ToolUseId, World as _};
 use centurion_tools::guard::GuardProgram;
 use centurion_tools::{
-    Answer, Host, HostFuture, PlanVerdict, Question, ReadState, ShellChange, ShellEnd, Shells,
-    ShellsConfig, ToolContext, ToolError, ToolOutput, Workspace, builtin,
+    Answer, DeniedFiles, Host, HostFuture, PlanVerdict, Question, ReadState, ShellChange, ShellEnd,
+    Shells, ShellsConfig, ToolContext, ToolError, ToolOutput, Workspace, builtin,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -86,6 +87,8 @@ impl Session {
             shells: Arc::new(Shells::new(config)),
             output_dir: root.join("output"),
             may_read: Arc::new(|_| true),
+            find_denied: Arc::new(DeniedFiles::nothing),
+            host_rule: Arc::new(|_| HostRule::Named),
             sandbox: None,
             env: Arc::new(Env::new(variables.map(|(name, value)| (name.into(), value.into())))),
             world: Arc::new(SystemWorld),
@@ -96,6 +99,7 @@ impl Session {
             call: ToolUseId::new("toolu_1"),
             cancel: CancellationToken::new(),
             decided: None,
+            is_approved: false,
         };
         Self { context, witness, root, mark, _scratch: scratch }
     }

@@ -81,15 +81,17 @@ impl Agents {
     }
 
     async fn work(&self, request: Request, caller: Caller) -> anyhow::Result<CallToolResult> {
-        let surroundings = self
-            .surroundings
-            .elsewhere(request.directory(&self.roots).map_err(anyhow::Error::msg)?);
+        let directory = request.directory(&self.roots).map_err(anyhow::Error::msg)?;
+        let surroundings = self.surroundings.for_another_session();
         let args = self.args_of(&request, &surroundings)?;
         let configuration = Configuration::load(&surroundings, &args.settings)?;
         let (steps, told) = mpsc::channel(STEPS);
         let watch = Arc::new(Watch { steps, result: Mutex::default() });
         let view = Arc::clone(&watch) as Arc<dyn View>;
-        let (options, lasting) = prepare(&args, &surroundings, configuration, view).await?;
+        let (mut options, lasting) = prepare(&args, &surroundings, configuration, view).await?;
+        // Rules, hooks and trust are the server's, wherever the caller lets the agent work.
+        options.policy.cwd.clone_from(&directory);
+        options.cwd = directory;
         let id = options.start.id();
         let turn = self.turn(id);
         let turn = tokio::select! {
@@ -129,7 +131,7 @@ impl Agents {
             let transcript = surroundings.dirs.transcript(&surroundings.cwd, id);
             ensure!(
                 transcript.is_file(),
-                "there is no session {id} of {}; a session goes on in the cwd that it began in",
+                "there is no session {id} of {}, where this server works",
                 surroundings.cwd.display()
             );
             args.session.resume = Some(Some(id));

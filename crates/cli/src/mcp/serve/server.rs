@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use super::agents::{Agents, Caller};
 use super::client::Client;
 use super::request;
+use crate::input::MOST_OPEN_REQUESTS;
 
 const INSTRUCTIONS: &str = "The tools of Centurion, a coding agent runtime, in the directory it was started \
     in. Each call is subject to its permission rules; one that is not allowed says why. To hand over a whole \
@@ -98,6 +99,9 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if self.calls.len() >= MOST_OPEN_REQUESTS {
+            return Err(invalid(format!("{MOST_OPEN_REQUESTS} calls are under way already")));
+        }
         let arguments = request.arguments.unwrap_or_default();
         let call = self.call(&request.name, arguments, context);
         self.calls.track_future(call).await.map(CallToolResponse::Complete)

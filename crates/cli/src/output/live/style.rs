@@ -5,7 +5,7 @@ use centurion_protocol::sdk::TaskUsage;
 use serde_json::Value;
 
 use super::window::cut;
-use crate::output::printable;
+use crate::output::{printable, visible};
 
 /// How many columns of a line a person is shown.
 const WIDTH: usize = 100;
@@ -31,6 +31,24 @@ impl Style {
             text.to_owned()
         }
     }
+}
+
+/// Every code of ours, and the one that ends them.
+const CODES: [&str; 11] = [BOLD, DIM, RED, GREEN, YELLOW, CYAN, "34", "35", "93", "95", "0"];
+
+/// A line with our colours, in which nothing else commands the terminal and nothing is hidden.
+pub(super) fn with_colours(line: &str) -> String {
+    let mut pieces = line.split("\x1b[");
+    let mut shown = visible(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        match piece.split_once('m').filter(|(code, _)| CODES.contains(code)) {
+            Some((code, text)) => {
+                shown.extend(["\x1b[", code, "m", &visible(text)]);
+            }
+            None => shown.push_str(&visible(&format!("\x1b[{piece}"))),
+        }
+    }
+    shown
 }
 
 /// The code of an agent's colour. Two of the eight have no name among the ANSI colours and are bright ones.
@@ -102,6 +120,15 @@ pub(super) fn brief(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn our_colours_stay_and_other_sequences_are_shown_by_number() {
+        let style = Style { paint: true };
+        let line = style.painted(colour(Some("orange")), "● a");
+        assert_eq!(with_colours(&line), line);
+        assert_eq!(with_colours("\x1b[8mhidden\x1b[2J"), "\\u{1b}[8mhidden\\u{1b}[2J");
+        assert_eq!(with_colours("a\u{202e}b"), "a\\u{202e}b");
+    }
 
     fn usage(total_tokens: u64, duration_ms: u64) -> TaskUsage {
         TaskUsage { total_tokens, tool_uses: 2, duration_ms }

@@ -41,6 +41,7 @@ fn all_of_a_project_shares_one_memory_wherever_it_is_started() {
     let machine = Machine::new();
     machine.write("repo/deep/er/x", "").write("repo/.git/worktrees/w/gitdir", "../../../../w/.git");
     machine.write("w/.git", "gitdir: ../repo/.git/worktrees/w").write("w/sub/x", "");
+    machine.write("repo/.git/worktrees/w/commondir", "../..");
     machine.write("alone/sub/x", "");
     let home = machine.path("home");
     let dirs = Dirs::new(&Env::default(), Some(&home)).unwrap();

@@ -108,23 +108,24 @@ fn another_programs_file_is_not_written() {
 
 #[test]
 fn choices_are_kept_by_project_and_can_be_forgotten() {
-    let machine = Machine::new();
+    let machine = Machine::trusted();
     let places = machine.places();
     machine.json("repo/.mcp.json", &json!({"x": command("x"), "y": command("y")}));
     let start = machine.path("repo/app").display().to_string();
     machine
         .json(OURS, &json!({"a": 1, "projects": {&start: {"disabledMcpServers": ["x"], "b": 2}}}));
-    assert_eq!(machine.servers(), ["x x: disabled", "y y: untrusted"]);
+    assert_eq!(machine.servers(), ["x x: disabled", "y y: active"]);
     places.choose("x", McpChoice::Enabled).unwrap();
-    assert_eq!(machine.servers(), ["x x: active", "y y: untrusted"]);
+    assert_eq!(machine.servers(), ["x x: active", "y y: active"]);
     assert_eq!(places.choose("x", McpChoice::Enabled).unwrap(), Change::AlreadyThere);
     places.choose("x", McpChoice::Disabled).unwrap();
     assert_eq!(machine.servers()[0], "x x: disabled");
     places.choose("x", McpChoice::Unsaid).unwrap();
-    assert_eq!(machine.servers()[0], "x x: untrusted");
+    assert_eq!(machine.servers()[0], "x x: active");
     places.choose("y", McpChoice::Disabled).unwrap();
+    assert_eq!(machine.servers()[1], "y y: disabled");
     assert_eq!(places.forget_choices().unwrap(), Change::Written);
-    assert_eq!(machine.servers(), ["x x: untrusted", "y y: untrusted"]);
+    assert_eq!(machine.servers(), ["x x: active", "y y: active"]);
     assert_eq!(places.forget_choices().unwrap(), Change::AlreadyThere);
     let value: Value = serde_json::from_str(&machine.read(OURS)).unwrap();
     assert_eq!((&value["a"], &value["projects"][&start]["b"]), (&json!(1), &json!(2)));

@@ -110,13 +110,14 @@ fn the_users_own_word_starts_a_server_of_a_repository() {
         machine.json("repo/app/.claude/settings.json", &settings);
         assert_eq!(machine.servers()[0], "x x: untrusted", "{settings}");
     }
+    // A choice is of a name: what the repository has under it must be accepted, too.
     let machine = Machine::new();
     machine.json("repo/.mcp.json", &json!({"x": command("x")}));
     machine.json(
         "home/.centurion/.claude.json",
         &json!({"projects": {machine.project_key(): {"enabledMcpServers": ["x"]}}}),
     );
-    assert_eq!(machine.servers(), ["x x: active"]);
+    assert_eq!(machine.servers(), ["x x: untrusted"]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn every_part_of_the_hooks_of_every_file_has_its_line() {
     let hooks = machine.trusted().hooks();
     assert_eq!(
         hooks.iter().map(|it| (it.origin.level, it.origin.line)).collect::<Vec<_>>(),
-        [(Level::Managed, 1), (Level::User, 3)]
+        [(Level::Managed, 1), (Level::User, 4)]
     );
     let lines = &hooks[1].lines;
     assert_eq!(lines.line("/Stop"), Some(4));

@@ -59,7 +59,7 @@ fn machine(files: &[Option<Words>]) -> (Machine, Vec<(&'static str, &Words)>) {
 }
 
 fn is_project(place: &str) -> bool {
-    place.contains("app/") && !place.contains("local")
+    place.starts_with("home/repo/")
 }
 
 proptest! {

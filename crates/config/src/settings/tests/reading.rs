@@ -60,9 +60,9 @@ fn a_bad_value_is_left_out_and_the_rest_of_its_file_counts() {
         machine.problems(&settings),
         [
             format!("{name}:2: `model` must be text in quotes, and is a number; it is left out"),
-            format!("{name}:4: `permissions.deny[1]` {rule} a number; it is left out"),
-            format!("{name}:4: `permissions.deny[2]` {rule} empty; it is left out"),
-            format!("{name}:4: `permissions.deny[4]` {rule} an object; it is left out"),
+            format!("{name}:4: `permissions.deny[1]` {rule} a number"),
+            format!("{name}:4: `permissions.deny[2]` {rule} empty"),
+            format!("{name}:4: `permissions.deny[4]` {rule} an object"),
             format!(
                 "{name}:5: `permissions.defaultMode` must be one of default, manual, acceptEdits, plan, \
                  auto, dontAsk, bypassPermissions, and is `yolo`; it is left out"
@@ -90,8 +90,11 @@ fn a_bad_value_is_left_out_and_the_rest_of_its_file_counts() {
     let permissions = settings.permissions();
     assert_eq!(permissions.deny[0].form, RuleForm::Text("Bash(rm *)".to_owned()));
     let object = json!({"tool": "Task", "args": "Explore"});
-    assert_eq!(permissions.deny[1].form, RuleForm::Object(object));
-    assert_eq!(permissions.deny[1].origin.line, 4);
+    assert_eq!(permissions.deny[3].form, RuleForm::Object(object));
+    assert_eq!(permissions.deny[3].origin.line, 4);
+    // What takes away is not lost, even if it cannot be read.
+    assert_eq!(permissions.deny[1].form, RuleForm::Object(json!(7)));
+    assert_eq!(permissions.deny.len(), 5);
     assert_eq!(settings.env()["A"].value, "2");
     assert_eq!(values(&settings.available_models().unwrap()), ["a"]);
     assert!(!settings.include_git_instructions());
@@ -238,7 +241,7 @@ fn a_file_of_rubbish_is_told_briefly_and_prints_safely() {
     assert_eq!(problems.len(), 51);
     assert!(problems[50].ends_with("there is more that is wrong with it"), "{}", problems[50]);
     let reports = settings.keys();
-    assert_eq!(reports.len(), 20_002);
+    assert_eq!(reports.len(), 20_003);
     assert!(reports.iter().any(|report| report.key == "\u{fffd}[2J"));
     assert_eq!(settings.env().into_keys().collect::<Vec<_>>(), ["OK"]);
 }

@@ -1,7 +1,5 @@
 //! `agent` and `subagents`: every key, its origin, and what a repository may say about it.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -14,7 +12,7 @@ fn everything() -> Value {
         "agent": "lead",
         "subagents": {
             "models": {"Explore": "inherit", "Plan": " opus ", "none": " "},
-            "permissionMode": "inherit", "background": true, "fork": "interactive",
+            "permissionMode": "acceptEdits", "background": true, "fork": "interactive",
             "escStopsBackground": true, "disabled": ["Bash", "verification"],
             "memorySnapshot": true, "summaries": true, "mode": "coordinator",
             "autoBackgroundSeconds": 120, "stallSeconds": 0,
@@ -34,7 +32,7 @@ fn every_key_about_subagents_is_read_and_used() {
     let models: Vec<_> =
         subagents.models.iter().map(|(name, model)| (name.as_str(), &*model.value)).collect();
     assert_eq!(models, [("Explore", "inherit"), ("Plan", "opus")]);
-    assert_eq!(subagents.permission_mode.unwrap().value, ChildMode::Inherit);
+    assert_eq!(subagents.permission_mode.unwrap().value, ChildMode::AcceptEdits);
     assert_eq!(subagents.fork.unwrap().value, ForkGate::Interactive);
     assert_eq!(subagents.mode.unwrap().value, SessionMode::Coordinator);
     assert!(subagents.background && subagents.esc_stops_background);
@@ -87,7 +85,7 @@ fn what_cannot_be_used_is_told_with_its_line_and_the_rest_counts() {
         machine.problems(&settings),
         [
             "home/.claude/settings.json:2: `subagents.permissionMode` must be one of inherit, \
-             definition, and is `bypass`; it is left out",
+             acceptEdits, and is `bypass`; it is left out",
             "home/.claude/settings.json:3: `subagents.fork` must be one of off, interactive, \
              always, and is true or false; it is left out",
             "home/.claude/settings.json:4: `subagents.models.Explore` must be text in quotes, and \
@@ -137,7 +135,8 @@ fn untrusted(settings: &Settings) -> Vec<String> {
 fn a_repository_may_lower_and_needs_trust_to_widen() {
     for (written, off) in [
         (json!({"models": {"Explore": "opus"}}), vec!["models.Explore"]),
-        (json!({"permissionMode": "definition"}), vec!["permissionMode"]),
+        (json!({"permissionMode": "acceptEdits"}), vec!["permissionMode"]),
+        (json!({"permissionMode": "inherit"}), vec![]),
         (json!({"fork": "always", "mode": "proactive"}), vec!["fork", "mode"]),
         (json!({"fork": "off", "mode": "normal"}), vec![]),
         (json!({"background": true, "memorySnapshot": true}), vec!["background", "memorySnapshot"]),
@@ -173,14 +172,12 @@ fn a_repository_without_trust_lowers_the_users_limits_and_never_raises_them() {
     assert_eq!(untrusted(&settings), ["limits.budgetUsd"]);
     settings.apply_trust(Standing::Full);
     assert_eq!(read(&settings), (5, 2.5));
-    // Local settings that came with the repository are no better; the user's own count.
+    // Local settings, which a repository can bring, are no better.
     let machine = Machine::new();
     machine.user(&limits(10, 1.0));
     machine.json("home/repo/.claude/settings.local.json", &limits(20, 0.5));
-    assert_eq!(read(&machine.load()), (20, 0.5));
-    let tracking: TrackingCheck = Arc::new(|_: &Path| Tracking::Tracked);
-    let sources = SettingsSources { tracking: Some(tracking), ..machine.sources() };
-    assert_eq!(read(&super::load(sources)), (10, 0.5));
+    assert_eq!(read(&machine.load()), (10, 0.5));
+    assert_eq!(read(&machine.trusted()), (20, 0.5));
 }
 
 #[test]

@@ -309,6 +309,16 @@ fn all_texts_together_have_an_end() {
 }
 
 #[test]
+fn names_of_files_and_directories_are_no_markup_of_ours() {
+    let machine = Machine::new();
+    machine.write("repo/.claude/skills/<system-reminder>/SKILL.md");
+    machine.file("repo/.claude/skills/<system-reminder>/<task-notification>", "");
+    let [_, text] = machine.preload(&["<system-reminder>"], None).skills[0].blocks();
+    assert!(text.contains("skills/&lt;system-reminder>\n"), "{text}");
+    assert!(text.contains("- &lt;task-notification>") && !text.contains("<system"), "{text}");
+}
+
+#[test]
 fn a_name_stays_between_its_tags() {
     let machine = Machine::new();
     machine.write("repo/.claude/skills/<x-y>&z/SKILL.md");

@@ -1,0 +1,154 @@
+//! The files in the working directories that hooks, servers, plugins, helpers and git run in this session: commands and
+//! edits must not change them without a question.
+
+use std::path::{Path, PathBuf};
+
+use centurion_config::agents::AgentSource;
+use centurion_config::mcp::McpScope;
+use centurion_config::paths::repo_root;
+use centurion_config::plugins::Plugin;
+use centurion_config::repository::named_by_configuration;
+use centurion_config::settings::Settings;
+use centurion_config::skills::SkillSource;
+use centurion_config::trust::{Lookup, Trust, collect_texts, named_files};
+use centurion_protocol::Env;
+use serde_json::Value;
+
+use crate::delegation::Found;
+use crate::surroundings::Surroundings;
+
+/// The files that run in this session: those of plugins, those of the folders that were accepted, and those of the
+/// folders that anything names which runs. What would run as soon as it is there counts as well, but for what is judged
+/// before it runs.
+pub(crate) fn used_files(
+    found: &Found,
+    trust: &Trust,
+    settings: &Settings,
+    surroundings: &Surroundings,
+    env: &Env,
+    added: &[PathBuf],
+) -> Vec<PathBuf> {
+    let cwd = surroundings.cwd.as_path();
+    let home = surroundings.home.as_deref();
+    let folders: Vec<&Path> =
+        std::iter::once(cwd).chain(added.iter().map(PathBuf::as_path)).collect();
+    let commands = Commands::collect(found, settings);
+    let programs = folders.iter().flat_map(|folder| {
+        let root = repo_root(folder).unwrap_or_else(|| folder.to_path_buf());
+        let lookup = Lookup { places: &[cwd, folder], root: &root, home };
+        let named = named_files(&commands.own, &lookup);
+        let named = named.present.into_iter().chain(named.missing).chain(named.searched);
+        let judged = named_files(&commands.judged, &lookup).present;
+        let accepted = trust.programs(folder).into_iter().filter(|path| path.exists());
+        accepted.chain(named).chain(judged).chain(named_by_configuration(&root, home))
+    });
+    let plugins = found.plugins.enabled.iter().flat_map(|plugin| {
+        let root = plugin.root();
+        // Who works on a plugin may change what does not run.
+        if !folders.iter().any(|folder| folder.starts_with(root)) {
+            return vec![root.to_owned()];
+        }
+        let lookup = Lookup { places: &[cwd, root], root, home };
+        let named = named_files(&commands.own, &lookup);
+        let parts = PLUGIN_PARTS.iter().map(|part| root.join(part)).filter(|path| path.exists());
+        parts.chain(named.present).chain(named.missing).chain(named.searched).collect()
+    });
+    let files: Vec<PathBuf> = plugins.chain(programs).chain(named_by_variables(env, cwd)).collect();
+    // Who writes where a link leads writes the file.
+    let real = files.iter().filter_map(|file| file.canonicalize().ok());
+    let real: Vec<PathBuf> =
+        real.filter(|file| folders.iter().any(|it| file.starts_with(it))).collect();
+    files.into_iter().chain(real).collect()
+}
+
+/// Texts that may name files which run.
+#[derive(Default)]
+struct Commands {
+    /// What is not judged again before it runs.
+    own: Vec<String>,
+    /// What is judged by its content before it runs.
+    judged: Vec<String>,
+}
+
+impl Commands {
+    /// Everything that runs in this session beside the model's commands.
+    fn collect(found: &Found, settings: &Settings) -> Self {
+        let mut commands = Self::default();
+        for declared in settings.hooks() {
+            collect_texts(&declared.value, &mut commands.own);
+        }
+        commands.own.extend(settings.api_key_helper().map(|helper| helper.value));
+        for declared in &found.servers.servers {
+            let is_judged = declared.server.origin.scope == McpScope::Project;
+            commands.of(is_judged).extend(declared.server.commands());
+        }
+        for plugin in &found.plugins.enabled {
+            commands.own.extend(hooks_of(plugin));
+        }
+        for agent in &found.agents().active {
+            let definition = &agent.definition;
+            let is_judged = definition.origin.source == AgentSource::Project;
+            let parts = [&definition.hooks, &definition.mcp_servers].into_iter().flatten();
+            let values = parts.map(|part| &part.value).filter(|_| definition.withheld.is_none());
+            values.for_each(|value: &Value| collect_texts(value, commands.of(is_judged)));
+        }
+        for skill in &found.skills().active {
+            let is_judged = skill.origin.source == SkillSource::Project;
+            let hooks = skill.hooks.iter().filter(|_| skill.withheld.is_none());
+            hooks.for_each(|hooks| collect_texts(&hooks.value, commands.of(is_judged)));
+        }
+        commands
+    }
+
+    fn of(&mut self, is_judged: bool) -> &mut Vec<String> {
+        if is_judged { &mut self.judged } else { &mut self.own }
+    }
+}
+
+/// The commands of a plugin's hooks, with its own directories in them.
+fn hooks_of(plugin: &Plugin) -> Vec<String> {
+    let mut texts = Vec::new();
+    plugin.hooks().iter().for_each(|hooks| collect_texts(&hooks.value, &mut texts));
+    texts.iter().map(|text| plugin.variables().fill(text)).collect()
+}
+
+/// Variables of the user that name files which programs run or obey, each with what stands below it.
+const NAMING_VARIABLES: [(&str, &str); 14] = [
+    ("BASH_ENV", ""),
+    ("CLAUDE_ENV_FILE", ""),
+    ("ENV", ""),
+    ("GIT_ASKPASS", ""),
+    ("GIT_CONFIG_GLOBAL", ""),
+    ("GIT_CONFIG_SYSTEM", ""),
+    ("GIT_EXEC_PATH", ""),
+    ("GIT_EXTERNAL_DIFF", ""),
+    ("GIT_SSH", ""),
+    ("GIT_TEMPLATE_DIR", ""),
+    ("PYTHONSTARTUP", ""),
+    ("RIPGREP_CONFIG_PATH", ""),
+    ("SSH_ASKPASS", ""),
+    ("XDG_CONFIG_HOME", "git"),
+];
+
+/// Files that the user's variables name, which commands read or run by themselves. They need not exist yet.
+fn named_by_variables(env: &Env, cwd: &Path) -> impl Iterator<Item = PathBuf> {
+    NAMING_VARIABLES.into_iter().filter_map(|(name, below)| {
+        let value = env.get(name).filter(|value| !value.is_empty())?;
+        let path = cwd.join(value);
+        let path = if below.is_empty() { path } else { path.join(below) };
+        // A directory around the project is not all code.
+        (!cwd.starts_with(&path)).then_some(path)
+    })
+}
+
+/// What runs, or brings what runs, in a plugin's directory.
+const PLUGIN_PARTS: &[&str] = &[
+    ".claude-plugin",
+    ".mcp.json",
+    "agents",
+    "commands",
+    "hooks",
+    "plugin.json",
+    "scripts",
+    "skills",
+];

@@ -1,0 +1,1016 @@
+//! The words of a shell command that may name a file, and which of them run.
+//!
+//! A file that a command only looks at is no program: `[ -f package.json ]` and `ruff check *.py` must not make
+//! programs of what people edit all day. What is not understood counts as a name.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A word that may name a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Mention {
+    /// Without quotes. [`UNKNOWN`] stands for what only the shell knows.
+    pub(super) text: String,
+    pub(super) role: Role,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Role {
+    /// It is a directory that the command goes to, or a pattern of some.
+    Directory,
+    /// It may be a program as well as an argument.
+    Named,
+    /// It stands where a program stands.
+    Command,
+    /// It stands where an interpreter expects a script.
+    Script,
+}
+
+/// What a variable or another command stands for.
+pub(super) const UNKNOWN: char = '\u{1}';
+
+/// How deep commands within commands are taken apart.
+const DEEPEST: usize = 8;
+
+/// How many texts one word may stand for.
+const MOST_ALTERNATIVES: usize = 256;
+
+/// The names under which commands know the directory of the project.
+const PROJECT: [&str; 2] = ["CLAUDE_PROJECT_DIR", "PWD"];
+
+/// Words that stand before a command.
+const KEYWORDS: [&str; 10] =
+    ["if", "then", "elif", "else", "while", "until", "do", "!", "time", "{"];
+
+/// Commands that compare what they are given.
+const TESTS: [&str; 3] = ["[", "[[", "test"];
+
+/// Builtin commands of a shell that run nothing.
+const BUILTINS: [&str; 6] = [":", "cd", "exit", "read", "return", "shift"];
+
+/// Commands that run what they are given.
+const RUNNERS: [&str; 14] = [
+    "alias", "builtin", "chroot", "command", "doas", "env", "nice", "nohup", "parallel", "setsid",
+    "sudo", "timeout", "trap", "watch",
+];
+
+/// Commands that only read what they are given, unless something else runs what they print.
+const READERS: [&str; 19] = [
+    "basename", "cat", "cmp", "diff", "dirname", "echo", "false", "grep", "head", "jq", "ls",
+    "mkdir", "printf", "rg", "stat", "tail", "touch", "true", "wc",
+];
+
+/// Commands that read the file they are given and carry it out.
+const INTERPRETERS: [&str; 26] = [
+    ".",
+    "ash",
+    "bash",
+    "bun",
+    "dash",
+    "deno",
+    "eval",
+    "exec",
+    "fish",
+    "ksh",
+    "lua",
+    "node",
+    "nodejs",
+    "perl",
+    "php",
+    "pwsh",
+    "python",
+    "Rscript",
+    "ruby",
+    "run-parts",
+    "sh",
+    "source",
+    "ts-node",
+    "tsx",
+    "xargs",
+    "zsh",
+];
+
+/// What an interpreter adds to the name of a script.
+const ENDINGS: [&str; 11] = [
+    ".js",
+    ".cjs",
+    ".mjs",
+    ".json",
+    ".ts",
+    "/index.js",
+    "/index.cjs",
+    "/index.mjs",
+    "/index.ts",
+    "/package.json",
+    "/__main__.py",
+];
+
+/// All words of a command that may name files. `is_cut` becomes true if a word may be more texts than are told.
+pub(super) fn mentions(command: &str, home: Option<&Path>, is_cut: &mut bool) -> Vec<Mention> {
+    let cut = Cell::new(*is_cut);
+    let assigned = Assigned::new();
+    let reader = Reader {
+        home,
+        assigned: &assigned,
+        runs_text: false,
+        runs_files: false,
+        is_plain: true,
+        cut: &cut,
+    };
+    let mut mentions = Vec::new();
+    reader.read(command, 0, &mut mentions);
+    // A program without arguments may have spaces in its name.
+    for text in reader.expand(command, false, 0, &mut Vec::new()) {
+        mentions.push(Mention { text, role: Role::Named });
+    }
+    mentions.sort();
+    mentions.dedup();
+    *is_cut = cut.get();
+    mentions
+}
+
+/// A program with its arguments as commands of a shell: with all words as they are, and with their `${…}` filled in.
+pub(crate) fn commands_of(words: &[&str]) -> Vec<String> {
+    let join = |quote: fn(&str) -> String| {
+        words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+    };
+    let literal = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
+    let has_variables = words.iter().any(|word| word.contains("${"));
+    let filled = has_variables.then(|| join(with_variables));
+    std::iter::once(join(literal)).chain(filled).collect()
+}
+
+/// A word in which only `${…}` means something to a shell.
+fn with_variables(word: &str) -> String {
+    let mut text = String::from("\"");
+    let mut letters = word.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let is_live = letter == '$' && letters.peek() == Some(&'{');
+        if "\\\"'`$".contains(letter) && !is_live {
+            text.push('\\');
+        }
+        text.push(letter);
+    }
+    text + "\""
+}
+
+/// The words of a text, wherever a shell might see their borders.
+fn raw_words(text: &str) -> impl Iterator<Item = &str> {
+    let is_border = |letter: char| letter.is_whitespace() || ";|&()<>{}\"'`".contains(letter);
+    text.split(is_border).filter(|word| !word.is_empty())
+}
+
+/// Whether a command carries out text that another one prints or that a variable holds.
+fn runs_text(command: &str) -> bool {
+    raw_words(command).any(is_interpreter)
+        || command.split(['|', ';', '&', '\n']).any(|it| {
+            let first = it.split_whitespace().find(|word| !KEYWORDS.contains(word));
+            first.is_some_and(|word| word.trim_start_matches('"').starts_with('$'))
+        })
+}
+
+/// Whether a command carries out files whose names others print.
+fn runs_files(command: &str) -> bool {
+    let mut words = raw_words(command).peekable();
+    while let Some(word) = words.next() {
+        let has_module = words.peek() == Some(&"-m");
+        if is_interpreter(word) && !word.ends_with("xargs") && !has_module {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a command gives names another meaning, or is written in a way that is not taken apart here.
+fn is_odd(command: &str) -> bool {
+    let mut letters = command.chars().filter(|letter| !letter.is_whitespace() && *letter != '\\');
+    let mut before = ' ';
+    let has_brackets = letters.any(|letter| {
+        let is_pair = before == '(' && letter == ')';
+        before = letter;
+        is_pair
+    });
+    has_brackets
+        || ["<<", "$'", "\\`"].iter().any(|sign| command.contains(sign))
+        || raw_words(command).any(|word| matches!(word, "function" | "alias" | "enable"))
+}
+
+fn is_interpreter(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    // `python3.12` is one as well.
+    let bare = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&bare)
+}
+
+/// Variables that a command sets itself, with the texts that they may hold.
+type Assigned = BTreeMap<String, Vec<String>>;
+
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    home: Option<&'a Path>,
+    assigned: &'a Assigned,
+    /// Something carries out what others print.
+    runs_text: bool,
+    /// Something carries out files whose names others print.
+    runs_files: bool,
+    /// What only reads files does just that.
+    is_plain: bool,
+    /// Some word may be more texts than are looked at.
+    cut: &'a Cell<bool>,
+}
+
+/// A simple command with what its words may be.
+struct Expanded {
+    variants: Vec<Vec<String>>,
+    inputs: Vec<String>,
+    is_piped: bool,
+}
+
+impl Reader<'_> {
+    fn read(&self, command: &str, depth: usize, mentions: &mut Vec<Mention>) {
+        if depth > DEEPEST {
+            raw_words(command).for_each(|word| add(word, Role::Script, mentions));
+            return;
+        }
+        let assigned = self.assigned_in(command);
+        let reader = Reader { assigned: &assigned, ..*self };
+        let mut found = Vec::new();
+        let moves_text = reader.gather(command, 0, &mut found, mentions);
+        let first = |it: &Expanded| it.variants.iter().any(|words| runs_variable(words));
+        let all_harmless = || found.iter().flat_map(|it| &it.variants).all(|it| is_harmless(it));
+        let reader = Reader {
+            runs_text: self.runs_text || runs_text(command) || found.iter().any(first),
+            runs_files: self.runs_files || runs_files(command),
+            is_plain: self.is_plain && !is_odd(command) && (!moves_text || all_harmless()),
+            ..reader
+        };
+        for segment in &found {
+            for words in &segment.variants {
+                reader.simple_command(words, segment, depth, mentions);
+            }
+        }
+    }
+
+    /// The variables that a command sets, beside those around it.
+    fn assigned_in(&self, command: &str) -> Assigned {
+        let mut assigned = self.assigned.clone();
+        for token in segments(command).iter().flat_map(|segment| &segment.tokens) {
+            if let Some((name, value)) = token.split_once('=').filter(|_| is_assignment(token)) {
+                let reader = Reader { assigned: &assigned, ..*self };
+                let values = reader.expand(value, false, 0, &mut Vec::new());
+                assigned.entry(name.trim_end_matches('+').to_owned()).or_default().extend(values);
+            }
+        }
+        assigned
+    }
+
+    /// The simple commands of a text and of the commands within it. Says whether text goes from one that only reads into
+    /// a file or another program.
+    fn gather(
+        &self,
+        command: &str,
+        depth: usize,
+        found: &mut Vec<Expanded>,
+        mentions: &mut Vec<Mention>,
+    ) -> bool {
+        if depth > DEEPEST {
+            raw_words(command).for_each(|word| add(word, Role::Script, mentions));
+            return true;
+        }
+        let segments = segments(command);
+        let mut moves_text = false;
+        for (at, segment) in segments.iter().enumerate() {
+            let mut inner = Vec::new();
+            let mut expand = |tokens: &[String]| -> Vec<Vec<String>> {
+                tokens.iter().map(|token| self.expand(token, false, 0, &mut inner)).collect()
+            };
+            let words = expand(&segment.tokens);
+            let inputs = expand(&segment.inputs).concat();
+            let outputs = expand(&segment.outputs).concat();
+            for command in inner {
+                moves_text |= self.gather(&command, depth + 1, found, mentions);
+            }
+            let next = segments.get(at + 1).and_then(|it| it.tokens.first());
+            let is_read = next.is_some_and(|next| READERS.contains(&next.as_str()));
+            moves_text |= segment.is_piped && !is_read;
+            moves_text |= outputs.iter().any(|output| is_kept(output));
+            let count = words.iter().map(Vec::len).max().unwrap_or_default().max(1);
+            let pick = |at: usize| {
+                let pick = |texts: &Vec<String>| texts.get(at).or(texts.first()).cloned();
+                words.iter().filter_map(pick).collect()
+            };
+            let variants = (0..count).map(pick).collect();
+            found.push(Expanded { variants, inputs, is_piped: segment.is_piped });
+        }
+        moves_text
+    }
+
+    /// A command of which all words are known.
+    fn simple_command(
+        &self,
+        texts: &[String],
+        segment: &Expanded,
+        depth: usize,
+        mentions: &mut Vec<Mention>,
+    ) {
+        let (before, words) = without_prefix(texts);
+        // A pattern means files that run where something runs files by their names.
+        let listed = |word: &str| {
+            if self.runs_files && is_pattern(word) { Role::Script } else { Role::Named }
+        };
+        // `PATH=tools:$PATH`, `D=tools`.
+        for word in before {
+            add(word, Role::Named, mentions);
+            if let Some((_, value)) = word.split_once('=') {
+                add(value, listed(value), mentions);
+            }
+        }
+        let name = words.first().map(|program| name_of(program)).unwrap_or_default();
+        let is_reader = only_reads(words) && !self.runs_text && self.is_plain;
+        if words.is_empty() || !is_reader {
+            let runs = words.iter().any(|word| is_interpreter(word));
+            let role = if runs { Role::Script } else { Role::Named };
+            segment.inputs.iter().for_each(|word| add(word, role, mentions));
+        }
+        let Some((program, arguments)) = words.split_first() else { return };
+        if TESTS.contains(&program.as_str()) && self.is_plain {
+            return;
+        }
+        add(program, Role::Command, mentions);
+        if is_reader {
+            return;
+        }
+        for word in arguments {
+            let role = match name {
+                "cd" | "pushd" if is_pattern(word) => Role::Directory,
+                "for" if self.runs_text => Role::Script,
+                "for" | "set" => listed(word),
+                _ if segment.is_piped => listed(word),
+                _ => Role::Named,
+            };
+            add(word, role, mentions);
+            if matches!(name, "cd" | "pushd") && role != Role::Directory {
+                mentions.push(Mention { text: word.clone(), role: Role::Directory });
+            }
+            if word.contains(char::is_whitespace) {
+                self.read(word, depth + 1, mentions);
+            }
+        }
+        if name == "find" {
+            self.found_files(arguments, segment.is_piped, mentions);
+        }
+        for (at, word) in words.iter().enumerate().filter(|(_, word)| is_interpreter(word)) {
+            script(word, words.get(at + 1..).unwrap_or_default(), mentions);
+        }
+    }
+
+    /// The files that `find` has something carry out.
+    fn found_files(&self, arguments: &[String], is_piped: bool, mentions: &mut Vec<Mention>) {
+        let is_exec = |word: &str| matches!(word, "-exec" | "-execdir" | "-ok" | "-okdir");
+        let runs = arguments.windows(2).any(|pair| match pair {
+            [option, program] if is_exec(option) => {
+                let name = name_of(program);
+                program.contains(UNKNOWN) || is_interpreter(program) || RUNNERS.contains(&name)
+            }
+            _ => false,
+        });
+        if !(runs || is_piped && self.runs_files) {
+            return;
+        }
+        let is_place = |word: &&String| !word.starts_with(['-', '(', '!']);
+        let places: Vec<&str> = arguments.iter().take_while(is_place).map(String::as_str).collect();
+        let places = if places.is_empty() { vec!["."] } else { places };
+        let names = arguments.windows(2).filter_map(|pair| match pair {
+            [option, name] if option == "-name" => Some(name.as_str()),
+            _ => None,
+        });
+        let names: Vec<&str> = names.collect();
+        let names = if names.is_empty() { vec!["*"] } else { names };
+        for place in places {
+            for name in &names {
+                let text = format!("{place}/**/{name}");
+                mentions.push(Mention { text, role: Role::Script });
+            }
+            add(place, Role::Script, mentions);
+        }
+    }
+
+    /// What a token may stand for, without its quotes. Commands in it go to `inner`.
+    fn expand(
+        &self,
+        token: &str,
+        mut is_quoted: bool,
+        depth: usize,
+        inner: &mut Vec<String>,
+    ) -> Vec<String> {
+        let letters: Vec<char> = token.chars().collect();
+        let mut texts = Alternatives::default();
+        let mut at = 0;
+        while let Some(&letter) = letters.get(at) {
+            at += 1;
+            match letter {
+                '"' => is_quoted = !is_quoted,
+                '\'' if !is_quoted => {
+                    let end = position(&letters, at, |it| it == '\'');
+                    letters[at..end].iter().for_each(|letter| texts.push(*letter));
+                    at = end + 1;
+                }
+                '\\' => {
+                    letters.get(at).into_iter().for_each(|letter| texts.push(*letter));
+                    at += 1;
+                }
+                '`' => {
+                    let end = position(&letters, at, |it| it == '`');
+                    inner.push(letters[at..end].iter().collect());
+                    texts.push(UNKNOWN);
+                    at = end + 1;
+                }
+                '$' => match letters.get(at) {
+                    Some('(') => {
+                        let end = balanced(&letters, at, is_quoted, 0);
+                        inner.push(letters[at + 1..end].iter().collect());
+                        texts.push(UNKNOWN);
+                        at = end + 1;
+                    }
+                    Some('{') => {
+                        let end = balanced(&letters, at, is_quoted, 0);
+                        let content: String = letters[at + 1..end].iter().collect();
+                        texts.extend(&self.parameter(&content, is_quoted, depth, inner));
+                        at = end + 1;
+                    }
+                    // `$'…'` and `$"…"`.
+                    Some('\'' | '"') if !is_quoted => {}
+                    _ => {
+                        let end = position(&letters, at, |it| !is_name(it));
+                        // `$1`, `$@`.
+                        let end = if end == at { (at + 1).min(letters.len()) } else { end };
+                        let name: String = letters[at..end].iter().collect();
+                        texts.extend(&self.variable(&name));
+                        at = end;
+                    }
+                },
+                '~' if texts.are_empty() && !is_quoted => match (letters.get(at), self.home) {
+                    (Some('/') | None, Some(home)) => {
+                        texts.extend(&[home.to_string_lossy().into_owned()]);
+                    }
+                    (Some('+'), _) => {
+                        texts.push('.');
+                        at += 1;
+                    }
+                    _ => texts.push('~'),
+                },
+                '{' if !is_quoted && letters.get(at..).is_some_and(|rest| rest.contains(&'}')) => {
+                    // A list of words.
+                    texts.push(UNKNOWN);
+                    at = position(&letters, at, |it| it == '}') + 1;
+                }
+                letter => texts.push(letter),
+            }
+        }
+        self.cut.set(self.cut.get() || texts.is_cut);
+        texts.texts
+    }
+
+    /// What `${…}` may stand for: the value, or the word that stands in for it, such as `b` in `${a:-b}` and
+    /// `${a/x/b}`.
+    fn parameter(
+        &self,
+        content: &str,
+        is_quoted: bool,
+        depth: usize,
+        inner: &mut Vec<String>,
+    ) -> Vec<String> {
+        let start = content.trim_start_matches(['!', '#']);
+        let name = start.trim_start_matches(is_name);
+        let (name, rest) = start.split_at(start.len() - name.len());
+        let operator = rest.trim_start_matches(':').chars().next();
+        let word = rest.trim_start_matches(|it| ":-=+?#%/^,@".contains(it));
+        let word = match (operator, word.split_once('/')) {
+            (Some('/'), Some((_, instead))) => instead,
+            _ => word,
+        };
+        if depth > DEEPEST {
+            inner.push(word.to_owned());
+            return self.variable(name);
+        }
+        let words = self.expand(word, is_quoted, depth + 1, inner);
+        let stands_in = matches!(operator, Some('-' | '=' | '+' | '?' | '/'));
+        let words = words.into_iter().filter(|it| stands_in && !it.is_empty());
+        self.variable(name).into_iter().chain(words).collect()
+    }
+
+    /// What a variable may stand for.
+    fn variable(&self, name: &str) -> Vec<String> {
+        let first = match self.home {
+            _ if PROJECT.contains(&name) => ".".to_owned(),
+            Some(home) if name == "HOME" => home.to_string_lossy().into_owned(),
+            _ => UNKNOWN.to_string(),
+        };
+        let assigned = self.assigned.get(name).into_iter().flatten().cloned();
+        std::iter::once(first).chain(assigned).collect()
+    }
+}
+
+/// The texts that one word may be.
+struct Alternatives {
+    texts: Vec<String>,
+    is_cut: bool,
+}
+
+impl Default for Alternatives {
+    fn default() -> Self {
+        Self { texts: vec![String::new()], is_cut: false }
+    }
+}
+
+impl Alternatives {
+    fn are_empty(&self) -> bool {
+        self.texts.iter().all(String::is_empty)
+    }
+
+    fn push(&mut self, letter: char) {
+        self.texts.iter_mut().for_each(|text| text.push(letter));
+    }
+
+    /// Goes on with each of these.
+    fn extend(&mut self, endings: &[String]) {
+        let texts = endings
+            .iter()
+            .flat_map(|ending| self.texts.iter().map(move |text| format!("{text}{ending}")));
+        let mut texts: Vec<String> = texts.take(MOST_ALTERNATIVES + 1).collect();
+        self.is_cut |= texts.len() > MOST_ALTERNATIVES;
+        texts.truncate(MOST_ALTERNATIVES);
+        self.texts = texts;
+    }
+}
+
+fn is_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}
+
+/// What an interpreter runs, which these words follow.
+fn script(interpreter: &str, words: &[String], mentions: &mut Vec<Mention>) {
+    /// What follows these is a command, or the name of a task.
+    const OTHERS: [&str; 5] = ["bun", "deno", "eval", "exec", "xargs"];
+    let is_option = |word: &String| word.starts_with(['-', '+']) && word != "-m";
+    let at = words.iter().position(|word| !is_option(word));
+    let Some(at) = at else { return };
+    let (options, operands) = words.split_at(at);
+    let Some((operand, rest)) = operands.split_first() else { return };
+    let takes_code = |option: &String| {
+        option.ends_with('c') || matches!(option.as_str(), "-e" | "-p" | "--eval" | "-Command")
+    };
+    if options.last().is_some_and(takes_code) || OTHERS.contains(&interpreter) {
+        add(operand, Role::Command, mentions);
+        return;
+    }
+    if operand == "-m" {
+        let module = rest.first().map(|module| module.replace('.', "/")).unwrap_or_default();
+        let parts =
+            module.match_indices('/').map(|(at, _)| format!("{}/__init__.py", &module[..at]));
+        let own = [".py", "/__main__.py", "/__init__.py"].map(|ending| format!("{module}{ending}"));
+        for text in parts.chain(own) {
+            mentions.push(Mention { text, role: Role::Named });
+        }
+        return;
+    }
+    add(operand, Role::Script, mentions);
+    // What follows an option may be a part of it: `bash -o errexit tools/*.sh`.
+    if !options.is_empty()
+        && let Some(next) = rest.iter().position(|word| !is_option(word))
+    {
+        let (_, rest) = rest.split_at(next);
+        script_pattern(rest, mentions);
+    }
+    let base = operand.trim_end_matches('/');
+    for ending in ENDINGS {
+        mentions.push(Mention { text: format!("{base}{ending}"), role: Role::Named });
+    }
+    if interpreter.ends_with("run-parts") {
+        mentions.push(Mention { text: format!("{base}/*"), role: Role::Script });
+    }
+}
+
+/// A script that a pattern stands for.
+fn script_pattern(words: &[String], mentions: &mut Vec<Mention>) {
+    if let Some(word) = words.first().filter(|word| is_pattern(word)) {
+        add(word, Role::Script, mentions);
+    }
+}
+
+/// The words before a command, and its own.
+fn without_prefix(texts: &[String]) -> (&[String], &[String]) {
+    let is_before = |text: &&String| KEYWORDS.contains(&text.as_str()) || is_assignment(text);
+    texts.split_at(texts.iter().take_while(is_before).count())
+}
+
+fn name_of(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Whether a command runs what a variable or another command holds.
+fn runs_variable(texts: &[String]) -> bool {
+    let (_, words) = without_prefix(texts);
+    let Some((program, arguments)) = words.split_first() else { return false };
+    let is_unknown = |word: &String| word.starts_with(UNKNOWN);
+    is_unknown(program) || RUNNERS.contains(&name_of(program)) && arguments.iter().any(is_unknown)
+}
+
+/// Whether a command runs nothing, whatever it is given.
+fn is_harmless(texts: &[String]) -> bool {
+    let (_, words) = without_prefix(texts);
+    let Some(program) = words.first() else { return true };
+    let name = program.as_str();
+    only_reads(words)
+        || TESTS.contains(&name)
+        || BUILTINS.contains(&name)
+        || matches!(name, "case" | "done" | "esac" | "fi" | "for" | "in" | "}")
+}
+
+/// Whether a command only reads what it is given. `rg` may be told to run something for it.
+fn only_reads(words: &[String]) -> bool {
+    let Some((program, arguments)) = words.split_first() else { return false };
+    let usual = ["/usr/bin/", "/bin/"].iter().find_map(|place| program.strip_prefix(place));
+    let name = usual.unwrap_or(program);
+    let is_helper = |word: &String| {
+        ["--pre", "--host"].iter().any(|it| word.starts_with(it)) || word.starts_with(UNKNOWN)
+    };
+    READERS.contains(&name) && !(name == "rg" && arguments.iter().any(is_helper))
+}
+
+/// Whether text that goes there can be found again.
+fn is_kept(output: &str) -> bool {
+    let is_number = output.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    !is_number && !matches!(output, "/dev/null" | "/dev/stderr" | "/dev/stdout" | "/dev/tty")
+}
+
+fn is_pattern(word: &str) -> bool {
+    word.contains(['*', '?', '[', UNKNOWN]) && !word.chars().all(|letter| letter == UNKNOWN)
+}
+
+/// Adds a word, and the parts of it that programs may take for words.
+fn add(word: &str, role: Role, mentions: &mut Vec<Mention>) {
+    let is_border = |letter: char| letter.is_whitespace() || ";|&()<>{}=,:`\"'".contains(letter);
+    mentions.push(Mention { text: word.to_owned(), role });
+    if word.contains(is_border) {
+        let parts = word.split(is_border).filter(|part| !part.is_empty());
+        mentions.extend(parts.map(|part| Mention { text: part.to_owned(), role: Role::Named }));
+    }
+    // What is unknown may be a path up to there: `$tool.sh`.
+    let known = word.trim_start_matches(UNKNOWN);
+    if role >= Role::Command
+        && known.len() < word.len()
+        && !known.is_empty()
+        && !known.starts_with('/')
+    {
+        mentions.push(Mention { text: format!("**/{word}"), role: Role::Script });
+    }
+    // What is unknown may be a directory: `$(pwd)/check.sh`, `$hooks/check.sh`.
+    if let Some((_, tail)) = word.rsplit_once(UNKNOWN)
+        && let Some(tail) = tail.strip_prefix('/')
+    {
+        let text = tail.trim_start_matches('/').to_owned();
+        mentions.push(Mention { text, role: Role::Named });
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_' || it == b'+')
+    })
+}
+
+/// A simple command: its tokens with their quotes, and where it reads from and writes to.
+#[derive(Default)]
+struct Segment {
+    tokens: Vec<String>,
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+    /// What it prints goes to the next one.
+    is_piped: bool,
+}
+
+/// Where the next token belongs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Belongs {
+    Word,
+    Input,
+    Output,
+}
+
+/// Takes a text apart into simple commands. The patterns of `case` are left out.
+struct Splitter {
+    segments: Vec<Segment>,
+    segment: Segment,
+    token: String,
+    belongs: Belongs,
+    open_cases: usize,
+    /// The next bracket ends a pattern of `case`.
+    is_pattern: bool,
+}
+
+impl Splitter {
+    fn end_token(&mut self) {
+        if self.token.is_empty() {
+            return;
+        }
+        let token = std::mem::take(&mut self.token);
+        match self.belongs {
+            Belongs::Input => self.segment.inputs.push(token),
+            Belongs::Output => self.segment.outputs.push(token),
+            Belongs::Word => {
+                if token == "in" && self.is_head_of_case() {
+                    self.open_cases += 1;
+                    self.end_segment(false);
+                    self.is_pattern = true;
+                } else if token == "esac" && self.segment.tokens.is_empty() {
+                    self.open_cases = self.open_cases.saturating_sub(1);
+                    self.is_pattern = false;
+                } else {
+                    self.segment.tokens.push(token);
+                }
+            }
+        }
+        self.belongs = Belongs::Word;
+    }
+
+    /// `case $x`, perhaps behind keywords.
+    fn is_head_of_case(&self) -> bool {
+        let is_keyword = |token: &&String| KEYWORDS.contains(&token.as_str());
+        let mut tokens = self.segment.tokens.iter().skip_while(is_keyword);
+        tokens.next().is_some_and(|token| token == "case") && tokens.count() == 1
+    }
+
+    fn end_segment(&mut self, is_piped: bool) {
+        let segment = std::mem::take(&mut self.segment);
+        self.segments.push(Segment { is_piped, ..segment });
+    }
+
+    /// A sign that ends a command or a part of a pattern.
+    fn border(&mut self, letter: char, is_doubled: bool) {
+        self.end_token();
+        if letter == '\n' && self.is_head_of_case() {
+            return;
+        }
+        if self.is_pattern {
+            match letter {
+                ')' | '|' => self.segment = Segment::default(),
+                _ => {}
+            }
+            self.is_pattern = letter != ')';
+            return;
+        }
+        let is_group = letter == '(' && self.segments.last().is_some_and(|it| it.is_piped);
+        self.end_segment(is_group || letter == '|' && !is_doubled);
+        // `;;` and `;&`.
+        self.is_pattern = letter == ';' && is_doubled && self.open_cases > 0;
+    }
+}
+
+fn segments(text: &str) -> Vec<Segment> {
+    let letters: Vec<char> = text.chars().collect();
+    let mut splitter = Splitter {
+        segments: Vec::new(),
+        segment: Segment::default(),
+        token: String::new(),
+        belongs: Belongs::Word,
+        open_cases: 0,
+        is_pattern: false,
+    };
+    let mut at = 0;
+    while let Some(&letter) = letters.get(at) {
+        let next = letters.get(at + 1).copied();
+        let end = match letter {
+            '\\' if next == Some('\n') => {
+                at += 2;
+                continue;
+            }
+            '\\' => at + 2,
+            '\'' => position(&letters, at + 1, |it| it == '\'') + 1,
+            '"' => quote_end(&letters, at, 0),
+            '`' => position(&letters, at + 1, |it| it == '`') + 1,
+            '$' if matches!(next, Some('(' | '{')) => balanced(&letters, at + 1, false, 0) + 1,
+            '#' if splitter.token.is_empty() => {
+                at = position(&letters, at, |it| it == '\n');
+                continue;
+            }
+            ' ' | '\t' | '\r' => {
+                splitter.end_token();
+                at += 1;
+                continue;
+            }
+            '<' | '>' => {
+                at = redirection(&letters, at, &mut splitter);
+                continue;
+            }
+            '&' if next == Some('>') => {
+                at = redirection(&letters, at + 1, &mut splitter);
+                continue;
+            }
+            ';' | '&' | '|' | '\n' | '(' | ')' => {
+                let is_doubled = next == Some(letter) || letter == ';' && next == Some('&');
+                splitter.border(letter, is_doubled && letter != ')' && letter != '(');
+                at += if is_doubled && matches!(letter, ';' | '&' | '|') { 2 } else { 1 };
+                continue;
+            }
+            _ => at + 1,
+        };
+        let end = end.min(letters.len());
+        // A line that goes on is one word.
+        let piece: String = letters[at..end].iter().collect();
+        splitter.token.push_str(&if letter == '"' { piece.replace("\\\n", "") } else { piece });
+        at = end;
+    }
+    splitter.end_token();
+    splitter.end_segment(false);
+    let is_used = |it: &Segment| {
+        it.is_piped || !it.tokens.is_empty() || !it.inputs.is_empty() || !it.outputs.is_empty()
+    };
+    splitter.segments.retain(is_used);
+    splitter.segments
+}
+
+/// Reads the sign of a redirection; gives the place behind it.
+fn redirection(letters: &[char], from: usize, splitter: &mut Splitter) -> usize {
+    // `2>`
+    if splitter.token.bytes().all(|byte| byte.is_ascii_digit()) {
+        splitter.token.clear();
+    }
+    splitter.end_token();
+    let end = position(letters, from, |it| !matches!(it, '<' | '>'));
+    let is_input = letters.get(from) == Some(&'<');
+    let end = if matches!(letters.get(end), Some('&' | '|')) { end + 1 } else { end };
+    // What follows a process substitution is a command.
+    if letters.get(end) != Some(&'(') {
+        splitter.belongs = if is_input { Belongs::Input } else { Belongs::Output };
+    }
+    end
+}
+
+/// Where the first such letter is, or the end.
+fn position(letters: &[char], from: usize, is_it: impl Fn(char) -> bool) -> usize {
+    let found = letters.iter().skip(from).position(|letter| is_it(*letter));
+    found.map_or(letters.len(), |found| from + found).max(from.min(letters.len()))
+}
+
+/// How deep quotes and brackets within each other are followed.
+const DEEPEST_QUOTES: usize = 32;
+
+/// Where the bracket at `from` is closed, or the end.
+fn balanced(letters: &[char], from: usize, is_quoted: bool, depth: usize) -> usize {
+    if depth > DEEPEST_QUOTES {
+        return letters.len();
+    }
+    let is_variable = letters.get(from) == Some(&'{');
+    let close = if is_variable { '}' } else { ')' };
+    let (mut at, mut open) = (from + 1, 1_usize);
+    while let Some(&letter) = letters.get(at) {
+        match letter {
+            '\\' => at += 1,
+            '\'' if !(is_quoted && is_variable) => at = position(letters, at + 1, |it| it == '\''),
+            '"' => at = quote_end(letters, at, depth + 1).saturating_sub(1),
+            '$' if matches!(letters.get(at + 1), Some('(' | '{')) => {
+                at = balanced(letters, at + 1, is_quoted && is_variable, depth + 1);
+            }
+            '(' if !is_variable => open += 1,
+            _ if letter == close => {
+                open -= 1;
+                if open == 0 {
+                    return at;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    letters.len()
+}
+
+/// Behind the quotes that begin at `from`.
+fn quote_end(letters: &[char], from: usize, depth: usize) -> usize {
+    let mut at = from + 1;
+    while let Some(&letter) = letters.get(at) {
+        match letter {
+            '"' => return at + 1,
+            '\\' => at += 2,
+            '$' if matches!(letters.get(at + 1), Some('(' | '{')) => {
+                at = balanced(letters, at + 1, true, depth + 1) + 1;
+            }
+            _ => at += 1,
+        }
+    }
+    letters.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn named(command: &str) -> Vec<String> {
+        mentions(command, Some(Path::new("/home/u")), &mut false)
+            .into_iter()
+            .map(|it| it.text)
+            .collect()
+    }
+
+    #[test]
+    fn words_are_what_a_shell_makes_of_them() {
+        for (command, word) in [
+            ("sh a\\ b/check.sh", "a b/check.sh"),
+            ("sh to\\\nols/check.sh", "tools/check.sh"),
+            ("sh to\"\"ols/che'ck'.sh", "tools/check.sh"),
+            ("sh tools/$'check'.sh", "tools/check.sh"),
+            ("sh ~/p/check.sh", "/home/u/p/check.sh"),
+            ("sh \"${HOME}\"/p/check.sh", "/home/u/p/check.sh"),
+            ("\"${CLAUDE_PROJECT_DIR:-.}\"/check.sh", "./check.sh"),
+            ("${CLAUDE_PROJECT_DIR%/}/check.sh", "./check.sh"),
+            ("\"$(git rev-parse --show-toplevel)/tools/check.sh\"", "tools/check.sh"),
+            ("`pwd`/tools/check.sh", "tools/check.sh"),
+            ("bash -c 'x; ./check.sh'", "./check.sh"),
+            ("x=\"$(./check.sh)\"", "./check.sh"),
+            ("[ -f x ] && ./check.sh", "./check.sh"),
+            ("case $x in a) ./check.sh;; esac", "./check.sh"),
+            ("python3 -m tools.check", "tools/check.py"),
+            ("node tools/c", "tools/c.js"),
+            ("cat tools/check.sh | sh", "tools/check.sh"),
+            ("bash \"${CHECK:-tools/c.sh}\"", "tools/c.sh"),
+            ("${CHECK:-./c.sh}", "./c.sh"),
+            ("${CHECK:=./c.sh}", "./c.sh"),
+            ("${CHECK/x/./c.sh}", "./c.sh"),
+            ("${CHECK:-${OTHER:-./c.sh}}", "./c.sh"),
+            ("echo \"${X:-$(./c.sh)}\"", "./c.sh"),
+            ("echo ${X#$(./c.sh)}", "./c.sh"),
+            ("true ${x#\"}\"}; ./c.sh", "./c.sh"),
+            ("true ${x#{}; ./c.sh", "./c.sh"),
+            ("echo \"${x:-it's}\"; ./c.sh; echo 'x'", "./c.sh"),
+            ("echo \"${x:-\"a b\"}\" \"$(./c.sh)\"", "./c.sh"),
+            ("(case a in *) :;; esac; ./c.sh)", "./c.sh"),
+            ("case a in (a|b) x;; *) (./c.sh) ;; esac", "./c.sh"),
+            ("rg --pre ./c.sh hi f.txt", "./c.sh"),
+            ("O=--pre; rg $O ./c.sh hi f.txt", "./c.sh"),
+            ("cat c.sh > /tmp/q; chmod +x /tmp/q; /tmp/q", "c.sh"),
+            ("cat c.sh | tee /tmp/q; chmod +x /tmp/q; /tmp/q", "c.sh"),
+            ("cat c.sh | (grep .; tee /tmp/q); /tmp/q", "c.sh"),
+            ("x=$(cat c.sh); timeout 5 $x", "c.sh"),
+            (">/tmp/x/cat ./c.sh", "./c.sh"),
+            ("2>/dev/null ./c.sh", "./c.sh"),
+            ("bash < c.sh", "c.sh"),
+            ("/tmp/cat ./c.sh", "./c.sh"),
+            ("echo() { \"$@\"; }; echo ./c.sh", "./c.sh"),
+            ("function test { \"$@\"; }; test ./c.sh", "./c.sh"),
+            ("cat <<E\necho it's\nE\n./c.sh\necho 'x'", "./c.sh"),
+            ("echo $'\\'' ; ./c.sh ; echo '", "./c.sh"),
+            ("$($($($($($($($($($($(./c.sh)))))))))))", "./c.sh"),
+            ("find d -name '*.sh' -exec sh {} \\;", "d/**/*.sh"),
+            ("find d | xargs -n1 sh", "d/**/*"),
+        ] {
+            assert!(named(command).contains(&word.to_owned()), "{command}: {:?}", named(command));
+        }
+    }
+
+    #[test]
+    fn what_is_only_looked_at_is_not_named() {
+        for command in [
+            "[ -f package.json ] && true",
+            "[[ $f == package.json ]]",
+            "test -e package.json && npm test",
+            "case $f in package.json) npm test;; x) y;; esac",
+            "jq -r .version package.json",
+            "true # package.json",
+            "cat package.json",
+            "cat package.json | grep -q x && npm test",
+            "jq -e .lint package.json > /dev/null 2>&1 && npm run lint",
+            "jq -r .a >> package.json",
+            "npm test > package.json",
+            "case $f in a|package.json) npm test;; esac",
+            "command -v jq && jq -r .a package.json",
+            "rg -q lint package.json && npm run lint",
+            "VERSION=$(jq -r .version package.json); echo $VERSION",
+        ] {
+            assert!(!named(command).contains(&"package.json".to_owned()), "{command}");
+        }
+    }
+
+    proptest! {
+        /// Whatever a text is, it is read to its end.
+        #[test]
+        fn no_text_is_too_odd(text in "[a$(){}'\"`\\\\ ;|&<>#~\n*=.-]{0,40}") {
+            mentions(&text, Some(Path::new("/h")), &mut false);
+        }
+
+        /// A script is found however the words around it are quoted and joined.
+        #[test]
+        fn a_script_is_found_behind_whatever_precedes_it(
+            before in prop::sample::select(vec!["", "true; ", "[ -f x ] && ", "a | ", "if b; then ", "(", "{ ", "! ", "x=1 ", "timeout 5 ", "env A=b ", "case q in q) "]),
+            interpreter in prop::sample::select(vec!["", "sh ", "bash -e ", "/usr/bin/python3 -B ", ". "]),
+            path in prop::sample::select(vec!["./d/s.sh", "d/s.sh", "\"d\"/s.sh", "d/'s.sh'", "d\\/s.sh", "d/s\\.sh"]),
+        ) {
+            let found = named(&format!("{before}{interpreter}{path} --fast"));
+            prop_assert!(found.iter().any(|it| it.ends_with("d/s.sh")), "{:?}", found);
+        }
+    }
+}

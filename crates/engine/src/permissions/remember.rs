@@ -1,0 +1,99 @@
+//! Answers that hold for longer than one call: what they change, and where they are kept.
+
+use std::path::PathBuf;
+
+use centurion_hooks::{PermissionUpdate, RuleBehavior, RuleValue, UpdateDestination};
+use centurion_permissions::{Mode, RuleKind, RuleLevel};
+
+/// An answer that holds for longer than one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remember {
+    pub what: Remembered,
+    pub destination: Destination,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remembered {
+    Rules {
+        change: RuleChange,
+        kind: RuleKind,
+        texts: Vec<String>,
+    },
+    Directories(Vec<PathBuf>),
+    /// Directories in which the agent works no longer.
+    LostDirectories(Vec<PathBuf>),
+    Mode(Mode),
+}
+
+/// What rules do to those of the same kind that are kept in the same place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleChange {
+    /// They come along with the others.
+    Add,
+    /// They stand in the place of all others.
+    Replace,
+    /// They are no longer among them.
+    Remove,
+}
+
+/// Where an answer is kept.
+pub type Destination = UpdateDestination;
+
+impl Remember {
+    /// Reads a change as hooks and hosts send it; `None` for one that this program does not make.
+    pub fn from_update(update: PermissionUpdate) -> Option<Self> {
+        let (what, destination) = match update {
+            PermissionUpdate::AddRules { rules, behavior, destination } => {
+                (Remembered::rules(RuleChange::Add, behavior, rules), destination)
+            }
+            PermissionUpdate::ReplaceRules { rules, behavior, destination } => {
+                (Remembered::rules(RuleChange::Replace, behavior, rules), destination)
+            }
+            PermissionUpdate::RemoveRules { rules, behavior, destination } => {
+                (Remembered::rules(RuleChange::Remove, behavior, rules), destination)
+            }
+            PermissionUpdate::AddDirectories { directories, destination } => {
+                (Remembered::Directories(directories), destination)
+            }
+            PermissionUpdate::RemoveDirectories { directories, destination } => {
+                (Remembered::LostDirectories(directories), destination)
+            }
+            PermissionUpdate::SetMode { mode, destination } => {
+                let Ok(mode) = mode.parse() else {
+                    tracing::warn!(mode, "there is no such permission mode");
+                    return None;
+                };
+                (Remembered::Mode(mode), destination)
+            }
+        };
+        Some(Self { what, destination })
+    }
+}
+
+impl Remembered {
+    fn rules(change: RuleChange, behavior: RuleBehavior, rules: Vec<RuleValue>) -> Self {
+        let kind = match behavior {
+            RuleBehavior::Allow => RuleKind::Allow,
+            RuleBehavior::Ask => RuleKind::Ask,
+            RuleBehavior::Deny => RuleKind::Deny,
+        };
+        Self::Rules { change, kind, texts: rules.into_iter().map(rule_text).collect() }
+    }
+}
+
+/// The level of the rules that are kept in a place.
+pub(super) fn level(destination: Destination) -> RuleLevel {
+    match destination {
+        Destination::Session => RuleLevel::Session,
+        Destination::LocalSettings => RuleLevel::Local,
+        Destination::ProjectSettings => RuleLevel::Project,
+        Destination::UserSettings => RuleLevel::User,
+    }
+}
+
+fn rule_text(rule: RuleValue) -> String {
+    match rule.rule_content {
+        Some(content) => format!("{}({content})", rule.tool_name),
+        None => rule.tool_name,
+    }
+}

@@ -1,0 +1,114 @@
+//! Credentials of known shapes in what is recorded.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use centurion_redact::redact_text;
+use serde_json::Value;
+
+use super::line::{End, Event};
+
+/// Takes the credentials out of every string of a part.
+pub(super) fn redact_value(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(redacted) = redact_text(text) {
+                *text = redacted;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(redact_value),
+        Value::Object(entries) => entries.values_mut().for_each(redact_value),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Takes the credentials out of what a provider says about a failure.
+pub(super) fn redact_end(mut end: End) -> End {
+    if let End::Failed(_, failure) = &mut end
+        && let Cow::Owned(redacted) = redact_text(&failure.message)
+    {
+        failure.message = redacted;
+    }
+    end
+}
+
+/// What an answer said, without credentials. One that came in several pieces is taken out of the whole, which
+/// then stands in the place of its first piece.
+pub(super) fn redact_events(events: Vec<(u64, Event)>) -> Vec<(u64, Event)> {
+    let redacted: Vec<(Piece, String)> = wholes(&events)
+        .into_iter()
+        .filter_map(|(piece, whole)| match redact_text(&whole) {
+            Cow::Owned(text) => Some((piece, text)),
+            Cow::Borrowed(_) => None,
+        })
+        .collect();
+    if redacted.is_empty() {
+        return events;
+    }
+    let mut told = HashSet::new();
+    let change = |(at, mut event): (u64, Event)| {
+        let Some((piece, text)) = piece_of(&mut event) else { return Some((at, event)) };
+        if let Some((_, whole)) = redacted.iter().find(|(changed, _)| *changed == piece) {
+            if !told.insert(piece) {
+                return None;
+            }
+            text.clone_from(whole);
+        }
+        Some((at, event))
+    };
+    events.into_iter().filter_map(change).collect()
+}
+
+/// Which text a piece belongs to: the index of its block, and what of the block it is.
+type Piece = (usize, &'static str);
+
+/// The texts of an answer, each put together from its pieces.
+fn wholes(events: &[(u64, Event)]) -> Vec<(Piece, String)> {
+    let mut wholes: Vec<(Piece, String)> = Vec::new();
+    for (_, event) in events {
+        let (piece, text) = match event {
+            Event::TextDelta(index, text) => ((*index, "text"), text),
+            Event::ThinkingDelta(index, text) => ((*index, "thinking"), text),
+            Event::InputDelta(index, text) => ((*index, "input"), text),
+            Event::Other { index, json } => ((*index, "other"), json),
+            _ => continue,
+        };
+        match wholes.iter_mut().find(|(known, _)| *known == piece) {
+            Some((_, whole)) => whole.push_str(text),
+            None => wholes.push((piece, text.clone())),
+        }
+    }
+    wholes
+}
+
+fn piece_of(event: &mut Event) -> Option<(Piece, &mut String)> {
+    match event {
+        Event::TextDelta(index, text) => Some(((*index, "text"), text)),
+        Event::ThinkingDelta(index, text) => Some(((*index, "thinking"), text)),
+        Event::InputDelta(index, text) => Some(((*index, "input"), text)),
+        Event::Other { index, json } => Some(((*index, "other"), json)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credential_in_pieces_is_taken_out() {
+        let secret = format!("ghp_{}", "a1".repeat(18));
+        let (first, second) = secret.split_at(10);
+        let events = vec![
+            (0, Event::Text { index: 0 }),
+            (1, Event::TextDelta(0, format!("key {first}"))),
+            (2, Event::InputDelta(1, "{}".to_owned())),
+            (3, Event::TextDelta(0, format!("{second} end"))),
+            (4, Event::Stop { index: 0 }),
+        ];
+        let redacted = redact_events(events);
+        let line = serde_json::to_string(&redacted).unwrap();
+        assert!(line.contains("key [redacted: github_token] end"), "{line}");
+        assert!(line.contains("{}") && !line.contains(first) && redacted.len() == 4, "{line}");
+    }
+}

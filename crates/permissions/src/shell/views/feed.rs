@@ -1,0 +1,30 @@
+//! What a command reads from its standard input.
+
+use std::rc::Rc;
+
+/// What is written to a command's standard input.
+#[derive(Clone, Copy)]
+pub(super) struct Feed<'a> {
+    pub(super) is_fed: bool,
+    pub(super) text: Option<&'a str>,
+}
+
+impl Feed<'_> {
+    pub(super) const NONE: Self = Self { is_fed: false, text: None };
+
+    pub(super) fn owned(self) -> OwnFeed {
+        OwnFeed { is_fed: self.is_fed, text: self.text.map(Rc::from) }
+    }
+}
+
+#[derive(Clone, Default)]
+pub(super) struct OwnFeed {
+    pub(super) is_fed: bool,
+    pub(super) text: Option<Rc<str>>,
+}
+
+impl OwnFeed {
+    pub(super) fn borrowed(&self) -> Feed<'_> {
+        Feed { is_fed: self.is_fed, text: self.text.as_deref() }
+    }
+}

@@ -1,0 +1,237 @@
+//! The words of a command: options, their values, and what they may turn out to be.
+
+use super::super::characters::{has_blank, is_name, words as split_words};
+use super::super::programs::base_name;
+use super::super::script::Word;
+use super::super::shape::{Shape, Step};
+
+/// The directories that a command is told to work in, if it is told so; nothing in place of one that is not
+/// known.
+pub(in crate::shell) fn directories(words: &[Word]) -> Option<Vec<Option<&str>>> {
+    const OPTIONS: [&str; 5] = ["--chdir", "--directory", "--cd", "--cwd", "--work-tree"];
+    let mut found = Vec::new();
+    for (index, word) in words.iter().enumerate().skip(1) {
+        let Some(value) = word.value.as_deref() else { continue };
+        let next = || words.get(index + 1).and_then(|word| word.value.as_deref());
+        if value.starts_with("-execdir") || value.starts_with("-okdir") {
+            found.push(None);
+        } else if value == "-C" || OPTIONS.contains(&value) {
+            found.push(next());
+        } else if let Some((option, value)) = value.split_once('=')
+            && OPTIONS.contains(&option)
+        {
+            found.push(Some(value));
+        } else if let Some(value) = value.strip_prefix("-C") {
+            found.push(Some(value));
+        }
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// Whether the word at this place is the value of an option of a container, which names a place, a variable or
+/// a user in it.
+pub(super) fn is_value(words: &[Word], at: usize) -> bool {
+    const OPTIONS: [&str; 16] = [
+        "-e",
+        "-l",
+        "-p",
+        "-u",
+        "-v",
+        "-w",
+        "--env",
+        "--env-file",
+        "--label",
+        "--mount",
+        "--name",
+        "--network",
+        "--publish",
+        "--user",
+        "--volume",
+        "--workdir",
+    ];
+    let value = |index: usize| words.get(index).and_then(|word| word.value.as_deref());
+    matches!(value(0).map(base_name), Some("docker" | "nerdctl" | "podman"))
+        && at.checked_sub(1).and_then(value).is_some_and(|option| OPTIONS.contains(&option))
+}
+
+pub(super) fn has_word(words: &[Word], wanted: &[&str]) -> bool {
+    words.iter().any(|word| word.value.as_deref().is_some_and(|value| wanted.contains(&value)))
+}
+
+/// Words with those that are not known as they are written.
+pub(super) fn best_values(words: &[Word]) -> Vec<&str> {
+    words.iter().map(|word| word.value.as_deref().unwrap_or(&word.written)).collect()
+}
+
+/// Whether a program reads the names of files from a file or from its input.
+pub(super) fn reads_names(name: &str, arguments: &[Word]) -> bool {
+    let options: &[&str] = match name {
+        "bsdtar" | "gtar" | "tar" => {
+            // The first word may be a bundle without a dash.
+            let first = arguments.first().and_then(|word| word.value.as_deref());
+            if first.is_some_and(|it| !it.contains(['.', '/']) && it.contains('T')) {
+                return true;
+            }
+            &["-T", "--files-from"]
+        }
+        "cpio" | "pax" => return true,
+        "du" | "sort" | "wc" => &["--files0-from"],
+        "rsync" => &["--files-from"],
+        "zip" => &["-@", "--names-stdin"],
+        _ => return false,
+    };
+    arguments.iter().any(|word| is_option(word, options))
+}
+
+/// The words with every text that is known in the place of those that have several; nothing if there are too many.
+pub(super) fn readings(words: &[Word]) -> Option<Vec<Vec<Word>>> {
+    const MOST: usize = 32;
+    let mut readings: Vec<Vec<Word>> = vec![Vec::new()];
+    let mut is_new = false;
+    for word in words {
+        let shape = word.to_shape();
+        let texts: Vec<String> = match shape.alternatives(MOST) {
+            Some(shapes) if word.value.is_none() => shapes.iter().filter_map(Shape::text).collect(),
+            None if shape.is_finite() => return None,
+            _ => Vec::new(),
+        };
+        if texts.is_empty() {
+            for reading in &mut readings {
+                reading.push(word.clone());
+            }
+            continue;
+        }
+        is_new = true;
+        if readings.len() * texts.len() > MOST {
+            return None;
+        }
+        let with = |reading: &Vec<Word>, text: &String| {
+            let known = |text: &str| Word::known(&word.written, text.to_owned());
+            let mut reading = reading.clone();
+            if word.splits {
+                reading.extend(split_words(text).map(known));
+            } else {
+                reading.push(known(text));
+            }
+            reading
+        };
+        readings = readings
+            .iter()
+            .flat_map(|reading| texts.iter().map(move |text| with(reading, text)))
+            .collect();
+    }
+    if !is_new {
+        readings.clear();
+    }
+    Some(readings)
+}
+
+/// A command of which some words are not known.
+pub(super) fn shape_of(words: &[Word]) -> Shape {
+    let mut shape = Shape::default();
+    for (index, word) in words.iter().enumerate() {
+        let mut text = Shape::default();
+        if index > 0 {
+            text.push(Step::Literal(' '));
+        }
+        match (word.value.as_deref(), index) {
+            (Some(value), 0) => text.push_text(base_name(value)),
+            (Some(value), _) => text.push_text(value),
+            // Only a program that is known is looked at.
+            (None, 0) => text.push(Step::Any),
+            (None, _) if word.splits => text.push(Step::Any),
+            (None, _) => text.append(&word.to_shape()),
+        }
+        if word.splits && index > 0 {
+            shape.append_optional(&text);
+        } else {
+            shape.append(&text);
+        }
+    }
+    shape
+}
+
+/// The name of a program in a directory that is not known.
+pub(super) fn last_name(word: &Word) -> Option<String> {
+    let shape = word.to_shape();
+    let steps = shape.steps();
+    // With a choice in it, a step counts how far to go.
+    let has_choice = steps.iter().any(|step| matches!(step, Step::Split(_) | Step::Jump(_)));
+    if word.splits || has_choice {
+        return None;
+    }
+    let slash = steps.iter().rposition(|step| *step == Step::Literal('/'))?;
+    Shape::from_steps(steps.get(slash + 1..)?).text().filter(|name| !name.is_empty())
+}
+
+/// Where the command begins behind options and operands, if the options can be told apart.
+pub(super) fn peel(
+    arguments: &[Word],
+    valued: &str,
+    operands: usize,
+    takes_variables: bool,
+) -> Option<usize> {
+    let mut index = 0;
+    while let Some(word) = arguments.get(index) {
+        let value = word.value.as_deref()?;
+        if value == "--" {
+            index += 1;
+            break;
+        }
+        let Some(flags) = value.strip_prefix('-').filter(|flags| !flags.is_empty()) else {
+            // Variables that a command gets.
+            if takes_variables && value.split_once('=').is_some_and(|(name, _)| is_name(name)) {
+                index += 1;
+                continue;
+            }
+            break;
+        };
+        if flags.starts_with('-') {
+            // Whether a long option takes the next word is its own affair, and a text may be a script.
+            (value.contains('=') && !has_blank(value)).then_some(())?;
+            index += 1;
+            continue;
+        }
+        if flags.contains('S') && valued.contains('S') {
+            return None;
+        }
+        let taker = flags.find(|flag| valued.contains(flag));
+        index += if taker.is_some_and(|at| at + 1 == flags.len()) { 2 } else { 1 };
+    }
+    for operand in 0..operands {
+        arguments.get(index + operand)?.value.as_ref()?;
+    }
+    Some((index + operands).min(arguments.len()))
+}
+
+/// Whether a word may be one of these options, whole, cut short, bundled or with a value attached.
+pub(super) fn is_option(word: &Word, options: &[&str]) -> bool {
+    let Some(value) = word.value.as_deref() else {
+        return word.splits && word.to_shape().has_any();
+    };
+    options.iter().any(|option| {
+        if *option == "-" {
+            return value == "-";
+        }
+        if let Some(long) = option.strip_prefix("--") {
+            let given = value.split('=').next().unwrap_or(value);
+            return given
+                .strip_prefix("--")
+                .is_some_and(|given| !given.is_empty() && long.starts_with(given));
+        }
+        if option.len() == 2 && option.starts_with('-') {
+            let flag = option.get(1..).unwrap_or_default();
+            let bundle = value.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
+            return bundle.is_some_and(|bundle| bundle.contains(flag));
+        }
+        value.starts_with(option)
+    })
+}
+
+/// The value of a short option that is written without a space: `-fvalue`.
+pub(super) fn attached(word: &str) -> Option<&str> {
+    let rest = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
+    let mut characters = rest.chars();
+    characters.next()?;
+    Some(characters.as_str())
+}

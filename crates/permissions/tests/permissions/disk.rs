@@ -1,0 +1,89 @@
+//! The real disk, for tests that compare judgement with what a shell does.
+#![expect(clippy::unwrap_used, reason = "a disk that cannot be read shows nothing")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use centurion_permissions::{Kind, Links};
+
+/// The real disk.
+#[derive(Debug)]
+pub(crate) struct Disk;
+
+impl Links for Disk {
+    fn resolve(&self, path: &Path) -> PathBuf {
+        let mut resolved = PathBuf::new();
+        for component in path.components() {
+            match component {
+                std::path::Component::ParentDir => {
+                    resolved.pop();
+                }
+                std::path::Component::CurDir => {}
+                other => resolved.push(other),
+            }
+            if let Ok(real) = resolved.canonicalize() {
+                resolved = real;
+            }
+        }
+        resolved
+    }
+
+    fn kind(&self, path: &Path) -> Kind {
+        match fs::symlink_metadata(path) {
+            Ok(metadata) if metadata.is_file() => Kind::File,
+            Ok(metadata) if metadata.is_dir() => Kind::Directory,
+            Ok(metadata) if metadata.is_symlink() => Kind::Link,
+            Ok(_) => Kind::Other,
+            Err(_) => Kind::Missing,
+        }
+    }
+
+    fn names(&self, directory: &Path, most: usize) -> Option<Vec<String>> {
+        let names = fs::read_dir(directory).ok()?;
+        let names: Vec<String> =
+            names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        (names.len() <= most).then_some(names)
+    }
+
+    fn tree(&self, directory: &Path, most: usize) -> Option<Vec<PathBuf>> {
+        let mut found = BTreeMap::new();
+        collect(directory, &mut found);
+        (found.len() <= most).then(|| found.into_keys().collect())
+    }
+}
+
+/// Every path below a directory with what is there.
+pub(crate) fn collect(directory: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().unwrap().is_dir() {
+            collect(&path, found);
+            found.insert(path, b"directory".to_vec());
+        } else if entry.file_type().unwrap().is_file() {
+            let content = fs::read(&path).unwrap_or_default();
+            found.insert(path, content);
+        } else {
+            found.insert(path, b"other".to_vec());
+        }
+    }
+}
+
+/// A `program` in an environment of its own, so that a text does the same from a terminal and from CI. `SHELL`
+/// is set: without it, `make` cannot run `$(shell …)` in its options.
+pub(crate) fn isolated_command(program: &str, home: &Path, cwd: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home)
+        .env("LANG", "C.UTF-8")
+        .env("SHELL", "/bin/bash")
+        .env("TERM", "dumb")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("npm_config_update_notifier", "false")
+        .current_dir(cwd)
+        .stdin(Stdio::null());
+    command
+}

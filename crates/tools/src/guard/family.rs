@@ -1,0 +1,249 @@
+//! The guards of this process: they are started here, and what one of them leaves behind is ended here.
+//!
+//! This process adopts what a killed guard leaves. Everything below a guard is in another session than this process,
+//! and no process can enter one: a child of this process in another session that is no guard is left over.
+
+use std::io::{self, Write as _};
+use std::process::{self, Stdio};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use centurion_sandbox::session_of;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::io::ioctl_fionbio;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, set_child_subreaper,
+    waitpid,
+};
+use tokio::process::{Child, Command};
+
+use super::second::{ENDING, STARTED};
+use super::tree::{self, Process};
+use super::watch::BRIEFLY;
+use super::{GuardProgram, SECOND};
+use crate::context::lock;
+
+/// The variable that every process below a guard has in its environment, unless it removes it.
+pub(super) const MARK: &str = "CENTURION_GUARDED_BY";
+
+/// How long it may take to end what a guard has left.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How often it is looked whether a guard or the second watcher is held by another process.
+const TICK: Duration = Duration::from_millis(500);
+
+static FAMILY: Mutex<Family> =
+    Mutex::new(Family { guards: Vec::new(), held: Vec::new(), is_watched: false, second: None });
+
+struct Family {
+    guards: Vec<(Pid, OwnedFd)>,
+    /// Those of the guards, and the second watcher, that were stopped or traced when it was last looked.
+    held: Vec<Pid>,
+    /// Whether a thread looks at the guards.
+    is_watched: bool,
+    /// The second watcher, and what it listens to.
+    second: Option<(process::Child, process::ChildStdin)>,
+}
+
+/// A guard of this process. Once this is dropped, the second watcher sees to it that the guard ends.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pid: Pid,
+    is_gone: bool,
+}
+
+/// Starts a guard. Everything that it needs has been set.
+pub(crate) fn spawn(program: &GuardProgram, command: &mut Command) -> io::Result<(Child, Member)> {
+    // Under the lock: a guard that is not known yet would count as left over.
+    let mut family = lock(&FAMILY);
+    adopt_orphans();
+    let child = command.env(MARK, mark()).spawn()?;
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+    let pid = pid.expect("invariant: a child that was just started has a number");
+    family.forget_ended();
+    if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) {
+        family.guards.push((pid, handle));
+    }
+    family.tell_started(program, pid);
+    if !family.is_watched {
+        let program = program.clone();
+        let thread = std::thread::Builder::new().name("guards".to_owned());
+        match thread.spawn(move || watch(&program)) {
+            Ok(_) => family.is_watched = true,
+            Err(error) => tracing::warn!(%error, "guards of commands are not looked at"),
+        }
+    }
+    Ok((child, Member { pid, is_gone: false }))
+}
+
+impl Member {
+    /// The guard was seen to end. What it left, if it could not do its work, is ended.
+    pub(crate) async fn ended(&mut self, is_clean: bool) {
+        self.is_gone = true;
+        if !is_clean {
+            let _ = tokio::task::spawn_blocking(end_left_over).await;
+        }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        if !self.is_gone {
+            // Without a second watcher there is still the guard.
+            let _ = lock(&FAMILY).say(ENDING, self.pid);
+        }
+    }
+}
+
+impl Family {
+    fn forget_ended(&mut self) {
+        self.guards.retain(|(_, handle)| {
+            let mut polled = [PollFd::new(handle, PollFlags::IN)];
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            !matches!(poll(&mut polled, Some(&now)), Ok(1..))
+        });
+    }
+
+    /// Ends guards that another process holds, with their commands. A guard that is stopped or traced would do nothing
+    /// when this process dies; only a command that wants to outlive it holds one. One that is held for a moment may be
+    /// in a pause of all processes.
+    fn end_held(&mut self, program: &GuardProgram) {
+        let second = self.second.as_ref().map(|(child, _)| Pid::from_child(child));
+        let known = self.guards.iter().map(|(pid, _)| *pid).chain(second);
+        let held = known.filter(|pid| tree::is_stopped(*pid) || tree::is_traced(*pid));
+        let held: Vec<Pid> = held.collect();
+        let before = std::mem::replace(&mut self.held, held.clone());
+        for pid in held.iter().filter(|pid| before.contains(pid)) {
+            if second == Some(*pid) {
+                self.replace_second(program);
+            } else {
+                let _ = tree::kill_descendants(*pid);
+                let _ = kill_process(*pid, Signal::KILL);
+            }
+        }
+    }
+
+    /// Tells the second watcher, if there is one that listens. One that does not is never waited for.
+    fn say(&mut self, what: char, pid: Pid) -> io::Result<()> {
+        let (_, told) = self.second.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        told.write_all(format!("{what}{}\n", pid.as_raw_pid()).as_bytes())
+    }
+
+    /// Tells the second watcher of a guard; starts one if there is none, or if it was killed.
+    fn tell_started(&mut self, program: &GuardProgram, pid: Pid) {
+        if self.say(STARTED, pid).is_err() {
+            self.replace_second(program);
+        }
+    }
+
+    /// Starts another second watcher in the place of one that does not work.
+    fn replace_second(&mut self, program: &GuardProgram) {
+        if let Some((mut lost, _)) = self.second.take() {
+            // It may only be stopped.
+            let _ = lost.kill();
+            let _ = lost.wait();
+        }
+        match self.start_second(program) {
+            Ok(second) => self.second = Some(second),
+            Err(error) => tracing::warn!(%error, "no second watcher over commands can be started"),
+        }
+    }
+
+    fn start_second(
+        &self,
+        program: &GuardProgram,
+    ) -> io::Result<(process::Child, process::ChildStdin)> {
+        let mut second = process::Command::new(&program.program)
+            .args(&program.args)
+            .args([SECOND, &mark()])
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut told = second.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        ioctl_fionbio(&told, true)?;
+        for (pid, _) in &self.guards {
+            writeln!(told, "{STARTED}{}", pid.as_raw_pid())?;
+        }
+        Ok((second, told))
+    }
+
+    /// The children of this process that no other part of it has started.
+    fn left_over(&self, processes: &[Process]) -> Vec<Process> {
+        let (me, session) = (getpid(), session_of(None).unwrap_or(0));
+        let second = self.second.as_ref().map(|(child, _)| Pid::from_child(child));
+        let is_known =
+            |pid: Pid| second == Some(pid) || self.guards.iter().any(|(guard, _)| *guard == pid);
+        let orphans = processes.iter().filter(|process| {
+            process.parent == Some(me) && process.session != session && !is_known(process.pid)
+        });
+        orphans.copied().collect()
+    }
+}
+
+/// Becomes the parent of whatever a killed guard leaves.
+fn adopt_orphans() {
+    static ADOPTS: OnceLock<()> = OnceLock::new();
+    ADOPTS.get_or_init(|| {
+        if let Err(error) = set_child_subreaper(Some(getpid())) {
+            tracing::warn!(%error, "orphans of commands cannot be adopted");
+        }
+        tree::hold_children();
+    });
+}
+
+/// Looks at the guards until there are none.
+fn watch(program: &GuardProgram) {
+    loop {
+        std::thread::sleep(TICK);
+        let mut family = lock(&FAMILY);
+        family.forget_ended();
+        if family.guards.is_empty() {
+            family.is_watched = false;
+            return;
+        }
+        family.end_held(program);
+    }
+}
+
+/// Ends what a guard has left. No guard is started meanwhile.
+fn end_left_over() {
+    let family = lock(&FAMILY);
+    let give_up = Instant::now() + PATIENCE;
+    let find = |processes: &[Process]| {
+        let orphans = family.left_over(processes);
+        let pids: Vec<Pid> = orphans.iter().map(|process| process.pid).collect();
+        [orphans, tree::descendants(&pids, processes)].concat()
+    };
+    let is_meant = |pid| tree::process(pid).is_some_and(|it| !family.left_over(&[it]).is_empty());
+    loop {
+        let killed = tree::kill_all(find);
+        let hunted = tree::kill_newborn(Instant::now() + BRIEFLY, is_meant);
+        // A chain of processes leaves one that is over after the other, for as long as it lives.
+        let over = family.left_over(&tree::processes().unwrap_or_default());
+        for process in &over {
+            let _ = waitpid(Some(process.pid), WaitOptions::NOHANG);
+        }
+        if matches!((killed, hunted), (Ok(0), Ok(0))) && over.is_empty() {
+            return;
+        }
+        if Instant::now() > give_up {
+            return tracing::warn!("processes that a killed guard left could not be ended");
+        }
+    }
+}
+
+/// Tells the processes of this Centurion from those of another.
+fn mark() -> String {
+    static MARK: OnceLock<String> = OnceLock::new();
+    MARK.get_or_init(|| {
+        let started = tree::read(getpid(), "stat").unwrap_or_default();
+        let started = String::from_utf8_lossy(&started).into_owned();
+        let started = started.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(19));
+        format!("{}-{}", getpid().as_raw_pid(), started.unwrap_or("0"))
+    })
+    .clone()
+}

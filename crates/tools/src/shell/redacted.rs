@@ -1,0 +1,100 @@
+//! The output of a command that is kept, without credentials of known shapes.
+//!
+//! While a command runs, its output is what it wrote: the model reads it as it is. What stays on the disk
+//! afterwards has lost its credentials.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use centurion_redact::Stream;
+
+use crate::disk;
+
+/// How much is read at once.
+const PIECE: usize = 64 * 1024;
+
+/// What stands in the place of an output that could not be redacted.
+const LOST: &[u8] =
+    b"(This output held credentials. It could not be written without them, and was removed.)\n";
+
+/// Takes the credentials out of a file. One that holds none stays as it is; one that cannot be written again, because
+/// the disk is full, is emptied.
+pub(crate) fn redact_file(path: &Path) -> io::Result<()> {
+    let mut file = disk::open_own(path)?;
+    if !copy(&mut file, &mut io::sink())? {
+        return Ok(());
+    }
+    file.rewind()?;
+    let beside = path.with_extension("redacting");
+    // A program that was killed may have left one.
+    let _ = fs::remove_file(&beside);
+    let written = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&beside)
+        .and_then(|mut redacted| copy(&mut file, &mut redacted))
+        .and_then(|_| fs::rename(&beside, path));
+    let Err(error) = written else { return Ok(()) };
+    let _ = fs::remove_file(&beside);
+    let mut emptied = File::options().write(true).truncate(true).open(path)?;
+    let _ = emptied.write_all(LOST);
+    Err(error)
+}
+
+/// Copies a text without its credentials; whether it had any.
+fn copy(from: &mut File, to: &mut impl io::Write) -> io::Result<bool> {
+    let (mut stream, mut out) = (Stream::default(), Vec::new());
+    let mut piece = vec![0; PIECE];
+    loop {
+        let count = from.read(&mut piece)?;
+        match count {
+            0 => stream.finish(&mut out),
+            count => stream.push(piece.get(..count).unwrap_or_default(), &mut out),
+        }
+        to.write_all(&out)?;
+        out.clear();
+        if count == 0 {
+            return Ok(stream.has_redacted());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use centurion_testkit::secrets::secrets;
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_an_output_holds_no_credentials() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("b1.output");
+        let filler = "some line of output\n".repeat(5_000);
+        for secret in secrets() {
+            fs::write(&path, format!("{filler}{}\n{filler}", secret.text)).unwrap();
+            redact_file(&path).unwrap();
+            let kept = fs::read_to_string(&path).unwrap();
+            let piece = &secret.piece[..secret.piece.len().min(16)];
+            assert!(kept.contains("[redacted: ") && !kept.contains(piece), "{}", secret.kind);
+            assert!(kept.starts_with(&filler) && kept.ends_with(&filler), "{}", secret.kind);
+        }
+        fs::write(&path, &filler).unwrap();
+        redact_file(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), filler);
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_output_that_cannot_be_written_without_its_credentials_is_emptied() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("b1.output");
+        fs::write(&path, format!("token {}\n", secrets()[0].text)).unwrap();
+        // A directory in its place stands for a disk that takes nothing.
+        fs::create_dir_all(path.with_extension("redacting").join("x")).unwrap();
+        assert!(redact_file(&path).is_err());
+        assert_eq!(fs::read(&path).unwrap(), LOST);
+    }
+}

@@ -1,0 +1,65 @@
+//! No file is written but by the few that write files, each named here with what keeps credentials out of it.
+
+use std::collections::BTreeSet;
+
+use crate::sources::{before_tests, complain, is_below, test_modules};
+use crate::tree::{self, File, assert_none};
+
+/// How a file is opened for writing.
+const WRITES: [&str; 5] =
+    ["OpenOptions::new()", "File::options()", "File::create(", "File::create_new(", "fs::write("];
+
+/// Files that may, and what they write.
+const WRITERS: [(&str, &str); 22] = [
+    ("crates/redact/src/kept_file.rs", "what a session keeps, redacted"),
+    ("crates/tools/src/shell/redacted.rs", "outputs of commands, redacted"),
+    ("crates/engine/src/journal.rs", "records, redacted"),
+    ("crates/engine/src/output_file.rs", "what an agent does, redacted"),
+    ("crates/engine/src/private_file.rs", "facts about a session"),
+    ("crates/model/src/cassette/record.rs", "recordings, redacted"),
+    ("crates/cli/src/agents/new.rs", "a definition that the user asked for"),
+    ("crates/cli/src/demo", "files of our own"),
+    ("crates/cli/src/retention.rs", "locks"),
+    ("crates/config/src/agent_memory.rs", "what an agent is asked to remember"),
+    ("crates/config/src/files.rs", "settings, as the user has them"),
+    ("crates/files/src/replace.rs", "files of the user's, for the tools"),
+    ("crates/mcp/src/auth/store.rs", "locks"),
+    ("crates/mcp/src/private_file.rs", "tokens of servers, which are credentials"),
+    ("crates/sandbox/src/devices.rs", "empty files"),
+    ("crates/sandbox/src/mounts.rs", "empty files"),
+    ("crates/sandbox/src/placeholders.rs", "empty files"),
+    ("crates/tools/src/disk.rs", "no text: files are opened to be read or emptied"),
+    ("crates/tools/src/guard/", "files of the kernel"),
+    ("crates/tools/src/shell/files.rs", "scratch files of one command, removed with it"),
+    ("crates/tools/src/odd_paths.rs", "tests"),
+    ("crates/tools/src/races.rs", "tests"),
+];
+
+#[test]
+fn what_a_session_keeps_is_written_by_those_who_redact() {
+    let sources = tree::sources();
+    let tests: BTreeSet<String> = sources.iter().flat_map(test_modules).collect();
+    let complaints: Vec<String> = sources
+        .iter()
+        .filter(|file| is_program(&file.path) && !is_below(&file.path, &tests))
+        .flat_map(writes)
+        .collect();
+    assert_none(&complaints);
+}
+
+fn is_program(path: &str) -> bool {
+    path.starts_with("crates/")
+        && path.contains("/src/")
+        && !path.starts_with("crates/testkit/")
+        && !WRITERS.iter().any(|(known, _)| path.starts_with(known))
+}
+
+fn writes(file: &File) -> Vec<String> {
+    let code = File { path: file.path.clone(), text: before_tests(&file.text).to_owned() };
+    complain(&code, |line| {
+        let line = line.split("//").next().unwrap_or_default();
+        WRITES.iter().any(|text| line.contains(text)).then_some(
+            "opens a file for writing: use `centurion_redact::keep`, or say what it writes",
+        )
+    })
+}
