@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use centurion_permissions::{Kind, Links};
 
@@ -68,22 +67,4 @@ pub(crate) fn collect(directory: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) 
             found.insert(path, b"other".to_vec());
         }
     }
-}
-
-/// A `program` in an environment of its own, so that a text does the same from a terminal and from CI. `SHELL`
-/// is set: without it, `make` cannot run `$(shell …)` in its options.
-pub(crate) fn isolated_command(program: &str, home: &Path, cwd: &Path) -> Command {
-    let mut command = Command::new(program);
-    command
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", home)
-        .env("LANG", "C.UTF-8")
-        .env("SHELL", "/bin/bash")
-        .env("TERM", "dumb")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("npm_config_update_notifier", "false")
-        .current_dir(cwd)
-        .stdin(Stdio::null());
-    command
 }

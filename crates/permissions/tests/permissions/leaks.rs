@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use centurion_permissions::{Call, Mode, Policy, Verdict, decide};
 
-use crate::disk::{Disk, collect, isolated_command};
+use crate::disk::{Disk, collect};
 use crate::fixture::{self, policy, shell};
+use crate::isolated::isolated_command;
 
 const TABLE: &str = include_str!("../leaks.txt");
 

@@ -8,6 +8,7 @@ mod disk;
 mod entry;
 mod fixture;
 mod freedom;
+mod isolated;
 mod layers;
 mod leaks;
 mod links;

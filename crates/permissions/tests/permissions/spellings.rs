@@ -5,8 +5,8 @@ use std::process::Stdio;
 
 use centurion_permissions::{Mode, Policy, Reason, RuleSet, Verdict, decide};
 
-use crate::disk::isolated_command;
 use crate::fixture::{self, call, policy, shell};
+use crate::isolated::isolated_command;
 
 const TABLE: &str = include_str!("../spellings.txt");
 
