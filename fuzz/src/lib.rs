@@ -1,13 +1,13 @@
 //! What the fuzz targets share.
 //!
 //! Pure modules of large crates are taken in by their files: with counters in every dependency, building
-//! `centurion-engine` for one function would take most of the time there is for fuzzing.
+//! a whole crate for one function would take most of the time there is for fuzzing.
 //!
 //! To add a target: a file in `fuzz_targets/` that opens with `//!`, a `[[bin]]` for it in `Cargo.toml`,
 //! and, where random bytes get nowhere, a few good inputs in `seeds/<target>/`. `cargo xtask fuzz`
 //! finds it by the name of its file.
 
 pub mod edit;
-#[path = "../../crates/engine/src/transcript.rs"]
+#[path = "../../crates/journal/src/transcript.rs"]
 pub mod transcript;
 pub mod well_formed;

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 use centurion_config::paths::Dirs;
-use centurion_engine::MOST_TRANSCRIPT;
+use centurion_journal::MOST_TRANSCRIPT;
 use centurion_protocol::transcript::{HeadView, LineKind, SESSION_TITLE};
 use centurion_protocol::{Block, Role, SessionId, Timestamp, ToolResultContent, bounded};
 use clap::{Parser, Subcommand};
@@ -216,7 +216,7 @@ fn show(path: &Path, json: bool, output: &Output) -> anyhow::Result<()> {
         output.write(&text);
         return Ok(());
     }
-    let loaded = centurion_engine::transcript::load(&text);
+    let loaded = centurion_journal::transcript::load(&text);
     for message in loaded.conversation.iter() {
         for block in message.blocks() {
             for line in render(message.role(), &block).lines() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use centurion_config::paths::Dirs;
+use centurion_files::private;
 use centurion_protocol::{Env, SystemWorld, World};
 
 /// Where managed instructions and settings live.
@@ -59,8 +60,7 @@ impl Surroundings {
 
     /// Makes the scratch directory, which only this user can enter.
     pub(crate) fn make_scratch(&self) -> std::io::Result<()> {
-        use std::os::unix::fs::DirBuilderExt;
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.scratch)
+        private::create_directory(&self.scratch)
     }
 
     /// Whether what goes to standard error may have colours.

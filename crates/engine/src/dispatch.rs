@@ -31,7 +31,7 @@ use crate::hooks::AgentHooks;
 use crate::permissions::{Permissions, Remember};
 use crate::servers::Servers;
 use crate::toolbox::Toolbox;
-use centurion_redact::redact;
+use centurion_redact::keep_over;
 
 /// The most text of one result that enters a conversation; tools keep to smaller bounds of their own.
 const RESULT_BOUND: usize = 200_000;
@@ -457,9 +457,7 @@ fn bounded(text: &str, output_dir: &Path, name: &str) -> String {
     let safe_name: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(80).collect();
     let path = output_dir.join(format!("{safe_name}.txt"));
-    let kept = crate::journal::create_private_dir(output_dir)
-        .and_then(|()| crate::private_file::write(&path, &redact(text.as_bytes())));
-    let place = match kept {
+    let place = match keep_over(&path, text) {
         Ok(()) => format!("the whole text is in {}", path.display()),
         Err(error) => format!("the rest could not be kept: {error}"),
     };

@@ -36,13 +36,13 @@ use crate::evidence::Evidence;
 use crate::ground::edition;
 use crate::hooks::reminder;
 use crate::identity::Identity;
-use crate::journal::{Journal, JournalError};
 use crate::queue::Item;
 use crate::servers::Announced;
 use crate::session::Shared;
 use crate::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
 use crate::task::{Denial, Task};
-use crate::transcript::interrupted;
+use centurion_journal::transcript::interrupted;
+use centurion_journal::{Journal, JournalError};
 
 /// What the model reads after a person stopped it.
 const INTERRUPTED: &str = "[Request interrupted by user]";

@@ -24,7 +24,6 @@ use crate::driver::{Driver, RequestSettings};
 use crate::environment::Environment;
 use crate::hooks::AgentHooks;
 use crate::host::AgentHost;
-use crate::journal::{Journal, Redaction, Stamp};
 use crate::list_agents::ListAgents;
 use crate::permissions::Permissions;
 use crate::prompt::instructions;
@@ -35,6 +34,7 @@ use crate::servers::Servers;
 use crate::session::Shared;
 use crate::structured::StructuredOutput;
 use crate::toolbox::{Offer, SpecCache, ToolChoice, Toolbox, ToolboxError};
+use centurion_journal::{Journal, Redaction, Stamp};
 
 /// How many bytes one command may write before it is ended.
 const MAX_OUTPUT_VARIABLE: &str = "CENTURION_MAX_COMMAND_OUTPUT_BYTES";

@@ -24,9 +24,10 @@ pub use self::handlers::HookHost;
 use self::watch::Watch;
 use crate::ground::ModelRefusal;
 use crate::identity::Identity;
-use crate::journal::{Stamp, create_private_dir};
 use crate::permissions::Permissions;
 use crate::session::Shared;
+use centurion_files::private::create_directory;
+use centurion_journal::Stamp;
 use centurion_protocol::markup::contain;
 
 /// The hooks of one agent.
@@ -109,7 +110,7 @@ impl AgentHooks {
         };
         if matches!(E::EVENT, Event::SessionStart | Event::CwdChanged | Event::FileChanged) {
             // These hooks are given a file there, to set variables in.
-            let made = create_private_dir(&self.workspace.output_dir);
+            let made = create_directory(&self.workspace.output_dir);
             if let Err(error) = made {
                 let place = self.workspace.output_dir.display();
                 self.shared.inform("warning", format!("cannot make {place}: {error}"));

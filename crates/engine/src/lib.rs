@@ -22,18 +22,15 @@ mod ground;
 mod hooks;
 mod host;
 mod identity;
-mod journal;
 mod ledger;
 mod limits;
 mod list_agents;
 mod mail;
 
 mod notification;
-mod output_file;
 mod permissions;
 mod places;
 mod powers;
-mod private_file;
 mod prompt;
 mod pulse;
 mod queue;
@@ -54,18 +51,17 @@ mod summary;
 mod task;
 mod titles;
 mod toolbox;
-pub mod transcript;
 
 pub use agent_tool::Explanation;
 pub use broker::{Answerer, Ask, AskingAgent, ElicitFuture, Reply, ReplyFuture};
 pub use budget::Limit;
+pub use centurion_journal::{JournalError, Redaction};
 pub use definitions::Definitions;
 pub use delegation::{DelegationRules, SessionMode};
 pub use driver::RequestSettings;
 pub use elicitation::Elicitations;
 pub use ground::{AgentServers, BroughtBy, ModelRefusal};
 pub use hooks::HookHost;
-pub use journal::{JournalError, MOST_TRANSCRIPT, Redaction};
 pub use limits::{LimitError, Limits};
 pub use permissions::{
     Bypass, Change, Destination, Remember, Remembered, RuleChange, RuleSource, RuleStore, Rules,

@@ -11,9 +11,9 @@ use centurion_protocol::{AgentId, Block, RecordId};
 use memchr::memmem::Finder;
 use serde::Deserialize;
 
-use crate::journal::{Journal, JournalError};
 use crate::queue::{Item, Origin, Priority};
 use crate::spawn::RESUME;
+use centurion_journal::{Journal, JournalError};
 use centurion_protocol::markup::contain;
 
 /// A message of one agent to another.

@@ -20,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::{Account, Amount};
 use crate::delegation::Delegation;
 use crate::evidence::Evidence;
-use crate::journal::{Journal, MOST_TRANSCRIPT, Stamp, TranscriptFile};
 use crate::mail;
 use crate::notification;
 use crate::session::Shared;
@@ -28,7 +27,8 @@ use crate::spawn::{self, END, RESUME, SPAWN};
 use crate::spec::AgentSpec;
 use crate::spending::{self, PastRun};
 use crate::task::{Asker, End, Files, Task, TaskRun};
-use crate::transcript;
+use centurion_journal::transcript;
+use centurion_journal::{Journal, MOST_TRANSCRIPT, Stamp, TranscriptFile};
 
 /// The agent that a name or id means, of this process or an earlier one.
 pub(crate) fn find(shared: &Arc<Shared>, to: &str) -> Option<Arc<Task>> {

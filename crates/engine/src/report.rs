@@ -7,8 +7,8 @@ use centurion_protocol::sdk::{RunResult, SubagentStats};
 use serde_json::Value;
 
 use crate::driver::Run;
-use crate::journal::{Journal, JournalError};
 use crate::session::Shared;
+use centurion_journal::{Journal, JournalError};
 
 /// The result event of a run.
 pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Value>) -> RunResult {

@@ -32,9 +32,9 @@ pub(crate) use self::notes::{Kept, read};
 use self::telling::{Missed, moment};
 use crate::caller::Caller;
 use crate::delegation::SessionMode;
-use crate::journal::{Journal, JournalError};
 use crate::queue::{Item, Origin, Priority, Queue};
 use crate::session::Shared;
+use centurion_journal::{Journal, JournalError};
 
 /// How many there may be at once.
 const MOST: usize = 50;

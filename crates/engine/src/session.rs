@@ -34,14 +34,14 @@ pub use self::tool_server::{NotOffered, ToolReply, ToolServer};
 use crate::delegation::Delegation;
 use crate::driver::{Driver, Run};
 use crate::elicitation::Elicitations;
-use crate::journal::JournalError;
 use crate::prompt::PromptOptions;
 use crate::queue::{Item, Origin, Priority};
 use crate::report;
 use crate::resolve::MainFlags;
 use crate::schedule;
 use crate::task::{Stopper, Task};
-use crate::transcript::MAIN_AGENT;
+use centurion_journal::JournalError;
+use centurion_journal::transcript::MAIN_AGENT;
 
 /// How long a finished run waits for background shells before it ends them.
 const SHELL_GRACE: Duration = Duration::from_secs(5);

@@ -34,7 +34,6 @@ use crate::driver::{Driver, RequestSettings, Run};
 use crate::ground::{BroughtServers, GONE, Parts};
 use crate::hooks::{AgentHooks, reminder};
 use crate::identity::Identity;
-use crate::journal::{Journal, Stamp};
 use crate::notification;
 use crate::powers::Powers;
 use crate::queue::{Item, Origin, Priority};
@@ -45,8 +44,9 @@ use crate::spec::{AgentSpec, BroughtHooks};
 use crate::structured::StructuredOutput;
 use crate::summary;
 use crate::task::{Asker, End, Files, Stopper, Task, TaskRun};
-use crate::transcript::Loaded;
-use centurion_redact::redact;
+use centurion_journal::transcript::Loaded;
+use centurion_journal::{Journal, Stamp};
+use centurion_redact::keep_over;
 
 pub(crate) use self::resume::resume;
 
@@ -603,7 +603,7 @@ fn write_meta(task: &Task, end: Option<&End>) {
     let path = task.transcript.with_extension("meta.json");
     // What an agent is for is in another agent's words, and those may hold anything.
     let meta = meta.to_string();
-    if let Err(error) = crate::private_file::write(&path, &redact(meta.as_bytes())) {
+    if let Err(error) = keep_over(&path, &meta) {
         tracing::debug!(%error, path = %path.display(), "an agent's file could not be written");
     }
 }

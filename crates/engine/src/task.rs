@@ -20,12 +20,12 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::Account;
 use crate::evidence::Evidence;
 use crate::identity::Identity;
-use crate::journal::{Journal, JournalError};
 use crate::mail::{Arrival, Mail};
-use crate::output_file::OutputFile;
 use crate::pulse::Pulse;
 use crate::queue::Queue;
 use crate::spec::AgentSpec;
+use centurion_journal::OutputFile;
+use centurion_journal::{Journal, JournalError};
 
 /// Where an agent's transcript and its output are.
 pub(crate) struct Files {

@@ -8,6 +8,7 @@ mod directory;
 mod in_place;
 mod location;
 mod open;
+pub mod private;
 mod regular;
 mod replace;
 mod temporary;

@@ -18,7 +18,6 @@ mod name;
 mod open;
 mod output;
 mod pool;
-mod private_file;
 mod process;
 mod progress;
 mod schema;

@@ -2,21 +2,22 @@
 //!
 //! There is one writer for them: it takes credentials out, and lets only the owner read.
 
-use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
+
+use centurion_files::private;
 
 use crate::redact;
 
 /// Writes a file that did not exist, without the credentials of its text, mode 0600. The directory is made where it is
 /// missing.
 pub fn keep(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(directory) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(&redact(text.as_bytes()))
+    private::create(path)?.write_all(&redact(text.as_bytes()))
+}
+
+/// Writes a file anew, or replaces what it holds, without the credentials of its text, mode 0600.
+pub fn keep_over(path: &Path, text: &str) -> io::Result<()> {
+    private::write(path, &redact(text.as_bytes()))
 }
 
 #[cfg(test)]
@@ -42,5 +43,9 @@ mod tests {
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
         assert_eq!(keep(&path, "x").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        keep_over(&path, &format!("again\n{}", lines.join("\n"))).unwrap();
+        let again = std::fs::read_to_string(&path).unwrap();
+        assert!(again.starts_with("again\n") && again.len() < kept.len(), "{again}");
+        assert!(secrets().iter().all(|it| !again.contains(&it.piece[..it.piece.len().min(16)])));
     }
 }

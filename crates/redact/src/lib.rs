@@ -16,7 +16,7 @@ mod shapes;
 mod stream;
 mod url;
 
-pub use kept_file::keep;
+pub use kept_file::{keep, keep_over};
 pub use replace::{redact, redact_text};
 pub use stream::{Stream, Writer};
 

@@ -7,10 +7,11 @@ use serde_json::Value;
 use crate::tree::{assert_none, root};
 
 /// Each crate with those of the project that it may depend on.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("centurion-protocol", &[]),
     ("centurion-files", &[]),
-    ("centurion-redact", &[]),
+    ("centurion-redact", &["centurion-files"]),
+    ("centurion-journal", &["centurion-files", "centurion-protocol", "centurion-redact"]),
     ("centurion-model", &["centurion-protocol", "centurion-redact"]),
     ("centurion-config", &["centurion-protocol", "centurion-files", "centurion-model"]),
     ("centurion-permissions", &["centurion-protocol", "centurion-config"]),
@@ -55,6 +56,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
         &[
             "centurion-files",
             "centurion-protocol",
+            "centurion-journal",
             "centurion-redact",
             "centurion-model",
             "centurion-config",
@@ -70,6 +72,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
         &[
             "centurion-files",
             "centurion-protocol",
+            "centurion-journal",
             "centurion-redact",
             "centurion-model",
             "centurion-config",

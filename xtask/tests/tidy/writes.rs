@@ -6,25 +6,33 @@ use crate::sources::{before_tests, complain, is_below, test_modules};
 use crate::tree::{self, File, assert_none};
 
 /// How a file is opened for writing.
-const WRITES: [&str; 5] =
-    ["OpenOptions::new()", "File::options()", "File::create(", "File::create_new(", "fs::write("];
+const WRITES: [&str; 9] = [
+    "OpenOptions::new()",
+    "File::options()",
+    "File::create(",
+    "File::create_new(",
+    "fs::write(",
+    "private::open(",
+    "private::create(",
+    "private::write(",
+    "private::replace(",
+];
 
 /// Files that may, and what they write.
-const WRITERS: [(&str, &str); 22] = [
+const WRITERS: [(&str, &str); 21] = [
     ("crates/redact/src/kept_file.rs", "what a session keeps, redacted"),
     ("crates/tools/src/shell/redacted.rs", "outputs of commands, redacted"),
-    ("crates/engine/src/journal.rs", "records, redacted"),
-    ("crates/engine/src/output_file.rs", "what an agent does, redacted"),
-    ("crates/engine/src/private_file.rs", "facts about a session"),
+    ("crates/journal/src/transcript_file.rs", "records, redacted"),
+    ("crates/journal/src/output_file.rs", "what an agent does, redacted"),
     ("crates/model/src/cassette/record.rs", "recordings, redacted"),
     ("crates/cli/src/agents/new.rs", "a definition that the user asked for"),
     ("crates/cli/src/demo", "files of our own"),
     ("crates/cli/src/retention.rs", "locks"),
     ("crates/config/src/agent_memory.rs", "what an agent is asked to remember"),
     ("crates/config/src/files.rs", "settings, as the user has them"),
+    ("crates/files/src/private.rs", "what its callers say, which are named here"),
     ("crates/files/src/replace.rs", "files of the user's, for the tools"),
-    ("crates/mcp/src/auth/store.rs", "locks"),
-    ("crates/mcp/src/private_file.rs", "tokens of servers, which are credentials"),
+    ("crates/mcp/src/auth/store.rs", "locks, and tokens of servers, which are credentials"),
     ("crates/sandbox/src/devices.rs", "empty files"),
     ("crates/sandbox/src/mounts.rs", "empty files"),
     ("crates/sandbox/src/placeholders.rs", "empty files"),

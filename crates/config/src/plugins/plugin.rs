@@ -1,12 +1,11 @@
 //! A plugin that is switched on: what it brings, as those who use it want it.
 
 use std::collections::BTreeMap;
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use centurion_files::private;
 use centurion_protocol::Env;
 
 use super::bundle::{Bundle, MainAgent, PluginHooks};
@@ -132,7 +131,7 @@ impl Plugin {
     /// Makes the directory for its data, which only the user can enter. For whoever starts something of
     /// the plugin's: hooks and servers expect it to be there.
     pub fn make_data_dir(&self) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.data)
+        private::create_directory(&self.data)
     }
 }
 

@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Driver, Run};
 use crate::dispatch::Aside;
-use crate::journal::JournalError;
 use crate::permissions::Objection;
 use crate::queue::{Item, Origin, Priority};
+use centurion_journal::JournalError;
 
 /// An input that is kept from the model.
 struct Refused {

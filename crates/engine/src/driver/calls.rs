@@ -18,11 +18,11 @@ use tokio_util::sync::CancellationToken;
 use super::{Driver, Run};
 use crate::dispatch::{Aside, Company, Dispatched, text_of};
 use crate::hooks::reminder;
-use crate::journal::JournalError;
 use crate::prompt::instructions;
 use crate::structured::StructuredOutput;
 use crate::task::Denial;
-use crate::transcript::DEFERRED;
+use centurion_journal::JournalError;
+use centurion_journal::transcript::DEFERRED;
 
 /// What the model reads after a person stopped its tools.
 const INTERRUPTED_IN_TOOLS: &str = "[Request interrupted by user for tool use]";

@@ -13,9 +13,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Driver;
-use crate::journal::JournalError;
 use crate::notification::show_progress;
 use crate::queue::{Item, Origin};
+use centurion_journal::JournalError;
 
 impl Driver {
     /// Records an answer block by block and adds it to the conversation. Returns the last record.

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Driver, INTERRUPTED, Run, partial};
 use crate::budget::Amount;
-use crate::journal::JournalError;
+use centurion_journal::JournalError;
 
 /// What an answer is taken to need at least when money or window are checked before it.
 const SMALL_ANSWER: u64 = 1024;

@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 use super::{Driver, Run};
 use crate::delegation::Delegation;
 use crate::hooks::reminder;
-use crate::journal::JournalError;
 use crate::schedule;
 use crate::task::Task;
+use centurion_journal::JournalError;
 use centurion_protocol::markup::contain;
 
 impl Driver {

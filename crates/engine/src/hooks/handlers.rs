@@ -17,12 +17,12 @@ use crate::caller::Caller;
 use crate::dispatch::Dispatch;
 use crate::driver::{Driver, RequestSettings, Run};
 use crate::ground::ModelRefusal;
-use crate::journal::{Journal, Stamp};
 use crate::queue::{Item, Origin, Priority};
 use crate::resolve::{Reach, ToolView};
 use crate::servers::Servers;
 use crate::session::Shared;
 use crate::toolbox::{Offer, ToolChoice, Toolbox};
+use centurion_journal::{Journal, Stamp};
 
 /// What a judge is told before anything else.
 const JUDGE: &str = "You are asked to judge one thing in the work of a coding agent. Answer with one JSON \

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{MOST, Schedule};
-use crate::journal::{Journal, JournalError};
 use crate::queue::SCHEDULE;
+use centurion_journal::{Journal, JournalError};
 
 const CREATED: &str = "schedule_created";
 const DELETED: &str = "schedule_deleted";

@@ -5,7 +5,7 @@ use std::time::Duration;
 use centurion_protocol::{SeededWorld, SessionId};
 
 use super::*;
-use crate::journal::{Redaction, Stamp};
+use centurion_journal::{Redaction, Stamp};
 
 /// A world whose clock stands where it is set.
 struct Wall {

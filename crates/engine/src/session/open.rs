@@ -21,7 +21,6 @@ use crate::environment::Environment;
 use crate::ground::{Ground, Parts};
 use crate::hooks::{AgentHooks, SessionHooks, session_hooks};
 use crate::identity::Identity;
-use crate::journal::{Journal, JournalError, Stamp, TranscriptFile};
 use crate::permissions::Permissions;
 use crate::prompt::{main_sections, system_prompt};
 use crate::recall;
@@ -29,7 +28,8 @@ use crate::resolve::LaunchError;
 use crate::schedule::{self, Kept};
 use crate::servers::{Deferral, Servers};
 use crate::toolbox::ToolboxError;
-use crate::transcript::{self, Loaded};
+use centurion_journal::transcript::{self, Loaded};
+use centurion_journal::{Journal, JournalError, Stamp, TranscriptFile};
 
 /// The version of the headless protocol that our events follow; hosts look at it.
 pub const PROTOCOL_VERSION: &str = "2.1.325";
@@ -384,6 +384,6 @@ fn open_journal(
 
 fn read(path: Option<&Path>) -> Result<Vec<u8>, OpenError> {
     let Some(path) = path else { return Ok(Vec::new()) };
-    centurion_protocol::bounded::read_file(path, crate::journal::MOST_TRANSCRIPT)
+    centurion_protocol::bounded::read_file(path, centurion_journal::MOST_TRANSCRIPT)
         .map_err(|source| OpenError::Read { path: path.to_owned(), source })
 }

@@ -24,13 +24,13 @@ use crate::driver::RequestSettings;
 use crate::elicitation::Elicitations;
 use crate::ground::{AgentServers, ModelRefusal};
 use crate::hooks::HookHost;
-use crate::journal::Redaction;
 use crate::permissions::{Bypass, RuleSource, RuleStore};
 use crate::prompt::PromptOptions;
 use crate::resolve::MainFlags;
 use crate::servers::WithheldServer;
 use crate::structured::StructuredOutput;
 use crate::toolbox::ToolChoice;
+use centurion_journal::Redaction;
 
 /// Where a session starts from.
 #[derive(Clone, Debug)]

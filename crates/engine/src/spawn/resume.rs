@@ -13,7 +13,6 @@ use super::{Child, RESUME, Start, begin, first_items, new_run, panic_words, stam
 use crate::caller::Caller;
 use crate::delegation::Delegation;
 use crate::ground::{BroughtBy, BroughtServers, GONE};
-use crate::journal::{Journal, TranscriptFile};
 use crate::mail::{self, Arrival, Mail};
 use crate::powers::Powers;
 use crate::queue::Item;
@@ -22,7 +21,8 @@ use crate::session::Shared;
 use crate::spec::{AgentSpec, Brought};
 use crate::structured::StructuredOutput;
 use crate::task::{Task, TaskRun};
-use crate::transcript::{self, Loaded};
+use centurion_journal::transcript::{self, Loaded};
+use centurion_journal::{Journal, TranscriptFile};
 
 /// Sets an agent to work again that has ended, in this process or in an earlier one: its options are those
 /// of its start, its conversation is what its transcript holds. In the background, always. Whoever asks is

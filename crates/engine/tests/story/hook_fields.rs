@@ -59,7 +59,7 @@ async fn a_hook_names_the_session_and_hears_the_name_when_it_goes_on() {
     assert_eq!(later.heard(Event::SessionStart)[0]["session_title"], "First name");
     assert_eq!(titles(&resumed)[2..], ["Second name", "Second name"]);
     let text = std::fs::read(&resumed.transcript).unwrap();
-    let loaded = centurion_engine::transcript::load(&text);
+    let loaded = centurion_journal::transcript::load(&text);
     assert_eq!(loaded.title.as_deref(), Some("Second name"));
     assert_eq!(loaded.broken_lines, 0);
 }

@@ -1,18 +1,16 @@
 //! The file that holds the tokens of all servers, by URL. Only its owner can read it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
+use centurion_files::private;
 use centurion_protocol::bounded;
 use rmcp::transport::auth::{
     AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials,
 };
 use serde_json::{Map, Value};
-
-use crate::private_file;
 
 /// The largest store of tokens that is read.
 const MOST_STORE: u64 = 16 * 1024 * 1024;
@@ -99,7 +97,7 @@ impl TokenStore {
         let _lock = self.lock("lock")?;
         let mut all = self.read()?;
         let result = change(&mut all, &self.url);
-        private_file::replace(&self.path, &serde_json::to_vec_pretty(&all)?)?;
+        private::replace(&self.path, &serde_json::to_vec_pretty(&all)?)?;
         Ok(result)
     }
 
@@ -108,12 +106,9 @@ impl TokenStore {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push(".");
         name.push(suffix);
-        if let Some(directory) = self.path.parent() {
-            fs::create_dir_all(directory)?;
-        }
-        let path = self.path.with_file_name(name);
-        let lock =
-            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let lock = private::open(&mut options, &self.path.with_file_name(name))?;
         lock.lock()?;
         Ok(lock)
     }
@@ -190,6 +185,7 @@ impl CredentialStore for TokenStore {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;

@@ -3,13 +3,14 @@
 //! Only their owner can read them. Nothing that lies there already is written to, and no link is followed.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use centurion_files::private;
 use centurion_protocol::TaskId;
 use centurion_sandbox::{Place, Plan};
 use rustix::fs::OFlags;
@@ -46,7 +47,7 @@ impl Files {
         let tasks = tasks.canonicalize().map_err(in_tasks)?;
         let output = tasks.join(format!("{id}.output"));
         // Before there is anything that would remove it again: one that exists is somebody else's.
-        private_file(&output).map_err(in_tasks)?;
+        private::create(&output).map_err(in_tasks)?;
         let files = Self {
             output,
             script: tasks.join(format!("{id}.command")),
@@ -55,8 +56,8 @@ impl Files {
             keep_output: AtomicBool::new(false),
         };
         // The shell would make it readable to others.
-        private_file(&files.last_directory).map_err(in_tasks)?;
-        private_file(&files.script)
+        private::create(&files.last_directory).map_err(in_tasks)?;
+        private::create(&files.script)
             .and_then(|mut script| script.write_all(command))
             .map_err(in_tasks)?;
         Ok(files)
@@ -90,7 +91,7 @@ impl Files {
         let confinement = Confinement { plan: plan.clone(), place };
         confinement
             .to_bytes()
-            .and_then(|bytes| private_file(&self.confinement)?.write_all(&bytes))
+            .and_then(|bytes| private::create(&self.confinement)?.write_all(&bytes))
             .map_err(|source| ShellError::Files { path: self.confinement.clone(), source })?;
         Ok(&self.confinement)
     }
@@ -126,14 +127,9 @@ impl Drop for Files {
     }
 }
 
-/// A new file that only its owner reads.
-fn private_file(path: &Path) -> io::Result<File> {
-    File::options().write(true).create_new(true).mode(0o600).open(path)
-}
-
 /// Makes sure of a directory that only its owner enters. A link is not one, wherever it leads.
 fn private_directory(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    private::create_directory(path)?;
     let flags = disk::open_flags(OFlags::NOFOLLOW | OFlags::DIRECTORY);
     let directory = File::options().read(true).custom_flags(flags).open(path)?;
     if directory.metadata()?.permissions().mode() & 0o077 != 0 {

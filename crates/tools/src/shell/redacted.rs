@@ -5,9 +5,9 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use centurion_files::private;
 use centurion_redact::Stream;
 
 use crate::disk;
@@ -30,11 +30,7 @@ pub(crate) fn redact_file(path: &Path) -> io::Result<()> {
     let beside = path.with_extension("redacting");
     // A program that was killed may have left one.
     let _ = fs::remove_file(&beside);
-    let written = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&beside)
+    let written = private::create(&beside)
         .and_then(|mut redacted| copy(&mut file, &mut redacted))
         .and_then(|_| fs::rename(&beside, path));
     let Err(error) = written else { return Ok(()) };

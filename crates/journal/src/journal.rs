@@ -4,42 +4,21 @@
 //! line is left where it is and fenced off by a line end, so that the file only ever grows.
 
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use centurion_protocol::transcript::{Body, Line, QueueOperationBody, SystemBody};
-use centurion_protocol::{AgentId, RecordId, SessionId, World, bounded, end_json_line};
+use centurion_protocol::{AgentId, RecordId, SessionId, World, end_json_line};
+use centurion_redact::redact;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
-use thiserror::Error;
 
-use centurion_redact::redact;
-
-use crate::private_file::NO_LINK;
-
-/// How much of a transcript is copied at once.
-const COPY_PIECE: usize = 256 * 1024;
-
-/// The largest transcript that is read back: what a model read is in it, and no window is that large.
-pub const MOST_TRANSCRIPT: u64 = 512 * 1024 * 1024;
-
-/// What went wrong with a transcript file.
-#[derive(Debug, Error)]
-pub enum JournalError {
-    #[error("cannot write the transcript {path}: {source}")]
-    Write { path: PathBuf, source: io::Error },
-    #[error("cannot open the transcript {path}: {source}")]
-    Open { path: PathBuf, source: io::Error },
-    #[error("the session is open in another process: {path}")]
-    Locked { path: PathBuf },
-}
+use crate::transcript_file::{JournalError, TranscriptFile};
 
 /// What every line of one transcript repeats.
 #[derive(Clone, Debug)]
-pub(crate) struct Stamp {
+pub struct Stamp {
     pub session: SessionId,
     /// `None` for the main agent.
     pub agent: Option<AgentId>,
@@ -56,7 +35,7 @@ pub enum Redaction {
 }
 
 /// The transcript of one agent.
-pub(crate) struct Journal {
+pub struct Journal {
     stamp: Stamp,
     world: Arc<dyn World>,
     redaction: Redaction,
@@ -80,22 +59,17 @@ enum Target {
 
 impl Journal {
     /// A journal that keeps nothing.
-    pub(crate) fn nowhere(stamp: Stamp, world: Arc<dyn World>) -> Self {
+    pub fn nowhere(stamp: Stamp, world: Arc<dyn World>) -> Self {
         Self::with_target(stamp, world, Redaction::On, Target::Nowhere, None)
     }
 
     /// A new transcript at `path`, created at the first record.
-    pub(crate) fn new(
-        path: PathBuf,
-        stamp: Stamp,
-        world: Arc<dyn World>,
-        redaction: Redaction,
-    ) -> Self {
+    pub fn new(path: PathBuf, stamp: Stamp, world: Arc<dyn World>, redaction: Redaction) -> Self {
         Self::with_target(stamp, world, redaction, Target::Planned(path), None)
     }
 
     /// Goes on with an existing transcript after the record `last`.
-    pub(crate) fn resume(
+    pub fn resume(
         file: TranscriptFile,
         last: Option<RecordId>,
         stamp: Stamp,
@@ -117,7 +91,7 @@ impl Journal {
     }
 
     /// Appends a record of the conversation.
-    pub(crate) fn append(&self, body: Body<'_>) -> Result<RecordId, JournalError> {
+    pub fn append(&self, body: Body<'_>) -> Result<RecordId, JournalError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let uuid = self.world.record_id();
         if self.write(&mut state, uuid, body)? {
@@ -127,17 +101,13 @@ impl Journal {
     }
 
     /// Whether what is appended can be read again later.
-    pub(crate) fn is_kept(&self) -> bool {
+    pub fn is_kept(&self) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         !matches!(state.target, Target::Nowhere)
     }
 
     /// Appends a fact about the run.
-    pub(crate) fn note(
-        &self,
-        subtype: &str,
-        data: &impl Serialize,
-    ) -> Result<RecordId, JournalError> {
+    pub fn note(&self, subtype: &str, data: &impl Serialize) -> Result<RecordId, JournalError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let uuid = self.world.record_id();
         let data = to_raw_value(data).map_err(|error| state.target.write_error(error.into()))?;
@@ -147,7 +117,7 @@ impl Journal {
 
     /// Appends what waits for the agent, whatever the agent does meanwhile. The file of one that rests is
     /// closed again.
-    pub(crate) fn enqueue(&self, body: QueueOperationBody<'_>) -> Result<(), JournalError> {
+    pub fn enqueue(&self, body: QueueOperationBody<'_>) -> Result<(), JournalError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let was_resting = matches!(state.target, Target::Planned(_));
         let uuid = self.world.record_id();
@@ -199,12 +169,12 @@ impl Journal {
 
     /// Closes the file until there is something more to write: agents that wait their turn are many, and
     /// files that may be open at once are few.
-    pub(crate) fn rest(&self) {
+    pub fn rest(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).target.rest();
     }
 
     /// Waits until everything appended so far is on the disk itself, beside whatever else goes on.
-    pub(crate) async fn sync(&self) -> Result<(), JournalError> {
+    pub async fn sync(&self) -> Result<(), JournalError> {
         let (file, path) = {
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let Target::Open(file) = &state.target else { return Ok(()) };
@@ -250,117 +220,10 @@ impl Target {
     }
 }
 
-/// A transcript that is open for appending, with nobody else writing to it.
-pub(crate) struct TranscriptFile {
-    file: File,
-    path: PathBuf,
-    /// The last write did not get through: what it left must be fenced off before the next.
-    is_torn: bool,
-}
-
-impl TranscriptFile {
-    /// Opens a transcript, or makes an empty one, as its only writer.
-    pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
-        let open_error = |source| JournalError::Open { path: path.to_owned(), source };
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true);
-        let mut file = open_private(&mut options, path).map_err(open_error)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(JournalError::Locked { path: path.to_owned() });
-            }
-            Err(TryLockError::Error(source)) => return Err(open_error(source)),
-        }
-        let is_torn = has_torn_tail(&mut file).map_err(open_error)?;
-        Ok(Self { file, path: path.to_owned(), is_torn })
-    }
-
-    /// Begins a transcript with the lines of another, under the new session's id.
-    pub(crate) fn copy(
-        path: &Path,
-        text: &[u8],
-        from: SessionId,
-        id: SessionId,
-    ) -> Result<Self, JournalError> {
-        let (old, new) = (session_field(from), session_field(id));
-        let mut file = Self::open(path)?;
-        file.is_torn = text.last().is_some_and(|last| *last != b'\n');
-        // Piece by piece: a second copy of a long transcript in memory would cost more than the writing.
-        let mut piece = Vec::with_capacity(COPY_PIECE + COPY_PIECE / 4);
-        let mut rest = 0;
-        for at in memchr::memmem::find_iter(text, &old).chain([text.len()]) {
-            piece.extend_from_slice(&text[rest..at]);
-            if at < text.len() {
-                piece.extend_from_slice(&new);
-            }
-            rest = at + old.len();
-            if piece.len() >= COPY_PIECE || at == text.len() {
-                file.file.write_all(&piece).map_err(|source| file.write_error(source))?;
-                piece.clear();
-            }
-        }
-        Ok(file)
-    }
-
-    /// Everything written so far.
-    pub(crate) fn read(&mut self) -> Result<Vec<u8>, JournalError> {
-        let open_error = |source| JournalError::Open { path: self.path.clone(), source };
-        self.file.rewind().map_err(open_error)?;
-        bounded::read_all(&self.file, MOST_TRANSCRIPT).map_err(open_error)
-    }
-
-    /// Appends a whole line with one write.
-    fn append(&mut self, line: &[u8]) -> Result<(), JournalError> {
-        if self.is_torn {
-            self.file.write_all(b"\n").map_err(|source| self.write_error(source))?;
-        }
-        self.is_torn = true;
-        self.file.write_all(line).map_err(|source| self.write_error(source))?;
-        self.is_torn = false;
-        Ok(())
-    }
-
-    fn write_error(&self, source: io::Error) -> JournalError {
-        JournalError::Write { path: self.path.clone(), source }
-    }
-}
-
-fn session_field(id: SessionId) -> Vec<u8> {
-    format!("\"sessionId\":\"{id}\"").into_bytes()
-}
-
-/// Creates a directory that only its owner can enter.
-pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-/// Opens or makes a file of ours that only its owner reads, with the directory that it is to be in. A link that
-/// another program put there is refused.
-pub(crate) fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    options.mode(0o600).custom_flags(NO_LINK);
-    match (options.open(path), path.parent()) {
-        (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
-            create_private_dir(parent)?;
-            options.open(path)
-        }
-        (opened, _) => opened,
-    }
-}
-
-fn has_torn_tail(file: &mut File) -> io::Result<bool> {
-    if file.seek(SeekFrom::End(0))? == 0 {
-        return Ok(false);
-    }
-    file.seek(SeekFrom::End(-1))?;
-    let mut last = [0];
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use centurion_protocol::transcript::{
         AssistantBody, AssistantMessage, UserBody, UserContent, UserMessage,
@@ -474,25 +337,6 @@ mod tests {
         let lines = lines(&path);
         assert_eq!(lines.len(), 2);
         assert_eq!(lines[1]["parentUuid"], first.to_string());
-    }
-
-    #[test]
-    fn a_long_transcript_is_copied_whole_under_the_new_id() {
-        let dir = tempfile::tempdir().unwrap();
-        let (from, id) = (SeededWorld::new(5).session_id(), SeededWorld::new(6).session_id());
-        let line = |session: SessionId| {
-            format!("{{\"sessionId\":\"{session}\",\"x\":\"{}\"}}\n", "y".repeat(700))
-        };
-        for (count, tail) in [(0, ""), (1, ""), (2_000, ""), (2_000, "{\"torn")] {
-            let path = dir.path().join(format!("{count}{}", tail.len()));
-            let text = line(from).repeat(count) + tail;
-            let mut file = TranscriptFile::copy(&path, text.as_bytes(), from, id).unwrap();
-            assert!(
-                file.read().unwrap() == (line(id).repeat(count) + tail).into_bytes(),
-                "{count}{tail}"
-            );
-            assert_eq!(file.is_torn, !tail.is_empty());
-        }
     }
 
     #[test]

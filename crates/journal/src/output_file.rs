@@ -6,9 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use centurion_files::private;
 use centurion_protocol::Block;
-
-use crate::journal::open_private;
 use centurion_redact::redact;
 
 /// How much of one input of a call is shown.
@@ -17,7 +16,7 @@ const INPUT_BYTES: usize = 200;
 const MOST: usize = 16 << 20;
 
 /// The output file of one agent, made when there is something to write.
-pub(crate) struct OutputFile {
+pub struct OutputFile {
     path: PathBuf,
     state: Mutex<State>,
 }
@@ -29,16 +28,16 @@ struct State {
 }
 
 impl OutputFile {
-    pub(crate) fn new(path: PathBuf) -> Self {
+    pub fn new(path: PathBuf) -> Self {
         Self { path, state: Mutex::default() }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Adds what an answer holds.
-    pub(crate) fn answer(&self, blocks: &[Block]) {
+    pub fn answer(&self, blocks: &[Block]) {
         let mut text = String::new();
         for block in blocks {
             match block {
@@ -56,7 +55,7 @@ impl OutputFile {
     }
 
     /// Adds how it ended, and closes the file.
-    pub(crate) fn end(&self, text: &str) {
+    pub fn end(&self, text: &str) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).written = 0;
         self.append(text);
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
@@ -84,7 +83,7 @@ impl State {
         if self.file.is_none() {
             let mut options = OpenOptions::new();
             options.append(true).create(true);
-            let file = open_private(&mut options, path)?;
+            let file = private::open(&mut options, path)?;
             self.file = Some(file);
         }
         self.file.as_mut().ok_or_else(|| io::Error::other("no file"))

@@ -58,12 +58,12 @@ pub fn load(text: &[u8]) -> Loaded {
 }
 
 /// Reads the transcript of an agent that another one started: all its lines stand beside the main chain.
-pub(crate) fn load_agent(text: &[u8]) -> Loaded {
+pub fn load_agent(text: &[u8]) -> Loaded {
     load_chain(text, true)
 }
 
 /// What the agent of a transcript said last.
-pub(crate) fn last_words(text: &[u8]) -> Option<String> {
+pub fn last_words(text: &[u8]) -> Option<String> {
     let conversation = load_agent(text).conversation;
     let said = |message: &Message| {
         let texts = message.blocks().into_iter().filter_map(|block| match block {

@@ -1,0 +1,13 @@
+//! What a session leaves on disk: transcripts, written record by record and read back whatever their state,
+//! and the output files of agents, for people to read.
+//!
+//! Knows nothing of agents at work.
+
+mod journal;
+mod output_file;
+pub mod transcript;
+mod transcript_file;
+
+pub use journal::{Journal, Redaction, Stamp};
+pub use output_file::OutputFile;
+pub use transcript_file::{JournalError, MOST_TRANSCRIPT, TranscriptFile};

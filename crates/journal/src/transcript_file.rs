@@ -1,0 +1,142 @@
+//! The file of one transcript: opened by one writer at a time, appended to line by line.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use centurion_files::private;
+use centurion_protocol::{SessionId, bounded};
+use thiserror::Error;
+
+/// How much of a transcript is copied at once.
+const COPY_PIECE: usize = 256 * 1024;
+
+/// The largest transcript that is read back: what a model read is in it, and no window is that large.
+pub const MOST_TRANSCRIPT: u64 = 512 * 1024 * 1024;
+
+/// What went wrong with a transcript file.
+#[derive(Debug, Error)]
+pub enum JournalError {
+    #[error("cannot write the transcript {path}: {source}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot open the transcript {path}: {source}")]
+    Open { path: PathBuf, source: io::Error },
+    #[error("the session is open in another process: {path}")]
+    Locked { path: PathBuf },
+}
+
+/// A transcript that is open for appending, with nobody else writing to it.
+pub struct TranscriptFile {
+    pub(crate) file: File,
+    pub(crate) path: PathBuf,
+    /// The last write did not get through: what it left must be fenced off before the next.
+    is_torn: bool,
+}
+
+impl TranscriptFile {
+    /// Opens a transcript, or makes an empty one, as its only writer.
+    pub fn open(path: &Path) -> Result<Self, JournalError> {
+        let open_error = |source| JournalError::Open { path: path.to_owned(), source };
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true);
+        let mut file = private::open(&mut options, path).map_err(open_error)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(JournalError::Locked { path: path.to_owned() });
+            }
+            Err(TryLockError::Error(source)) => return Err(open_error(source)),
+        }
+        let is_torn = has_torn_tail(&mut file).map_err(open_error)?;
+        Ok(Self { file, path: path.to_owned(), is_torn })
+    }
+
+    /// Begins a transcript with the lines of another, under the new session's id.
+    pub fn copy(
+        path: &Path,
+        text: &[u8],
+        from: SessionId,
+        id: SessionId,
+    ) -> Result<Self, JournalError> {
+        let (old, new) = (session_field(from), session_field(id));
+        let mut file = Self::open(path)?;
+        file.is_torn = text.last().is_some_and(|last| *last != b'\n');
+        // Piece by piece: a second copy of a long transcript in memory would cost more than the writing.
+        let mut piece = Vec::with_capacity(COPY_PIECE + COPY_PIECE / 4);
+        let mut rest = 0;
+        for at in memchr::memmem::find_iter(text, &old).chain([text.len()]) {
+            piece.extend_from_slice(&text[rest..at]);
+            if at < text.len() {
+                piece.extend_from_slice(&new);
+            }
+            rest = at + old.len();
+            if piece.len() >= COPY_PIECE || at == text.len() {
+                file.file.write_all(&piece).map_err(|source| file.write_error(source))?;
+                piece.clear();
+            }
+        }
+        Ok(file)
+    }
+
+    /// Everything written so far.
+    pub fn read(&mut self) -> Result<Vec<u8>, JournalError> {
+        let open_error = |source| JournalError::Open { path: self.path.clone(), source };
+        self.file.rewind().map_err(open_error)?;
+        bounded::read_all(&self.file, MOST_TRANSCRIPT).map_err(open_error)
+    }
+
+    /// Appends a whole line with one write.
+    pub(crate) fn append(&mut self, line: &[u8]) -> Result<(), JournalError> {
+        if self.is_torn {
+            self.file.write_all(b"\n").map_err(|source| self.write_error(source))?;
+        }
+        self.is_torn = true;
+        self.file.write_all(line).map_err(|source| self.write_error(source))?;
+        self.is_torn = false;
+        Ok(())
+    }
+
+    pub(crate) fn write_error(&self, source: io::Error) -> JournalError {
+        JournalError::Write { path: self.path.clone(), source }
+    }
+}
+
+fn session_field(id: SessionId) -> Vec<u8> {
+    format!("\"sessionId\":\"{id}\"").into_bytes()
+}
+
+fn has_torn_tail(file: &mut File) -> io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use centurion_protocol::{SeededWorld, World as _};
+
+    use super::*;
+
+    #[test]
+    fn a_long_transcript_is_copied_whole_under_the_new_id() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, id) = (SeededWorld::new(5).session_id(), SeededWorld::new(6).session_id());
+        let line = |session: SessionId| {
+            format!("{{\"sessionId\":\"{session}\",\"x\":\"{}\"}}\n", "y".repeat(700))
+        };
+        for (count, tail) in [(0, ""), (1, ""), (2_000, ""), (2_000, "{\"torn")] {
+            let path = dir.path().join(format!("{count}{}", tail.len()));
+            let text = line(from).repeat(count) + tail;
+            let mut file = TranscriptFile::copy(&path, text.as_bytes(), from, id).unwrap();
+            assert!(
+                file.read().unwrap() == (line(id).repeat(count) + tail).into_bytes(),
+                "{count}{tail}"
+            );
+            assert_eq!(file.is_torn, !tail.is_empty());
+        }
+    }
+}
