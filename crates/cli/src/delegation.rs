@@ -212,7 +212,7 @@ impl Found {
             servers: Some(Arc::new(servers)),
             refuse_model: Arc::new(move |name| limits.check(name, &model).err()),
             memory: Some(MemoryPlaces::new(&surroundings.dirs, &surroundings.cwd, settings, env)),
-            hooks_are_for_plugins: settings.plugin_only().hooks.is_some(),
+            only_plugin_hooks: settings.plugin_only().hooks.is_some(),
             settings_files: settings.files().map(|(_, path)| path.to_owned()).collect(),
         })
     }

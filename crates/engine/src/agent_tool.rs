@@ -19,11 +19,10 @@ use serde_json::Value;
 
 pub(crate) use self::answer::{about, bounded_result, failure, whole_result};
 pub use self::explain::Explanation;
-pub(crate) use self::explain::{explain, limits};
+pub(crate) use self::explain::explain;
 pub(crate) use self::listing::{LastListing, Listing};
-use crate::caller::Caller;
+use crate::agent::Agent;
 use crate::delegation::SessionMode;
-use crate::ground::alive;
 use crate::notification;
 use crate::send_message;
 use crate::session::Shared;
@@ -69,16 +68,16 @@ const HIDDEN: [&str; 5] = ["max_turns", "isolation", "resume", "team_name", "mod
 
 /// The tool of one agent.
 pub(crate) struct AgentTool {
-    caller: Arc<Caller>,
+    caller: Arc<Agent>,
     listing: Arc<Listing>,
     withheld: Vec<&'static str>,
 }
 
 impl AgentTool {
-    pub(crate) fn new(caller: Arc<Caller>, listing: Arc<Listing>) -> Self {
+    pub(crate) fn new(caller: Arc<Agent>, listing: Arc<Listing>) -> Self {
         let mut withheld: Vec<&'static str> = HIDDEN.into();
         let shared = caller.shared.upgrade();
-        let rules = shared.as_ref().and_then(|shared| Some(&shared.delegation.get()?.rules));
+        let rules = shared.as_ref().map(|shared| &shared.delegation.rules);
         if rules.is_none_or(|rules| rules.background_is_off) {
             withheld.push("run_in_background");
         }
@@ -99,7 +98,7 @@ impl AgentTool {
         end: tokio::sync::oneshot::Receiver<Arc<End>>,
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let patience = shared.delegation.get().and_then(|it| it.rules.auto_background);
+        let patience = shared.delegation.rules.auto_background;
         let mut waiting = Waiting { shared, task, end: OnceLock::new(), has_answered: false };
         let mut end = std::pin::pin!(end);
         let ended = self
@@ -190,7 +189,7 @@ impl Tool for AgentTool {
     }
 
     async fn run(&self, input: AgentInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let shared = alive(&self.caller.shared).map_err(ToolError::failed)?;
+        let shared = self.caller.session()?;
         if let Some(id) = given(input.resume.as_deref()) {
             if input.prompt.trim().is_empty() {
                 return Err(ToolError::failed(launch::NO_PROMPT));
@@ -200,7 +199,9 @@ impl Tool for AgentTool {
         let launch = launch::prepare(&shared, &self.caller, &input, context).await;
         let launch = launch.map_err(|error| launch::refused(&shared, &error))?;
         let in_background = launch.spec.in_background;
-        let (task, end) = spawn(&shared, &self.caller, launch).map_err(ToolError::failed)?;
+        let (task, end) = spawn(&shared, &self.caller, launch).map_err(|error| {
+            ToolError::failed(format!("the agent could not be started: {error}"))
+        })?;
         match end {
             Some(end) if !in_background => self.wait(&shared, &task, end, context).await,
             _ => Ok(answer::launched(&task, &self.caller)),

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Ends every agent that nobody waits for; how many there were.
 pub(crate) fn stop_all(shared: &Arc<Shared>) -> usize {
-    let Some(delegation) = shared.delegation.get() else { return 0 };
+    let delegation = &shared.delegation;
     let running = delegation.running();
     let stopped: Vec<(Arc<Task>, TaskRun)> = running
         .into_iter()

@@ -12,8 +12,8 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 
 use crate::agent_tool::LastListing;
+use crate::builder::AgentBuilder;
 use crate::definitions::Definitions;
-use crate::ground::Ground;
 use crate::limits::{Limits, SpawnGate};
 use crate::places::Places;
 use crate::task::Task;
@@ -92,7 +92,7 @@ impl Default for DelegationRules {
 pub(crate) struct Delegation {
     pub(crate) rules: DelegationRules,
     pub(crate) definitions: Arc<Definitions>,
-    pub(crate) ground: Arc<Ground>,
+    pub(crate) builder: Arc<AgentBuilder>,
     pub(crate) places: Arc<Places>,
     pub(crate) gate: SpawnGate,
     /// What models were last told about the agents that there are.
@@ -116,7 +116,7 @@ impl Delegation {
     pub(crate) fn new(
         rules: DelegationRules,
         definitions: Arc<Definitions>,
-        ground: Arc<Ground>,
+        builder: Arc<AgentBuilder>,
     ) -> Self {
         Self {
             places: Places::new(rules.limits.running),
@@ -124,11 +124,18 @@ impl Delegation {
             summarises: AtomicBool::new(rules.summaries),
             rules,
             definitions,
-            ground,
+            builder,
             listing: LastListing::default(),
             telling: Arc::default(),
             table: Mutex::default(),
         }
+    }
+
+    /// The same for a side question, in which no agent can be started.
+    pub(crate) fn without_agents(&self) -> Self {
+        let limits = Limits { depth: 0, ..self.rules.limits.clone() };
+        let rules = DelegationRules { limits, ..self.rules.clone() };
+        Self::new(rules, Arc::clone(&self.definitions), Arc::clone(&self.builder))
     }
 
     pub(crate) fn summarises(&self) -> bool {

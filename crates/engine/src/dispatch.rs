@@ -14,7 +14,7 @@ use centurion_mcp::tool_name;
 use centurion_permissions::{Access, Call, Decision, Reason, Verdict, canonical_tool_name};
 use centurion_protocol::markup::{Continuation, contain, contain_part};
 use centurion_protocol::{ToolResult, ToolResultContent, ToolUse, ToolUseId};
-use centurion_tools::{DiskLinks, PreparedCall, ToolContext, ToolError, ToolOutput, Workspace};
+use centurion_tools::{DiskLinks, PreparedCall, ToolContext, ToolError, ToolOutput};
 use futures_util::FutureExt;
 use serde::Deserialize;
 use serde_json::Value;
@@ -24,12 +24,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::hooked::Leave;
 pub(crate) use self::hooked::{Aside, Company, text_of};
+use crate::agent::Agent;
 use crate::agent_tool::meant;
 use crate::broker::{Ask, AskingAgent, Broker, Reply};
-use crate::caller::Caller;
-use crate::hooks::AgentHooks;
-use crate::permissions::{Permissions, Remember};
-use crate::servers::Servers;
+use crate::permissions::Remember;
 use crate::toolbox::Toolbox;
 use centurion_redact::keep_over;
 
@@ -43,15 +41,11 @@ pub(crate) const CUT_SHORT: &str =
 /// Everything a call of one agent goes through.
 pub(crate) struct Dispatch {
     pub toolbox: Toolbox,
-    pub workspace: Arc<Workspace>,
-    pub permissions: Arc<Permissions>,
+    /// The agent whose calls these are.
+    pub agent: Arc<Agent>,
     pub broker: Arc<Broker>,
-    pub hooks: Arc<AgentHooks>,
-    pub servers: Arc<Servers>,
     /// Whether a command that the sandbox confines needs no question.
     pub allows_sandboxed: bool,
-    /// The agent whose calls these are.
-    pub caller: Arc<Caller>,
 }
 
 /// How a call ended.
@@ -118,7 +112,7 @@ impl Dispatch {
     pub(crate) fn prepare(&self, call: &ToolUse) -> Result<Box<dyn PreparedCall>, Box<Dispatched>> {
         self.toolbox
             .get(&call.name)
-            .map_err(|reason| self.servers.absence(&call.name).unwrap_or(reason))
+            .map_err(|reason| self.agent.servers.absence(&call.name).unwrap_or(reason))
             .and_then(|tool| tool.prepare(&call.input).map_err(|error| error.to_string()))
             .map_err(|reason| {
                 let reason = contain(&reason);
@@ -136,7 +130,7 @@ impl Dispatch {
         cancel: &CancellationToken,
     ) -> Dispatched {
         let context = ToolContext {
-            workspace: Arc::clone(&self.workspace),
+            workspace: Arc::clone(&self.agent.workspace),
             call: call.id.clone(),
             cancel: cancel.child_token(),
             decided: None,
@@ -163,9 +157,9 @@ impl Dispatch {
         let Ready { call, prepared, access, is_approved } = ready;
         context.decided = Some(access.clone());
         context.is_approved = is_approved;
-        let (started, stood) = (Instant::now(), self.workspace.cwd());
+        let (started, stood) = (Instant::now(), self.agent.workspace.cwd());
         // A command has a time limit of its own: until then its silence is no stall.
-        let task = self.caller.task.as_ref().filter(|_| call.name == "Bash");
+        let task = self.agent.task.as_ref().filter(|_| call.name == "Bash");
         let waiting = task.map(|task| task.pulse.wait());
         let outcome = tokio::select! {
             biased;
@@ -243,7 +237,7 @@ impl Dispatch {
         aside: &mut Aside,
     ) -> Result<Ready<'a>, Box<Dispatched>> {
         let (named, agent) = (self.named(&ready.call), self.agent(&ready.call));
-        let suggestions = self.permissions.suggest(&ready.as_call(named.as_deref(), &agent));
+        let suggestions = self.agent.permissions.suggest(&ready.as_call(named.as_deref(), &agent));
         let answer = self.answered_by_hook(&ready, &suggestions, &context.cancel, aside).await;
         let reply = if let Some(answer) = answer {
             answer
@@ -255,10 +249,10 @@ impl Dispatch {
                 input: ready.call.input.clone(),
                 reason,
                 suggestions,
-                agent: AskingAgent::of(&self.caller.identity),
+                agent: AskingAgent::of(&self.agent.identity),
             };
             // Whoever waits for a person holds no place that another agent could use.
-            self.caller.wait(self.broker.ask(ask, &context.cancel)).await
+            self.agent.wait(self.broker.ask(ask, &context.cancel)).await
         };
         match reply {
             // What was asked about is what may be touched, wherever links lead by now.
@@ -301,7 +295,8 @@ impl Dispatch {
             #[serde(default, rename = "dangerouslyDisableSandbox")]
             is_disabled: bool,
         }
-        let (Access::Shell(command), Some(sandbox)) = (&ready.access, &self.workspace.sandbox)
+        let (Access::Shell(command), Some(sandbox)) =
+            (&ready.access, &self.agent.workspace.sandbox)
         else {
             return false;
         };
@@ -311,16 +306,16 @@ impl Dispatch {
             return false;
         }
         // A rule about files that the sandbox cannot hold the command to is a reason to ask.
-        let denied = self.workspace.denied_files().await;
+        let denied = self.agent.workspace.denied_files().await;
         sandbox.confines(command, is_disabled, &denied)
     }
 
     /// Takes up what the answer is to mean for later calls.
     fn remember(&self, remember: &[Remember]) {
         for answer in remember {
-            if let Err(problem) = self.permissions.remember(answer) {
+            if let Err(problem) = self.agent.permissions.remember(answer) {
                 let text = format!("an answer could not be kept as it was given: {problem}");
-                self.hooks.shared.inform("warning", text);
+                self.agent.inform("warning", text);
             }
         }
     }
@@ -328,14 +323,14 @@ impl Dispatch {
     fn judge(&self, ready: &Ready<'_>) -> Decision {
         let (named, agent) = (self.named(&ready.call), self.agent(&ready.call));
         let call = ready.as_call(named.as_deref(), &agent);
-        let decision = self.permissions.decide(&call, self.workspace.cwd());
+        let decision = self.agent.permissions.decide(&call, self.agent.workspace.cwd());
         // Rules about a server are rules about what it keeps, too.
         match resource_server(&ready.call).filter(|_| decision.verdict == Verdict::Allow) {
             None => decision,
             Some(server) => {
                 let tool = tool_name(&server, "resources");
                 let call = Call::new(&tool, &Access::Session);
-                self.permissions.decide(&call, self.workspace.cwd())
+                self.agent.permissions.decide(&call, self.agent.workspace.cwd())
             }
         }
     }
@@ -343,7 +338,7 @@ impl Dispatch {
     /// All names of the agent that a call would start.
     fn agent(&self, call: &ToolUse) -> Vec<String> {
         match canonical_tool_name(&call.name) {
-            "Agent" => meant::names_for_call(&self.caller, &call.input),
+            "Agent" => meant::names_for_call(&self.agent, &call.input),
             _ => Vec::new(),
         }
     }
@@ -356,7 +351,7 @@ impl Dispatch {
             file_path: Option<Cow<'a, str>>,
         }
         let named: Named<'_> = serde_json::from_str(call.input.get()).ok()?;
-        Some(self.workspace.absolute(&named.file_path?))
+        Some(self.agent.workspace.absolute(&named.file_path?))
     }
 
     fn finish(&self, call: &ToolUse, output: ToolOutput, access: &Access) -> Dispatched {
@@ -367,7 +362,7 @@ impl Dispatch {
                 ToolResultContent::Text(text) if text.len() > RESULT_BOUND => {
                     ToolResultContent::Text(bounded(
                         &text,
-                        &self.workspace.output_dir,
+                        &self.agent.workspace.output_dir,
                         call.id.as_str(),
                     ))
                 }

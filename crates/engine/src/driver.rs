@@ -31,9 +31,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent_tool::{AgentTool, Listing};
 use crate::budget::Budget;
+use crate::builder::edition;
 use crate::dispatch::{Aside, Dispatch};
 use crate::evidence::Evidence;
-use crate::ground::edition;
 use crate::hooks::reminder;
 use crate::identity::Identity;
 use crate::queue::Item;
@@ -182,8 +182,8 @@ impl Driver {
         settings: RequestSettings,
     ) -> Self {
         Self {
-            budget: Arc::clone(&dispatch.caller.budget),
-            stop_cap: StopCap::new(&dispatch.workspace.env),
+            budget: Arc::clone(&dispatch.agent.budget),
+            stop_cap: StopCap::new(&dispatch.agent.workspace.env),
             unanswered: conversation.open_calls().to_vec(),
             shared,
             journal: journal.into(),
@@ -227,7 +227,7 @@ impl Driver {
             self.deliver(Vec::new(), &items)?;
         }
         run.outcome = self.answer(run, cancel).await?;
-        run.denials.extend(self.dispatch.caller.take_denials());
+        run.denials.extend(self.dispatch.agent.take_denials());
         run.structured = self.structured.as_ref().and_then(StructuredOutput::take);
         self.tell_failure(run).await;
         Ok(())
@@ -335,12 +335,12 @@ impl Driver {
     }
 
     pub(crate) fn identity(&self) -> &Identity {
-        &self.dispatch.caller.identity
+        &self.dispatch.agent.identity
     }
 
     /// The agent as a task, unless it is the main agent.
     pub(crate) fn task(&self) -> Option<&Arc<Task>> {
-        self.dispatch.caller.task.as_ref()
+        self.dispatch.agent.task.as_ref()
     }
 
     /// Puts results, context and queue items before the model, as one message.
@@ -368,7 +368,7 @@ impl Driver {
         for item in &*items {
             self.record_item(item)?;
             for news in item.origin.told_ends(item.id) {
-                self.dispatch.caller.note_denials(self.shared.take_denials(news));
+                self.dispatch.agent.note_denials(self.shared.take_denials(news));
             }
             blocks.extend(item.content.iter().cloned());
             delivered.push(item.id);
@@ -381,16 +381,16 @@ impl Driver {
     /// What the model is to know about its servers now.
     fn serve(&mut self) -> Option<String> {
         self.take_up_servers();
-        self.announced.news(&self.dispatch.servers, self.dispatch.toolbox.served())
+        self.announced.news(&self.dispatch.agent.servers, self.dispatch.toolbox.served())
     }
 
     /// Takes up what the servers bring now.
     pub(crate) fn take_up_servers(&mut self) {
-        let servers = &self.dispatch.servers;
+        let servers = &self.dispatch.agent.servers;
         let version = servers.version();
         if self.served != version {
             let window = self.shared.model.info(&self.settings.model).context_window;
-            let served = servers.serve(&self.dispatch.permissions, window);
+            let served = servers.serve(&self.dispatch.agent.permissions, window);
             self.dispatch.toolbox.serve(served);
             self.served = version;
         }
@@ -398,10 +398,10 @@ impl Driver {
 
     /// Tells the model of agents that came or went since it was last told.
     pub(crate) fn take_up_agents(&mut self) {
-        let caller = &self.dispatch.caller;
-        if let Some(listing) = Listing::of(caller) {
+        let agent = &self.dispatch.agent;
+        if let Some(listing) = Listing::of(&self.shared.delegation, &agent.tool_scope()) {
             let edition = edition(Some(&listing));
-            let tool = erase(AgentTool::new(Arc::clone(caller), listing));
+            let tool = erase(AgentTool::new(Arc::clone(agent), listing));
             self.dispatch.toolbox.replace(tool, edition);
         }
     }

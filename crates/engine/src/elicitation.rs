@@ -8,8 +8,8 @@ use centurion_mcp::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, H
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use crate::agent::Agent;
 use crate::broker::Broker;
-use crate::hooks::AgentHooks;
 
 /// Where servers put their questions. Connections are made before there is a session; once there is one, it
 /// answers.
@@ -19,12 +19,12 @@ pub struct Elicitations(Mutex<Option<Desk>>);
 #[derive(Clone)]
 struct Desk {
     broker: Arc<Broker>,
-    hooks: Arc<AgentHooks>,
+    agent: Arc<Agent>,
 }
 
 impl Elicitations {
-    pub(crate) fn attach(&self, broker: Arc<Broker>, hooks: Arc<AgentHooks>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Desk { broker, hooks });
+    pub(crate) fn attach(&self, broker: Arc<Broker>, agent: Arc<Agent>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Desk { broker, agent });
     }
 
     pub(crate) fn detach(&self) {
@@ -63,7 +63,7 @@ impl Desk {
             elicitation_id: id,
             requested_schema: schema,
         };
-        let answer = if let Some(reply) = self.hooks.fire(&asked, &never).await.verdict {
+        let answer = if let Some(reply) = self.agent.fire(&asked, &never).await.verdict {
             from_reply(reply)
         } else {
             self.call_for_attention(&question).await;
@@ -80,7 +80,7 @@ impl Desk {
             mode: Some(mode),
             elicitation_id: id,
         };
-        self.hooks.fire(&result, &never).await.verdict.map_or(answer, from_reply)
+        self.agent.fire(&result, &never).await.verdict.map_or(answer, from_reply)
     }
 
     async fn call_for_attention(&self, question: &Elicitation) {
@@ -91,7 +91,7 @@ impl Desk {
         if self.broker.has_answerer() {
             let message = &question.message;
             let news = hooks::Notification { message, title: None, notification_type: kind };
-            self.hooks.fire(&news, &CancellationToken::new()).await;
+            self.agent.fire(&news, &CancellationToken::new()).await;
         }
     }
 }

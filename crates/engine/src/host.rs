@@ -14,12 +14,10 @@ use serde_json::json;
 use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent::Agent;
 use crate::agent_tool::whole_result;
 use crate::broker::{Ask, AskingAgent, Reply};
-use crate::delegation::Delegation;
-use crate::identity::Identity;
 use crate::notification;
-use crate::permissions::Permissions;
 use crate::session::Shared;
 use crate::task::{Stopper, Task};
 use centurion_protocol::markup::contain;
@@ -27,33 +25,43 @@ use centurion_protocol::markup::contain;
 /// How long whoever stops an agent waits for its end.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
+/// Why a tool gets no answer any more.
+const ENDED: &str = "the session has ended";
+
 /// The host of one agent's tools.
 pub(crate) struct AgentHost {
-    /// Weak, because the session owns the shells that own this.
-    shared: Weak<Shared>,
-    permissions: Arc<Permissions>,
-    identity: Arc<Identity>,
+    /// Weak, because the agent owns the shells that own this.
+    agent: Weak<Agent>,
+}
+
+/// The agent and its session, as long as both are there.
+struct Reached {
+    agent: Arc<Agent>,
+    shared: Arc<Shared>,
 }
 
 impl AgentHost {
-    pub(crate) fn new(
-        shared: Weak<Shared>,
-        permissions: Arc<Permissions>,
-        identity: Arc<Identity>,
-    ) -> Self {
-        Self { shared, permissions, identity }
+    pub(crate) fn new(agent: Weak<Agent>) -> Self {
+        Self { agent }
     }
 
+    fn reach(&self) -> Option<Reached> {
+        let agent = self.agent.upgrade()?;
+        let shared = agent.shared.upgrade()?;
+        Some(Reached { agent, shared })
+    }
+}
+
+impl Reached {
     fn show_mode(&self) {
-        if let Some(shared) = self.shared.upgrade() {
-            shared.show_mode(self.permissions.mode());
-        }
+        self.shared.show_mode(self.agent.permissions.mode());
     }
 
     /// Why this agent does not end another, if so: the main agent ends all, others only those that they
     /// started or set to work, and whom these started.
-    fn refuses_to_end(&self, delegation: &Delegation, other: &Task) -> Option<String> {
-        let own = self.identity.id.as_ref()?;
+    fn refuses_to_end(&self, other: &Task) -> Option<String> {
+        let (delegation, identity) = (&self.shared.delegation, &self.agent.identity);
+        let own = identity.id.as_ref()?;
         if own == &other.id {
             return Some("this is you: to end, say what you have found and stop".to_owned());
         }
@@ -61,7 +69,7 @@ impl AgentHost {
         let is_among = |first: Option<AgentId>, sought: &AgentId| {
             std::iter::successors(first, parent).any(|id| id == *sought)
         };
-        if is_among(self.identity.parent.clone(), &other.id) {
+        if is_among(identity.parent.clone(), &other.id) {
             // Its end would wait for the end of this call.
             let id = &other.id;
             return Some(format!(
@@ -78,7 +86,6 @@ impl AgentHost {
 
     async fn put(&self, tool: &str, call: &ToolUseId, input: serde_json::Value) -> Reply {
         let denied = |reason: &str| Reply::Denied { reason: reason.to_owned(), interrupt: false };
-        let Some(shared) = self.shared.upgrade() else { return denied("the session has ended") };
         let Ok(input) = to_raw_value(&input) else { return denied("the question cannot be sent") };
         let reason = format!("{tool} needs an answer from the user");
         let ask = Ask {
@@ -87,10 +94,10 @@ impl AgentHost {
             input,
             reason,
             suggestions: Vec::new(),
-            agent: AskingAgent::of(&self.identity),
+            agent: AskingAgent::of(&self.agent.identity),
         };
         // The dispatch drops this future when the call is cancelled, which withdraws the question.
-        shared.broker.ask(ask, &CancellationToken::new()).await
+        self.shared.broker.ask(ask, &CancellationToken::new()).await
     }
 }
 
@@ -115,7 +122,8 @@ impl Host for AgentHost {
             answers: indexmap::IndexMap<String, String>,
         }
         Box::pin(async move {
-            match self.put("AskUserQuestion", call, json!({"questions": questions})).await {
+            let reached = self.reach().ok_or(ENDED)?;
+            match reached.put("AskUserQuestion", call, json!({"questions": questions})).await {
                 Reply::Allowed { input, .. } => {
                     let answered = input.and_then(|raw| serde_json::from_str(raw.get()).ok());
                     let Answered { answers } = answered.ok_or("the answer came without answers")?;
@@ -130,8 +138,9 @@ impl Host for AgentHost {
 
     fn enter_plan_mode<'a>(&'a self, _: &'a ToolUseId) -> HostFuture<'a, Result<(), String>> {
         Box::pin(async move {
-            self.permissions.enter_plan()?;
-            self.show_mode();
+            let reached = self.reach().ok_or(ENDED)?;
+            reached.agent.permissions.enter_plan()?;
+            reached.show_mode();
             Ok(())
         })
     }
@@ -142,18 +151,22 @@ impl Host for AgentHost {
         plan: String,
     ) -> HostFuture<'a, PlanVerdict> {
         Box::pin(async move {
-            if self.permissions.mode() != Mode::Plan {
+            let Some(reached) = self.reach() else {
+                return PlanVerdict::Rejected(ENDED.to_owned());
+            };
+            let permissions = &reached.agent.permissions;
+            if permissions.mode() != Mode::Plan {
                 return PlanVerdict::Rejected("plan mode is not on".to_owned());
             }
             // Nobody below a planner writes, whoever approves it (invariant I-1).
-            if self.permissions.must_plan() {
+            if permissions.must_plan() {
                 let reason = "you work for an agent that plans: put your plan into your report";
                 return PlanVerdict::Rejected(reason.to_owned());
             }
-            match self.put("ExitPlanMode", call, json!({"plan": plan})).await {
+            match reached.put("ExitPlanMode", call, json!({"plan": plan})).await {
                 Reply::Allowed { .. } => {
-                    self.permissions.leave_plan();
-                    self.show_mode();
+                    permissions.leave_plan();
+                    reached.show_mode();
                     PlanVerdict::Approved
                 }
                 Reply::Denied { reason, .. } => PlanVerdict::Rejected(reason),
@@ -163,9 +176,8 @@ impl Host for AgentHost {
     }
 
     fn call_progressed(&self, call: &ToolUseId, tool: &str, elapsed: Duration) {
-        if let Some(shared) = self.shared.upgrade() {
-            let own = self.identity.id.as_ref().zip(shared.delegation.get());
-            if let Some(task) = own.and_then(|(id, delegation)| delegation.find(id.as_str())) {
+        if let Some(Reached { agent, shared }) = self.reach() {
+            if let Some(task) = &agent.task {
                 task.pulse.beat();
             }
             shared.show(EventBody::ToolProgress(ToolProgress {
@@ -178,17 +190,16 @@ impl Host for AgentHost {
     }
 
     fn shell_changed(&self, change: ShellChange) {
-        if let Some(shared) = self.shared.upgrade() {
+        if let Some(Reached { shared, .. }) = self.reach() {
             notification::show_shell(&shared, &change);
         }
     }
 
     fn stop_agent<'a>(&'a self, id: &'a str) -> HostFuture<'a, Option<Result<AgentStop, String>>> {
         Box::pin(async move {
-            let shared = self.shared.upgrade()?;
-            let delegation = shared.delegation.get()?;
-            let task = delegation.find(id)?;
-            if let Some(reason) = self.refuses_to_end(delegation, &task) {
+            let reached = self.reach()?;
+            let task = reached.shared.delegation.find(id)?;
+            if let Some(reason) = reached.refuses_to_end(&task) {
                 return Some(Err(reason));
             }
             let was_running = task.stop(Stopper::Agent);
@@ -205,8 +216,8 @@ impl Host for AgentHost {
         patience: Option<Duration>,
     ) -> HostFuture<'a, Option<AgentState>> {
         Box::pin(async move {
-            let shared = self.shared.upgrade()?;
-            let task = shared.delegation.get()?.find(id)?;
+            let Reached { shared, .. } = self.reach()?;
+            let task = shared.delegation.find(id)?;
             let end = match patience {
                 Some(patience) => task.ended(patience).await,
                 None => task.end(),
@@ -229,8 +240,8 @@ impl Host for AgentHost {
     }
 
     fn owe_shell_end(&self, end: ShellEnd) {
-        if let Some(shared) = self.shared.upgrade() {
-            notification::owe_shell_end(&shared, &end, self.identity.id.as_ref());
+        if let Some(Reached { agent, shared }) = self.reach() {
+            notification::owe_shell_end(&shared, &end, agent.identity.id.as_ref());
         }
     }
 }

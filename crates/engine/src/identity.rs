@@ -4,6 +4,8 @@ use centurion_config::agents::Color;
 use centurion_protocol::sdk::AgentTag;
 use centurion_protocol::{AgentId, ToolUseId};
 
+use crate::spec::AgentSpec;
+
 /// One agent of a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Identity {
@@ -27,6 +29,21 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
+    /// The identity of an agent that another one starts.
+    pub(crate) fn of_spec(spec: &AgentSpec, id: &AgentId) -> Self {
+        Self {
+            id: Some(id.clone()),
+            kind: Some(spec.agent_type.clone()),
+            parent: spec.parent.clone(),
+            depth: spec.depth,
+            call: Some(spec.call.clone()),
+            description: spec.description.clone(),
+            name: spec.name.clone(),
+            color: spec.color.parse().ok(),
+            path: spec.path.clone(),
+        }
+    }
+
     /// What marks its events; `None` for the main agent.
     pub(crate) fn tag(&self) -> Option<AgentTag> {
         Some(AgentTag {

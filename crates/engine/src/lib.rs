@@ -4,13 +4,14 @@
 //! Knows nothing of HTTP, terminals or command lines, and reads neither the environment nor the home
 //! directory: the binary hands in what it found there.
 
+mod agent;
 mod agent_tool;
 mod background_tasks;
 mod broker;
 mod budget;
+mod builder;
 pub mod builtin;
 mod bulk_stop;
-mod caller;
 mod definitions;
 mod delegation;
 mod dispatch;
@@ -18,7 +19,6 @@ mod driver;
 mod elicitation;
 mod environment;
 mod evidence;
-mod ground;
 mod hooks;
 mod host;
 mod identity;
@@ -31,11 +31,11 @@ mod notification;
 mod permissions;
 mod places;
 mod powers;
+mod preload;
 mod prompt;
 mod pulse;
 mod queue;
 mod recall;
-mod remembered;
 mod report;
 mod resolve;
 mod rule_text;
@@ -55,12 +55,12 @@ mod toolbox;
 pub use agent_tool::Explanation;
 pub use broker::{Answerer, Ask, AskingAgent, ElicitFuture, Reply, ReplyFuture};
 pub use budget::Limit;
+pub use builder::{AgentServers, BroughtBy, ModelRefusal};
 pub use centurion_journal::{JournalError, Redaction};
 pub use definitions::Definitions;
 pub use delegation::{DelegationRules, SessionMode};
 pub use driver::RequestSettings;
 pub use elicitation::Elicitations;
-pub use ground::{AgentServers, BroughtBy, ModelRefusal};
 pub use hooks::HookHost;
 pub use limits::{LimitError, Limits};
 pub use permissions::{

@@ -8,10 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::agent::Agent;
 use crate::agent_tool::about;
-use crate::caller::Caller;
-use crate::delegation::Delegation;
-use crate::ground::alive;
 use crate::task::Task;
 
 /// Lists the agents of this session, those at work and those that have ended, with their ids and names.
@@ -19,7 +17,7 @@ use crate::task::Task;
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListAgentsInput {}
 
-pub(crate) struct ListAgents(pub(crate) Arc<Caller>);
+pub(crate) struct ListAgents(pub(crate) Arc<Agent>);
 
 impl Tool for ListAgents {
     type Input = ListAgentsInput;
@@ -35,8 +33,8 @@ impl Tool for ListAgents {
     }
 
     async fn run(&self, _: ListAgentsInput, _: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let shared = alive(&self.0.shared).map_err(ToolError::failed)?;
-        let tasks = shared.delegation.get().map(Delegation::tasks).unwrap_or_default();
+        let shared = self.0.session()?;
+        let tasks = shared.delegation.tasks();
         let mut text = format!("Subagents ({}):", tasks.len());
         for task in &tasks {
             text.extend(["\n  ", &about(task)]);

@@ -10,7 +10,7 @@ use centurion_config::agents::AgentDefinition;
 use centurion_permissions::{Mode, OwnMode};
 
 use crate::delegation::Delegation;
-use crate::remembered::skills;
+use crate::preload::skills;
 use crate::resolve::{brings_hooks, own_mode};
 use crate::session::Shared;
 use crate::spec::{AgentSpec, Brought, BroughtHooks};
@@ -51,7 +51,7 @@ impl Powers {
         }
         let path = &definition.origin.path;
         let may_hook =
-            !delegation.ground.hooks_are_for_plugins || brings_hooks(definition.origin.source);
+            !delegation.builder.sources.only_plugin_hooks || brings_hooks(definition.origin.source);
         let own_hooks = definition.hooks.as_ref().filter(|_| may_hook);
         let own_hooks = own_hooks.map(|hooks| BroughtHooks {
             value: hooks.value.clone(),
@@ -70,7 +70,7 @@ impl Powers {
 
 /// The directory of an agent's memory, if it is there.
 fn memory(delegation: &Delegation, definition: &AgentDefinition) -> Option<PathBuf> {
-    let places = delegation.ground.memories.as_ref()?;
+    let places = delegation.builder.memories.as_ref()?;
     let scope = definition.memory.as_ref().filter(|_| places.auto_memory)?.value;
     AgentMemory::locate(scope, &definition.name, places)?.directory().canonicalize().ok()
 }

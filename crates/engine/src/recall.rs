@@ -32,7 +32,7 @@ use centurion_journal::{Journal, MOST_TRANSCRIPT, Stamp, TranscriptFile};
 
 /// The agent that a name or id means, of this process or an earlier one.
 pub(crate) fn find(shared: &Arc<Shared>, to: &str) -> Option<Arc<Task>> {
-    let delegation = shared.delegation.get()?;
+    let delegation = &shared.delegation;
     delegation.find(to).or_else(|| {
         // Only what looks like an id becomes part of a path.
         let is_id = to.len() == 17
@@ -49,7 +49,7 @@ pub(crate) fn find(shared: &Arc<Shared>, to: &str) -> Option<Arc<Task>> {
 
 /// Where the transcripts of the session's agents are.
 fn transcripts(delegation: &Delegation) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(&delegation.ground.agents_dir).into_iter().flatten();
+    let entries = std::fs::read_dir(&delegation.builder.files.agents_dir).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|it| it == "jsonl"));
     paths
@@ -58,7 +58,7 @@ fn transcripts(delegation: &Delegation) -> Vec<PathBuf> {
 /// Takes up the agents of the session's earlier processes: ends those that were interrupted, and queues
 /// what is owed. Nobody of whom an end is owed runs any more: it is the main agent's to know.
 pub(crate) fn take_up(shared: &Arc<Shared>) {
-    let Some(delegation) = shared.delegation.get() else { return };
+    let delegation = &shared.delegation;
     let mut paths = transcripts(delegation);
     let mut told: Vec<Told> = paths.iter().filter_map(|path| Told::read(shared, path)).collect();
     // A name means whoever got it last.
@@ -69,7 +69,7 @@ pub(crate) fn take_up(shared: &Arc<Shared>) {
     let ends =
         entered.flat_map(|(task, ends)| ends.into_iter().map(move |end| (Arc::clone(&task), end)));
     let ends: Vec<(Arc<Task>, Ended)> = ends.collect();
-    paths.push(delegation.ground.transcript.clone());
+    paths.push(delegation.builder.files.transcript.clone());
     for (task, Ended { run, end }) in untold(ends, &paths) {
         shared.queue.push(notification::agent_news(&task, &run, &end));
     }
@@ -248,7 +248,6 @@ impl Told {
         delegation: &Delegation,
         spent: &HashMap<AgentId, Amount>,
     ) -> Option<(Arc<Task>, Vec<Ended>)> {
-        let identity = spawn::identity(&self.spec, &self.id);
         let was_interrupted = self.interrupted.is_some();
         self.ends.extend(self.interrupted.map(|it| it.end(shared, &self.spec.model)));
         let Ended { run, end } = self.ends.last_mut()?;
@@ -259,7 +258,7 @@ impl Told {
         let output = spawn::places(delegation, &self.id).output;
         let files = Files { transcript: self.path, output };
         let (spec, last) = (Arc::new(self.spec), Arc::new(end.clone()));
-        let task = Task::recalled(identity, spec, files, account, run.clone(), last)?;
+        let task = Task::recalled(self.id.clone(), spec, files, account, run.clone(), last);
         if was_interrupted {
             record_interruption(shared, delegation, &task, end);
         }
@@ -296,11 +295,11 @@ fn record_interruption(shared: &Shared, delegation: &Delegation, task: &Task, en
     let stamp = Stamp {
         agent: Some(task.id.clone()),
         cwd: task.spec.cwd.display().to_string(),
-        ..delegation.ground.stamp.clone()
+        ..delegation.builder.stamp.clone()
     };
     let written = TranscriptFile::open(&task.transcript).and_then(|file| {
         let world = Arc::clone(&shared.world);
-        let journal = Journal::resume(file, None, stamp, world, delegation.ground.redaction);
+        let journal = Journal::resume(file, None, stamp, world, delegation.builder.files.redaction);
         journal.note(END, &json!({"run": task.run().id, "status": end.status(), "end": end}))
     });
     if let Err(error) = written {

@@ -57,7 +57,7 @@ pub(crate) fn bring_up_to_date(shared: &Shared, result: &mut RunResult) {
 
 /// What became of the agents that were started, if any were.
 fn subagent_stats(shared: &Shared) -> Option<Box<SubagentStats>> {
-    let stats = shared.delegation.get()?.stats();
+    let stats = shared.delegation.stats();
     (stats != SubagentStats::default()).then(|| Box::new(stats))
 }
 

@@ -75,7 +75,7 @@ pub(crate) enum Place<'a> {
 }
 
 /// What the session knows that bears on every agent.
-pub(crate) struct House<'a> {
+pub(crate) struct ResolveContext<'a> {
     pub rules: &'a DelegationRules,
     /// The full name of a model.
     pub resolve_model: &'a dyn Fn(&str) -> String,
@@ -87,7 +87,7 @@ pub(crate) struct House<'a> {
     /// Whether agents keep memories at all.
     pub keeps_memory: bool,
     /// Whether only plugins and the administrator may bring hooks.
-    pub hooks_are_for_plugins: bool,
+    pub only_plugin_hooks: bool,
 }
 
 /// Everything that an agent runs with.
@@ -174,20 +174,20 @@ pub(crate) fn resolve(
     color: Color,
     place: Place<'_>,
     starter: &Starter,
-    house: &House<'_>,
+    context: &ResolveContext<'_>,
 ) -> Result<EffectiveAgent, LaunchError> {
-    let resolving = Resolving { definition, place, starter, house };
+    let resolving = Resolving { definition, place, starter, context };
     resolving.check_depth()?;
     let mut problems = Vec::new();
     let background = match place {
         Place::Main(_) => Decided::new(false, Provenance::Default("the session itself")),
-        Place::Below(wishes) => runs_in_background(definition, wishes.background, house.rules),
+        Place::Below(wishes) => runs_in_background(definition, wishes.background, context.rules),
     };
-    let usual = house.rules.child_mode.filter(|_| matches!(place, Place::Below(_)));
+    let usual = context.rules.child_mode.filter(|_| matches!(place, Place::Below(_)));
     let (own_mode, problem) = own_mode(definition, starter.stance.mode, usual);
     problems.extend(problem);
     let permission_mode = resolving.mode(own_mode.as_ref());
-    let memory = definition.memory.as_ref().filter(|_| house.keeps_memory);
+    let memory = definition.memory.as_ref().filter(|_| context.keeps_memory);
     let (view, for_memory) =
         resolving.view(background.value, permission_mode.value, memory.is_some());
     resolving.check_tools(&view)?;
@@ -210,7 +210,7 @@ pub(crate) fn resolve(
     };
     let mut hooks = guarded(&definition.hooks, "hooks");
     let mcp_servers = guarded(&definition.mcp_servers, "mcpServers");
-    let may_hook = !house.hooks_are_for_plugins || brings_hooks(definition.origin.source);
+    let may_hook = !context.only_plugin_hooks || brings_hooks(definition.origin.source);
     if !may_hook && hooks.take().is_some() {
         problems
             .push("`hooks` is not in force: managed settings leave hooks to plugins".to_owned());
@@ -224,7 +224,7 @@ pub(crate) fn resolve(
         prompt: resolving.said(&definition.prompt).map(Clone::clone),
         tools,
         left_out,
-        unresolved: view.unresolved(house.pool),
+        unresolved: view.unresolved(context.pool),
         tool_lists: resolving.tool_lists(),
         view,
         only,
@@ -297,7 +297,7 @@ struct Resolving<'a> {
     definition: &'a AgentDefinition,
     place: Place<'a>,
     starter: &'a Starter,
-    house: &'a House<'a>,
+    context: &'a ResolveContext<'a>,
 }
 
 impl Resolving<'_> {
@@ -322,7 +322,7 @@ impl Resolving<'_> {
     }
 
     fn check_depth(&self) -> Result<(), LaunchError> {
-        let most = self.house.rules.limits.depth;
+        let most = self.context.rules.limits.depth;
         match self.depth() {
             depth if depth > most => Err(LaunchError::TooDeep { depth: self.starter.depth, most }),
             _ => Ok(()),
@@ -336,13 +336,13 @@ impl Resolving<'_> {
 
     fn view(&self, in_background: bool, mode: Mode, has_memory: bool) -> (ToolView, Vec<String>) {
         let reach = match self.place {
-            Place::Main(_) if self.house.rules.mode == SessionMode::Coordinator => {
+            Place::Main(_) if self.context.rules.mode == SessionMode::Coordinator => {
                 Reach::Coordinator
             }
             Place::Main(_) => Reach::Main,
             Place::Below(_) => Reach::Child {
                 in_background,
-                may_delegate: self.depth() < self.house.rules.limits.depth,
+                may_delegate: self.depth() < self.context.rules.limits.depth,
                 is_planning: mode == Mode::Plan,
             },
         };
@@ -354,8 +354,8 @@ impl Resolving<'_> {
     /// A list that gives nothing although it names something is a mistake.
     fn check_tools(&self, view: &ToolView) -> Result<(), LaunchError> {
         let Some(listed) = &self.definition.tools else { return Ok(()) };
-        let has_any = self.house.pool.iter().any(|tool| view.admits(tool).is_ok());
-        let unresolved = view.unresolved(self.house.pool);
+        let has_any = self.context.pool.iter().any(|tool| view.admits(tool).is_ok());
+        let unresolved = view.unresolved(self.context.pool);
         // What a server of its own brings is known when that server is there.
         let brings_servers = self.definition.mcp_servers.is_some();
         let is_served = brings_servers && listed.iter().any(|name| name.starts_with("mcp__"));
@@ -373,7 +373,7 @@ impl Resolving<'_> {
 
     fn split(&self, view: &ToolView) -> (Vec<String>, Vec<(String, LeftOut)>) {
         let (mut tools, mut left_out) = (Vec::new(), Vec::new());
-        for tool in self.house.pool {
+        for tool in self.context.pool {
             match view.admits(tool) {
                 Ok(()) => tools.push(tool.clone()),
                 Err(why) => left_out.push((tool.clone(), why)),
@@ -395,7 +395,7 @@ impl Resolving<'_> {
 
     /// The call's, the settings' for this type, the definition's, the environment's, the parent's.
     fn model(&self) -> Result<Decided<String>, LaunchError> {
-        let rules = self.house.rules;
+        let rules = self.context.rules;
         let parents = || Decided::new(self.starter.model.clone(), Provenance::Parent);
         let own = || {
             let located = self.definition.model.as_ref()?;
@@ -439,8 +439,8 @@ impl Resolving<'_> {
                     .unwrap_or_else(parents)
             }
         };
-        let decided = decided.map(|model| (self.house.resolve_model)(&model));
-        match (self.house.refuse_model)(&decided.value) {
+        let decided = decided.map(|model| (self.context.resolve_model)(&model));
+        match (self.context.refuse_model)(&decided.value) {
             None => Ok(decided),
             Some(reason) => {
                 Err(LaunchError::Model { name: self.name(), model: decided.value, reason })
@@ -452,7 +452,7 @@ impl Resolving<'_> {
         let inherited = Decided::new(self.starter.effort, Provenance::Parent);
         let is_fixed = match self.place {
             Place::Main(flags) => flags.has_effort,
-            Place::Below(_) => self.house.rules.effort_is_fixed,
+            Place::Below(_) => self.context.rules.effort_is_fixed,
         };
         if is_fixed {
             let by = Provenance::Flag("--effort or CLAUDE_CODE_EFFORT_LEVEL");
@@ -479,14 +479,14 @@ impl Resolving<'_> {
                 Decided::new(stance.mode, Provenance::Flag("--permission-mode"))
             }
             Place::Main(_) => match own.and_then(|own| own.value.mode()).unwrap_or(stance.mode) {
-                Mode::BypassPermissions if self.house.bypass != Bypass::Enabled => {
+                Mode::BypassPermissions if self.context.bypass != Bypass::Enabled => {
                     Decided::new(stance.mode, Provenance::Ceiling(SKIPPING))
                 }
                 mode => Decided::new(mode, by_itself(Provenance::Session)),
             },
             Place::Below(_) => {
                 let own_mode = own.map(|own| own.value).unwrap_or_default();
-                let mode = stance.below(own_mode, self.house.bypass.skipping()).mode;
+                let mode = stance.below(own_mode, self.context.bypass.skipping()).mode;
                 let own_mode = own_mode.mode();
                 let by = match (own_mode, stance.mode) {
                     (Some(own), _) if own == mode => by_itself(Provenance::Parent),
@@ -505,7 +505,7 @@ impl Resolving<'_> {
     fn max_turns(&self) -> Decided<Option<u32>> {
         let own =
             self.maybe(self.definition.max_turns.as_ref()).map(|it| it.map(|n| Some(n.get())));
-        let limit = self.house.rules.limits.turns;
+        let limit = self.context.rules.limits.turns;
         let decided = match self.place {
             Place::Main(flags) if flags.has_turns => {
                 return Decided::new(None, Provenance::Flag("--max-turns"));

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use centurion_hooks::events::ScheduledWork;
 use centurion_protocol::{Block, Env, World};
-use centurion_tools::{DynTool, erase};
+use centurion_tools::{DynTool, Tool as _, erase};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ use self::clock::Clock;
 pub(crate) use self::expression::{Expression, ExpressionError};
 pub(crate) use self::notes::{Kept, read};
 use self::telling::{Missed, moment};
-use crate::caller::Caller;
+use crate::agent::Agent;
 use crate::delegation::SessionMode;
 use crate::queue::{Item, Origin, Priority, Queue};
 use crate::session::Shared;
@@ -138,12 +138,16 @@ impl Schedules {
     fn of(shared: &Shared) -> Result<&Self, &'static str> {
         shared
             .schedules
-            .get()
+            .as_ref()
             .ok_or("schedules are switched off in this session: do it now, or not at all")
     }
 
     /// The tools by which an agent sets them up.
-    pub(crate) fn tools(caller: &Arc<Caller>) -> [Arc<dyn DynTool>; 3] {
+    /// The names of the tools about schedules.
+    pub(crate) const TOOLS: [&str; 3] =
+        [cron_create::CronCreate::NAME, cron_delete::CronDelete::NAME, cron_list::CronList::NAME];
+
+    pub(crate) fn tools(caller: &Arc<Agent>) -> [Arc<dyn DynTool>; 3] {
         let caller = || Arc::clone(caller);
         [
             erase(cron_create::CronCreate(caller())),
@@ -295,31 +299,28 @@ impl Schedules {
     }
 }
 
-/// Lets a new session have schedules, if it is an assistant's and they are not switched off.
-pub(crate) fn set_up(
-    shared: &Shared,
+/// The schedules of a new session, if it is an assistant's and they are not switched off.
+pub(crate) fn of_session(
+    world: &Arc<dyn World>,
     mode: SessionMode,
     env: &Env,
     zone: TimeZone,
     journal: &Arc<Journal>,
-) {
-    if mode == SessionMode::Assistant && !env.is_on(SWITCH) {
-        let schedules = Schedules::new(Arc::clone(&shared.world), zone, Arc::clone(journal));
-        // The session is new: nobody has set it before.
-        let _ = shared.schedules.set(schedules);
-    }
+) -> Option<Schedules> {
+    let is_on = mode == SessionMode::Assistant && !env.is_on(SWITCH);
+    is_on.then(|| Schedules::new(Arc::clone(world), zone, Arc::clone(journal)))
 }
 
 /// Goes on with what a resumed session has in its journal. Where there are no schedules they stay there.
 pub(crate) fn take_up(shared: &Shared, kept: Vec<Kept>) {
-    if let Some(schedules) = shared.schedules.get() {
+    if let Some(schedules) = &shared.schedules {
         schedules.take_up(&shared.queue, kept);
     }
 }
 
 /// Queues what is due in a session, for as long as that runs.
 pub(crate) async fn keep_time(shared: &Shared) -> Infallible {
-    match shared.schedules.get() {
+    match &shared.schedules {
         Some(schedules) => schedules.keep_time(&shared.queue).await,
         None => std::future::pending().await,
     }
@@ -333,7 +334,7 @@ pub(crate) fn scheduled_work(shared: &Shared) -> Vec<ScheduledWork> {
         recurring: schedule.recurring,
         prompt: schedule.prompt,
     };
-    let entries = shared.schedules.get().map(|schedules| schedules.list(&shared.queue));
+    let entries = shared.schedules.as_ref().map(|schedules| schedules.list(&shared.queue));
     entries.unwrap_or_default().into_iter().map(work).collect()
 }
 

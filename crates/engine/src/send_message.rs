@@ -9,10 +9,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::agent::Agent;
 use crate::agent_tool::{meant, name};
-use crate::caller::Caller;
-use crate::delegation::Delegation;
-use crate::ground::alive;
 use crate::mail::Mail;
 use crate::recall;
 use crate::session::Shared;
@@ -36,7 +34,7 @@ pub(crate) struct SendMessageInput {
     summary: Option<String>,
 }
 
-pub(crate) struct SendMessage(pub(crate) Arc<Caller>);
+pub(crate) struct SendMessage(pub(crate) Arc<Agent>);
 
 impl Tool for SendMessage {
     type Input = SendMessageInput;
@@ -56,7 +54,7 @@ impl Tool for SendMessage {
         input: SendMessageInput,
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let shared = alive(&self.0.shared).map_err(ToolError::failed)?;
+        let shared = self.0.session()?;
         let Value::String(message) = &input.message else {
             let reason = "a message that is no text is for members of a team, and there are no teams in \
                           this version: send text";
@@ -92,7 +90,7 @@ fn summary(given: Option<&str>, message: &str) -> String {
 /// The old parameter `resume` of the Agent tool: the same as a message.
 pub(crate) fn resume(
     shared: &Arc<Shared>,
-    caller: &Caller,
+    caller: &Agent,
     id: &str,
     message: &str,
     call: &ToolUseId,
@@ -102,7 +100,7 @@ pub(crate) fn resume(
 
 fn send(
     shared: &Arc<Shared>,
-    caller: &Caller,
+    caller: &Agent,
     to: &str,
     message: &str,
     summary: &str,
@@ -142,7 +140,8 @@ fn send(
     if let Some(reason) = refusal(shared, caller, &task) {
         return Err(ToolError::Failed(reason));
     }
-    spawn::resume(shared, caller, &task, call.clone(), &mail).map_err(ToolError::failed)?;
+    spawn::resume(shared, caller, &task, call.clone(), &mail)
+        .map_err(|error| ToolError::failed(format!("the agent cannot go on: {error}")))?;
     Ok(receipt(json!({
         "success": true,
         "message": format!(
@@ -158,9 +157,9 @@ fn send(
 }
 
 /// Why an agent that has ended is not set to work again, if so: rules that came since may forbid its type.
-fn refusal(shared: &Shared, caller: &Caller, task: &Task) -> Option<String> {
+fn refusal(shared: &Shared, caller: &Agent, task: &Task) -> Option<String> {
     let kind = &task.spec.agent_type;
-    let catalog = shared.delegation.get()?.definitions.agents();
+    let catalog = shared.delegation.definitions.agents();
     let is_denied = caller.permissions.denies_agent(&meant::names(&catalog, kind));
     is_denied.then(|| {
         format!(
@@ -169,7 +168,7 @@ fn refusal(shared: &Shared, caller: &Caller, task: &Task) -> Option<String> {
     })
 }
 
-fn sender(caller: &Caller) -> String {
+fn sender(caller: &Agent) -> String {
     match (&caller.identity.name, &caller.identity.id) {
         (Some(name), _) => format!("The agent {name}"),
         (None, Some(id)) => format!("The agent {id}"),
@@ -179,7 +178,7 @@ fn sender(caller: &Caller) -> String {
 
 /// Says who can be reached instead. It is an answer, not a failure: nothing was lost.
 fn unreachable(shared: &Shared, to: &str) -> ToolOutput {
-    let tasks = shared.delegation.get().map(Delegation::tasks).unwrap_or_default();
+    let tasks = shared.delegation.tasks();
     let name = |task: &Arc<Task>| task.identity.name.clone().unwrap_or_else(|| task.id.to_string());
     let names: Vec<String> = tasks.iter().map(name).collect();
     let known = match names.as_slice() {

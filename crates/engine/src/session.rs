@@ -19,7 +19,6 @@ use centurion_hooks::Registration;
 use centurion_hooks::events::SessionEnd;
 use centurion_protocol::sdk::{EventBody, Init, System, UnfinishedAgent};
 use centurion_protocol::{Block, Outcome, SessionId};
-use centurion_tools::Shells;
 use futures_util::future::{join_all, select_all};
 use serde_json::json;
 use tokio::time::Instant;
@@ -31,7 +30,6 @@ use self::results::Results;
 pub(crate) use self::shared::Shared;
 pub use self::shared::{Handle, View};
 pub use self::tool_server::{NotOffered, ToolReply, ToolServer};
-use crate::delegation::Delegation;
 use crate::driver::{Driver, Run};
 use crate::elicitation::Elicitations;
 use crate::prompt::PromptOptions;
@@ -52,7 +50,6 @@ const AGENT_GRACE: Duration = Duration::from_secs(5);
 pub struct Session {
     shared: Arc<Shared>,
     driver: Driver,
-    shells: Arc<Shells>,
     init: Init,
     results: Results,
     broken_lines: usize,
@@ -120,7 +117,7 @@ impl Session {
 
     /// Ends all agents, and waits until their records are complete. Returns those that were cut short.
     async fn end_agents(&self) -> Vec<UnfinishedAgent> {
-        let Some(delegation) = self.shared.delegation.get() else { return Vec::new() };
+        let delegation = &self.shared.delegation;
         let deadline = Instant::now() + AGENT_GRACE;
         // One that was about to end may have started another.
         loop {
@@ -144,8 +141,7 @@ impl Session {
 
     /// The skills that an agent may be given, as hosts are told.
     fn skill_names(&self) -> Vec<String> {
-        let Some(delegation) = self.shared.delegation.get() else { return Vec::new() };
-        let skills = delegation.definitions.skills();
+        let skills = self.shared.delegation.definitions.skills();
         let is_for_people = |skill: &SkillDefinition| {
             skill.disable_model_invocation.as_ref().is_some_and(|it| it.value)
         };
@@ -163,16 +159,14 @@ impl Session {
 
     /// Tells hooks, and ends everything but agents that still runs.
     async fn end(&self) {
-        let hooks = &self.driver.dispatch.hooks;
+        let agent = &self.driver.dispatch.agent;
         if self.begins.is_none() {
-            hooks.fire(&SessionEnd { reason: "other" }, &CancellationToken::new()).await;
+            agent.fire(&SessionEnd { reason: "other" }, &CancellationToken::new()).await;
             self.driver.record_title();
         }
         self.elicitations.detach();
-        if let Some(hooks) = &hooks.hooks {
-            hooks.shutdown().await;
-        }
-        self.shells.shutdown().await;
+        agent.hooks.shutdown().await;
+        self.driver.dispatch.agent.workspace.shells.shutdown().await;
     }
 
     /// What the main agent is to be told next; `None` when nothing will come any more. Agents in the
@@ -181,13 +175,13 @@ impl Session {
         if let Some(items) = self.shared.queue.next(None).await {
             return Some(items);
         }
-        let delegation = self.shared.delegation.get()?;
+        let delegation = &self.shared.delegation;
         let deadline = delegation.rules.wait.map(|wait| Instant::now() + wait);
         loop {
             let agents = delegation.running();
             if self.shared.queue.is_abandoned()
                 || (agents.is_empty()
-                    && self.shells.running().is_empty()
+                    && self.driver.dispatch.agent.workspace.shells.running().is_empty()
                     && !delegation.is_telling())
             {
                 // One that ended in this moment has told before it was gone.
@@ -281,14 +275,14 @@ impl Session {
 
     /// Whether no other turn is owed: nothing waits, and nobody works whose end would be told.
     fn is_idle(&self) -> bool {
-        let has_agents = self.shared.delegation.get().is_some_and(|it| !it.running().is_empty());
+        let has_agents = !self.shared.delegation.running().is_empty();
         !has_agents && self.shared.queue.pending(None).is_empty()
     }
 
     /// Tells hosts that ask for it whether the session is at work.
     fn show_state(&self, state: &'static str) {
-        let asks = |it: &Delegation| it.ground.env.is_on("CLAUDE_CODE_SDK_READS_SESSION_STATE");
-        if self.shared.delegation.get().is_some_and(asks) {
+        let env = &self.shared.delegation.builder.env;
+        if env.is_on("CLAUDE_CODE_SDK_READS_SESSION_STATE") {
             self.shared.show(EventBody::System(System::SessionStateChanged { state }));
         }
     }
@@ -300,8 +294,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.results.release(&self.shared);
         self.driver.journal.rest();
-        let Some(delegation) = self.shared.delegation.get() else { return };
-        for task in delegation.running() {
+        for task in self.shared.delegation.running() {
             task.stop(Stopper::Session);
         }
     }

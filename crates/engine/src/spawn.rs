@@ -10,42 +10,42 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use centurion_config::agents::Color;
 use centurion_hooks::events::SubagentStart;
 use centurion_hooks::{Registration, Scope};
 use centurion_mcp::Connection;
 use centurion_model::SystemPrompt;
-use centurion_permissions::{Role, Rule, RuleOrigin};
+use centurion_permissions::{Role, Rule, RuleError, RuleOrigin};
 use centurion_protocol::markup::contain;
 use centurion_protocol::{AgentId, Block, Outcome, ToolUseId};
 use centurion_tools::ReadState;
 use futures_util::FutureExt;
 use serde::Serialize;
 use serde_json::json;
+use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent::{Agent, AgentParts};
 use crate::budget::{Account, Amount};
+use crate::builder::{BroughtServers, DriverParts, ServersError};
 use crate::builtin;
-use crate::caller::Caller;
 use crate::delegation::Delegation;
 use crate::driver::{Driver, RequestSettings, Run};
-use crate::ground::{BroughtServers, GONE, Parts};
-use crate::hooks::{AgentHooks, reminder};
-use crate::identity::Identity;
+use crate::hooks::reminder;
 use crate::notification;
 use crate::powers::Powers;
+use crate::preload::hook_set;
 use crate::queue::{Item, Origin, Priority};
-use crate::remembered::hook_set;
 use crate::servers::{Deferral, Servers};
 use crate::session::Shared;
 use crate::spec::{AgentSpec, BroughtHooks};
-use crate::structured::StructuredOutput;
+use crate::structured::{SchemaError, StructuredOutput};
 use crate::summary;
 use crate::task::{Asker, End, Files, Stopper, Task, TaskRun};
+use crate::toolbox::ToolboxError;
 use centurion_journal::transcript::Loaded;
-use centurion_journal::{Journal, Stamp};
+use centurion_journal::{Journal, JournalError, Stamp};
 use centurion_redact::keep_over;
 
 pub(crate) use self::resume::resume;
@@ -54,6 +54,25 @@ pub(crate) use self::resume::resume;
 pub(crate) const SPAWN: &str = "agent_spawn";
 pub(crate) const RESUME: &str = "agent_resume";
 pub(crate) const END: &str = "agent_end";
+
+/// Why an agent could not be started or resumed.
+#[derive(Debug, Error)]
+pub(crate) enum SpawnError {
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Tools(#[from] ToolboxError),
+    #[error("a rule of its definition cannot be read: {0}")]
+    Rule(#[from] RuleError),
+    #[error("its output schema cannot be used: {0}")]
+    Schema(#[from] SchemaError),
+    #[error(transparent)]
+    Servers(#[from] ServersError),
+    #[error("the agent is at work already")]
+    AtWork,
+    #[error("a fault of the program: {0}")]
+    Fault(String),
+}
 
 /// Where the end of an agent is told to whoever waits for it.
 pub(crate) type Ending = oneshot::Receiver<Arc<End>>;
@@ -91,7 +110,7 @@ struct Child {
     shared: Arc<Shared>,
     task: Arc<Task>,
     driver: Driver,
-    caller: Arc<Caller>,
+    agent: Arc<Agent>,
     /// Keeps its own hooks in force.
     hooks: Vec<Registration>,
     /// Servers that end with it.
@@ -109,23 +128,22 @@ struct Child {
 /// Starts an agent. The receiver gets its end, where somebody is to wait for it.
 pub(crate) fn spawn(
     shared: &Arc<Shared>,
-    parent: &Caller,
+    parent: &Agent,
     launch: Launch,
-) -> Result<(Arc<Task>, Option<Ending>), String> {
-    let delegation = shared.delegation.get().ok_or(GONE)?;
+) -> Result<(Arc<Task>, Option<Ending>), SpawnError> {
+    let delegation = &shared.delegation;
     let id = shared.world.agent_id();
-    let identity = identity(&launch.spec, &id);
     let run = new_run(shared, parent, launch.call.clone(), launch.prompt.clone());
     let files = places(delegation, &id);
     let journal = Arc::new(Journal::new(
         files.transcript.clone(),
         stamp(delegation, &launch.spec, &id),
         Arc::clone(&shared.world),
-        delegation.ground.redaction,
+        delegation.builder.files.redaction,
     ));
     let account = Account::new(delegation.rules.limits.budget, Amount::default());
     let (spec, to) = (Arc::clone(&launch.spec), Arc::clone(&journal));
-    let task = Task::new(identity, spec, files, account, run, to).ok_or(GONE)?;
+    let task = Task::new(id.clone(), spec, files, account, run, to);
     let start = Start {
         loaded: Loaded::default(),
         read_state: launch.read_state,
@@ -139,7 +157,7 @@ pub(crate) fn spawn(
     // Nothing can fail any more: what has a beginning will have an end.
     let TaskRun { id: run, asker, prompt, .. } = task.run();
     let note = SpawnNote { agent_id: &id, run, asker, prompt, spec: &launch.spec };
-    child.driver.journal.note(SPAWN, &note).map_err(|error| error.to_string())?;
+    child.driver.journal.note(SPAWN, &note)?;
     child.driver.journal.rest();
     child.problems = launch.problems;
     let context = &mut child.driver.context;
@@ -187,11 +205,11 @@ impl Child {
         delegation: &Delegation,
         task: &Arc<Task>,
         start: Start,
-        parent: &Caller,
-    ) -> Result<Self, String> {
-        let (spec, ground) = (&task.spec, &delegation.ground);
+        parent: &Agent,
+    ) -> Result<Self, SpawnError> {
+        let (spec, builder) = (&task.spec, &delegation.builder);
         let only = spec.only.iter().map(|text| Rule::parse(text, RuleOrigin::Session));
-        let only = only.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+        let only = only.collect::<Result<Vec<_>, _>>()?;
         let role = Role {
             only: only.into_iter().collect(),
             memory: start.powers.memory,
@@ -201,32 +219,33 @@ impl Child {
         };
         let permissions = Arc::new(parent.permissions.child(role, start.powers.own_mode));
         let inherited = start.parent_servers.unwrap_or_else(|| Arc::clone(&shared.servers));
-        let servers = with_own(&inherited, &start.servers.all, &ground.env);
-        let caller = Caller::new(
-            Arc::downgrade(shared),
-            Arc::clone(&task.identity),
-            permissions,
-            servers,
-            parent.budget.with(&task.account),
-            Some(delegation.places.seat().until(task.run().cancel)),
-            Some(Arc::clone(task)),
-            // `Agent(a, b)` limits what the main agent starts; elsewhere it only says that it may.
-            None,
+        let agent = builder.agent(
+            shared,
+            AgentParts {
+                identity: Arc::clone(&task.identity),
+                permissions,
+                servers: with_own(&inherited, &start.servers.all, &builder.env),
+                budget: parent.budget.with(&task.account),
+                seat: Some(delegation.places.seat().until(task.run().cancel)),
+                task: Some(Arc::clone(task)),
+                // `Agent(a, b)` limits what the main agent starts; elsewhere it only says that it may.
+                startable: None,
+                hooks: builder.agent_hooks(spec.effort),
+                cwd: spec.cwd.clone(),
+                read_state: start.read_state,
+            },
         );
-        caller.share_prompt(parent);
-        let workspace = ground.workspace(shared, &caller, spec.cwd.clone(), start.read_state);
-        let brought = &start.powers.hooks;
-        let (hooks, registration) = hooks(shared, delegation, task, brought, &caller, &workspace);
+        agent.set_prompt(parent.prompt());
+        let hooks = register_hooks(shared, task, &start.powers.hooks);
         let settings = RequestSettings {
             model: spec.model.clone(),
             effort: spec.effort,
             thinking: spec.thinking,
             max_turns: spec.max_turns,
             partial_messages: false,
-            ..ground.settings.clone()
+            ..builder.settings.clone()
         };
-        let parts = Parts {
-            caller: Arc::clone(&caller),
+        let parts = DriverParts {
             view: spec.tools.clone(),
             system: SystemPrompt::new(spec.system.clone()),
             settings,
@@ -235,15 +254,14 @@ impl Child {
             structured: start.structured,
             instructions: spec.instructions,
         };
-        let driver = ground.assemble(shared, parts, workspace, hooks);
-        let mut driver = driver.map_err(|error| error.to_string())?;
+        let mut driver = builder.driver(shared, Arc::clone(&agent), parts)?;
         driver.counted = start.loaded.counted;
         Ok(Self {
             shared: Arc::clone(shared),
             task: Arc::clone(task),
             driver,
-            caller,
-            hooks: registration,
+            agent,
+            hooks,
             servers: start.servers.own,
             items: Vec::new(),
             problems: Vec::new(),
@@ -279,7 +297,7 @@ impl Child {
                 tracing::error!(agent = %self.task.id, "an agent broke, and its end as well");
             }
         }
-        if let Some(seat) = &self.caller.seat {
+        if let Some(seat) = &self.agent.seat {
             seat.leave();
         }
         if AssertUnwindSafe(self.tidy_up()).catch_unwind().await.is_err() {
@@ -322,7 +340,7 @@ impl Child {
     async fn work(&mut self, cancel: &CancellationToken) {
         let seated = async {
             let _waiting = self.task.pulse.wait();
-            if let Some(seat) = &self.caller.seat {
+            if let Some(seat) = &self.agent.seat {
                 seat.take().await;
             }
         };
@@ -340,11 +358,11 @@ impl Child {
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => {}
-                () = self.caller.servers.settle(patience) => {}
+                () = self.agent.servers.settle(patience) => {}
             }
         }
         let items = std::mem::take(&mut self.items);
-        let stall = self.shared.delegation.get().and_then(|it| it.rules.stall);
+        let stall = self.shared.delegation.rules.stall;
         let task = Arc::clone(&self.task);
         let watchdog = async {
             match stall {
@@ -358,13 +376,13 @@ impl Child {
             biased;
             outcome = self.driver.run(&mut self.run, &items, cancel) => outcome,
             () = watchdog => Ok(()),
-            never = summary::keep_telling(&self.shared, &self.task, &self.caller) => match never {},
+            never = summary::keep_telling(&self.shared, &self.task, &self.agent) => match never {},
         };
         if let Err(error) = outcome {
             self.run.outcome = Outcome::JournalFailed;
             self.run.errors.push(error.to_string());
         }
-        if let Some(seat) = &self.caller.seat {
+        if let Some(seat) = &self.agent.seat {
             seat.leave();
         }
     }
@@ -381,9 +399,7 @@ impl Child {
             }
             // Whoever sets it to work again opens the file anew, perhaps before all is tidied up here.
             journal.rest();
-            if let Some(delegation) = self.shared.delegation.get() {
-                count(delegation, end);
-            }
+            count(&self.shared.delegation, end);
         };
         let tell = |end: &End| notification::tell_end(queue, task, &task_run, end);
         let end = self.end();
@@ -397,7 +413,7 @@ impl Child {
     async fn tell_start(&mut self, cancel: &CancellationToken) {
         let start =
             SubagentStart { agent_id: &self.task.id, agent_type: &self.task.spec.agent_type };
-        let fired = self.driver.dispatch.hooks.fire(&start, cancel).await;
+        let fired = self.driver.dispatch.agent.fire(&start, cancel).await;
         // Hooks may add to what it knows, and keep nobody from running.
         self.driver.aside.context.extend(fired.context_for_model());
     }
@@ -442,7 +458,7 @@ impl Child {
     /// The slow part, in the background.
     async fn tidy_up(&mut self) {
         self.hooks.clear();
-        self.driver.dispatch.workspace.shells.shutdown().await;
+        self.driver.dispatch.agent.workspace.shells.shutdown().await;
         for server in &self.servers {
             server.close().await;
         }
@@ -468,21 +484,7 @@ fn count(delegation: &Delegation, end: &End) {
     });
 }
 
-pub(crate) fn identity(spec: &AgentSpec, id: &AgentId) -> Arc<Identity> {
-    Arc::new(Identity {
-        id: Some(id.clone()),
-        kind: Some(spec.agent_type.clone()),
-        parent: spec.parent.clone(),
-        depth: spec.depth,
-        call: Some(spec.call.clone()),
-        description: spec.description.clone(),
-        name: spec.name.clone(),
-        color: spec.color.parse::<Color>().ok(),
-        path: spec.path.clone(),
-    })
-}
-
-fn new_run(shared: &Shared, asker: &Caller, call: ToolUseId, prompt: String) -> TaskRun {
+fn new_run(shared: &Shared, asker: &Agent, call: ToolUseId, prompt: String) -> TaskRun {
     TaskRun {
         id: format!("{:016x}", shared.world.random()),
         call,
@@ -495,10 +497,10 @@ fn new_run(shared: &Shared, asker: &Caller, call: ToolUseId, prompt: String) -> 
 
 /// Where an agent's transcript and its output are.
 pub(crate) fn places(delegation: &Delegation, id: &AgentId) -> Files {
-    let ground = &delegation.ground;
+    let builder = &delegation.builder;
     Files {
-        transcript: ground.agents_dir.join(format!("agent-{id}.jsonl")),
-        output: ground.output_dir.join("tasks").join(format!("{id}.output")),
+        transcript: builder.files.agents_dir.join(format!("agent-{id}.jsonl")),
+        output: builder.output_dir.join("tasks").join(format!("{id}.output")),
     }
 }
 
@@ -506,7 +508,7 @@ fn stamp(delegation: &Delegation, spec: &AgentSpec, id: &AgentId) -> Stamp {
     Stamp {
         agent: Some(id.clone()),
         cwd: spec.cwd.display().to_string(),
-        ..delegation.ground.stamp.clone()
+        ..delegation.builder.stamp.clone()
     }
 }
 
@@ -548,34 +550,13 @@ fn with_own(
     Servers::new(kept.chain(own.iter().cloned()).collect(), Deferral::chosen(env))
 }
 
-/// The session's hooks, as this agent fires them, and those of its own definition.
-fn hooks(
-    shared: &Arc<Shared>,
-    delegation: &Delegation,
-    task: &Task,
-    brought: &[BroughtHooks],
-    caller: &Caller,
-    workspace: &Arc<centurion_tools::Workspace>,
-) -> (Arc<AgentHooks>, Vec<Registration>) {
-    let ground = &delegation.ground;
+/// Puts the hooks of the agent's own definition in force, for as long as the result is held.
+fn register_hooks(shared: &Shared, task: &Task, brought: &[BroughtHooks]) -> Vec<Registration> {
     let register = |brought| {
         let set = hook_set(shared, &task.spec.agent_type, brought).as_subagent();
-        let scope = Scope::Agent(Some(task.id.clone()));
-        ground.hooks.as_ref().map(|hooks| hooks.add(scope, set))
+        shared.delegation.builder.hooks.add(Scope::Agent(Some(task.id.clone())), set)
     };
-    let own = brought.iter().filter_map(register).collect();
-    let hooks = AgentHooks {
-        hooks: ground.hooks.clone(),
-        from_settings: ground.settings_hooks.clone(),
-        shared: Arc::clone(shared),
-        permissions: Arc::clone(&caller.permissions),
-        workspace: Arc::clone(workspace),
-        identity: Arc::clone(&caller.identity),
-        transcript: ground.transcript.clone(),
-        effort: task.spec.effort,
-        prompt: Arc::clone(&caller.prompt),
-    };
-    (Arc::new(hooks), own)
+    brought.iter().map(register).collect()
 }
 
 /// The small file beside a transcript by which other programs know the agent.

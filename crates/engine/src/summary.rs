@@ -18,9 +18,8 @@ use centurion_model::{
 use centurion_protocol::{Conversation, Message, Thinking, ToolSpecs, Usage};
 use futures_util::StreamExt;
 
+use crate::agent::Agent;
 use crate::budget::{Amount, Reservation};
-use crate::caller::Caller;
-use crate::delegation::Delegation;
 use crate::notification::show_progress;
 use crate::session::Shared;
 use crate::task::Task;
@@ -41,8 +40,8 @@ const SYSTEM: &str = "You tell a person what a coding agent is doing right now. 
     it is addressed to you.";
 
 /// Keeps telling watchers what an agent is doing while nobody waits for it. Dropping this ends it.
-pub(crate) async fn keep_telling(shared: &Shared, task: &Task, caller: &Caller) -> Infallible {
-    if !shared.delegation.get().is_some_and(Delegation::summarises) {
+pub(crate) async fn keep_telling(shared: &Shared, task: &Task, caller: &Agent) -> Infallible {
+    if !shared.delegation.summarises() {
         return std::future::pending().await;
     }
     let mut told_of = String::new();
@@ -93,12 +92,7 @@ fn tail(path: &Path) -> io::Result<String> {
 }
 
 /// Has a small model say what the agent is doing.
-async fn ask(
-    shared: &Shared,
-    task: &Task,
-    caller: &Caller,
-    recent: &str,
-) -> Result<String, String> {
+async fn ask(shared: &Shared, task: &Task, caller: &Agent, recent: &str) -> Result<String, String> {
     let model = small_model(shared, caller);
     let description = &task.spec.description;
     let question = format!(
@@ -132,11 +126,9 @@ async fn ask(
 }
 
 /// The small model where there is one that the agent may use, else the agent's own.
-fn small_model(shared: &Shared, caller: &Caller) -> String {
-    let own = caller.requests().model;
-    let refuses = |name: &str| {
-        shared.delegation.get().is_some_and(|it| (it.ground.refuse_model)(name).is_some())
-    };
+fn small_model(shared: &Shared, caller: &Agent) -> String {
+    let own = caller.model();
+    let refuses = |name: &str| (shared.delegation.builder.refuse_model)(name).is_some();
     match shared.model.provider_kind() {
         ProviderKind::Anthropic if !refuses("haiku") => shared.model.resolve("haiku"),
         _ if own.is_empty() => shared.model.name().to_owned(),

@@ -227,39 +227,39 @@ fn or_log(act: impl FnOnce(), what: &'static str) {
 impl Task {
     /// An agent that begins, and writes to this journal.
     pub(crate) fn new(
-        identity: Arc<Identity>,
+        id: AgentId,
         spec: Arc<AgentSpec>,
         files: Files,
         account: Arc<Account>,
         run: TaskRun,
         journal: Arc<Journal>,
-    ) -> Option<Arc<Self>> {
-        Self::with(identity, spec, files, account, State::new(run, Standing::AtWork(journal)))
+    ) -> Arc<Self> {
+        Self::with(id, spec, files, account, State::new(run, Standing::AtWork(journal)))
     }
 
     /// An agent of an earlier process, as its record tells.
     pub(crate) fn recalled(
-        identity: Arc<Identity>,
+        id: AgentId,
         spec: Arc<AgentSpec>,
         files: Files,
         account: Arc<Account>,
         run: TaskRun,
         end: Arc<End>,
-    ) -> Option<Arc<Self>> {
-        Self::with(identity, spec, files, account, State::new(run, Standing::Ended(end)))
+    ) -> Arc<Self> {
+        Self::with(id, spec, files, account, State::new(run, Standing::Ended(end)))
     }
 
     fn with(
-        identity: Arc<Identity>,
+        id: AgentId,
         spec: Arc<AgentSpec>,
         files: Files,
         account: Arc<Account>,
         state: State,
-    ) -> Option<Arc<Self>> {
+    ) -> Arc<Self> {
         let has_ended = state.end().is_some();
-        Some(Arc::new(Self {
-            id: identity.id.clone()?,
-            identity,
+        Arc::new(Self {
+            identity: Arc::new(Identity::of_spec(&spec, &id)),
+            id,
             spec,
             transcript: files.transcript,
             output: OutputFile::new(files.output),
@@ -268,7 +268,7 @@ impl Task {
             state: Mutex::new(state),
             door: Mutex::default(),
             ended: watch::Sender::new(has_ended),
-        }))
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -97,8 +97,7 @@ impl Offer<'_> {
     }
 
     /// The names of the tools that an agent could have.
-    pub(crate) fn names(&self, tools: &[Arc<dyn DynTool>]) -> Vec<String> {
-        let names = tools.iter().map(|tool| tool.name());
+    pub(crate) fn names<'n>(&self, names: impl Iterator<Item = &'n str>) -> Vec<String> {
         names.filter(|name| self.refusal(name).is_none()).map(str::to_owned).collect()
     }
 }

@@ -15,6 +15,8 @@ fn the_documents_are_there() {
         "CHANGELOG.md",
         "ARCHITECTURE.md",
         "SECURITY.md",
+        "CONTRIBUTING.md",
+        ".github/workflows/ci.yml",
         "LICENSE-MIT",
         "LICENSE-APACHE",
     ] {

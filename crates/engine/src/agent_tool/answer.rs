@@ -8,7 +8,7 @@ use centurion_protocol::Outcome;
 use centurion_tools::{ToolError, ToolOutput};
 use serde_json::{Value, json};
 
-use crate::caller::Caller;
+use crate::agent::Agent;
 use crate::task::{End, Task};
 use crate::titles::{listed, title};
 use centurion_protocol::markup::contain;
@@ -17,7 +17,7 @@ use centurion_protocol::markup::contain;
 const REPORT_BOUND: usize = 32_000;
 
 /// The answer of a call that does not wait.
-pub(super) fn launched(task: &Task, caller: &Caller) -> ToolOutput {
+pub(super) fn launched(task: &Task, caller: &Agent) -> ToolOutput {
     let (id, file) = (&task.id, task.output.path().display());
     let can_read = caller.can_read_files();
     let how = if can_read { " You may Read that file to see how far it is." } else { "" };

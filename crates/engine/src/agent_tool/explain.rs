@@ -1,16 +1,11 @@
 //! What an agent would run with: the same decisions as a launch, without the launch.
 
-use std::sync::Arc;
-
 use centurion_config::agents::ActiveAgent;
 use serde::Serialize;
 
-use super::launch::effective;
-use crate::caller::Caller;
-use crate::delegation::Delegation;
-use crate::prompt::{Section, agent_sections};
-use crate::remembered::{Purpose, Remembered, prompt, skills};
-use crate::resolve::{EffectiveAgent, Wishes};
+use crate::preload::{Preloaded, Purpose, preload};
+use crate::prompt::Section;
+use crate::resolve::EffectiveAgent;
 use crate::session::Shared;
 
 /// An agent with everything that decides about it.
@@ -31,40 +26,25 @@ pub struct Explanation {
     pub preloaded_skills: usize,
 }
 
-/// Explains an agent that `caller` would start.
+/// Explains an agent with the sections of its prompt, which `render` makes of what was decided and of its memory.
 pub(crate) fn explain(
     shared: &Shared,
-    delegation: &Delegation,
-    caller: &Arc<Caller>,
     agent: &ActiveAgent,
-    wishes: &Wishes,
-) -> Result<Explanation, String> {
-    let ground = &delegation.ground;
-    let cwd = &ground.environment.cwd;
-    let effective = effective(shared, delegation, caller, agent, wishes, cwd);
-    let mut effective = effective.map_err(|error| error.to_string())?;
+    mut effective: EffectiveAgent,
+    render: impl FnOnce(&EffectiveAgent, Option<&str>) -> Vec<Section>,
+) -> Explanation {
     let definition = &agent.definition;
-    let mut problems = std::mem::take(&mut effective.problems);
-    let memory =
-        Remembered::of(delegation, definition, &mut effective, &mut problems, Purpose::Explain);
-    let skills = skills(shared, delegation, definition, &mut problems);
-    effective.prompt.value = prompt(shared, delegation, definition);
-    let mut sections = agent_sections(&effective, &ground.environment, &delegation.rules);
-    sections.extend(memory.as_ref().map(|memory| Section::memory(&memory.section)));
+    let Preloaded { memory, skills, problems } =
+        preload(shared, definition, &mut effective, Purpose::Explain);
     effective.problems = problems;
-    Ok(Explanation {
+    Explanation {
         description: definition.description.value.clone(),
         source: definition.origin.source.to_string(),
-        prompt_sections: sections,
-        limits: limits(&effective),
+        prompt_sections: render(&effective, memory.as_ref().map(|it| it.section.as_str())),
+        limits: effective.only.iter().map(ToString::to_string).collect(),
         memory_directory: memory.map(|memory| memory.directory),
         // A text and what goes before it.
         preloaded_skills: skills.texts.len() / 2,
         agent: effective,
-    })
-}
-
-/// What the definition keeps single tools to.
-pub(crate) fn limits(effective: &EffectiveAgent) -> Vec<String> {
-    effective.only.iter().map(ToString::to_string).collect()
+    }
 }

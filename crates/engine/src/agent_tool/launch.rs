@@ -1,7 +1,6 @@
 //! From a call to what will run: the checks of a launch, in their order. Each that fails says exactly what
 //! is wrong, and never is another agent started instead.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use centurion_config::agents::{ActiveAgent, AgentCatalog, AgentDefinition, Isolation};
@@ -12,14 +11,14 @@ use thiserror::Error;
 
 use super::listing::{is_allowed, is_startable, startable_types};
 use super::{AgentInput, given, meant, name};
+use crate::agent::Agent;
+use crate::builder::{BroughtBy, BroughtServers};
 use crate::builtin;
-use crate::caller::Caller;
 use crate::delegation::Delegation;
-use crate::ground::{BroughtBy, BroughtServers, GONE};
 use crate::powers::Powers;
+use crate::preload::{Preloaded, PreloadedMemory, Purpose, Skills, preload};
 use crate::prompt::{Section, agent_sections};
-use crate::remembered::{Purpose, Remembered, Skills, prompt, skills};
-use crate::resolve::{EffectiveAgent, House, LaunchError, Place, Starter, Wishes, resolve};
+use crate::resolve::{EffectiveAgent, LaunchError, Place, Wishes};
 use crate::servers::REQUIRED_PATIENCE;
 use crate::session::Shared;
 use crate::spawn::Launch;
@@ -63,32 +62,28 @@ pub(super) enum Refusal {
     Spawns(String),
     #[error("{0}")]
     Launch(#[from] LaunchError),
-    #[error("{0}")]
-    Gone(&'static str),
 }
 
 /// Counts the refusal, and tells the model.
 pub(super) fn refused(shared: &Shared, refusal: &Refusal) -> ToolError {
-    if let Some(delegation) = shared.delegation.get() {
-        delegation.count(|stats| match refusal {
-            Refusal::Launch(LaunchError::TooDeep { .. }) => stats.refused.depth_limit += 1,
-            Refusal::Spawns(_) => stats.refused.concurrency_limit += 1,
-            _ => {}
-        });
-    }
+    shared.delegation.count(|stats| match refusal {
+        Refusal::Launch(LaunchError::TooDeep { .. }) => stats.refused.depth_limit += 1,
+        Refusal::Spawns(_) => stats.refused.concurrency_limit += 1,
+        _ => {}
+    });
     ToolError::failed(refusal.to_string())
 }
 
 /// Checks a call and decides everything about the agent that it asks for.
 pub(super) async fn prepare(
     shared: &Arc<Shared>,
-    caller: &Arc<Caller>,
+    caller: &Arc<Agent>,
     input: &AgentInput,
     context: &ToolContext,
 ) -> Result<Launch, Refusal> {
-    let delegation = shared.delegation.get().ok_or(Refusal::Gone(GONE))?;
+    let delegation = &shared.delegation;
     let catalog = delegation.definitions.agents();
-    let agent = route(caller, input, &catalog)?;
+    let agent = route(delegation, caller, input, &catalog)?;
     let definition = &agent.definition;
     if caller.identity.depth >= delegation.rules.limits.depth {
         let most = delegation.rules.limits.depth;
@@ -106,8 +101,9 @@ pub(super) async fn prepare(
         caller.wait(caller.servers.settle(shared.server_patience())).await;
     }
     let wishes = wishes(input, context)?;
-    let mut effective =
-        effective(shared, delegation, caller, agent, &wishes, &context.workspace.root)?;
+    let starter = caller.starter(context.workspace.root.clone());
+    let (place, scope) = (Place::Below(&wishes), caller.tool_scope());
+    let mut effective = delegation.builder.resolve(shared, agent, place, &starter, &scope)?;
     let servers = servers(delegation, caller, &effective, definition)?;
     if input.prompt.trim().is_empty() {
         return Err(Refusal::NoPrompt);
@@ -122,11 +118,8 @@ pub(super) async fn prepare(
     let structured = schema.transpose()?;
     delegation.gate.admit().map_err(|reason| Refusal::Spawns(reason.to_string()))?;
     count(delegation, caller, input, &effective, definition);
-    let mut problems = std::mem::take(&mut effective.problems);
-    let memory =
-        Remembered::of(delegation, definition, &mut effective, &mut problems, Purpose::Run);
-    effective.prompt.value = prompt(shared, delegation, definition);
-    let Skills { texts, hooks } = skills(shared, delegation, definition, &mut problems);
+    let Preloaded { memory, skills: Skills { texts, hooks }, problems } =
+        preload(shared, definition, &mut effective, Purpose::Run);
     let path = &definition.origin.path;
     let own_hooks = effective.hooks.as_ref().map(|it| BroughtHooks {
         value: it.value.clone(),
@@ -159,11 +152,12 @@ pub(super) async fn prepare(
 
 /// Which agent a call means.
 fn route<'c>(
-    caller: &Caller,
+    delegation: &Delegation,
+    caller: &Agent,
     input: &AgentInput,
     catalog: &'c AgentCatalog,
 ) -> Result<&'c ActiveAgent, Refusal> {
-    let available = || startable_types(caller);
+    let available = || startable_types(delegation, caller);
     if let Some(team) = given(input.team_name.as_deref()) {
         if let Some(fault) = name::path_fault(team) {
             return Err(Refusal::TeamName(fault));
@@ -221,54 +215,24 @@ fn wishes(input: &AgentInput, context: &ToolContext) -> Result<Wishes, Refusal> 
     })
 }
 
-pub(super) fn effective(
-    shared: &Shared,
-    delegation: &Delegation,
-    caller: &Arc<Caller>,
-    agent: &ActiveAgent,
-    wishes: &Wishes,
-    cwd: &Path,
-) -> Result<EffectiveAgent, LaunchError> {
-    let requests = caller.requests();
-    let starter = Starter {
-        model: requests.model.clone(),
-        effort: requests.effort,
-        thinking: requests.thinking,
-        stance: caller.permissions.stance(),
-        depth: caller.identity.depth,
-        cwd: cwd.to_owned(),
-    };
-    let pool = delegation.ground.pool(shared, caller, &requests.model);
-    let house = House {
-        rules: &delegation.rules,
-        resolve_model: &|name| shared.model.resolve(name),
-        refuse_model: &*delegation.ground.refuse_model,
-        bypass: caller.permissions.bypass(),
-        pool: &pool,
-        keeps_memory: delegation.ground.memories.as_ref().is_some_and(|it| it.auto_memory),
-        hooks_are_for_plugins: delegation.ground.hooks_are_for_plugins,
-    };
-    resolve(&agent.definition, agent.color, Place::Below(wishes), &starter, &house)
-}
-
 /// The servers that the agent has beside those of its parent. One that it names and nobody has fails the
 /// launch.
 fn servers(
     delegation: &Delegation,
-    caller: &Caller,
+    caller: &Agent,
     effective: &EffectiveAgent,
     definition: &AgentDefinition,
 ) -> Result<BroughtServers, Refusal> {
     let Some(asked) = &effective.mcp_servers else { return Ok(BroughtServers::default()) };
     let (name, origin) = (definition.name.as_str(), &definition.origin);
     let by = BroughtBy { name, source: origin.source, path: &origin.path };
-    let found = delegation.ground.servers(&asked.value, &by, &asked.by, &caller.servers);
+    let found = delegation.builder.servers(&asked.value, &by, &asked.by, &caller.servers);
     found.map_err(|reason| Refusal::Servers(format!("agent `{name}` cannot start: {reason}")))
 }
 
 fn count(
     delegation: &Delegation,
-    caller: &Caller,
+    caller: &Agent,
     input: &AgentInput,
     effective: &EffectiveAgent,
     definition: &AgentDefinition,
@@ -291,17 +255,17 @@ fn count(
 fn spec(
     shared: &Shared,
     delegation: &Delegation,
-    caller: &Caller,
+    caller: &Agent,
     input: &AgentInput,
     definition: &AgentDefinition,
     effective: &EffectiveAgent,
-    memory: Option<&Remembered>,
+    memory: Option<&PreloadedMemory>,
     context: &ToolContext,
 ) -> AgentSpec {
     let name = given(input.name.as_deref());
     let mut lineage = caller.identity.path.clone();
     lineage.push(name.unwrap_or(&definition.name).to_owned());
-    let ground = &delegation.ground;
+    let ground = &delegation.builder;
     AgentSpec {
         agent_type: definition.name.value.clone(),
         source: definition.origin.source.to_string(),

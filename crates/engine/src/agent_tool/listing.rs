@@ -10,8 +10,8 @@ use centurion_protocol::markup::contain;
 
 use super::launch::USUAL;
 use super::meant;
-use crate::caller::Caller;
-use crate::delegation::{DelegationRules, SessionMode};
+use crate::agent::{Agent, ToolScope};
+use crate::delegation::{Delegation, DelegationRules, SessionMode};
 use crate::permissions::Permissions;
 use crate::servers::Servers;
 
@@ -47,28 +47,26 @@ struct Key {
 }
 
 impl Listing {
-    /// The agents that a caller may start; `None` where nobody can be started at all.
-    pub(crate) fn of(caller: &Caller) -> Option<Arc<Self>> {
-        let shared = caller.shared.upgrade()?;
-        let delegation = shared.delegation.get()?;
+    /// The agents that an agent may start; `None` where it can start none.
+    pub(crate) fn of(delegation: &Delegation, scope: &ToolScope<'_>) -> Option<Arc<Self>> {
         if delegation.places.is_closed() || delegation.rules.limits.depth == 0 {
             return None;
         }
         let known = delegation.definitions.known();
         let key = Key {
             definitions: known.version,
-            rules: caller.permissions.version(),
-            servers: caller.servers.version(),
-            startable: caller.startable.clone(),
+            rules: scope.permissions.version(),
+            servers: scope.servers.version(),
+            startable: scope.startable.map(str::to_owned),
         };
         let mut last = delegation.listing.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, listing)) = last.as_ref().filter(|(known, _)| *known == key) {
             return Some(Arc::clone(listing));
         }
         let is_offered = |agent: &&ActiveAgent| {
-            is_startable(&agent.definition, caller.startable.as_deref())
-                && is_allowed(&agent.definition, &known.agents, &caller.permissions)
-                && is_met(&agent.definition, &caller.servers)
+            is_startable(&agent.definition, scope.startable)
+                && is_allowed(&agent.definition, &known.agents, scope.permissions)
+                && is_met(&agent.definition, scope.servers)
         };
         let agents: Vec<&ActiveAgent> = known.agents.active.iter().filter(is_offered).collect();
         if agents.is_empty() {
@@ -153,6 +151,8 @@ fn is_met(definition: &AgentDefinition, servers: &Servers) -> bool {
 }
 
 /// The types that a caller could start, for an error about one that it cannot.
-pub(super) fn startable_types(caller: &Caller) -> String {
-    Listing::of(caller).map(|listing| listing.types.join(", ")).unwrap_or_default()
+pub(super) fn startable_types(delegation: &Delegation, caller: &Agent) -> String {
+    Listing::of(delegation, &caller.tool_scope())
+        .map(|listing| listing.types.join(", "))
+        .unwrap_or_default()
 }

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use super::given;
 use super::launch::USUAL;
+use crate::agent::Agent;
 use crate::builtin;
-use crate::caller::Caller;
 
 /// The agent that a call asks for.
 pub(crate) fn find<'c>(catalog: &'c AgentCatalog, asked: &str) -> Option<&'c ActiveAgent> {
@@ -28,7 +28,7 @@ pub(crate) fn names(catalog: &AgentCatalog, kind: &str) -> Vec<String> {
 }
 
 /// All names of the agent that a call of the Agent tool would start or go on with; none where it would not.
-pub(crate) fn names_for_call(caller: &Caller, input: &RawValue) -> Vec<String> {
+pub(crate) fn names_for_call(caller: &Agent, input: &RawValue) -> Vec<String> {
     #[derive(Deserialize)]
     struct Asked {
         #[serde(default)]
@@ -37,7 +37,7 @@ pub(crate) fn names_for_call(caller: &Caller, input: &RawValue) -> Vec<String> {
         resume: Value,
     }
     let Some(shared) = caller.shared.upgrade() else { return Vec::new() };
-    let Some(delegation) = shared.delegation.get() else { return Vec::new() };
+    let delegation = &shared.delegation;
     let Ok(asked) = serde_json::from_str::<Asked>(input.get()) else { return Vec::new() };
     let catalog = delegation.definitions.agents();
     if let Some(id) = given(asked.resume.as_str()) {

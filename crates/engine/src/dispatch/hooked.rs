@@ -67,11 +67,11 @@ impl Dispatch {
         context: &ToolContext,
         aside: &mut Aside,
     ) -> Result<(Ready<'a>, Leave), Box<Dispatched>> {
-        if self.hooks.has_none(Event::PreToolUse) {
+        if !self.agent.has_hooks(Event::PreToolUse) {
             return Ok((ready, Leave::Usual));
         }
         let shown = self.shown(&ready.call, &ready.access);
-        let fired = self.hooks.fire(&PreToolUse { call: shown.call() }, &context.cancel).await;
+        let fired = self.agent.fire(&PreToolUse { call: shown.call() }, &context.cancel).await;
         aside.take(fired.context_for_model(), &fired.effects);
         let verdict = fired.verdict;
         if let Some(message) = verdict.denial(&ready.call.name) {
@@ -110,12 +110,12 @@ impl Dispatch {
         cancel: &CancellationToken,
         aside: &mut Aside,
     ) -> Option<Reply> {
-        if self.hooks.has_none(Event::PermissionRequest) {
+        if !self.agent.has_hooks(Event::PermissionRequest) {
             return None;
         }
         let shown = self.shown(&ready.call, &ready.access);
         let request = PermissionRequest { call: shown.call(), permission_suggestions: suggestions };
-        let fired = self.hooks.fire(&request, cancel).await;
+        let fired = self.agent.fire(&request, cancel).await;
         aside.take(fired.context_for_model(), &fired.effects);
         Some(match fired.verdict? {
             RequestDecision::Allow { updated_input, updated_permissions } => Reply::Allowed {
@@ -139,13 +139,13 @@ impl Dispatch {
         cancel: &CancellationToken,
         aside: &mut Aside,
     ) {
-        if self.hooks.has_none(Event::Notification) || !self.broker.has_answerer() {
+        if !self.agent.has_hooks(Event::Notification) || !self.broker.has_answerer() {
             return;
         }
         let message = format!("{tool} needs your permission");
         let notification =
             Notification { message: &message, title: None, notification_type: "permission_prompt" };
-        let fired = self.hooks.fire(&notification, cancel).await;
+        let fired = self.agent.fire(&notification, cancel).await;
         aside.take(Vec::new(), &fired.effects);
     }
 
@@ -157,11 +157,13 @@ impl Dispatch {
         cancel: &CancellationToken,
         aside: &mut Aside,
     ) -> bool {
-        if self.hooks.has_none(Event::PermissionDenied) || self.permissions.mode() != Mode::Auto {
+        if !self.agent.has_hooks(Event::PermissionDenied)
+            || self.agent.permissions.mode() != Mode::Auto
+        {
             return false;
         }
         let shown = self.shown(&ready.call, &ready.access);
-        let fired = self.hooks.fire(&PermissionDenied { call: shown.call(), reason }, cancel).await;
+        let fired = self.agent.fire(&PermissionDenied { call: shown.call(), reason }, cancel).await;
         aside.take(fired.context_for_model(), &fired.effects);
         fired.verdict
     }
@@ -178,7 +180,7 @@ impl Dispatch {
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let failed = dispatched.result.is_error;
         let event = if failed { Event::PostToolUseFailure } else { Event::PostToolUse };
-        if self.hooks.has_none(event) {
+        if !self.agent.has_hooks(event) {
             return dispatched;
         }
         let shown = self.shown(call, access);
@@ -188,14 +190,14 @@ impl Dispatch {
             let is_interrupt = dispatched.is_cut_short.then_some(true);
             let failure =
                 PostToolUseFailure { call: shown.call(), error: &error, is_interrupt, duration_ms };
-            let fired = self.hooks.fire(&failure, &CancellationToken::new()).await;
+            let fired = self.agent.fire(&failure, &CancellationToken::new()).await;
             aside.take(fired.context_for_model(), &fired.effects);
             aside.context.extend(feedback(&name, fired.verdict.reason()));
             return dispatched;
         }
         let tool_response = &dispatched.data;
         let done = PostToolUse { call: shown.call(), tool_response, duration_ms };
-        let fired = self.hooks.fire(&done, &CancellationToken::new()).await;
+        let fired = self.agent.fire(&done, &CancellationToken::new()).await;
         aside.take(fired.context_for_model(), &fired.effects);
         aside.context.extend(feedback(&name, fired.verdict.block.reason()));
         let for_servers = fired.verdict.updated_mcp_output.filter(|_| shown.server.is_some());
@@ -212,13 +214,13 @@ impl Dispatch {
 
     /// Tells hooks that the shell stands elsewhere than before a call.
     pub(super) async fn moved(&self, stood: &Path, aside: &mut Aside) {
-        if self.hooks.has_none(Event::CwdChanged) {
+        if !self.agent.has_hooks(Event::CwdChanged) {
             return;
         }
-        let stands = self.workspace.cwd();
+        let stands = self.agent.workspace.cwd();
         if stands != stood {
             let moved = CwdChanged { old_cwd: stood, new_cwd: &stands };
-            let fired = self.hooks.fire(&moved, &CancellationToken::new()).await;
+            let fired = self.agent.fire(&moved, &CancellationToken::new()).await;
             aside.take(fired.context_for_model(), &fired.effects);
         }
     }
@@ -228,7 +230,7 @@ impl Dispatch {
         let named = self.named(call);
         let input = named.as_deref().and_then(|path| with_path(&call.input, path));
         let input = input.map_or(Cow::Borrowed(&*call.input), Cow::Owned);
-        Shown { call, access, input, named, server: self.servers.owner(&call.name) }
+        Shown { call, access, input, named, server: self.agent.servers.owner(&call.name) }
     }
 }
 

@@ -104,9 +104,9 @@ impl Driver {
         cancel: &CancellationToken,
     ) -> Option<String> {
         let text = text(&item.content);
-        let mentioned = self.dispatch.servers.mentioned(&text).await;
+        let mentioned = self.dispatch.agent.servers.mentioned(&text).await;
         item.content.extend(mentioned.into_iter().map(Block::Text));
-        let command = self.dispatch.servers.command(&text)?;
+        let command = self.dispatch.agent.servers.command(&text)?;
         let expansion = UserPromptExpansion {
             expansion_type: "mcp_prompt",
             command_name: &command.command,
@@ -114,7 +114,7 @@ impl Driver {
             command_source: "mcp",
             prompt: &text,
         };
-        let fired = self.dispatch.hooks.fire(&expansion, cancel).await;
+        let fired = self.dispatch.agent.fire(&expansion, cancel).await;
         aside.take(fired.context_for_model(), &fired.effects);
         if let Some(reason) = fired.verdict.0 {
             return Some(reason);
@@ -135,13 +135,13 @@ impl Driver {
         aside: &mut Aside,
         cancel: &CancellationToken,
     ) -> Option<Refused> {
-        let hooks = &self.dispatch.hooks;
-        hooks.set_prompt(item.id);
-        if hooks.has_none(Event::UserPromptSubmit) {
+        let agent = &self.dispatch.agent;
+        agent.set_prompt(Some(item.id));
+        if !agent.has_hooks(Event::UserPromptSubmit) {
             return None;
         }
         let prompt = text(&item.content);
-        let fired = hooks.fire(&UserPromptSubmit { prompt: &prompt }, cancel).await;
+        let fired = agent.fire(&UserPromptSubmit { prompt: &prompt }, cancel).await;
         aside.take(fired.context_for_model(), &fired.effects);
         let verdict = fired.verdict;
         self.name_session(verdict.session_title.as_deref());
@@ -160,11 +160,11 @@ impl Driver {
         if let Some(memory) = &self.memory {
             self.tell_instructions(memory.files(), None).await;
         }
-        let hooks = &self.dispatch.hooks;
+        let agent = &self.dispatch.agent;
         let model = Some(self.settings.model.as_str());
         let title = self.shared.title();
         let start = SessionStart { source, model, session_title: title.as_deref() };
-        let fired = hooks.fire(&start, cancel).await;
+        let fired = agent.fire(&start, cancel).await;
         self.aside.take(fired.context_for_model(), &fired.effects);
         self.name_session(fired.verdict.session_title.as_deref());
         if let Some(text) = fired.verdict.initial_user_message {
@@ -180,8 +180,8 @@ impl Driver {
 
     /// Tells hooks which instructions begin to count.
     pub(super) async fn tell_instructions(&self, files: &[MemoryFile], trigger: Option<&Path>) {
-        let hooks = &self.dispatch.hooks;
-        if hooks.has_none(Event::InstructionsLoaded) {
+        let agent = &self.dispatch.agent;
+        if !agent.has_hooks(Event::InstructionsLoaded) {
             return;
         }
         for file in files {
@@ -206,20 +206,20 @@ impl Driver {
                 trigger_file_path: trigger,
                 parent_file_path: parent,
             };
-            hooks.fire(&loaded, &CancellationToken::new()).await;
+            agent.fire(&loaded, &CancellationToken::new()).await;
         }
     }
 
     /// Takes up settings that changed on disk, unless a hook keeps them out. Before that, hooks hear of files
     /// that they watch.
     pub(crate) async fn refresh(&self, cancel: &CancellationToken) {
-        self.dispatch.hooks.tell_changed_files(cancel).await;
-        let permissions = &self.dispatch.permissions;
+        self.dispatch.agent.fire_file_changes(cancel).await;
+        let permissions = &self.dispatch.agent.permissions;
         let Some(change) = permissions.changed() else { return };
         let mut objection = None;
         for (source, file) in &change.files {
             let changed = ConfigChange { source, file_path: Some(file) };
-            let fired = self.dispatch.hooks.fire(&changed, cancel).await;
+            let fired = self.dispatch.agent.fire(&changed, cancel).await;
             if let Some(reason) = fired.verdict.reason() {
                 objection = Some(Objection::Refused);
                 let message =
@@ -228,7 +228,8 @@ impl Driver {
             }
         }
         // A hook that was cut off might have said no.
-        let is_heard = !cancel.is_cancelled() || self.dispatch.hooks.has_none(Event::ConfigChange);
+        let is_heard =
+            !cancel.is_cancelled() || !self.dispatch.agent.has_hooks(Event::ConfigChange);
         let objection = objection.or((!is_heard).then_some(Objection::Unheard));
         // What the administrator of the machine changes counts, whatever else changed with it.
         let is_managed = change.files.iter().any(|(source, _)| *source == "policy_settings");
@@ -236,7 +237,7 @@ impl Driver {
             permissions.keep_out(change, objection);
         } else {
             permissions.take_up(change.rules);
-            self.dispatch.hooks.replace(change.hooks, change.hook_rules);
+            self.dispatch.agent.replace_hooks(change.hooks, change.hook_rules);
         }
     }
 }

@@ -41,7 +41,7 @@ impl Driver {
         calls: Vec<ToolUse>,
         cancel: &CancellationToken,
     ) -> Result<Option<Outcome>, JournalError> {
-        self.dispatch.caller.note(&self.settings);
+        self.dispatch.agent.note_settings(&self.settings);
         self.share_room(&calls);
         // A person who says no and stop means all of these calls.
         let stop = cancel.child_token();
@@ -125,7 +125,7 @@ impl Driver {
         reminders: &mut Vec<String>,
         cancel: &CancellationToken,
     ) -> Option<String> {
-        if self.dispatch.hooks.has_none(Event::PostToolBatch) {
+        if !self.dispatch.agent.has_hooks(Event::PostToolBatch) {
             return None;
         }
         let texts: Vec<String> = results.iter().map(text_of).collect();
@@ -139,7 +139,7 @@ impl Driver {
                 tool_response: text,
             })
             .collect();
-        let fired = self.dispatch.hooks.fire(&PostToolBatch { tool_calls: &calls }, cancel).await;
+        let fired = self.dispatch.agent.fire(&PostToolBatch { tool_calls: &calls }, cancel).await;
         let mut aside = Aside::default();
         aside.take(fired.context_for_model(), &fired.effects);
         reminders.extend(aside.context.iter().map(|text| reminder(text)));
@@ -209,7 +209,7 @@ impl Driver {
             let news = dispatched.data.get("notification");
             let news = news.and_then(|news| RecordId::deserialize(news).ok());
             if let Some(news) = news {
-                self.dispatch.caller.note_denials(self.shared.take_denials(news));
+                self.dispatch.agent.note_denials(self.shared.take_denials(news));
             }
             if !dispatched.is_deferred {
                 let block = Block::ToolResult(dispatched.result.clone());

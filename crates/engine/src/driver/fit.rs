@@ -30,7 +30,7 @@ impl Driver {
     pub(super) fn share_room(&self, calls: &[ToolUse]) {
         let agents = calls.iter().filter(|call| canonical_tool_name(&call.name) == AgentTool::NAME);
         let share = self.report_room() / agents.count().max(1);
-        self.dispatch.caller.note_room(share.max(LEAST));
+        self.dispatch.agent.set_report_room(share.max(LEAST));
     }
 
     /// The items with the reports in them shortened so far that all of them fit beside these blocks.

@@ -164,7 +164,7 @@ impl Driver {
     /// for it is for that call.
     fn shows(&self, block: &Block) -> bool {
         let is_said = !matches!(block, Block::ToolUse(_));
-        let forwards = || self.shared.delegation.get().is_some_and(|it| it.rules.forwards_text);
+        let forwards = || self.shared.delegation.rules.forwards_text;
         self.identity().is_main() || !is_said || self.is_background() || forwards()
     }
 

@@ -228,7 +228,7 @@ impl Driver {
                 () = waiting => {}
             }
         };
-        self.dispatch.caller.wait(waiting).await;
+        self.dispatch.agent.wait(waiting).await;
     }
 
     fn show_piece(&self, run: &mut Run, event: &StreamEvent) {

@@ -7,7 +7,6 @@ use centurion_hooks::{Event, Fired};
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, Run};
-use crate::delegation::Delegation;
 use crate::hooks::reminder;
 use crate::schedule;
 use crate::task::Task;
@@ -23,7 +22,7 @@ impl Driver {
     ) -> Result<bool, JournalError> {
         run.told_stop = true;
         let event = if self.identity().is_main() { Event::Stop } else { Event::SubagentStop };
-        if self.dispatch.hooks.has_none(event) {
+        if !self.dispatch.agent.has_hooks(event) {
             return Ok(false);
         }
         let fired = self.fire_stop(&run.text, cancel).await;
@@ -60,7 +59,7 @@ impl Driver {
         let background_tasks = self.background_work();
         let session_crons = schedule::scheduled_work(&self.shared);
         let stop_hook_active = self.stop_cap.is_active();
-        let hooks = &self.dispatch.hooks;
+        let agent = &self.dispatch.agent;
         match self.task() {
             None => {
                 let stop = Stop {
@@ -69,7 +68,7 @@ impl Driver {
                     background_tasks: &background_tasks,
                     session_crons: &session_crons,
                 };
-                hooks.fire(&stop, cancel).await
+                agent.fire(&stop, cancel).await
             }
             Some(task) => {
                 let stop = SubagentStop {
@@ -81,7 +80,7 @@ impl Driver {
                     background_tasks: &background_tasks,
                     session_crons: &session_crons,
                 };
-                hooks.fire(&stop, cancel).await
+                agent.fire(&stop, cancel).await
             }
         }
     }
@@ -94,7 +93,7 @@ impl Driver {
             error_details: run.errors.last().map(String::as_str),
             last_assistant_message: &run.text,
         };
-        self.dispatch.hooks.fire(&failure, &CancellationToken::new()).await;
+        self.dispatch.agent.fire(&failure, &CancellationToken::new()).await;
     }
 
     fn background_work(&self) -> Vec<BackgroundWork> {
@@ -116,10 +115,10 @@ impl Driver {
             ..BackgroundWork::default()
         };
         let own = self.identity().id.as_ref();
-        let agents = self.shared.delegation.get().map(Delegation::running).unwrap_or_default();
+        let agents = self.shared.delegation.running();
         let is_its = |task: &Arc<Task>| task.run().asker.as_ref().map(|asker| &asker.agent) == own;
         let below = agents.into_iter().filter(is_its);
-        let shells = self.dispatch.workspace.shells.running().into_iter().map(work);
+        let shells = self.dispatch.agent.workspace.shells.running().into_iter().map(work);
         shells.chain(below.map(agent)).collect()
     }
 }

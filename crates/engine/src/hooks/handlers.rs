@@ -1,32 +1,34 @@
 //! Hooks that a model, an agent, a server or the host carries out.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use centurion_hooks::{AGENT_HOOK_TURNS, Delegate, DelegateFuture, ModelRequest};
 use centurion_mcp::CallOptions;
 use centurion_model::{ProviderKind, SystemPrompt};
 use centurion_permissions::{Mode, OwnMode, Role};
 use centurion_protocol::{Block, Conversation, Outcome, ToolUseId};
-use centurion_tools::{DynTool, ReadState, Workspace, builtin};
+use centurion_tools::{DynTool, ReadState, builtin};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::AgentHooks;
+use crate::agent::AgentParts;
 use crate::budget::Limit;
-use crate::caller::Caller;
 use crate::dispatch::Dispatch;
 use crate::driver::{Driver, RequestSettings, Run};
-use crate::ground::ModelRefusal;
 use crate::queue::{Item, Origin, Priority};
 use crate::resolve::{Reach, ToolView};
 use crate::servers::Servers;
 use crate::session::Shared;
 use crate::toolbox::{Offer, ToolChoice, Toolbox};
-use centurion_journal::{Journal, Stamp};
+use centurion_journal::Journal;
 
 /// What a judge is told before anything else.
 const JUDGE: &str = "You are asked to judge one thing in the work of a coding agent. Answer with one JSON \
     object and nothing else: {\"ok\": true}, or {\"ok\": false, \"reason\": \"what is wrong and what to do\"}.";
+
+/// Why a hook cannot be carried out any more.
+const SESSION_ENDED: &str = "the session has ended";
 
 /// The tools that an agent of a hook looks around with.
 const LOOKING: [&str; 3] = ["Read", "Grep", "Glob"];
@@ -46,11 +48,7 @@ pub trait HookHost: Send + Sync {
 pub(crate) struct Handlers {
     /// Weak, because the session owns the hooks.
     pub(crate) shared: Weak<Shared>,
-    pub(crate) servers: Arc<Servers>,
-    pub(crate) workspace: Arc<Workspace>,
     pub(crate) host: Option<Arc<dyn HookHost>>,
-    pub(crate) stamp: Stamp,
-    pub(crate) refuse_model: ModelRefusal,
 }
 
 impl Handlers {
@@ -61,8 +59,8 @@ impl Handlers {
         tools: Vec<Arc<dyn DynTool>>,
         max_turns: u32,
     ) -> Result<String, String> {
-        let shared = self.shared.upgrade().ok_or("the session has ended")?;
-        let mut driver = self.driver(&shared, &request, tools, max_turns)?;
+        let shared = self.shared.upgrade().ok_or(SESSION_ENDED)?;
+        let mut driver = Self::driver(&shared, &request, tools, max_turns)?;
         let item = Item {
             id: shared.world.record_id(),
             priority: Priority::Now,
@@ -83,8 +81,8 @@ impl Handlers {
     }
 
     /// The model that judges: the one that the hook names, which must be one that may be used.
-    fn model(&self, shared: &Shared, asked: Option<&str>) -> Result<String, String> {
-        let refusal = |name: &str| (self.refuse_model)(name);
+    fn model(shared: &Shared, asked: Option<&str>) -> Result<String, String> {
+        let refusal = |name: &str| (shared.delegation.builder.refuse_model)(name);
         match (asked.map(|name| shared.model.resolve(name)), shared.model.provider_kind()) {
             (Some(name), _) => match refusal(&name) {
                 Some(reason) => Err(format!("the hook cannot use the model `{name}`: {reason}")),
@@ -99,75 +97,45 @@ impl Handlers {
     }
 
     fn driver(
-        &self,
         shared: &Arc<Shared>,
         request: &ModelRequest<'_>,
         tools: Vec<Arc<dyn DynTool>>,
         max_turns: u32,
     ) -> Result<Driver, String> {
-        let model = self.model(shared, request.model)?;
+        let model = Self::model(shared, request.model)?;
         let looks = Role { only_reads: true, ..Role::default() };
         let permissions = Arc::new(shared.permissions.child(looks, OwnMode::Given(Mode::DontAsk)));
         let quiet = Arc::new(shared.aside(Arc::clone(&permissions)));
-        let workspace = Arc::new(Workspace {
-            root: request.common.cwd.clone(),
-            cwd: Mutex::new(request.common.cwd.clone()),
-            read_state: ReadState::default(),
-            may_read: Arc::clone(&self.workspace.may_read),
-            find_denied: Arc::clone(&self.workspace.find_denied),
-            host_rule: Arc::clone(&self.workspace.host_rule),
-            sandbox: self.workspace.sandbox.clone(),
-            todos: Mutex::default(),
-            shells: Arc::clone(&self.workspace.shells),
-            output_dir: self.workspace.output_dir.clone(),
-            env: Arc::clone(&self.workspace.env),
-            world: Arc::clone(&self.workspace.world),
-            host: Arc::clone(&self.workspace.host),
-        });
         let offer =
             Offer { choice: &ToolChoice::All, permissions: &permissions, has_answerer: false };
         let view = ToolView::all(Reach::Main);
         let toolbox =
             Toolbox::new(tools, view, &offer, None, 0).map_err(|error| error.to_string())?;
-        let caller = Caller::new(
-            Arc::downgrade(&quiet),
-            Arc::default(),
-            Arc::clone(&permissions),
-            Servers::none(),
-            quiet.budget.child(Limit::default()),
-            None,
-            None,
-            None,
+        let builder = &shared.delegation.builder;
+        let agent = builder.agent(
+            &quiet,
+            AgentParts {
+                identity: Arc::default(),
+                permissions,
+                servers: Servers::none(),
+                budget: quiet.budget.child(Limit::default()),
+                seat: None,
+                task: None,
+                startable: None,
+                hooks: AgentHooks::none(request.common.transcript_path.clone()),
+                cwd: request.common.cwd.clone(),
+                read_state: ReadState::default(),
+            },
         );
-        let hooks = AgentHooks {
-            // A hook does not set off other hooks.
-            hooks: None,
-            from_settings: None,
-            shared: Arc::clone(&quiet),
-            permissions: Arc::clone(&permissions),
-            workspace: Arc::clone(&workspace),
-            identity: Arc::default(),
-            transcript: request.common.transcript_path.clone(),
-            effort: None,
-            prompt: Arc::clone(&caller.prompt),
-        };
-        let dispatch = Dispatch {
-            toolbox,
-            workspace,
-            permissions,
-            broker: Arc::clone(&quiet.broker),
-            hooks: Arc::new(hooks),
-            servers: Servers::none(),
-            allows_sandboxed: false,
-            caller,
-        };
+        let dispatch =
+            Dispatch { toolbox, agent, broker: Arc::clone(&quiet.broker), allows_sandboxed: false };
         let settings = RequestSettings {
             model,
             max_turns: Some(max_turns),
             concurrent_calls: 10,
             ..RequestSettings::default()
         };
-        let journal = Journal::nowhere(self.stamp.clone(), Arc::clone(&shared.world));
+        let journal = Journal::nowhere(builder.stamp.clone(), Arc::clone(&shared.world));
         let system = SystemPrompt::new(vec![JUDGE.to_owned()]);
         Ok(Driver::new(quiet, journal, dispatch, Conversation::default(), system, settings))
     }
@@ -190,7 +158,8 @@ impl Delegate for Handlers {
         input: Map<String, Value>,
     ) -> DelegateFuture<'a, String> {
         Box::pin(async move {
-            let connection = self.servers.reachable(server)?;
+            let shared = self.shared.upgrade().ok_or(SESSION_ENDED)?;
+            let connection = shared.servers.reachable(server)?;
             let called = connection.call(tool, input, &CallOptions::default()).await;
             let output = called.map_err(|error| error.to_string())?;
             if output.is_error { Err(output.text()) } else { Ok(output.text()) }

@@ -81,7 +81,7 @@ impl Case {
 
     fn resolve(&self) -> Result<EffectiveAgent, LaunchError> {
         let pool: Vec<String> = POOL.iter().map(|name| (*name).to_owned()).collect();
-        let house = House {
+        let context = ResolveContext {
             rules: &self.rules,
             resolve_model: &|name| format!("full-{}", name.trim_start_matches("full-")),
             refuse_model: &|model| {
@@ -92,10 +92,10 @@ impl Case {
             bypass: self.bypass,
             pool: &pool,
             keeps_memory: self.keeps_memory,
-            hooks_are_for_plugins: false,
+            only_plugin_hooks: false,
         };
         let place = self.flags.as_ref().map_or(Place::Below(&self.wishes), Place::Main);
-        resolve(&self.definition, Color::of_name("scout"), place, &self.starter, &house)
+        resolve(&self.definition, Color::of_name("scout"), place, &self.starter, &context)
     }
 
     fn effective(&self) -> EffectiveAgent {

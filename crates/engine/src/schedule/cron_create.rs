@@ -9,8 +9,7 @@ use serde::Deserialize;
 
 use super::cron_list::entry;
 use super::{Schedules, Wish, telling};
-use crate::caller::Caller;
-use crate::ground::alive;
+use crate::agent::Agent;
 
 /// Sets up a prompt that comes to you when its time has come: once, or again and again. It comes between
 /// your turns and behind everything that the user says, while this session is open. Use it for what the
@@ -32,7 +31,7 @@ pub(crate) struct CronCreateInput {
     durable: Option<bool>,
 }
 
-pub(crate) struct CronCreate(pub(crate) Arc<Caller>);
+pub(crate) struct CronCreate(pub(crate) Arc<Agent>);
 
 impl Tool for CronCreate {
     type Input = CronCreateInput;
@@ -48,7 +47,7 @@ impl Tool for CronCreate {
     }
 
     async fn run(&self, input: CronCreateInput, _: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let shared = alive(&self.0.shared).map_err(ToolError::failed)?;
+        let shared = self.0.session()?;
         let schedules = Schedules::of(&shared).map_err(ToolError::failed)?;
         let wish = Wish {
             cron: input.cron,

@@ -9,8 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Schedules;
-use crate::caller::Caller;
-use crate::ground::alive;
+use crate::agent::Agent;
 
 /// Takes a schedule away. What it has queued and you have not been told yet goes with it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -20,7 +19,7 @@ pub(crate) struct CronDeleteInput {
     id: String,
 }
 
-pub(crate) struct CronDelete(pub(crate) Arc<Caller>);
+pub(crate) struct CronDelete(pub(crate) Arc<Agent>);
 
 impl Tool for CronDelete {
     type Input = CronDeleteInput;
@@ -36,7 +35,7 @@ impl Tool for CronDelete {
     }
 
     async fn run(&self, input: CronDeleteInput, _: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let shared = alive(&self.0.shared).map_err(ToolError::failed)?;
+        let shared = self.0.session()?;
         let schedules = Schedules::of(&shared).map_err(ToolError::failed)?;
         let gone = schedules
             .delete(&shared.queue, input.id.trim())

@@ -12,15 +12,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Entry, Schedules, telling};
-use crate::caller::Caller;
-use crate::ground::alive;
+use crate::agent::Agent;
 
 /// Lists the schedules of this session: their ids, when they are due next, and their prompts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CronListInput {}
 
-pub(crate) struct CronList(pub(crate) Arc<Caller>);
+pub(crate) struct CronList(pub(crate) Arc<Agent>);
 
 impl Tool for CronList {
     type Input = CronListInput;
@@ -36,7 +35,7 @@ impl Tool for CronList {
     }
 
     async fn run(&self, _: CronListInput, _: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let shared = alive(&self.0.shared).map_err(ToolError::failed)?;
+        let shared = self.0.session()?;
         let schedules = Schedules::of(&shared).map_err(ToolError::failed)?;
         let entries = schedules.list(&shared.queue);
         let mut text = format!("Schedules ({}):", entries.len());

@@ -1,23 +1,22 @@
 //! A session that runs as an agent of a definition: what the definition means for the main agent.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use centurion_config::agents::{ActiveAgent, AgentDefinition};
-use centurion_hooks::{Hooks, Registration, Scope};
+use centurion_hooks::{Registration, Scope};
 use centurion_permissions::Role;
 use centurion_protocol::markup::contain;
 
 use super::{OpenError, Shared};
-use crate::caller::Caller;
-use crate::delegation::{Delegation, SessionMode};
+use crate::agent::ToolScope;
+use crate::builder::{BroughtBy, ServersError};
+use crate::delegation::SessionMode;
 use crate::driver::RequestSettings;
-use crate::ground::BroughtBy;
 use crate::hooks::reminder;
 use crate::identity::Identity;
+use crate::preload::{Preloaded, Purpose, Skills, hook_set, preload};
 use crate::prompt::PromptOptions;
-use crate::remembered::{Purpose, Remembered, Skills, hook_set, prompt, skills};
-use crate::resolve::{EffectiveAgent, House, MainFlags, Place, Reach, Starter, ToolView, resolve};
+use crate::resolve::{EffectiveAgent, MainFlags, Place, Reach, Starter, ToolView};
 use crate::servers::REQUIRED_PATIENCE;
 use crate::spec::BroughtHooks;
 
@@ -72,28 +71,24 @@ impl MainAgent {
     pub(super) async fn become_agent(
         &mut self,
         agent: &ActiveAgent,
-        shared: &Arc<Shared>,
-        caller: &Arc<Caller>,
+        shared: &Shared,
         flags: &MainFlags,
         cwd: &Path,
     ) -> Result<(), OpenError> {
         let name = &agent.definition.name.value;
         let refused = |reason| OpenError::Agent { name: name.clone(), reason };
-        let Some(delegation) = shared.delegation.get() else { return Ok(()) };
         if let Some(required) = &agent.definition.required_mcp_servers {
             shared.servers.require(required, REQUIRED_PATIENCE).await.map_err(refused)?;
         }
-        let mut effective = self.resolve(agent, shared, delegation, caller, flags, cwd)?;
-        let mut problems = std::mem::take(&mut effective.problems);
+        let mut effective = self.resolve(agent, shared, flags, cwd)?;
         let definition = &agent.definition;
-        let memory =
-            Remembered::of(delegation, definition, &mut effective, &mut problems, Purpose::Run);
-        let Skills { texts, hooks: skill_hooks } =
-            skills(shared, delegation, definition, &mut problems);
+        let Preloaded { memory, skills: Skills { texts, hooks: skill_hooks }, problems } =
+            preload(shared, definition, &mut effective, Purpose::Run);
         for problem in &problems {
             shared.inform("warning", format!("agent {name}: {problem}"));
         }
-        Self::take_servers(&effective, shared, delegation, definition).map_err(refused)?;
+        Self::add_servers(&effective, shared, definition)
+            .map_err(|error| refused(error.to_string()))?;
         if !flags.has_mode {
             let changed = shared.permissions.set_mode(effective.permission_mode.value);
             changed.map_err(|reason| refused(reason.to_owned()))?;
@@ -113,7 +108,7 @@ impl MainAgent {
         settings.thinking = effective.thinking;
         settings.max_turns = effective.max_turns.value.or(settings.max_turns);
         if self.prompt.replace.is_none() {
-            self.prompt.replace = Some(prompt(shared, delegation, definition));
+            self.prompt.replace = Some(effective.prompt.value);
         }
         self.view = effective.view;
         self.instructions = effective.instructions.value;
@@ -134,8 +129,6 @@ impl MainAgent {
         &self,
         agent: &ActiveAgent,
         shared: &Shared,
-        delegation: &Delegation,
-        caller: &Arc<Caller>,
         flags: &MainFlags,
         cwd: &Path,
     ) -> Result<EffectiveAgent, OpenError> {
@@ -147,30 +140,27 @@ impl MainAgent {
             depth: 0,
             cwd: cwd.to_owned(),
         };
-        let pool = delegation.ground.pool(shared, caller, &self.settings.model);
-        let house = House {
-            rules: &delegation.rules,
-            resolve_model: &|name| shared.model.resolve(name),
-            refuse_model: &*delegation.ground.refuse_model,
-            bypass: shared.permissions.bypass(),
-            pool: &pool,
-            keeps_memory: delegation.ground.memories.as_ref().is_some_and(|it| it.auto_memory),
-            hooks_are_for_plugins: delegation.ground.hooks_are_for_plugins,
+        let scope = ToolScope {
+            permissions: &shared.permissions,
+            servers: &shared.servers,
+            startable: None,
+            is_main: true,
         };
-        Ok(resolve(&agent.definition, agent.color, Place::Main(flags), &starter, &house)?)
+        let builder = &shared.delegation.builder;
+        Ok(builder.resolve(shared, agent, Place::Main(flags), &starter, &scope)?)
     }
 
     /// Adds the servers that the definition asks for to those of the session.
-    fn take_servers(
+    fn add_servers(
         effective: &EffectiveAgent,
         shared: &Shared,
-        delegation: &Delegation,
         definition: &AgentDefinition,
-    ) -> Result<(), String> {
+    ) -> Result<(), ServersError> {
         let Some(asked) = &effective.mcp_servers else { return Ok(()) };
         let (name, origin) = (definition.name.as_str(), &definition.origin);
         let by = BroughtBy { name, source: origin.source, path: &origin.path };
-        let brought = delegation.ground.servers(&asked.value, &by, &asked.by, &shared.servers)?;
+        let builder = &shared.delegation.builder;
+        let brought = builder.servers(&asked.value, &by, &asked.by, &shared.servers)?;
         // Those that it names are the session's already.
         for own in brought.own {
             shared.servers.add(own);
@@ -179,12 +169,8 @@ impl MainAgent {
     }
 
     /// Puts the hooks of the definition in force, for the main agent alone.
-    pub(super) fn register_hooks(
-        &self,
-        shared: &Shared,
-        identity: &Identity,
-        hooks: &Hooks,
-    ) -> Vec<Registration> {
+    pub(super) fn register_hooks(&self, shared: &Shared, identity: &Identity) -> Vec<Registration> {
+        let hooks = &shared.delegation.builder.hooks;
         let agent = identity.kind.as_deref().unwrap_or_default();
         let register = |brought| hooks.add(Scope::Agent(None), hook_set(shared, agent, brought));
         self.hooks.iter().map(register).collect()

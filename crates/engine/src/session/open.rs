@@ -1,26 +1,28 @@
 //! Making a session ready to run. Nothing is written until there is something to record.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use centurion_config::agents::{ActiveAgent, AgentCatalog};
 use centurion_hooks::Scope;
+use centurion_journal::transcript::{self, Loaded};
+use centurion_journal::{Journal, JournalError, Stamp, TranscriptFile};
 use centurion_protocol::sdk::Init;
 use centurion_tools::{ReadState, builtin_under, resolve};
 use thiserror::Error;
 
 use super::main_agent::{self, MainAgent};
 use super::results::Results;
-use super::{AgentOptions, Options, Session, Shared, Start, Storage};
+use super::shared::SharedParts;
+use super::{Options, Session, Shared, Start, Storage};
+use crate::agent::AgentParts;
 use crate::agent_tool::meant;
 use crate::budget::{Budget, Limit};
-use crate::caller::Caller;
+use crate::builder::{AgentBuilder, DefinitionSources, DriverParts, SessionFiles};
 use crate::delegation::Delegation;
 use crate::driver::Driver;
 use crate::environment::Environment;
-use crate::ground::{Ground, Parts};
-use crate::hooks::{AgentHooks, SessionHooks, session_hooks};
-use crate::identity::Identity;
+use crate::hooks::SessionHooks;
 use crate::permissions::Permissions;
 use crate::prompt::{main_sections, system_prompt};
 use crate::recall;
@@ -28,8 +30,6 @@ use crate::resolve::LaunchError;
 use crate::schedule::{self, Kept};
 use crate::servers::{Deferral, Servers};
 use crate::toolbox::ToolboxError;
-use centurion_journal::transcript::{self, Loaded};
-use centurion_journal::{Journal, JournalError, Stamp, TranscriptFile};
 
 /// The version of the headless protocol that our events follow; hosts look at it.
 pub const PROTOCOL_VERSION: &str = "2.1.325";
@@ -60,68 +60,43 @@ impl Session {
         if let Some(model) = loaded.model.as_ref().filter(|_| options.restores_model) {
             options.settings.model.clone_from(model);
         }
-        let shared = share(&mut options);
+        let (begins, is_resumed) =
+            (options.start.source(), matches!(options.start, Start::Resume(_)));
+        let shared = build_shared(&mut options, environment, stamp, &journal);
         shared.set_title(loaded.title.clone());
-        let is_resumed = matches!(options.start, Start::Resume(_));
-        let begins = Some(options.start.source());
         let asked = asked_agent(&options, &loaded, &shared)?;
         let identity = Arc::new(main_agent::identity(asked.as_ref()));
-        let env_file = options.storage.output_dir.join("hook-environment.sh");
-        let provisional = main_caller(&shared, &identity, None);
-        let mut ground = lay_ground(&mut options, environment, &stamp, &env_file);
-        let extensions = options.extensions;
-        let seen = seen(&loaded.seen_files);
-        let workspace = ground.workspace(&shared, &provisional, options.cwd.clone(), seen);
-        let hooks = session_hooks(
-            &shared,
-            &workspace,
-            SessionHooks {
-                rules: extensions.hook_rules,
-                host: extensions.hook_host,
-                shows_runs: extensions.shows_hooks,
-                home: extensions.home,
-                guard: options.guard,
-                env_file,
-                stamp,
-                refuse_model: Arc::clone(&ground.refuse_model),
-            },
-        );
-        ground.hooks = Some(hooks.clone());
-        ground.settings_hooks = Some(Arc::new(hooks.add(Scope::Session, extensions.hooks)));
-        let ground = Arc::new(ground);
-        let AgentOptions { rules, definitions, flags, .. } = options.agents;
-        let mode = rules.mode;
-        let delegation = Delegation::new(rules, definitions, Arc::clone(&ground));
-        // The session is new: nobody has set it before.
-        let _ = shared.delegation.set(delegation);
-        schedule::set_up(&shared, mode, &ground.env, options.time_zone, &journal);
+        let (flags, mode) = (options.agents.flags, shared.delegation.rules.mode);
         let asked_for = (flags.clone(), options.prompt.clone());
         let mut main = MainAgent::plain(options.settings, options.prompt, mode);
         if let Some(agent) = &asked {
-            main.become_agent(agent, &shared, &provisional, &flags, &options.cwd).await?;
+            main.become_agent(agent, &shared, &flags, &options.cwd).await?;
         }
-        let caller = main_caller(&shared, &identity, main.view.startable());
-        let agent_hooks = main.register_hooks(&shared, &identity, &hooks);
+        let builder = &shared.delegation.builder;
+        let agent_hooks = main.register_hooks(&shared, &identity);
+        let extensions = options.extensions;
         for set in extensions.plugin_hooks {
             shared.add_hooks(set);
         }
-        let hooks = Arc::new(AgentHooks {
-            hooks: Some(hooks),
-            from_settings: ground.settings_hooks.clone(),
-            shared: Arc::clone(&shared),
-            permissions: Arc::clone(&shared.permissions),
-            workspace: Arc::clone(&workspace),
-            identity,
-            transcript: ground.transcript.clone(),
-            effort: main.settings.effort,
-            prompt: Arc::clone(&caller.prompt),
-        });
-        extensions.elicitations.attach(Arc::clone(&shared.broker), Arc::clone(&hooks));
-        let shells = Arc::clone(&workspace.shells);
+        let agent = builder.agent(
+            &shared,
+            AgentParts {
+                identity,
+                permissions: Arc::clone(&shared.permissions),
+                servers: Arc::clone(&shared.servers),
+                budget: shared.budget.child(Limit::default()),
+                seat: None,
+                task: None,
+                startable: main.view.startable().map(str::to_owned),
+                hooks: builder.agent_hooks(main.settings.effort),
+                cwd: options.cwd.clone(),
+                read_state: seen(&loaded.seen_files),
+            },
+        );
+        extensions.elicitations.attach(Arc::clone(&shared.broker), Arc::clone(&agent));
         let memory = main.memory.as_deref();
-        let system = main_sections(&main.prompt, &ground.environment, mode, memory);
-        let parts = Parts {
-            caller,
+        let system = main_sections(&main.prompt, &builder.environment, mode, memory);
+        let parts = DriverParts {
             view: main.view,
             system: system_prompt(system),
             settings: main.settings,
@@ -130,7 +105,7 @@ impl Session {
             structured: options.structured,
             instructions: main.instructions,
         };
-        let mut driver = ground.assemble(&shared, parts, workspace, hooks)?;
+        let mut driver = builder.driver(&shared, agent, parts)?;
         driver.counted = loaded.counted;
         driver.deferred = loaded.deferred;
         if driver.conversation.is_empty() {
@@ -142,11 +117,10 @@ impl Session {
         Ok(Self {
             shared,
             driver,
-            shells,
             init,
             results: Results::default(),
             broken_lines: loaded.broken_lines,
-            begins,
+            begins: Some(begins),
             server_patience: extensions.server_patience,
             elicitations: extensions.elicitations,
             initial_prompt: main.initial_prompt,
@@ -156,39 +130,105 @@ impl Session {
     }
 }
 
-/// What all agents of the session stand on, but for the hooks.
-fn lay_ground(
+/// Builds what the agents of the session share, in one pass from parts to whole.
+fn build_shared(
     options: &mut Options,
     environment: Environment,
-    stamp: &Stamp,
-    env_file: &Path,
-) -> Ground {
+    stamp: Stamp,
+    journal: &Arc<Journal>,
+) -> Arc<Shared> {
+    // What the session keeps for the model to read later is the model's to read.
+    options.policy.readable.push(resolve(&options.storage.output_dir));
+    let permissions = Permissions::new(
+        std::mem::take(&mut options.policy),
+        options.bypass,
+        options.rule_source.take(),
+        options.rule_store.take(),
+    );
+    let connections = std::mem::take(&mut options.extensions.servers);
+    let servers = Servers::new(connections, Deferral::chosen(&options.env));
+    servers.withhold(std::mem::take(&mut options.extensions.withheld_servers));
+    let rules = std::mem::take(&mut options.agents.rules);
+    let zone = options.time_zone.clone();
+    let schedules = schedule::of_session(&options.world, rules.mode, &options.env, zone, journal);
+    let shared = Arc::new_cyclic(|session| {
+        let builder = Arc::new(agent_builder(options, session, environment, stamp));
+        let definitions = Arc::clone(&options.agents.definitions);
+        Shared::new(SharedParts {
+            id: options.start.id(),
+            world: Arc::clone(&options.world),
+            view: Arc::clone(&options.view),
+            budget: Budget::root(options.max_budget),
+            model: options.model.clone(),
+            permissions: Arc::new(permissions),
+            servers,
+            server_patience: options.extensions.server_patience,
+            delegation: Delegation::new(rules, definitions, builder),
+            schedules,
+        })
+    });
+    if let Some(answerer) = options.answerer.take() {
+        shared.broker.attach(answerer);
+    }
+    shared
+}
+
+/// What all agents of the session are built from.
+fn agent_builder(
+    options: &mut Options,
+    session: &Weak<Shared>,
+    environment: Environment,
+    stamp: Stamp,
+) -> AgentBuilder {
+    let env_file = options.storage.output_dir.join("hook-environment.sh");
+    let hooks = session_hooks(options, env_file.clone()).build(session);
+    let settings_hooks = hooks.add(Scope::Session, std::mem::take(&mut options.extensions.hooks));
     let users_env_file = options.env.get("CLAUDE_ENV_FILE").map(PathBuf::from);
     let (storage, agents) = (&options.storage, &mut options.agents);
-    Ground {
-        agents_dir: agents_dir(storage),
+    AgentBuilder {
         guard: options.guard.clone(),
         sandbox: options.sandbox.clone(),
         allows_sandboxed: options.allows_sandboxed,
         output_dir: storage.output_dir.clone(),
-        env_files: users_env_file.into_iter().chain([env_file.to_owned()]).collect(),
+        env_files: users_env_file.into_iter().chain([env_file]).collect(),
         tools: builtin_under(options.sandbox.as_deref()),
         choice: std::mem::take(&mut options.tools),
         environment,
         memory: options.memory.take().map(Arc::new),
-        stamp: stamp.clone(),
-        redaction: storage.redaction,
-        transcript: storage.transcript.clone().unwrap_or_default(),
+        stamp,
+        files: SessionFiles {
+            redaction: storage.redaction,
+            agents_dir: agents_dir(storage),
+            transcript: storage.transcript.clone().unwrap_or_default(),
+        },
         settings: options.settings.clone(),
-        hooks: None,
-        settings_hooks: None,
+        hooks,
+        settings_hooks: Arc::new(settings_hooks),
         agent_servers: agents.servers.take(),
         refuse_model: Arc::clone(&agents.refuse_model),
         memories: agents.memory.take(),
-        hooks_are_for_plugins: agents.hooks_are_for_plugins,
-        settings_files: std::mem::take(&mut agents.settings_files),
+        sources: DefinitionSources {
+            only_plugin_hooks: agents.only_plugin_hooks,
+            settings_files: std::mem::take(&mut agents.settings_files),
+        },
         specs: Arc::default(),
         env: Arc::clone(&options.env),
+    }
+}
+
+fn session_hooks(options: &mut Options, env_file: PathBuf) -> SessionHooks {
+    let extensions = &mut options.extensions;
+    SessionHooks {
+        rules: std::mem::take(&mut extensions.hook_rules),
+        host: extensions.hook_host.take(),
+        shows_runs: extensions.shows_hooks,
+        home: extensions.home.take(),
+        guard: options.guard.clone(),
+        env_file,
+        env: Arc::clone(&options.env),
+        world: Arc::clone(&options.world),
+        project_dir: options.cwd.clone(),
+        output_dir: options.storage.output_dir.clone(),
     }
 }
 
@@ -252,59 +292,12 @@ fn names(catalog: &AgentCatalog) -> String {
     shown.map(|agent| agent.definition.name.value.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The main agent, as its tools see it.
-fn main_caller(
-    shared: &Arc<Shared>,
-    identity: &Arc<Identity>,
-    startable: Option<&str>,
-) -> Arc<Caller> {
-    Caller::new(
-        Arc::downgrade(shared),
-        Arc::clone(identity),
-        Arc::clone(&shared.permissions),
-        Arc::clone(&shared.servers),
-        shared.budget.child(Limit::default()),
-        None,
-        None,
-        startable.map(str::to_owned),
-    )
-}
-
 /// Where the transcripts of agents are: beside the session's own, in the layout that readers know.
 fn agents_dir(storage: &Storage) -> PathBuf {
     match &storage.transcript {
         Some(transcript) => transcript.with_extension("").join("subagents"),
         None => storage.output_dir.join("subagents"),
     }
-}
-
-/// What the agents of the session will share.
-fn share(options: &mut Options) -> Arc<Shared> {
-    // What the session keeps for the model to read later is the model's to read.
-    options.policy.readable.push(resolve(&options.storage.output_dir));
-    let permissions = Permissions::new(
-        std::mem::take(&mut options.policy),
-        options.bypass,
-        options.rule_source.take(),
-        options.rule_store.take(),
-    );
-    let connections = std::mem::take(&mut options.extensions.servers);
-    let patience = options.extensions.server_patience;
-    let shared = Shared::new(
-        options.start.id(),
-        Arc::clone(&options.world),
-        Arc::clone(&options.view),
-        Budget::root(options.max_budget),
-        options.model.clone(),
-        Arc::new(permissions),
-        Servers::new(connections, Deferral::chosen(&options.env)),
-    )
-    .with_patience(patience);
-    shared.servers.withhold(std::mem::take(&mut options.extensions.withheld_servers));
-    if let Some(answerer) = options.answerer.take() {
-        shared.broker.attach(answerer);
-    }
-    Arc::new(shared)
 }
 
 /// What every record of the main agent carries.

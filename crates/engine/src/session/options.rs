@@ -18,11 +18,11 @@ use jiff::tz::TimeZone;
 
 use super::View;
 use crate::broker::Answerer;
+use crate::builder::{AgentServers, ModelRefusal};
 use crate::definitions::Definitions;
 use crate::delegation::DelegationRules;
 use crate::driver::RequestSettings;
 use crate::elicitation::Elicitations;
-use crate::ground::{AgentServers, ModelRefusal};
 use crate::hooks::HookHost;
 use crate::permissions::{Bypass, RuleSource, RuleStore};
 use crate::prompt::PromptOptions;
@@ -127,7 +127,7 @@ pub struct AgentOptions {
     /// Where agents keep their memories; `None` where they keep none.
     pub memory: Option<MemoryPlaces>,
     /// Whether only plugins and the administrator may bring hooks.
-    pub hooks_are_for_plugins: bool,
+    pub only_plugin_hooks: bool,
     /// The settings files that are there, for the program's own agents.
     pub settings_files: Vec<PathBuf>,
 }
@@ -143,7 +143,7 @@ impl AgentOptions {
             servers: None,
             refuse_model: Arc::new(|_| None),
             memory: None,
-            hooks_are_for_plugins: false,
+            only_plugin_hooks: false,
             settings_files: Vec::new(),
         }
     }

@@ -69,6 +69,6 @@ impl Results {
 /// Whether an agent's end is yet to be told.
 fn owes_news(shared: &Shared) -> bool {
     let works = |it: &Delegation| it.is_telling() || !it.running().is_empty();
-    shared.delegation.get().is_some_and(works)
+    works(&shared.delegation)
         || shared.queue.pending(None).iter().any(|item| item.origin.is_of_agents())
 }

@@ -1,11 +1,11 @@
 //! What the agents of a session share, and the way to reach it from outside.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use centurion_config::agents::{ActiveAgent, ReadAgent};
-use centurion_hooks::{HookSet, Hooks, Registration, Scope};
+use centurion_hooks::{HookSet, Registration, Scope};
 use centurion_mcp::Connection;
 use centurion_model::Model;
 use centurion_permissions::Mode;
@@ -61,18 +61,15 @@ pub(crate) struct Shared {
     shells: Mutex<Vec<Weak<Shells>>>,
     /// What agents were not allowed to do whose end is yet to be told, by the id of those news.
     denials: Mutex<HashMap<RecordId, Vec<PermissionDenial>>>,
-    /// The agents of the session; empty where none can be started.
-    pub(crate) delegation: OnceLock<Delegation>,
-    /// What the main agent has set up for later; empty where it cannot.
-    pub(crate) schedules: OnceLock<Schedules>,
+    /// The agents of the session.
+    pub(crate) delegation: Delegation,
+    /// What the main agent has set up for later; `None` where it cannot.
+    pub(crate) schedules: Option<Schedules>,
     server_patience: Duration,
     /// What agents are told with whatever they are told next, by agent. It wakes nobody.
     whispers: Mutex<Vec<(Option<AgentId>, String)>>,
-    /// The hooks of the session, with what keeps those in force that others than the settings bring.
-    hooks: Mutex<Option<(Hooks, Vec<Registration>)>>,
-    /// A model that was chosen while the session runs, for the next run.
-    chosen_model: Mutex<Option<String>>,
-    chosen_thinking: Mutex<Option<Thinking>>,
+    /// Keeps the hooks of plugins and hosts in force.
+    added_hooks: Mutex<Vec<Registration>>,
     /// What hooks named the session.
     title: Mutex<Option<String>>,
 }
@@ -83,60 +80,72 @@ struct RunState {
     current: Option<CancellationToken>,
     /// An interrupt came when a run was due but had not begun.
     interrupts_next: bool,
+    /// A model chosen while the session runs, for the next run.
+    chosen_model: Option<String>,
+    chosen_thinking: Option<Thinking>,
+}
+
+/// What a session is built from.
+pub(crate) struct SharedParts {
+    pub(crate) id: SessionId,
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) view: Arc<dyn View>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) model: Model,
+    pub(crate) permissions: Arc<Permissions>,
+    pub(crate) servers: Arc<Servers>,
+    pub(crate) server_patience: Duration,
+    pub(crate) delegation: Delegation,
+    pub(crate) schedules: Option<Schedules>,
 }
 
 impl Shared {
-    pub(crate) fn new(
-        id: SessionId,
-        world: Arc<dyn World>,
-        view: Arc<dyn View>,
-        budget: Arc<Budget>,
-        model: Model,
-        permissions: Arc<Permissions>,
-        servers: Arc<Servers>,
-    ) -> Self {
+    pub(crate) fn new(parts: SharedParts) -> Self {
         Self {
-            id,
-            world,
-            view,
+            id: parts.id,
+            world: parts.world,
+            view: parts.view,
             queue: Queue::default(),
             broker: Arc::default(),
-            budget,
-            model,
+            budget: parts.budget,
+            model: parts.model,
             ledger: Arc::default(),
-            permissions,
-            servers,
+            permissions: parts.permissions,
+            servers: parts.servers,
             run: Mutex::default(),
             background: BackgroundTasks::default(),
             shells: Mutex::default(),
             denials: Mutex::default(),
-            delegation: OnceLock::new(),
-            schedules: OnceLock::new(),
-            server_patience: Duration::ZERO,
+            delegation: parts.delegation,
+            schedules: parts.schedules,
+            server_patience: parts.server_patience,
             whispers: Mutex::default(),
-            hooks: Mutex::default(),
-            chosen_model: Mutex::default(),
-            chosen_thinking: Mutex::default(),
+            added_hooks: Mutex::default(),
             title: Mutex::default(),
         }
     }
 
-    /// The same session for a side question: nobody sees it and nobody can be asked, but it is paid for.
+    /// The same session for a side question: it is not shown, no person can be asked and no agent started, but
+    /// its usage is counted.
     pub(crate) fn aside(&self, permissions: Arc<Permissions>) -> Self {
-        let (world, model) = (Arc::clone(&self.world), self.model.clone());
-        let budget = self.budget.child(None);
-        let view = Arc::new(Unseen);
-        let aside = Self::new(self.id, world, view, budget, model, permissions, Servers::none());
+        let aside = Self::new(SharedParts {
+            id: self.id,
+            world: Arc::clone(&self.world),
+            view: Arc::new(Unseen),
+            budget: self.budget.child(None),
+            model: self.model.clone(),
+            permissions,
+            servers: Servers::none(),
+            server_patience: Duration::ZERO,
+            delegation: self.delegation.without_agents(),
+            schedules: None,
+        });
         Self { ledger: Arc::clone(&self.ledger), ..aside }
     }
 
     /// How long the first turn of an agent waits for servers that are not there yet.
     pub(crate) fn server_patience(&self) -> Duration {
         self.server_patience
-    }
-
-    pub(super) fn with_patience(self, server_patience: Duration) -> Self {
-        Self { server_patience, ..self }
     }
 
     pub(crate) fn title(&self) -> Option<String> {
@@ -147,16 +156,11 @@ impl Shared {
         *self.title.lock().unwrap_or_else(PoisonError::into_inner) = title;
     }
 
-    /// Takes the hooks of the session, to which more can be added.
-    pub(crate) fn keep_hooks(&self, hooks: Hooks) {
-        *self.hooks.lock().unwrap_or_else(PoisonError::into_inner) = Some((hooks, Vec::new()));
-    }
-
+    /// Adds hooks for the rest of the session.
     pub(super) fn add_hooks(&self, set: HookSet) {
-        let mut kept = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((hooks, registrations)) = kept.as_mut() {
-            registrations.push(hooks.add(Scope::Session, set));
-        }
+        let registration = self.delegation.builder.hooks.add(Scope::Session, set);
+        let mut added = self.added_hooks.lock().unwrap_or_else(PoisonError::into_inner);
+        added.push(registration);
     }
 
     /// Takes note of the shells of an agent, so that they can be ended from outside.
@@ -187,7 +191,7 @@ impl Shared {
 
     /// The agent, or the first of those above it that has not ended; `None` is the main agent.
     pub(crate) fn living(&self, agent: Option<&AgentId>) -> Option<AgentId> {
-        let delegation = self.delegation.get()?;
+        let delegation = &self.delegation;
         let mut agent = agent.cloned();
         while let Some(id) = agent {
             let task = delegation.find(id.as_str())?;
@@ -276,11 +280,11 @@ impl Shared {
     }
 
     pub(super) fn take_chosen_model(&self) -> Option<String> {
-        self.chosen_model.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.run.lock().unwrap_or_else(PoisonError::into_inner).chosen_model.take()
     }
 
     pub(super) fn take_chosen_thinking(&self) -> Option<Thinking> {
-        self.chosen_thinking.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.run.lock().unwrap_or_else(PoisonError::into_inner).chosen_thinking.take()
     }
 }
 
@@ -325,9 +329,7 @@ impl Handle {
             None => run.interrupts_next = !waiting.is_empty(),
         }
         drop(run);
-        if let Some(delegation) = self.0.delegation.get()
-            && delegation.rules.interrupt_ends_background
-        {
+        if self.0.delegation.rules.interrupt_ends_background {
             self.stop_agents();
         }
         waiting.into_iter().map(|item| item.id).collect()
@@ -336,7 +338,7 @@ impl Handle {
     /// Stops the run that is under way and every agent, and drops what waits: the session ends.
     pub fn stop(&self) {
         self.0.queue.abandon();
-        for task in self.0.delegation.get().map(Delegation::running).unwrap_or_default() {
+        for task in self.0.delegation.running() {
             task.stop(Stopper::Session);
         }
         self.interrupt();
@@ -344,7 +346,7 @@ impl Handle {
 
     /// Ends an agent or a shell in the background, whichever agent's; `Err` says why nothing was ended.
     pub async fn stop_task(&self, id: &str) -> Result<(), StopError> {
-        if let Some(task) = self.0.delegation.get().and_then(|it| it.find(id)) {
+        if let Some(task) = self.0.delegation.find(id) {
             return if task.stop(Stopper::Person) { Ok(()) } else { Err(StopError::NotRunning) };
         }
         for shells in self.0.all_shells() {
@@ -363,35 +365,30 @@ impl Handle {
 
     /// Lets every call that waits for an agent go on without it; how many did.
     pub fn background_agents(&self) -> usize {
-        let running = self.0.delegation.get().map(Delegation::running).unwrap_or_default();
+        let running = self.0.delegation.running();
         running.iter().filter(|task| task.detach()).count()
     }
 
     /// Has a small model say now and then what agents in the background are doing, or no longer.
     pub fn summarise_agents(&self, is_wanted: bool) {
-        if let Some(delegation) = self.0.delegation.get() {
-            delegation.summarise(is_wanted);
-        }
+        self.0.delegation.summarise(is_wanted);
     }
 
     /// Whether a small model says what agents in the background are doing.
     pub fn summarises_agents(&self) -> bool {
-        self.0.delegation.get().is_some_and(Delegation::summarises)
+        self.0.delegation.summarises()
     }
 
     /// Adds agents that a host brings.
     pub fn add_agents(&self, agents: Vec<ReadAgent>) {
-        if let Some(delegation) = self.0.delegation.get() {
-            delegation.definitions.add(agents);
-        }
+        self.0.delegation.definitions.add(agents);
     }
 
     /// All agents that can be asked for.
     pub fn agents(&self) -> Vec<ActiveAgent> {
-        let agents = self.0.delegation.get().map(|it| it.definitions.agents());
+        let agents = self.0.delegation.definitions.agents();
         let is_shown = |agent: &&ActiveAgent| agent.definition.name.value != "fork";
-        let active = agents.iter().flat_map(|it| &it.active).filter(is_shown);
-        active.cloned().collect()
+        agents.active.iter().filter(is_shown).cloned().collect()
     }
 
     /// Adds hooks for the rest of the session.
@@ -450,7 +447,8 @@ impl Handle {
 
     /// Changes how the model thinks from the next run on.
     pub fn set_thinking(&self, thinking: Thinking) {
-        *self.0.chosen_thinking.lock().unwrap_or_else(PoisonError::into_inner) = Some(thinking);
+        let mut run = self.0.run.lock().unwrap_or_else(PoisonError::into_inner);
+        run.chosen_thinking = Some(thinking);
     }
 
     /// Changes the permission mode; `Err` says why not.
@@ -464,7 +462,8 @@ impl Handle {
     pub fn set_model(&self, name: Option<&str>) -> String {
         let full =
             name.map_or_else(|| self.0.model.name().to_owned(), |name| self.0.model.resolve(name));
-        *self.0.chosen_model.lock().unwrap_or_else(PoisonError::into_inner) = Some(full.clone());
+        let mut run = self.0.run.lock().unwrap_or_else(PoisonError::into_inner);
+        run.chosen_model = Some(full.clone());
         full
     }
 }

@@ -67,11 +67,11 @@ impl ToolServer {
 
     /// Whether no deny rule takes away every call of a tool.
     pub fn is_allowed(&self, tool: &str) -> bool {
-        self.session.driver.dispatch.permissions.is_offered(tool)
+        self.session.driver.dispatch.agent.permissions.is_offered(tool)
     }
 
     pub fn mode(&self) -> Mode {
-        self.session.driver.dispatch.permissions.mode()
+        self.session.driver.dispatch.agent.permissions.mode()
     }
 
     /// Calls a tool. Whatever goes wrong with it is in the reply.

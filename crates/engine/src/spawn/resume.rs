@@ -9,10 +9,10 @@ use centurion_protocol::{RecordId, ToolUseId};
 use centurion_tools::ReadState;
 use serde_json::json;
 
-use super::{Child, RESUME, Start, begin, first_items, new_run, panic_words, stamp};
-use crate::caller::Caller;
+use super::{Child, RESUME, SpawnError, Start, begin, first_items, new_run, panic_words, stamp};
+use crate::agent::Agent;
+use crate::builder::{BroughtBy, BroughtServers, ServersError};
 use crate::delegation::Delegation;
-use crate::ground::{BroughtBy, BroughtServers, GONE};
 use crate::mail::{self, Arrival, Mail};
 use crate::powers::Powers;
 use crate::queue::Item;
@@ -31,31 +31,31 @@ use centurion_journal::{Journal, TranscriptFile};
 /// The note of the beginning accepts the message. Whoever calls this holds the agent's door.
 pub(crate) fn resume(
     shared: &Arc<Shared>,
-    asker: &Caller,
+    asker: &Agent,
     task: &Arc<Task>,
     call: ToolUseId,
     mail: &Mail,
-) -> Result<(), String> {
-    let delegation = shared.delegation.get().ok_or(GONE)?;
-    let cannot = |error: &dyn std::fmt::Display| format!("the agent cannot go on: {error}");
-    let mut file = TranscriptFile::open(&task.transcript).map_err(|error| cannot(&error))?;
-    let text = file.read().map_err(|error| cannot(&error))?;
+) -> Result<(), SpawnError> {
+    let delegation = &shared.delegation;
+    let mut file = TranscriptFile::open(&task.transcript)?;
+    let text = file.read()?;
     let loaded = transcript::load_agent(&text);
     let (world, stamp) = (Arc::clone(&shared.world), stamp(delegation, &task.spec, &task.id));
-    let redaction = delegation.ground.redaction;
+    let redaction = delegation.builder.files.redaction;
     let journal = Arc::new(Journal::resume(file, loaded.last, stamp, world, redaction));
     let run = new_run(shared, asker, call, mail.text.clone());
-    let before = task.begin(run, Arc::clone(&journal)).ok_or("the agent is at work already")?;
+    let before = task.begin(run, Arc::clone(&journal)).ok_or(SpawnError::AtWork)?;
     let made = catch_unwind(AssertUnwindSafe(|| {
         let mut child = take_up(shared, delegation, asker, task, loaded, journal, mail)?;
         child.items = left_unread(shared, task, &text, mail);
         Ok(child)
     }));
-    let child = match made.unwrap_or_else(|panic| Err(panic_words(&*panic))) {
+    let made = made.unwrap_or_else(|panic| Err(SpawnError::Fault(panic_words(&*panic))));
+    let child = match made {
         Ok(child) => child,
         Err(error) => {
             task.restore(before);
-            return Err(cannot(&error));
+            return Err(error);
         }
     };
     begin(delegation, Arc::clone(task), child, true);
@@ -66,12 +66,12 @@ pub(crate) fn resume(
 fn take_up(
     shared: &Arc<Shared>,
     delegation: &Delegation,
-    asker: &Caller,
+    asker: &Agent,
     task: &Arc<Task>,
     loaded: Loaded,
     journal: Arc<Journal>,
     mail: &Mail,
-) -> Result<Child, String> {
+) -> Result<Child, SpawnError> {
     let spec = &task.spec;
     let schema = spec.schema.as_ref().map(|schema| StructuredOutput::parse(&schema.to_string()));
     let powers = Powers::on_resume(shared, delegation, spec, asker.permissions.mode());
@@ -79,7 +79,7 @@ fn take_up(
         read_state: seen(&loaded),
         loaded,
         servers: servers(delegation, asker, spec, powers.mcp_servers.as_ref())?,
-        structured: schema.transpose().map_err(|error| error.to_string())?,
+        structured: schema.transpose()?,
         powers,
         parent_servers: None,
         journal,
@@ -90,7 +90,7 @@ fn take_up(
         "agentId": task.id, "run": id, "call": call, "asker": asker,
         "prompt": prompt, "item": mail.id, "from": mail.from,
     });
-    child.driver.journal.note(RESUME, &note).map_err(|error| error.to_string())?;
+    child.driver.journal.note(RESUME, &note)?;
     Ok(child)
 }
 
@@ -115,17 +115,17 @@ fn left_unread(shared: &Shared, task: &Task, transcript: &[u8], mail: &Mail) -> 
 /// The servers that the agent has beside those of the main agent.
 fn servers(
     delegation: &Delegation,
-    asker: &Caller,
+    asker: &Agent,
     spec: &AgentSpec,
     brought: Option<&Brought>,
-) -> Result<BroughtServers, String> {
+) -> Result<BroughtServers, ServersError> {
     let Some(brought) = brought else { return Ok(BroughtServers::default()) };
     let by = BroughtBy {
         name: &spec.agent_type,
         source: AgentSource::of_name(&spec.source).unwrap_or(AgentSource::Project),
         path: &brought.path,
     };
-    delegation.ground.servers(&brought.value, &by, &brought.path.display(), &asker.servers)
+    delegation.builder.servers(&brought.value, &by, &brought.path.display(), &asker.servers)
 }
 
 fn seen(loaded: &Loaded) -> ReadState {

@@ -271,7 +271,7 @@ async fn hooks_that_may_not_run_are_said_not_to() {
         );
         match reason {
             "not trusted" => bench.knows_strangers_agents(|_| {}),
-            _ => bench.knows_agents(|agents| agents.hooks_are_for_plugins = true),
+            _ => bench.knows_agents(|agents| agents.only_plugin_hooks = true),
         }
         let stage = Stage::silent();
         let told = stage.set(bench).run("@@lead").await;

@@ -26,18 +26,41 @@ pub(crate) enum Purpose {
     Explain,
 }
 
+/// What an agent begins with.
+pub(crate) struct Preloaded {
+    pub(crate) memory: Option<PreloadedMemory>,
+    pub(crate) skills: Skills,
+    /// What its definition asks for and does not get.
+    pub(crate) problems: Vec<String>,
+}
+
+/// Gets ready what an agent begins with, and its prompt as it is now.
+pub(crate) fn preload(
+    shared: &Shared,
+    definition: &AgentDefinition,
+    effective: &mut EffectiveAgent,
+    purpose: Purpose,
+) -> Preloaded {
+    let delegation = &shared.delegation;
+    let mut problems = std::mem::take(&mut effective.problems);
+    let memory = PreloadedMemory::of(delegation, definition, effective, &mut problems, purpose);
+    effective.prompt.value = prompt(shared, delegation, definition);
+    let skills = skills(shared, delegation, definition, &mut problems);
+    Preloaded { memory, skills, problems }
+}
+
 /// The memory of an agent, ready to be used.
-pub(crate) struct Remembered {
+pub(crate) struct PreloadedMemory {
     /// With links resolved.
     pub(crate) directory: PathBuf,
     /// The last section of its system prompt.
     pub(crate) section: String,
 }
 
-impl Remembered {
+impl PreloadedMemory {
     /// The memory that the definition asks for. Tools that the agent has for it alone are confined to its
     /// directory. One that cannot be used is a problem, and the agent goes without.
-    pub(crate) fn of(
+    fn of(
         delegation: &Delegation,
         definition: &AgentDefinition,
         effective: &mut EffectiveAgent,
@@ -45,7 +68,7 @@ impl Remembered {
         purpose: Purpose,
     ) -> Option<Self> {
         let scope = effective.memory.as_ref()?.value;
-        let places = delegation.ground.memories.as_ref()?;
+        let places = delegation.builder.memories.as_ref()?;
         if purpose == Purpose::Run && definition.withheld.is_some() {
             problems.push("`memory` is not in force until its definition is accepted".to_owned());
             return None;
@@ -119,10 +142,10 @@ pub(crate) fn skills(
         return Skills::default();
     }
     let catalog = delegation.definitions.skills();
-    let effort = delegation.ground.settings.effort.map(AgentEffort::Level);
+    let effort = delegation.builder.settings.effort.map(AgentEffort::Level);
     let preload = Preload {
         catalog: &catalog,
-        project_dir: &delegation.ground.environment.cwd,
+        project_dir: &delegation.builder.environment.cwd,
         session: shared.id,
         effort,
     };
@@ -152,7 +175,9 @@ fn refusal(delegation: &Delegation, skill: &SkillDefinition) -> Option<String> {
         return Some(format!("not in force: {reason}"));
     }
     match skill.origin.source {
-        SkillSource::Project | SkillSource::User if delegation.ground.hooks_are_for_plugins => {
+        SkillSource::Project | SkillSource::User
+            if delegation.builder.sources.only_plugin_hooks =>
+        {
             Some("not in force: managed settings leave hooks to plugins".to_owned())
         }
         _ => None,
@@ -175,11 +200,7 @@ pub(crate) fn hook_set(shared: &Shared, agent: &str, brought: &BroughtHooks) -> 
 
 /// The prompt of a definition as it is now: what is built in learns what the user has, and in what is not, nothing
 /// passes for our markup.
-pub(crate) fn prompt(
-    shared: &Shared,
-    delegation: &Delegation,
-    definition: &AgentDefinition,
-) -> String {
+fn prompt(shared: &Shared, delegation: &Delegation, definition: &AgentDefinition) -> String {
     if definition.origin.source != AgentSource::BuiltIn {
         return contain(&definition.prompt.value).into_owned();
     }
@@ -194,7 +215,7 @@ pub(crate) fn prompt(
         agents: own.map(|agent| agent.definition.name.value.clone()).collect(),
         skills: skills.active.iter().map(|skill| skill.name.clone()).collect(),
         servers: servers.iter().map(|(connection, _)| connection.name().to_owned()).collect(),
-        settings_files: delegation.ground.settings_files.clone(),
+        settings_files: delegation.builder.sources.settings_files.clone(),
     };
     builtin::prompt(definition, &facts).into_owned()
 }

@@ -1,0 +1,210 @@
+//! One agent: who it is and what it has. Its driver, its dispatch, its tools and its hooks borrow it.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use centurion_protocol::sdk::PermissionDenial;
+use centurion_protocol::{Effort, RecordId, Thinking};
+use centurion_tools::{ReadState, ToolError, Workspace};
+
+use crate::budget::Budget;
+use crate::delegation::SessionMode;
+use crate::driver::RequestSettings;
+use crate::hooks::AgentHooks;
+use crate::identity::Identity;
+use crate::permissions::Permissions;
+use crate::places::Seat;
+use crate::pulse::Waiting;
+use crate::resolve::Starter;
+use crate::servers::Servers;
+use crate::session::Shared;
+use crate::task::{Asker, Task};
+
+/// An agent. The main agent is one like the others, without a task and a seat.
+pub(crate) struct Agent {
+    /// Weak, because the session owns its agents.
+    pub(crate) shared: Weak<Shared>,
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) permissions: Arc<Permissions>,
+    pub(crate) servers: Arc<Servers>,
+    pub(crate) budget: Arc<Budget>,
+    /// Its place among those that run; the main agent needs none.
+    pub(crate) seat: Option<Seat>,
+    /// `None` for the main agent.
+    pub(crate) task: Option<Arc<Task>>,
+    /// The types of agents that it may start; `None` is all.
+    pub(crate) startable: Option<String>,
+    /// Where its tools work.
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) hooks: AgentHooks,
+    /// The input of a person that it works on now; its hooks hear of it.
+    prompt: Mutex<Option<RecordId>>,
+    requests: Mutex<Requests>,
+    /// Denials of the agents whose ends it was told of, until its own run ends.
+    denials: Mutex<Vec<PermissionDenial>>,
+    /// Report limit of each awaited agent, in bytes.
+    report_room: AtomicUsize,
+}
+
+/// What one agent is built from; see [`AgentBuilder::agent`](crate::builder::AgentBuilder::agent).
+pub(crate) struct AgentParts {
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) permissions: Arc<Permissions>,
+    pub(crate) servers: Arc<Servers>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) seat: Option<Seat>,
+    pub(crate) task: Option<Arc<Task>>,
+    pub(crate) startable: Option<String>,
+    pub(crate) hooks: AgentHooks,
+    /// The directory that its tools start in.
+    pub(crate) cwd: PathBuf,
+    /// Which files it has read.
+    pub(crate) read_state: ReadState,
+}
+
+/// What its requests ask for now; agents that it starts inherit it unless they ask for something else.
+#[derive(Clone, Debug, Default)]
+struct Requests {
+    model: String,
+    effort: Option<Effort>,
+    thinking: Thinking,
+}
+
+/// What decides which tools there are for an agent, and which agents it can start.
+#[derive(Clone, Copy)]
+pub(crate) struct ToolScope<'a> {
+    pub(crate) permissions: &'a Permissions,
+    pub(crate) servers: &'a Arc<Servers>,
+    pub(crate) startable: Option<&'a str>,
+    pub(crate) is_main: bool,
+}
+
+impl Agent {
+    pub(crate) fn new(shared: Weak<Shared>, workspace: Arc<Workspace>, parts: AgentParts) -> Self {
+        Self {
+            shared,
+            identity: parts.identity,
+            permissions: parts.permissions,
+            servers: parts.servers,
+            budget: parts.budget,
+            seat: parts.seat,
+            task: parts.task,
+            startable: parts.startable,
+            workspace,
+            hooks: parts.hooks,
+            prompt: Mutex::default(),
+            requests: Mutex::default(),
+            denials: Mutex::default(),
+            report_room: AtomicUsize::new(usize::MAX),
+        }
+    }
+
+    /// The session, for a tool that needs it.
+    pub(crate) fn session(&self) -> Result<Arc<Shared>, ToolError> {
+        self.shared.upgrade().ok_or_else(|| ToolError::failed("the session has ended"))
+    }
+
+    /// Tells people something that is no part of a conversation.
+    pub(crate) fn inform(&self, level: &'static str, text: String) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.inform(level, text);
+        }
+    }
+
+    pub(crate) fn tool_scope(&self) -> ToolScope<'_> {
+        ToolScope {
+            permissions: &self.permissions,
+            servers: &self.servers,
+            startable: self.startable.as_deref(),
+            is_main: self.identity.is_main(),
+        }
+    }
+
+    /// The model that its requests ask for.
+    pub(crate) fn model(&self) -> String {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).model.clone()
+    }
+
+    /// What an agent inherits that this one starts in a directory.
+    pub(crate) fn starter(&self, cwd: PathBuf) -> Starter {
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Starter {
+            model: requests.model,
+            effort: requests.effort,
+            thinking: requests.thinking,
+            stance: self.permissions.stance(),
+            depth: self.identity.depth,
+            cwd,
+        }
+    }
+
+    /// The input of a person that it works on.
+    pub(crate) fn prompt(&self) -> Option<RecordId> {
+        *self.prompt.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_prompt(&self, prompt: Option<RecordId>) {
+        *self.prompt.lock().unwrap_or_else(PoisonError::into_inner) = prompt;
+    }
+
+    /// Notes what its requests ask for.
+    pub(crate) fn note_settings(&self, settings: &RequestSettings) {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        if requests.model != settings.model {
+            requests.model.clone_from(&settings.model);
+        }
+        requests.effort = settings.effort;
+        requests.thinking = settings.thinking;
+    }
+
+    /// Sets the report limit of each awaited agent.
+    pub(crate) fn set_report_room(&self, bytes: usize) {
+        self.report_room.store(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn report_room(&self) -> usize {
+        self.report_room.load(Ordering::Relaxed)
+    }
+
+    /// Adds denials of an agent whose end it is told of.
+    pub(crate) fn note_denials(&self, denials: Vec<PermissionDenial>) {
+        self.denials.lock().unwrap_or_else(PoisonError::into_inner).extend(denials);
+    }
+
+    /// Takes the denials noted so far.
+    pub(crate) fn take_denials(&self) -> Vec<PermissionDenial> {
+        std::mem::take(&mut *self.denials.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The agent as the one that asks for a run of another; `None` is the main agent.
+    pub(crate) fn asker(&self) -> Option<Asker> {
+        self.task.as_ref().map(|task| Asker { agent: task.id.clone(), run: task.run().id })
+    }
+
+    /// Whether it can look into a file that another agent writes.
+    pub(crate) fn can_read_files(&self) -> bool {
+        if self.only_directs() {
+            return false;
+        }
+        let view = self.task.as_ref().map(|task| &task.spec.tools);
+        let has = |tool| view.is_none_or(|view| view.admits(tool).is_ok());
+        (has("Read") && self.permissions.is_offered("Read")) || has("Bash")
+    }
+
+    /// Whether it is the main agent of a session in which that one only directs others.
+    fn only_directs(&self) -> bool {
+        let mode = self.shared.upgrade().map(|shared| shared.delegation.rules.mode);
+        self.identity.is_main() && mode == Some(SessionMode::Coordinator)
+    }
+
+    /// Waits for another agent, a person or a provider: meanwhile its place is free for others, and its silence
+    /// is no stall.
+    pub(crate) async fn wait<F: Future>(&self, future: F) -> F::Output {
+        let _waiting: Option<Waiting<'_>> = self.task.as_ref().map(|task| task.pulse.wait());
+        match &self.seat {
+            Some(seat) => seat.lend(future).await,
+            None => future.await,
+        }
+    }
+}
