@@ -10,9 +10,8 @@ use centurion_config::plugins::Plugin;
 use centurion_config::repository::named_by_configuration;
 use centurion_config::settings::Settings;
 use centurion_config::skills::SkillSource;
-use centurion_config::trust::{Lookup, Trust, collect_texts, named_files};
+use centurion_config::trust::{Lookup, Trust, collect_hook_texts, collect_texts, named_files};
 use centurion_protocol::Env;
-use serde_json::Value;
 
 use crate::delegation::Found;
 use crate::surroundings::Surroundings;
@@ -75,7 +74,7 @@ impl Commands {
     fn collect(found: &Found, settings: &Settings) -> Self {
         let mut commands = Self::default();
         for declared in settings.hooks() {
-            collect_texts(&declared.value, &mut commands.own);
+            collect_hook_texts(&declared.value, &mut commands.own);
         }
         commands.own.extend(settings.api_key_helper().map(|helper| helper.value));
         for declared in &found.servers.servers {
@@ -88,14 +87,17 @@ impl Commands {
         for agent in &found.agents().active {
             let definition = &agent.definition;
             let is_judged = definition.origin.source == AgentSource::Project;
-            let parts = [&definition.hooks, &definition.mcp_servers].into_iter().flatten();
-            let values = parts.map(|part| &part.value).filter(|_| definition.withheld.is_none());
-            values.for_each(|value: &Value| collect_texts(value, commands.of(is_judged)));
+            if definition.withheld.is_some() {
+                continue;
+            }
+            let texts = commands.of(is_judged);
+            definition.hooks.iter().for_each(|it| collect_hook_texts(&it.value, texts));
+            definition.mcp_servers.iter().for_each(|it| collect_texts(&it.value, texts));
         }
         for skill in &found.skills().active {
             let is_judged = skill.origin.source == SkillSource::Project;
             let hooks = skill.hooks.iter().filter(|_| skill.withheld.is_none());
-            hooks.for_each(|hooks| collect_texts(&hooks.value, commands.of(is_judged)));
+            hooks.for_each(|hooks| collect_hook_texts(&hooks.value, commands.of(is_judged)));
         }
         commands
     }
@@ -108,7 +110,7 @@ impl Commands {
 /// The commands of a plugin's hooks, with its own directories in them.
 fn hooks_of(plugin: &Plugin) -> Vec<String> {
     let mut texts = Vec::new();
-    plugin.hooks().iter().for_each(|hooks| collect_texts(&hooks.value, &mut texts));
+    plugin.hooks().iter().for_each(|hooks| collect_hook_texts(&hooks.value, &mut texts));
     texts.iter().map(|text| plugin.variables().fill(text)).collect()
 }
 

@@ -25,7 +25,8 @@ use thiserror::Error;
 
 pub(crate) use self::commands::commands_of;
 use self::content::definitions_base;
-pub use self::content::{ContentTrust, FolderTrust, PowerItem, Reach, Unaccepted, collect_texts};
+pub use self::content::{ContentTrust, FolderTrust, PowerItem, Reach, Unaccepted};
+pub use self::content::{collect_hook_texts, collect_texts};
 pub use self::difference::{Difference, ItemChange};
 pub use self::programs::{Lookup, NamedFiles, named_files};
 pub use self::record::AcceptedItem;

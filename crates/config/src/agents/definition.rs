@@ -104,9 +104,9 @@ impl AgentDefinition {
         // In the place of an agent that changes nothing stands one that may.
         let replaced = is_read_only_name(&self.name).then_some(self.name.line);
         let line = brought.or(mode).or(memory).or(replaced)?;
-        let values = [hooks.map(|it| &it.value), servers.map(|it| &it.value)];
+        let values = (hooks.map(|it| &it.value), servers.map(|it| &it.value));
         let name = format!("agent `{}`", printable(&self.name));
-        Some(PowerItem::of_text(&self.origin.path, Some(line), name, text, &values))
+        Some(PowerItem::of_text(&self.origin.path, Some(line), name, text, values))
     }
 
     /// Whether it may have every tool that there is.

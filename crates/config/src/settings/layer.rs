@@ -74,8 +74,9 @@ pub(super) fn power_item(
     const DATA: [&str; 6] =
         ["permissions.", "sandbox.", "subagents.", "claudeMdExcludes", "model", "fallbackModel"];
     let named = name.map(|name| json!({ name: value }));
-    let item =
-        PowerItem::of_value(file, line, key_path(key, name), named.as_ref().unwrap_or(value));
+    let value = named.as_ref().unwrap_or(value);
+    let make = if key == "hooks" { PowerItem::of_hooks } else { PowerItem::of_value };
+    let item = make(file, line, key_path(key, name), value);
     if DATA.iter().any(|data| key.starts_with(data)) { item.without_programs() } else { item }
 }
 

@@ -93,8 +93,8 @@ impl SkillDefinition {
     pub(crate) fn power_item(&self, text: &str) -> Option<PowerItem> {
         let hooks = self.hooks.as_ref()?;
         let name = format!("skill `{}`", printable(&self.name));
-        let values = [Some(&hooks.value)];
-        Some(PowerItem::of_text(&self.origin.path, Some(hooks.line), name, text, &values))
+        let values = (Some(&hooks.value), None);
+        Some(PowerItem::of_text(&self.origin.path, Some(hooks.line), name, text, values))
     }
 
     /// What it is for: its description, or else the first line of its text.

@@ -34,6 +34,23 @@ impl PowerItem {
     pub(crate) fn of_value(file: &Path, line: Option<usize>, name: String, value: &Value) -> Self {
         let mut commands = Vec::new();
         collect_texts(value, &mut commands);
+        Self::of_json(file, line, name, value, commands)
+    }
+
+    /// The hooks of a JSON file.
+    pub(crate) fn of_hooks(file: &Path, line: Option<usize>, name: String, value: &Value) -> Self {
+        let mut commands = Vec::new();
+        collect_hook_texts(value, &mut commands);
+        Self::of_json(file, line, name, value, commands)
+    }
+
+    fn of_json(
+        file: &Path,
+        line: Option<usize>,
+        name: String,
+        value: &Value,
+        commands: Vec<String>,
+    ) -> Self {
         Self {
             file: file.to_owned(),
             line,
@@ -44,16 +61,21 @@ impl PowerItem {
         }
     }
 
-    /// A whole definition. These of its values may name files that run.
+    /// A whole definition. Its hooks and servers may name files that run.
     pub(crate) fn of_text(
         file: &Path,
         line: Option<usize>,
         name: String,
         text: &str,
-        values: &[Option<&Value>],
+        (hooks, servers): (Option<&Value>, Option<&Value>),
     ) -> Self {
         let mut commands = Vec::new();
-        values.iter().flatten().for_each(|value| collect_texts(value, &mut commands));
+        if let Some(hooks) = hooks {
+            collect_hook_texts(hooks, &mut commands);
+        }
+        if let Some(servers) = servers {
+            collect_texts(servers, &mut commands);
+        }
         Self { file: file.to_owned(), line, name, text: text.to_owned(), commands, work_tree: None }
     }
 
@@ -118,13 +140,23 @@ pub(super) fn definitions_base(file: &Path) -> &Path {
     definitions.unwrap_or(file).parent().unwrap_or(Path::new("/"))
 }
 
-/// Every text in a value that may name a file which runs.
+/// Every text in servers, variables and the like: any of them may name a file which runs.
 pub fn collect_texts(value: &Value, texts: &mut Vec<String>) {
-    /// Members of hooks whose texts are patterns of other things, or words for a model or a person.
+    collect(value, &[], texts);
+}
+
+/// Every text in hooks that may name a file which runs.
+pub fn collect_hook_texts(hooks: &Value, texts: &mut Vec<String>) {
+    /// Members whose texts are patterns of other things, or words for a model or a person.
     const OTHERS: [&str; 5] = ["matcher", "if", "prompt", "description", "statusMessage"];
+    collect(hooks, &OTHERS, texts);
+}
+
+/// Collects all texts but those of the members with these names.
+fn collect(value: &Value, passed_over: &[&str], texts: &mut Vec<String>) {
     match value {
         Value::String(text) => texts.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, passed_over, texts)),
         Value::Object(members) => {
             let command = members.get("command").and_then(Value::as_str);
             let args = members.get("args").and_then(Value::as_array);
@@ -134,8 +166,8 @@ pub fn collect_texts(value: &Value, texts: &mut Vec<String>) {
             });
             for (name, item) in members {
                 let is_joined = joined.is_some() && (name == "command" || name == "args");
-                if !is_joined && !OTHERS.contains(&name.as_str()) {
-                    collect_texts(item, texts);
+                if !is_joined && !passed_over.contains(&name.as_str()) {
+                    collect(item, passed_over, texts);
                 }
             }
             texts.extend(joined.into_iter().flatten());

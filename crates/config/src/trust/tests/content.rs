@@ -138,6 +138,31 @@ fn a_script_among_arguments_is_accepted_with_the_item_however_variables_name_it(
     }
 }
 
+/// These words stand for text of people in hooks, and for anything at all elsewhere.
+#[test]
+fn no_name_of_a_server_or_a_variable_hides_the_script_that_it_runs() {
+    for name in ["prompt", "matcher", "if", "description", "statusMessage"] {
+        let mut folder = Folder::new();
+        folder.write("s.sh", "true\n");
+        let servers = format!("mcpServers:\n  - {name}:\n      command: ./s.sh\n");
+        let definition = format!("---\nname: a\ndescription: d\n{servers}---\nWork.\n");
+        folder.write(".claude/agents/a.md", &definition);
+        let server = json!({"command": "sh", "args": ["-c", "$X"], "env": {name: "./s.sh"}});
+        folder.servers_file(&json!({"m": server}));
+        folder.json(".claude/settings.json", &json!({"env": {name: "./s.sh"}}));
+        folder.grant();
+        let in_force = |folder: &Folder| {
+            let withheld = folder.withheld()[0].1.clone();
+            (withheld, folder.servers().active().count(), folder.settings().env().len())
+        };
+        assert_eq!(in_force(&folder), (None, 1, 1), "{name}");
+        folder.write("s.sh", "evil\n");
+        let script = folder.machine.path(FOLDER).join("s.sh");
+        let off = (Some(Unaccepted::Program(script)), 0, 0);
+        assert_eq!(in_force(&folder), off, "{name}");
+    }
+}
+
 #[test]
 fn a_program_with_a_space_in_its_name_is_accepted_with_its_server() {
     let mut folder = Folder::new();
