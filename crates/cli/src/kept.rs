@@ -59,7 +59,7 @@ const OTHERS: [&str; 11] = [
 ];
 
 /// What shells run when they start and end. In the home directory, the missing ones are held as well.
-const SHELL_FILES: [&str; 10] = [
+pub(crate) const SHELL_FILES: [&str; 10] = [
     ".bash_aliases",
     ".bash_login",
     ".bash_logout",

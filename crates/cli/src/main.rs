@@ -32,6 +32,7 @@ mod stdin;
 mod surroundings;
 mod trust;
 mod used_files;
+mod users_files;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};

@@ -118,6 +118,18 @@ fn looked_at(
     all
 }
 
+/// Where the session itself or a sandboxed command may write, with links resolved.
+pub(crate) fn reachable(
+    settings: &Settings,
+    surroundings: &Surroundings,
+    added: &[PathBuf],
+) -> Vec<PathBuf> {
+    let directories: Vec<PathBuf> =
+        std::iter::once(&surroundings.cwd).chain(added).cloned().collect();
+    let places = writable(settings, surroundings, &directories).into_iter().chain(directories);
+    places.filter_map(|place| place.canonicalize().ok()).collect()
+}
+
 fn places(list: &[Sourced<String>], home: Option<&Path>) -> Vec<PathBuf> {
     list.iter().map(|text| place(text, home)).collect()
 }

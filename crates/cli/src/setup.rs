@@ -38,6 +38,7 @@ use crate::sandbox::{self, Confinement};
 use crate::sessions;
 use crate::surroundings::{MANAGED, Surroundings};
 use crate::used_files::used_files;
+use crate::users_files::users_files;
 
 /// Logs to standard error, if that is wanted.
 pub(crate) fn start_logging(filter: Option<&str>) -> anyhow::Result<()> {
@@ -81,12 +82,17 @@ pub(crate) async fn options(
     let Configuration { settings, trust, .. } = configuration;
     let cwd = surroundings.cwd.clone();
     let repository = repo_root(&cwd);
-    let used = used_files(&found, &trust, &settings, surroundings, &env, &additional_directories);
+    let mut used =
+        used_files(&found, &trust, &settings, surroundings, &env, &additional_directories);
+    let writable = sandbox::reachable(&settings, surroundings, &additional_directories);
+    let of_user = users_files(args, surroundings, &writable);
+    // Where something is missing, the sandbox holds the directories around it.
+    used.extend(of_user.iter().filter(|file| file.symlink_metadata().is_ok()).cloned());
     let hook_judge = extensions::hook_judge(surroundings, &found.plugins, &trust);
     let mut policy =
         policy::policy(args, surroundings, &settings, repository.clone(), &additional_directories)?;
     policy::check_git(&mut policy, &trust);
-    policy.protected.clone_from(&used);
+    policy.protected = used.iter().cloned().chain(of_user).collect();
     let bypass = policy::bypass(policy.mode, &settings, &surroundings.env);
     let tools = args.tool_choice();
     warn_of_unknown(&tools);

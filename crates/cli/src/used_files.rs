@@ -14,6 +14,7 @@ use centurion_config::trust::{Lookup, Trust, collect_hook_texts, collect_texts, 
 use centurion_protocol::Env;
 
 use crate::delegation::Found;
+use crate::sandbox::reachable;
 use crate::surroundings::Surroundings;
 
 /// The files that run in this session: those of plugins, those of the folders that were accepted, and those of the
@@ -41,6 +42,15 @@ pub(crate) fn used_files(
         let accepted = trust.programs(folder).into_iter().filter(|path| path.exists());
         accepted.chain(named).chain(judged).chain(named_by_configuration(&root, home))
     });
+    // Wherever else a command may write: nothing there is judged by its content.
+    let beside = reachable(settings, surroundings, added).into_iter().flat_map(|place| {
+        let lookup = Lookup { places: &[cwd], root: &place, home };
+        let named = named_files(&commands.own, &lookup);
+        let judged = named_files(&commands.judged, &lookup);
+        [named, judged].into_iter().flat_map(|it| it.present.into_iter().chain(it.missing))
+    });
+    let beside: Vec<PathBuf> =
+        beside.filter(|file| !folders.iter().any(|it| file.starts_with(it))).collect();
     let plugins = found.plugins.enabled.iter().flat_map(|plugin| {
         let root = plugin.root();
         // Who works on a plugin may change what does not run.
@@ -49,10 +59,11 @@ pub(crate) fn used_files(
         }
         let lookup = Lookup { places: &[cwd, root], root, home };
         let named = named_files(&commands.own, &lookup);
-        let parts = PLUGIN_PARTS.iter().map(|part| root.join(part)).filter(|path| path.exists());
+        let parts = plugin_parts(plugin, env).into_iter();
         parts.chain(named.present).chain(named.missing).chain(named.searched).collect()
     });
-    let files: Vec<PathBuf> = plugins.chain(programs).chain(named_by_variables(env, cwd)).collect();
+    let named = named_by_variables(env, cwd);
+    let files: Vec<PathBuf> = plugins.chain(programs).chain(beside).chain(named).collect();
     // Who writes where a link leads writes the file.
     let real = files.iter().filter_map(|file| file.canonicalize().ok());
     let real: Vec<PathBuf> =
@@ -143,14 +154,22 @@ fn named_by_variables(env: &Env, cwd: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// What runs, or brings what runs, in a plugin's directory.
-const PLUGIN_PARTS: &[&str] = &[
-    ".claude-plugin",
-    ".mcp.json",
-    "agents",
-    "commands",
-    "hooks",
-    "plugin.json",
-    "scripts",
-    "skills",
-];
+/// What runs, or brings what runs, in a plugin's directory: also what would as soon as it is there. Directories end
+/// with a slash.
+const PLUGIN_PARTS: &[&str] =
+    &[".claude-plugin/", ".mcp.json", "agents/", "commands/", "hooks/", "plugin.json", "skills/"];
+
+/// The parts of a plugin, by their usual names and by those that its manifest gives them.
+fn plugin_parts(plugin: &Plugin, env: &Env) -> Vec<PathBuf> {
+    let root = plugin.root();
+    let usual = PLUGIN_PARTS.iter().map(|part| root.join(part));
+    let scripts = [root.join("scripts")].into_iter().filter(|path| path.exists());
+    let skills = plugin.skills();
+    let named = plugin.agents().paths.into_iter().chain(skills.skills).chain(skills.commands);
+    let hooks = plugin.hooks().iter().map(|hooks| hooks.file.clone());
+    let servers = plugin.servers(env).into_iter().filter_map(|it| it.server?.origin.file);
+    let named = named.chain(hooks).chain(servers);
+    // A plugin may be one skill as a whole, and is worked on all the same.
+    let named = named.filter(|path| path.as_path() != root && path.exists());
+    usual.chain(scripts).chain(named).collect()
+}

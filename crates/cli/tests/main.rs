@@ -78,6 +78,8 @@ mod stage;
 mod troubleshooting;
 #[path = "program/trust.rs"]
 mod trust;
+#[path = "program/users_files.rs"]
+mod users_files;
 #[path = "program/waiting.rs"]
 mod waiting;
 #[path = "program/window.rs"]
