@@ -64,11 +64,91 @@ pub(crate) fn netrc(scan: &mut Scan, at: usize) -> Option<Found> {
     let text = scan.text;
     let line = &text[at.saturating_sub(256)..at];
     work::count(512);
-    memchr::memmem::find(line, b"machine ")?;
+    let has_host = |word: &[u8]| memchr::memmem::find(line, word).is_some();
+    if !has_host(b"machine ") && !line.ends_with(b"default ") {
+        return None;
+    }
     let rest = text.get(at..text.len().min(at + 256 + b"password ".len()))?;
     let from = at + memchr::memmem::find(rest, b"password ")? + b"password ".len();
     let value = scan.run(Class::Bare, from);
     (value > 0).then_some(Found { kind: "password", range: from..from + value })
+}
+
+/// A value behind a flag and a blank: `--password x1`, `--token x…`. The hint is the flag with its blank.
+pub(crate) fn flag(scan: &mut Scan, at: usize) -> Option<Found> {
+    let name = scan.text.get(at..)?.iter().take(16).position(|byte| *byte == b' ')?;
+    let is_password = scan.text[at..at + name] == *b"--password";
+    let from = at + name + 1;
+    let from = behind_quote(scan, from)?;
+    let class = if is_password { Class::Value } else { Class::Opaque };
+    let (length, has_digit) = scan.run_with_digit(class, from);
+    let value = &scan.text[from..from + length.min(LONGEST)];
+    let is_value = has_digit && !is_placeholder(value) && !value.starts_with(b"-");
+    let least = if is_password { 6 } else { 16 };
+    let kind = if is_password { "password" } else { "secret" };
+    let fits = (least..=LONGEST).contains(&length)
+        && is_value
+        && value.iter().any(u8::is_ascii_alphabetic)
+        && (is_password || is_opaque(scan, from..from + length));
+    fits.then_some(Found { kind, range: from..from + length })
+}
+
+/// The index behind an opening quote, if there is one; `None` where an escape of JSON follows, which is no value.
+fn behind_quote(scan: &mut Scan, from: usize) -> Option<usize> {
+    let from = from + scan.run(Class::Quote, from);
+    (scan.text.get(from - 1) != Some(&b'\\')).then_some(from)
+}
+
+/// `-u name:password` of curl and its like. The hint is the flag with its blank. `-u 1000:1000` is a user and a group.
+pub(crate) fn user_flag(scan: &mut Scan, at: usize) -> Option<Found> {
+    let name = scan.text.get(at + 1..)?.iter().take(8).position(|byte| *byte == b' ')?;
+    let from = at + 1 + name + 1;
+    let from = behind_quote(scan, from)?;
+    let user = scan.run(Class::Dotted, from).min(LONGEST);
+    if user == 0 || scan.text.get(from + user) != Some(&b':') {
+        return None;
+    }
+    let start = from + user + 1;
+    let (length, has_digit) = scan.run_with_digit(Class::Value, start);
+    let value = &scan.text[start..start + length.min(LONGEST)];
+    let has_letter = value.iter().any(u8::is_ascii_alphabetic);
+    let fits = (6..=LONGEST).contains(&length) && has_digit && has_letter && !is_placeholder(value);
+    fits.then_some(Found { kind: "password", range: start..start + length })
+}
+
+/// `Cookie: a=b; session=x…`: the first long value. The hint is `ookie: `.
+pub(crate) fn cookie(scan: &mut Scan, at: usize) -> Option<Found> {
+    /// The longest header that is looked at.
+    const LONGEST_COOKIE: usize = 4 * 1024;
+    let from = at + b"ookie: ".len();
+    let rest = scan.text.get(from..scan.text.len().min(from + LONGEST_COOKIE))?;
+    // Where another header begins, this one has ended.
+    let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n' | b'"' | b'\'' | b'\\' | b'[' | b':');
+    let header = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
+    work::count(header.len());
+    let mut start = 0;
+    for pair in header.split(|byte| *byte == b';') {
+        let equals = pair.iter().position(|byte| *byte == b'=');
+        let value = equals.map_or(&[][..], |equals| &pair[equals + 1..]);
+        let is_secret = value.len() >= 16
+            && value.iter().any(u8::is_ascii_digit)
+            && value.iter().any(u8::is_ascii_alphabetic)
+            && value.iter().all(|byte| Class::AzureKey.contains(*byte) || *byte == b'.');
+        if is_secret {
+            let begin = from + start + pair.len() - value.len();
+            return Some(Found { kind: "cookie", range: begin..begin + value.len() });
+        }
+        start += pair.len() + 1;
+    }
+    None
+}
+
+/// `"auth": "…"` of a file of Docker: a name and a password in base64. The hint is the end of the name.
+pub(crate) fn pair(scan: &mut Scan, at: usize) -> Option<Found> {
+    let from = separator(scan, at + b"auth".len())?;
+    let length = scan.run(Class::Base64, from);
+    is_encoded_pair(&scan.text[from..from + length])
+        .then_some(Found { kind: "basic_credentials", range: from..from + length })
 }
 
 /// `Bearer` and a token. The hint is `earer `, whatever the case of its first letter.
@@ -83,12 +163,16 @@ pub(crate) fn bearer(scan: &mut Scan, at: usize) -> Option<Found> {
 pub(crate) fn basic(scan: &mut Scan, at: usize) -> Option<Found> {
     let from = at + b"asic ".len();
     let length = scan.run(Class::Base64, from);
-    let value = &scan.text[from..from + length];
-    let trimmed: Vec<u8> = value.iter().copied().take_while(|byte| *byte != b'=').collect();
-    let decoded = STANDARD.decode(value).or_else(|_| STANDARD_NO_PAD.decode(trimmed)).ok()?;
-    let is_pair = decoded.contains(&b':') && decoded.iter().all(|byte| (b' '..127).contains(byte));
-    (length >= 4 && is_pair)
+    is_encoded_pair(&scan.text[from..from + length])
         .then_some(Found { kind: "basic_credentials", range: from..from + length })
+}
+
+/// Whether a text is `name:password` in base64.
+fn is_encoded_pair(value: &[u8]) -> bool {
+    let trimmed: Vec<u8> = value.iter().copied().take_while(|byte| *byte != b'=').collect();
+    let decoded = STANDARD.decode(value).or_else(|_| STANDARD_NO_PAD.decode(trimmed));
+    let is_text = |it: &Vec<u8>| it.iter().all(|byte| (b' '..127).contains(byte));
+    value.len() >= 4 && decoded.is_ok_and(|it| it.contains(&b':') && is_text(&it))
 }
 
 /// `Authorization: scheme value` with any scheme, and headers that hold nothing but a key. The hint is

@@ -65,6 +65,7 @@ pub(crate) static SHAPES: &[Shape] = {
         shape("glwt-", "gitlab_token", Url, 20, Digit),
         shape("GR1348941", "gitlab_token", Url, 20, Prefix),
         shape("ATATT3", "atlassian_token", AnyBase64, 100, Prefix),
+        shape("ATCTT3", "bitbucket_token", AnyBase64, 100, Prefix),
         shape("ATBB", "bitbucket_token", Word, 28, Digit),
         shape("AKIA", "aws_access_key", Capital, 16, Prefix),
         shape("ASIA", "aws_access_key", Capital, 16, Prefix),
@@ -104,6 +105,7 @@ pub(crate) static SHAPES: &[Shape] = {
         shape("sq0csp-", "square_token", Url, 40, Prefix),
         shape("EAAA", "square_token", Url, 56, Digit),
         shape("EAACEdEose0cBA", "facebook_token", Word, 20, Prefix),
+        shape("EAA", "facebook_token", Word, 80, OwnWord),
         shape("SG.", "sendgrid_key", Dotted, 60, Digit),
         shape("npm_", "npm_token", Word, 36, Prefix),
         shape("pypi-AgE", "pypi_token", Url, 40, Prefix),
@@ -190,6 +192,15 @@ pub(crate) static SHAPES: &[Shape] = {
         shape("sgp_", "sourcegraph_token", Url, 40, Digit),
         shape("nvapi-", "nvidia_key", Url, 40, Digit),
         shape("v1.0-", "cloudflare_key", Url, 120, Digit),
+        shape("pcsk_", "pinecone_key", Url, 40, Digit),
+        shape("napi_", "neon_key", Word, 40, Digit),
+        shape("rnd_", "render_key", Word, 28, Digit),
+        shape("phx_", "posthog_key", Word, 40, Digit),
+        shape("esecret_", "anyscale_key", Word, 20, Digit),
+        shape("fw_", "fireworks_key", Word, 22, OwnWord),
+        shape("ls__", "langsmith_key", Word, 30, Digit),
+        shape("sk.eyJ", "mapbox_token", Dotted, 60, Prefix),
+        shape("sl.", "dropbox_token", Url, 120, OwnWord),
     ]
 };
 

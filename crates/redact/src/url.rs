@@ -41,8 +41,10 @@ fn token(authority: &[u8], from: usize) -> Option<Found> {
 
 /// `jdbc:oracle:thin:user/password@host`. The hint is `oracle:thin:`.
 pub(crate) fn oracle(scan: &mut Scan, at: usize) -> Option<Found> {
+    /// The longest name and password together.
+    const LONGEST_LOGIN: usize = 256;
     let from = at + b"oracle:thin:".len();
-    let whole = scan.run(Class::WholeUrl, from).min(LONGEST);
+    let whole = scan.run(Class::WholeUrl, from).min(LONGEST_LOGIN);
     let url = scan.text.get(from..from + whole)?;
     work::count(whole);
     let (slash, host) = (memchr(b'/', url)?, memchr(b'@', url)?);

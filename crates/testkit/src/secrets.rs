@@ -56,7 +56,7 @@ impl Secret {
     /// secrets look alike.
     fn varied(self, number: usize) -> Self {
         // These decode to something.
-        if matches!(self.kind, "JWT" | "Basic") {
+        if matches!(self.kind, "JWT" | "Basic" | "Docker login") {
             return self;
         }
         let is_hex = self.piece.chars().all(|it| it.is_ascii_hexdigit());
@@ -132,6 +132,14 @@ fn services() -> Vec<Secret> {
         prefixed("Supabase", "sbp_", hex(40)),
         prefixed("Tailscale", "tskey-auth-", noise(30)),
         prefixed("Groq", "gsk_", noise(52)),
+        prefixed("Bitbucket", "ATCTT3xFfGN0", noise(170)),
+        prefixed("Pinecone", "pcsk_", noise(60)),
+        prefixed("Neon", "napi_", noise(60)),
+        prefixed("Render", "rnd_", noise(28)),
+        prefixed("PostHog", "phx_", noise(43)),
+        prefixed("Anyscale", "esecret_", noise(26)),
+        prefixed("LangSmith, old", "ls__", noise(32)),
+        prefixed("Mapbox", "sk.eyJ", format!("{}.{}", noise(60), noise(22))),
     ]
 }
 
@@ -166,5 +174,17 @@ fn phrases() -> Vec<Secret> {
         within("variable", "SERVICE_API_KEY=", noise(32), "\n"),
         within("npmrc", "//registry.example.com/:_authToken=", noise(36), "\n"),
         within("netrc", "machine example.com login ada password ", noise(16), "\n"),
+        within("netrc, any host", "default login ada password ", noise(16), "\n"),
+        within("WireGuard", "PrivateKey = ", format!("{}=", noise(43)), "\n"),
+        within("AWS session", "{\"SessionToken\": \"", noise(60), "\"}"),
+        within("refresh token", "{\"refreshToken\": \"", noise(60), "\"}"),
+        within("short name", "export DB_PASS=", noise(14), "\n"),
+        within("passphrase", "passphrase: \"", noise(14), "\""),
+        // `ada:` and a password.
+        within("Docker login", "{\"auth\": \"", "YWRhOnN0YXBsZS1iYXR0ZXJ5LTEy".to_owned(), "\"}"),
+        within("flag", "psql --password ", noise(14), " db"),
+        within("flag for a token", "tool --token ", noise(40), ""),
+        within("flag of curl", "curl -u ada:", noise(14), " https://example.com"),
+        within("cookie", "curl -H 'Cookie: a=b; session=", noise(32), "; c=d'"),
     ]
 }

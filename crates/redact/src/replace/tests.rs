@@ -205,6 +205,9 @@ fn ordinary_text_is_left_alone() {
         "src/components/secret/token/very/long/path/to/module_2.rs: secret=src/very/long/path/a1.rs",
         "const PRIVATE KEY is mentioned here without a block",
         "C:\\users\\ada, 12:AAB, 1Q~, sig=1",
+        "docker run -u 1000:1000, git push -u origin/main:main2, prog --password $PW --token <token>",
+        "Set-Cookie: theme=dark; Path=/, \"auth\": \"none\", ls __init__, rnd_state, TESTS_PASS=12",
+        "SKIP SK sl.so re_export EAAS fw_update, --user root:wheel, privateKey: crypto.KeyObject",
         "The commit is 15ffefc2a9d4b1f0c3e5a7b9d8f6e4c2a0b1d3f5, uuid 123e4567-e89b-12d3-a456-426614174000",
     ] {
         assert_eq!(redacted(text), text);
