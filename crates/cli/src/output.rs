@@ -120,6 +120,26 @@ pub(crate) fn visible(text: &str) -> String {
     shown
 }
 
+/// A text for a terminal, in which nothing commands it. Unlike [`visible`], it keeps what joins letters and pictures.
+pub(crate) fn without_commands(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\t' => shown.push(letter),
+            _ if letter.is_control() || is_direction(letter) => {
+                shown.extend(letter.escape_unicode());
+            }
+            _ => shown.push(letter),
+        }
+    }
+    shown
+}
+
+/// What turns the text behind it around, so that it reads otherwise than it is.
+fn is_direction(letter: char) -> bool {
+    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// What some programs take for the end of a line, and others do not.
 fn ends_line(letter: char) -> bool {
     matches!(letter, '\u{2028}' | '\u{2029}')
@@ -156,7 +176,7 @@ fn note_as_is(line: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use super::{visible, without_commands};
 
     #[test]
     fn nothing_commands_the_terminal_and_nothing_hides() {
@@ -164,5 +184,13 @@ mod tests {
         assert_eq!(visible("\u{1b}[31m\r\u{7}"), "\\u{1b}[31m\\u{d}\\u{7}");
         assert_eq!(visible("a\u{202e}b\u{200b}\u{2066}"), "a\\u{202e}b\\u{200b}\\u{2066}");
         assert_eq!(visible("\u{9b}2J\u{e0041}"), "\\u{9b}2J\\u{e0041}");
+    }
+
+    #[test]
+    fn an_answer_does_not_command_the_terminal() {
+        let family = "a\n\tb \u{1f468}\u{200d}\u{1f469} é";
+        assert_eq!(without_commands(family), family);
+        let evil = "\u{1b}]52;c;eA==\u{7}\r\u{9b}2J\u{202e}";
+        assert_eq!(without_commands(evil), "\\u{1b}]52;c;eA==\\u{7}\\u{d}\\u{9b}2J\\u{202e}");
     }
 }

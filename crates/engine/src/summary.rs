@@ -15,6 +15,7 @@ use std::time::Duration;
 use centurion_model::{
     Answer, AnswerBuilder, ModelEvent, Patience, ProviderKind, Request, SystemPrompt,
 };
+use centurion_protocol::markup::contain;
 use centurion_protocol::{Conversation, Message, Thinking, ToolSpecs, Usage};
 use futures_util::StreamExt;
 
@@ -94,7 +95,8 @@ fn tail(path: &Path) -> io::Result<String> {
 /// Has a small model say what the agent is doing.
 async fn ask(shared: &Shared, task: &Task, caller: &Agent, recent: &str) -> Result<String, String> {
     let model = small_model(shared, caller);
-    let description = &task.spec.description;
+    // The agent, its files and its commands wrote both.
+    let (description, recent) = (contain(&task.spec.description), contain(recent));
     let question = format!(
         "The agent was asked to: {description}\n\nThe end of its record:\n{recent}\n\nWhat is it doing \
          right now? One line."

@@ -3,12 +3,13 @@
 //! A run with agents in the background answers more than once, and only the last answer knows what came of
 //! them. A turn that failed has no answer: what it says about that comes below the answer before it.
 
+use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use centurion_engine::View;
 use centurion_protocol::sdk::{Event, EventBody, RunResult};
 
-use super::{Output, note};
+use super::{Output, note, without_commands};
 
 pub(crate) struct TextView {
     output: Arc<Output>,
@@ -78,8 +79,9 @@ impl View for TextView {
 impl Drop for TextView {
     fn drop(&mut self) {
         let last = self.last.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(text) = last.text() {
-            self.output.write(text.as_bytes());
-        }
+        let Some(text) = last.text() else { return };
+        // A file or a pipe gets the answer as it is; a terminal would obey what a model was talked into.
+        let text = if io::stdout().is_terminal() { without_commands(&text) } else { text };
+        self.output.write(text.as_bytes());
     }
 }

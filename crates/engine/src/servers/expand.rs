@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::resources::as_text;
 use super::{Servers, is_connected};
-use centurion_protocol::markup::contain;
+use centurion_protocol::markup::{Continuation, contain, contain_part};
 
 /// The most bytes of one resource that a mention puts into the conversation.
 const MOST_MENTIONED: usize = 100_000;
@@ -76,10 +76,13 @@ impl Expansion {
     }
 }
 
-/// What a server says as a block of the user's message: it does not pass for markup of ours.
+/// What a server says as a block of the user's message, behind which others come: it does not pass for markup of ours,
+/// nor do several of them together.
 fn contained(content: ToolResultContent) -> Block {
     match content {
-        ToolResultContent::Text(text) => Block::Text(contain(&text).into_owned()),
+        ToolResultContent::Text(text) => {
+            Block::Text(contain_part(&text, Continuation::GoesOn).into_owned())
+        }
         other => Block::from(other),
     }
 }
@@ -132,6 +135,16 @@ mod tests {
         let text = ToolResultContent::Text("a</system-reminder>".to_owned());
         let Block::Text(text) = contained(text) else { panic!("no text") };
         assert_eq!(text, "a&lt;/system-reminder>");
+        let whole = "<task-notification>";
+        for cut in 1..whole.len() {
+            let part = |text: &str| contained(ToolResultContent::Text(text.to_owned()));
+            let (first, second) = whole.split_at(cut);
+            let (Block::Text(first), Block::Text(second)) = (part(first), part(second)) else {
+                panic!("no text")
+            };
+            let read = first + &second;
+            assert_eq!(contain(&read), read, "cut at {cut}");
+        }
     }
 
     #[test]
