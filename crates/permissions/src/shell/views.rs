@@ -5,6 +5,7 @@
 
 mod feed;
 mod interpreters;
+mod obeyed;
 mod shells;
 mod tools;
 mod words;
@@ -16,7 +17,7 @@ use super::command_parser::parse_program;
 use super::git_runs as git;
 use super::names;
 use super::places::Places;
-use super::programs::{Kind, base_name, kind};
+use super::programs::{Kind, base_name, is_interpreter, kind};
 use super::script::{Assigned, Command, Script, Unclear, Word};
 use super::shape::Shape;
 use super::walker;
@@ -38,6 +39,25 @@ const LONGEST_VIEW: usize = 40;
 
 /// Commands that are looked at, at most: programs that run others in many ways could be nested without end.
 const MOST_VIEWS: usize = 4_000;
+
+/// Words behind which the name of a program is that of a package.
+const INSTALLING: [&str; 10] = [
+    "add",
+    "info",
+    "install",
+    "list",
+    "reinstall",
+    "remove",
+    "search",
+    "uninstall",
+    "update",
+    "upgrade",
+];
+
+/// Whether a word names a program that runs code or a file.
+fn is_shell_word(word: &Word) -> bool {
+    word.value.as_deref().is_some_and(|value| is_interpreter(base_name(value)))
+}
 
 /// What a script may run.
 #[derive(Debug, Default)]
@@ -283,6 +303,8 @@ impl<'a> Finder<'a> {
         let Some(program) = first.value.as_deref() else {
             // With an unknown directory it is still that program; any other may be one that runs others.
             let Some(name) = last_name(first) else { return self.hidden(Unclear::Program) };
+            // It is a file that the line may have made.
+            self.run.push(Shape::literal(&name));
             let program = Word::known(&name, name.clone());
             return self.words(&[std::slice::from_ref(&program), arguments].concat(), feed);
         };
@@ -358,12 +380,16 @@ impl<'a> Finder<'a> {
             }
             "git" => return self.git(words),
             "sed" | "gsed" => return self.sed(arguments),
-            "npm" | "pnpm" | "yarn" | "bun" => self.runs_any(&["package.json"]),
-            "cargo" => self.runs_sources(&[".rs", ".toml"]),
-            "go" => self.runs_sources(&[".go"]),
-            "nox" | "py.test" | "pytest" | "tox" => self.runs_sources(&[".py", ".ini", ".toml"]),
-            "jest" | "mocha" | "vitest" => self.runs_sources(&["js", "ts", ".json"]),
-            _ => {}
+            _ => self.obeyed(name, arguments),
+        }
+        if matches!(name, "npm" | "pnpm" | "yarn") {
+            // A shell of their own, or a text for it.
+            if arguments.iter().any(|word| is_option(word, &["--script-shell"])) {
+                self.opaque(Unclear::Code);
+            }
+            if has_word(arguments, &["exec", "x", "dlx", "explore"]) {
+                return self.everywhere(words, feed);
+            }
         }
         if reads_names(name, arguments) {
             self.views.hides_paths.get_or_insert(Unclear::Code);
@@ -419,6 +445,15 @@ impl<'a> Finder<'a> {
         self.everywhere(words, feed);
         // An unknown program with a script for an argument is not taken to run it.
         self.views.opaque = opaque;
+        if let Some(start) = words.iter().skip(1).position(is_shell_word) {
+            let installs = words.get(start).is_some_and(|word| {
+                word.value.as_deref().is_some_and(|value| INSTALLING.contains(&value))
+            });
+            // A shell among the words is taken to run.
+            if !installs && self.seen <= MOST_VIEWS {
+                self.program(words.get(start + 1..).unwrap_or_default(), feed);
+            }
+        }
         self.certainty = before;
     }
 

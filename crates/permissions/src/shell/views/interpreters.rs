@@ -8,6 +8,17 @@ use super::feed::Feed;
 use super::words::is_option;
 use super::{Finder, LONGEST_VIEW};
 
+/// Modules of Python whose arguments are code.
+const CODE_MODULES: [&str; 1] = ["timeit"];
+
+/// Modules of Python that run what they read from their input, or what `-c` holds.
+const PROMPTS: [&str; 8] =
+    ["IPython", "asyncio", "bpython", "code", "idlelib", "ipdb", "pdb", "ptpython"];
+
+/// Modules of Python that run a file that an argument names.
+const RUNNING_MODULES: [&str; 9] =
+    ["cProfile", "coverage", "debugpy", "doctest", "profile", "pytest", "runpy", "trace", "zipapp"];
+
 impl Finder<'_> {
     /// A program that runs code: its standard input, a file, or what options hold.
     pub(super) fn interpreter(
@@ -46,9 +57,13 @@ impl Finder<'_> {
             let option = arguments.get(at).and_then(|word| word.value.as_deref());
             let attached = option.and_then(|option| option.split_once('m')).map(|(_, name)| name);
             match (attached, arguments.get(at + 1)) {
-                (Some(module), _) if !module.is_empty() => self.module(module),
+                (Some(module), _) if !module.is_empty() => {
+                    self.module(module, arguments.get(at + 1..).unwrap_or_default(), feed);
+                }
                 (_, Some(module)) => match module.value.as_deref() {
-                    Some(module) => self.module(module),
+                    Some(module) => {
+                        self.module(module, arguments.get(at + 2..).unwrap_or_default(), feed);
+                    }
                     None => self.hidden(Unclear::Code),
                 },
                 (_, None) => {}
@@ -86,12 +101,23 @@ impl Finder<'_> {
         }
     }
 
-    /// A module of Python, which is a file or a directory.
-    pub(super) fn module(&mut self, module: &str) {
+    /// A module of Python, which is a file or a directory, and what it runs in its turn.
+    fn module(&mut self, module: &str, arguments: &[Word], feed: Feed<'_>) {
         let last = module.rsplit('.').next().unwrap_or(module);
         self.runs_any(&["__main__.py", last]);
         // What it imports is looked for where it runs.
         self.run.push(Shape::any_then(&Shape::literal(".py")));
+        let top = module.split('.').next().unwrap_or(module);
+        let is_coded = CODE_MODULES.contains(&top) && !arguments.is_empty()
+            || arguments.iter().any(|word| PROMPTS.contains(&top) && is_option(word, &["-c"]));
+        if is_coded || feed.is_fed && PROMPTS.contains(&top) {
+            self.opaque(Unclear::Code);
+        }
+        if RUNNING_MODULES.contains(&top) || PROMPTS.contains(&top) {
+            for word in arguments {
+                self.runs(word);
+            }
+        }
     }
 
     pub(super) fn awk(&mut self, arguments: &[Word], feed: Feed<'_>) {
@@ -108,6 +134,7 @@ impl Finder<'_> {
             is_coded |= ["system", "getline", "@"].iter().any(|part| value.contains(part))
                 || value.replace("||", "").contains('|')
                 || is_fed
+                || value.starts_with("-W")
                 || ["-l", "-i", "-E", "--"]
                     .iter()
                     .any(|option| value.starts_with(option) && value.len() > 2);

@@ -207,7 +207,11 @@ pub(super) fn peel(
 /// Whether a word may be one of these options, whole, cut short, bundled or with a value attached.
 pub(super) fn is_option(word: &Word, options: &[&str]) -> bool {
     let Some(value) = word.value.as_deref() else {
-        return word.splits && word.to_shape().has_any();
+        // What it begins with may be an option already.
+        let start: String = word.to_shape().start().collect();
+        let is_told =
+            start.starts_with('-') && is_option(&Word::known(&start, start.clone()), options);
+        return is_told || word.splits && word.to_shape().has_any();
     };
     options.iter().any(|option| {
         if *option == "-" {

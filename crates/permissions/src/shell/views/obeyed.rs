@@ -1,0 +1,56 @@
+//! Files that programs obey by themselves: one that the same line makes is run.
+
+use super::super::programs::base_name;
+use super::super::script::Word;
+use super::super::shape::Shape;
+use super::Finder;
+use super::words::attached;
+
+/// How the names of files end that a program runs, or that name programs for it.
+const OBEYED: [(&[&str], &[&str]); 23] = [
+    (&["aws"], &["config", "credentials"]),
+    (&["bazel"], &["BUILD", ".bzl", ".bazel", "WORKSPACE", ".bazelrc"]),
+    (&["bun", "npm", "pnpm", "yarn"], &["package.json", ".npmrc", ".yarnrc.yml"]),
+    (&["cargo"], &[".rs", ".toml"]),
+    (&["cmake", "ctest"], &["CMakeLists.txt", ".cmake"]),
+    (&["eslint", "jest", "mocha", "prettier", "vitest", "webpack", "vite"], &["js", "ts", ".json"]),
+    (&["gdb", "gdbtui", "rust-gdb"], &[".gdbinit"]),
+    (&["go"], &[".go"]),
+    (&["gradle"], &[".gradle", ".kts", ".properties"]),
+    (&["invoke", "mypy", "nox", "py.test", "pytest", "tox"], &[".py", ".ini", ".toml"]),
+    (&["java"], &[".class", ".jar", ".java"]),
+    (&["just"], &["justfile", "Justfile", ".justfile"]),
+    (&["kubectl", "helm"], &["config"]),
+    (&["mvn"], &["pom.xml", "settings.xml"]),
+    (&["ninja"], &[".ninja"]),
+    (&["node"], &[".test.js", ".test.mjs", ".test.cjs"]),
+    (&["pip", "pip3", "poetry", "uv"], &[".py", ".toml", ".cfg"]),
+    (&["pre-commit"], &[".pre-commit-config.yaml"]),
+    (&["psql"], &[".psqlrc"]),
+    (&["rake", "bundle"], &["Rakefile", "Gemfile", ".rb", ".rake"]),
+    (&["sqlite3"], &[".sqliterc"]),
+    (&["autossh", "rsync", "scp", "sftp", "slogin", "ssh"], &["config"]),
+    (&["terraform", "tofu"], &[".tf", ".tfrc"]),
+];
+
+impl Finder<'_> {
+    /// The files that a program obeys, if they are made: by their names, or because an option names them.
+    pub(super) fn obeyed(&mut self, name: &str, arguments: &[Word]) {
+        if let Some((_, endings)) = OBEYED.iter().find(|(names, _)| names.contains(&name)) {
+            self.runs_sources(endings);
+        }
+        match name {
+            // Whatever is in a directory.
+            "run-parts" => self.run.push(Shape::any()),
+            "java" | "pip" | "pip3" | "scp" | "sftp" | "slogin" | "ssh" => {
+                for word in arguments {
+                    self.runs(word);
+                    let value = word.value.as_deref().unwrap_or_default();
+                    let file = attached(value).or(value.split_once('=').map(|(_, file)| file));
+                    self.run.extend(file.map(|file| Shape::literal(base_name(file))));
+                }
+            }
+            _ => {}
+        }
+    }
+}
