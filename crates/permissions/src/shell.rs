@@ -33,6 +33,7 @@ mod sed;
 mod shape;
 mod simple;
 mod syntax;
+mod told_programs;
 mod variables;
 mod views;
 mod walker;

@@ -131,8 +131,14 @@ impl Running {
     fn is_in(&self, words: &[&Word]) -> bool {
         words.iter().any(|word| {
             // It may be an option.
-            let Some(value) = word.value.as_deref() else {
-                return word.splits && word.to_shape().has_any();
+            let start: String;
+            let value = match word.value.as_deref() {
+                Some(value) => value,
+                None if word.splits && word.to_shape().has_any() => return true,
+                None => {
+                    start = word.to_shape().start().collect();
+                    start.as_str()
+                }
             };
             if let Some(long) = value.strip_prefix("--") {
                 let name = long.split('=').next().unwrap_or(long);
@@ -218,6 +224,32 @@ pub(super) fn may_run_others(words: &[Word]) -> bool {
         "bisect" => has(&["run"]),
         "config" => may_set_program(&rest),
         _ => true,
+    }
+}
+
+/// Whether the words tell git, by options of a command, which program to run.
+pub(super) fn is_told_program(words: &[Word]) -> bool {
+    let plain = without_global_options(words);
+    let words = plain.as_deref().unwrap_or(words);
+    let rest: Vec<&Word> = words
+        .iter()
+        .skip(2)
+        .filter(|word| word.value.is_some() || word.to_shape().start().next() == Some('-'))
+        .collect();
+    let says =
+        |wanted: &str| rest.first().is_some_and(|word| word.value.as_deref() == Some(wanted));
+    let has = |letters, names, valued| Running { letters, names, valued }.is_in(&rest);
+    match words.get(1).and_then(|word| word.value.as_deref()) {
+        Some("grep") => has("O", &["open-files-in-pager"], "efABCm"),
+        Some("rebase") => has("x", &["exec"], "sXC"),
+        Some("difftool") => has("x", &["extcmd"], "t"),
+        Some("clone") => has("uc", &["upload-pack", "config"], "boj"),
+        Some("archive" | "fetch" | "ls-remote" | "pull" | "push") => {
+            has("", &["upload-pack", "receive-pack", "exec"], "")
+        }
+        Some("bisect") => says("run"),
+        Some("submodule") => says("foreach"),
+        _ => false,
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::characters::{is_metacharacter, words as split_words};
 use super::git_runs;
-use super::programs::base_name;
+use super::programs::{base_name, is_interpreter};
 use super::script::{Command, Script, Word};
 use super::shape::{Shape, Step};
 use super::views::{Views, directories};
@@ -636,6 +636,7 @@ fn trees(command: &Command) -> Vec<(String, TreeUse)> {
     };
     let program = base_name(program);
     let has = |wanted: &str| arguments.contains(&wanted);
+    let packs = |pair: &[&str]| matches!(pair, [_, "tarfile" | "zipfile" | "zipapp" | "shutil"]);
     let old_style = arguments.first().is_some_and(|word| word.contains('h'));
     let (is_meant, follows, is_written) = match program {
         "rgrep" => (true, short(&['R']), false),
@@ -664,6 +665,8 @@ fn trees(command: &Command) -> Vec<(String, TreeUse)> {
             (short(&['r', 'R']) || long("--recursive"), false, true)
         }
         "find" => (has("-delete"), false, true),
+        // They pack whole directories.
+        name if is_interpreter(name) && arguments.windows(2).any(packs) => (true, false, false),
         _ => (false, false, false),
     };
     if !is_meant {

@@ -24,11 +24,10 @@ use super::walker;
 use super::writes;
 use feed::{Feed, OwnFeed};
 use words::{
-    attached, best_values, has_word, is_option, is_value, last_name, peel, readings, reads_names,
-    shape_of,
+    attached, best_values, has_word, is_value, last_name, peel, readings, reads_names, shape_of,
 };
 
-pub(super) use words::directories;
+pub(super) use words::{directories, is_option};
 
 /// Scripts in the words of scripts, at most.
 const DEEPEST: usize = 6;
@@ -391,7 +390,7 @@ impl<'a> Finder<'a> {
                 return self.everywhere(words, feed);
             }
         }
-        if reads_names(name, arguments) {
+        if reads_names(name, arguments, feed.is_fed) {
             self.views.hides_paths.get_or_insert(Unclear::Code);
         }
         match kind(name) {

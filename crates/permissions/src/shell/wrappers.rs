@@ -8,6 +8,7 @@ use super::git_runs;
 use super::programs::{Kind, base_name, is_interpreter, is_shell, kind};
 use super::read_only::find_acts;
 use super::script::{Command, Word};
+use super::told_programs;
 
 /// The command inside wrappers that change nothing about what it does: `timeout 5 make` is `make`.
 /// What `xargs` adds is an unknown word.
@@ -101,10 +102,10 @@ pub(crate) fn runs_another(words: &[Word]) -> bool {
         "capsh" => true,
         "fd" | "fdfind" => has(&["-x", "-X", "--exec", "--exec-batch"]),
         // Options before the subcommand can name programs to run.
-        "git" => git_runs::may_load(words),
+        "git" => git_runs::may_load(words) || told_programs::are_told(program, words),
         shell if is_shell(shell) => values()
             .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('c')),
-        _ => false,
+        _ => told_programs::are_told(program, words),
     }
 }
 

@@ -197,6 +197,15 @@ pub(super) fn written(words: &[Word]) -> Vec<Shape> {
         "find" | "fd" | "fdfind" => found(arguments),
         "git" => git(words),
         name if name.ends_with("awk") => shapes(arguments.iter().filter(|word| is_option(word))),
+        "pip" | "pip3" => {
+            let mut found = left(arguments);
+            found.extend(options(
+                arguments,
+                "dtw",
+                &["--target", "--wheel-dir", "--root", "--src"],
+            ));
+            found
+        }
         name if LEAVING.contains(&name) => left(arguments),
         name if reads_only(name) => Vec::new(),
         name if free_programs::PROGRAMS.iter().any(|program| program.name == name) => Vec::new(),

@@ -1,7 +1,7 @@
 //! The words of a command: options, their values, and what they may turn out to be.
 
 use super::super::characters::{has_blank, is_name, words as split_words};
-use super::super::programs::base_name;
+use super::super::programs::{base_name, family};
 use super::super::script::Word;
 use super::super::shape::{Shape, Step};
 
@@ -64,7 +64,15 @@ pub(super) fn best_values(words: &[Word]) -> Vec<&str> {
 }
 
 /// Whether a program reads the names of files from a file or from its input.
-pub(super) fn reads_names(name: &str, arguments: &[Word]) -> bool {
+pub(super) fn reads_names(name: &str, arguments: &[Word], is_fed: bool) -> bool {
+    // What they are fed may tell them to read other files.
+    match family(name) {
+        "as" | "groff" | "m4" | "nroff" | "soelim" | "troff" if is_fed => return true,
+        "c++" | "cc" | "clang" | "clang++" | "cpp" | "g++" | "gcc" if is_fed => {
+            return has_word(arguments, &["-", "/dev/stdin"]);
+        }
+        _ => {}
+    }
     let options: &[&str] = match name {
         "bsdtar" | "gtar" | "tar" => {
             // The first word may be a bundle without a dash.
@@ -205,7 +213,7 @@ pub(super) fn peel(
 }
 
 /// Whether a word may be one of these options, whole, cut short, bundled or with a value attached.
-pub(super) fn is_option(word: &Word, options: &[&str]) -> bool {
+pub(in crate::shell) fn is_option(word: &Word, options: &[&str]) -> bool {
     let Some(value) = word.value.as_deref() else {
         // What it begins with may be an option already.
         let start: String = word.to_shape().start().collect();
