@@ -34,6 +34,7 @@ mod shape;
 mod simple;
 mod syntax;
 mod told_programs;
+mod told_words;
 mod variables;
 mod views;
 mod walker;

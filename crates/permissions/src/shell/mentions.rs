@@ -452,7 +452,7 @@ fn around_unknown(shape: &Shape) -> Vec<Shape> {
 }
 
 /// A shape in a directory, as a path that begins at the root.
-fn absolute_shape(shape: &Shape, place: &Path) -> Shape {
+pub(super) fn absolute_shape(shape: &Shape, place: &Path) -> Shape {
     if starts_with_slash(shape) {
         return shape.clone();
     }

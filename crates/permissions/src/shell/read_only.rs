@@ -14,6 +14,7 @@ use super::names;
 use super::options::Arguments;
 use super::script::{Command, Word};
 use super::sed;
+use super::told_words;
 use super::wrappers::{Move, moves_shell, unwrapped};
 use crate::links::Kind;
 use crate::paths::join;
@@ -42,10 +43,20 @@ impl<'a> Reads<'a> {
     }
 }
 
-/// Whether the command needs no permission. Its redirections are judged apart.
+/// Whether the command needs no permission, in every reading of its words. Its redirections are judged apart.
 pub(crate) fn is_free(command: &Command, scene: Scene<'_>) -> bool {
+    let words = unwrapped(&command.words);
+    if words.iter().all(|word| word.value.is_some()) {
+        return are_free(&words, command, scene);
+    }
+    let readings = told_words::readings(&words, command.places.known(), scene);
+    readings.is_some_and(|readings| readings.iter().all(|words| are_free(words, command, scene)))
+}
+
+/// Whether a command with these words needs no permission.
+fn are_free(words: &[Word], command: &Command, scene: Scene<'_>) -> bool {
     let places = command.places.known();
-    match act(&unwrapped(&command.words), command, scene) {
+    match act(words, command, scene) {
         None => false,
         Some(Act::Moves(targets)) => {
             !places.is_empty()
@@ -102,6 +113,7 @@ fn act<'a>(words: &'a [Word], command: &Command, scene: Scene<'_>) -> Option<Act
 /// What a program reads with these arguments, if it does nothing else.
 fn reads<'a>(program: &str, arguments: &[&'a str]) -> Option<Reads<'a>> {
     match program {
+        "command" => asks_where(arguments).then(Reads::default),
         "find" => find::reads(arguments).map(Reads::paths),
         "git" => git::reads(arguments),
         "jq" => jq::reads(arguments).map(Reads::paths),
@@ -155,6 +167,14 @@ fn table_reads<'a>(program: &Program, words: &[&'a str]) -> Option<Reads<'a>> {
 /// The operands, or the directory where the program runs.
 fn or_here<'a, 'b>(operands: &'b [&'a str]) -> &'b [&'a str] {
     if operands.is_empty() { &["."] } else { operands }
+}
+
+/// `command -v name` only tells what would run.
+fn asks_where(arguments: &[&str]) -> bool {
+    match arguments.split_first() {
+        Some((&("-v" | "-V"), names)) => !names.iter().any(|name| name.starts_with('-')),
+        _ => false,
+    }
 }
 
 /// `printf` sets a variable with `-v` and with `%n`.

@@ -79,20 +79,31 @@ pub(crate) struct Word {
     shape: Option<Box<Shape>>,
     /// Whether it may become no word or several.
     pub(crate) splits: bool,
+    /// Whether its shape is all that it can be: nothing in it comes from the environment or from a command.
+    pub(crate) is_told: bool,
 }
 
 impl Word {
     pub(crate) fn known(written: &str, value: String) -> Self {
-        Self { written: written.to_owned(), value: Some(value), shape: None, splits: false }
+        let written = written.to_owned();
+        Self { written, value: Some(value), shape: None, splits: false, is_told: true }
     }
 
     /// A word that may be anything.
     pub(crate) fn unknown(written: &str) -> Self {
-        Self { written: written.to_owned(), value: None, shape: None, splits: true }
+        let written = written.to_owned();
+        Self { written, value: None, shape: None, splits: true, is_told: false }
     }
 
     pub(crate) fn shaped(written: &str, shape: Shape, splits: bool) -> Self {
-        Self { written: written.to_owned(), value: None, shape: Some(Box::new(shape)), splits }
+        let (written, shape) = (written.to_owned(), Some(Box::new(shape)));
+        Self { written, value: None, shape, splits, is_told: false }
+    }
+
+    /// The same word, of which this is known.
+    pub(crate) fn told(mut self, is_told: bool) -> Self {
+        self.is_told = is_told;
+        self
     }
 
     /// The texts that it may be.

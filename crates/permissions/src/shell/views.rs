@@ -23,11 +23,9 @@ use super::shape::Shape;
 use super::walker;
 use super::writes;
 use feed::{Feed, OwnFeed};
-use words::{
-    attached, best_values, has_word, is_value, last_name, peel, readings, reads_names, shape_of,
-};
+use words::{attached, best_values, has_word, is_value, last_name, peel, reads_names, shape_of};
 
-pub(super) use words::{directories, is_option};
+pub(super) use words::{directories, is_option, readings};
 
 /// Scripts in the words of scripts, at most.
 const DEEPEST: usize = 6;

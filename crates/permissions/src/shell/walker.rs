@@ -48,6 +48,7 @@ fn walk_with(
         fed: Feed::default(),
         has_moved_input: false,
         visited: places.clone(),
+        loops: Vec::new(),
         functions: Vec::new(),
         is_moved: false,
     };
@@ -68,6 +69,8 @@ struct Walker<'a> {
     has_moved_input: bool,
     /// Every directory in which the shell may have stood.
     visited: Places,
+    /// The variables of the loops around what is walked: the text tells all their values.
+    loops: Vec<&'a str>,
     /// The commands of each function.
     functions: Vec<Range<usize>>,
     /// Whether a call or a signal may move the shell at any time.
@@ -217,7 +220,10 @@ impl<'a> Walker<'a> {
                 for word in words.iter().flatten() {
                     self.expansions(&word.parts, places);
                 }
-                self.repeated(places, |walker| walker.list(body, places.clone()))
+                self.loops.push(name);
+                let after = self.repeated(places, |walker| walker.list(body, places.clone()));
+                self.loops.pop();
+                after
             }
             Compound::While(condition, body) => self.repeated(places, |walker| {
                 let after = walker.list(condition, places.clone());
@@ -360,12 +366,32 @@ impl<'a> Walker<'a> {
                 Item::Assignment(assignment) => self.assignment(assignment, &mut command),
                 Item::Word(word) => {
                     self.expansions(&word.parts, places);
-                    command.words.extend(self.expander.words(word));
+                    let is_told = word.parts.iter().all(|part| self.is_told(part));
+                    let words = self.expander.words(word).into_iter();
+                    command.words.extend(words.map(|word| word.told(is_told)));
                 }
                 Item::Redirect(redirect) => self.redirect(redirect, &mut command),
             }
         }
         self.finish(command)
+    }
+
+    /// Whether the text, or the shell itself, tells all that a part of a word can be.
+    fn is_told(&self, part: &WordPart) -> bool {
+        match part {
+            // Arithmetic that is not plain makes the whole unclear.
+            WordPart::Bare(_) | WordPart::Quoted(_) | WordPart::Arithmetic(_) => true,
+            WordPart::Parameter(expansion) => {
+                let name = expansion.name.as_str();
+                let is_plain = matches!(expansion.operation, Operation::Value)
+                    && expansion.index.is_none()
+                    && !expansion.is_indirect;
+                let is_home = name == "HOME" && self.expander.is_unchanged(name);
+                let is_loop = self.loops.contains(&name) && !names::is_filled(name);
+                is_plain && (matches!(name, "?" | "#" | "$") || is_home || is_loop)
+            }
+            WordPart::Unknown | WordPart::Command(..) | WordPart::Process(..) => false,
+        }
     }
 
     /// Takes in a command whose words are known, and says where it leaves the shell.

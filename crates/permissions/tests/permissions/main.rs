@@ -19,3 +19,4 @@ mod scripts;
 mod secrets;
 mod spellings;
 mod suggestions;
+mod told;

@@ -92,7 +92,7 @@ pub(super) fn reads_names(name: &str, arguments: &[Word], is_fed: bool) -> bool 
 }
 
 /// The words with every text that is known in the place of those that have several; nothing if there are too many.
-pub(super) fn readings(words: &[Word]) -> Option<Vec<Vec<Word>>> {
+pub(in crate::shell) fn readings(words: &[Word]) -> Option<Vec<Vec<Word>>> {
     const MOST: usize = 32;
     let mut readings: Vec<Vec<Word>> = vec![Vec::new()];
     let mut is_new = false;

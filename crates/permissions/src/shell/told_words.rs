@@ -1,0 +1,90 @@
+//! Words that stand for several texts, all of which the text of the script or the disk tells: the variable of
+//! a loop, a number that the shell gives, a pattern.
+
+use std::path::{Path, PathBuf};
+
+use super::mentions::absolute_shape;
+use super::script::Word;
+use super::shape::{Shape, Step};
+use super::views::readings as finite_readings;
+use crate::links::Kind;
+use crate::scene::Scene;
+
+/// Programs that open no file by a number.
+const SPEAKERS: [&str; 6] = [":", "[", "echo", "false", "test", "true"];
+
+/// Programs that only read whatever their operands and their number are, so that it does not matter which names a
+/// pattern matches.
+const READERS: [&str; 13] = [
+    "cat",
+    "cut",
+    "du",
+    "head",
+    "ls",
+    "md5sum",
+    "nl",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "stat",
+    "tail",
+    "wc",
+];
+
+/// Names that a pattern matches, at most.
+const MOST_NAMES: usize = 500;
+
+/// The commands that these words may be, each with all of its words known; nothing if that is not told.
+pub(super) fn readings(
+    words: &[Word],
+    places: &[PathBuf],
+    scene: Scene<'_>,
+) -> Option<Vec<Vec<Word>>> {
+    let (program, arguments) = words.split_first()?;
+    let name = program.value.as_deref().filter(|name| *name != "cd")?;
+    if !arguments.iter().all(|word| word.is_told) {
+        return None;
+    }
+    let mut told = vec![program.clone()];
+    for word in arguments {
+        let shape = word.to_shape();
+        if word.value.is_some() || shape.is_finite() {
+            told.push(word.clone());
+        } else if SPEAKERS.contains(&name) {
+            let samples = shape.samples(1)?;
+            told.extend(samples.into_iter().map(|text| Word::known(&word.written, text)));
+        } else {
+            let [place] = places else { return None };
+            let is_reader = READERS.contains(&name);
+            told.extend(is_reader.then(|| matched(word, &shape, place, scene))??);
+        }
+    }
+    let readings = finite_readings(&told)?;
+    Some(if readings.is_empty() { vec![told] } else { readings })
+}
+
+/// The names that a pattern matches now. One that matches nothing names no file.
+fn matched(word: &Word, shape: &Shape, place: &Path, scene: Scene<'_>) -> Option<Vec<Word>> {
+    let is_plain =
+        |step: &Step| matches!(step, Step::Literal(_) | Step::Name | Step::Character | Step::NoDot);
+    // Some versions of the shell match the directory above by a pattern that begins with a dot.
+    let climbs = |name: &[Step]| Shape::from_steps(name).intersects(&Shape::literal(".."));
+    if shape.steps().split(|step| *step == Step::Literal('/')).any(climbs) {
+        return None;
+    }
+    let is_option = shape.steps().first() == Some(&Step::Literal('-'));
+    if is_option || !shape.steps().iter().all(is_plain) || word.written.contains("..") {
+        return None;
+    }
+    // What is no directory tells nothing.
+    (scene.links.kind(&scene.links.resolve(place)) == Kind::Directory).then_some(())?;
+    let paths = scene.matches(&absolute_shape(shape, place))?;
+    if paths.len() > MOST_NAMES {
+        return None;
+    }
+    let name = |path: &PathBuf| {
+        let name = path.strip_prefix(place).ok()?.to_str()?.to_owned();
+        Some(Word::known(&word.written, name))
+    };
+    paths.iter().map(name).collect()
+}
