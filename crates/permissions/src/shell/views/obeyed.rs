@@ -4,33 +4,35 @@ use super::super::programs::base_name;
 use super::super::script::Word;
 use super::super::shape::Shape;
 use super::Finder;
-use super::words::attached;
+use super::words::{attached, has_word};
 
 /// How the names of files end that a program runs, or that name programs for it.
-const OBEYED: [(&[&str], &[&str]); 23] = [
+const OBEYED: [(&[&str], &[&str]); 22] = [
     (&["aws"], &["config", "credentials"]),
     (&["bazel"], &["BUILD", ".bzl", ".bazel", "WORKSPACE", ".bazelrc"]),
     (&["bun", "npm", "pnpm", "yarn"], &["package.json", ".npmrc", ".yarnrc.yml"]),
     (&["cargo"], &[".rs", ".toml"]),
     (&["cmake", "ctest"], &["CMakeLists.txt", ".cmake"]),
-    (&["eslint", "jest", "mocha", "prettier", "vitest", "webpack", "vite"], &["js", "ts", ".json"]),
+    (
+        &["eslint", "prettier", "vite", "webpack"],
+        &[".config.cjs", ".config.js", ".config.mjs", ".config.ts", "rc.cjs", "rc.js"],
+    ),
     (&["gdb", "gdbtui", "rust-gdb"], &[".gdbinit"]),
     (&["go"], &[".go"]),
     (&["gradle"], &[".gradle", ".kts", ".properties"]),
-    (&["invoke", "mypy", "nox", "py.test", "pytest", "tox"], &[".py", ".ini", ".toml"]),
+    (&["invoke"], &["tasks.py"]),
     (&["java"], &[".class", ".jar", ".java"]),
-    (&["just"], &["justfile", "Justfile", ".justfile"]),
+    (&["jest", "mocha", "vitest"], &["js", "ts", ".json"]),
+    (&["just"], &["justfile", "Justfile"]),
     (&["kubectl", "helm"], &["config"]),
     (&["mvn"], &["pom.xml", "settings.xml"]),
+    (&["mypy"], &["mypy.ini", ".toml", "setup.cfg"]),
     (&["ninja"], &[".ninja"]),
-    (&["node"], &[".test.js", ".test.mjs", ".test.cjs"]),
-    (&["pip", "pip3", "poetry", "uv"], &[".py", ".toml", ".cfg"]),
+    (&["nox", "py.test", "pytest", "tox"], &[".py", ".ini", ".toml"]),
+    (&["pip", "pip3", "poetry", "uv"], &["setup.py", ".toml", "setup.cfg"]),
     (&["pre-commit"], &[".pre-commit-config.yaml"]),
-    (&["psql"], &[".psqlrc"]),
     (&["rake", "bundle"], &["Rakefile", "Gemfile", ".rb", ".rake"]),
-    (&["sqlite3"], &[".sqliterc"]),
     (&["autossh", "rsync", "scp", "sftp", "slogin", "ssh"], &["config"]),
-    (&["terraform", "tofu"], &[".tf", ".tfrc"]),
 ];
 
 impl Finder<'_> {
@@ -42,6 +44,11 @@ impl Finder<'_> {
         match name {
             // Whatever is in a directory.
             "run-parts" => self.run.push(Shape::any()),
+            "psql" => self.runs_any(&[".psqlrc"]),
+            "sqlite3" => self.runs_any(&[".sqliterc"]),
+            "node" if has_word(arguments, &["--test"]) => {
+                self.runs_sources(&[".cjs", ".js", ".mjs"]);
+            }
             "java" | "pip" | "pip3" | "scp" | "sftp" | "slogin" | "ssh" => {
                 for word in arguments {
                     self.runs(word);
