@@ -23,6 +23,7 @@ use crate::content;
 use crate::link::Live;
 use crate::name::cut;
 use crate::progress::Progress;
+use crate::transport::AnyError;
 use crate::transport::failure::{self, Failure};
 
 /// A refusal longer than this is cut.
@@ -235,7 +236,9 @@ impl Call<'_> {
             ServiceError::McpError(error) => self.refused(&error),
             ServiceError::TransportClosed => self.lost("the answer broke off".to_owned()).await,
             // The pipe to a program breaks when the program ends.
-            ServiceError::TransportSend(error) if error.error.is::<std::io::Error>() => {
+            ServiceError::TransportSend(error)
+                if AnyError::unboxed(error.error.as_ref()).is::<std::io::Error>() =>
+            {
                 self.lost(error.error.to_string()).await
             }
             ServiceError::TransportSend(error) => match failure::of(error.error.as_ref()) {

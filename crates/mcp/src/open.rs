@@ -11,10 +11,9 @@ use rmcp::model::{ProtocolVersion, ServerCapabilities, SubscriptionFilter};
 use rmcp::service::{
     ClientLifecycleMode, RunningService, Subscription, serve_client_with_lifecycle_and_ct,
 };
-use rmcp::transport::Transport;
 use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::{
-    StreamableHttpClient, StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -26,8 +25,8 @@ use crate::pool::Settings;
 use crate::process::ServerProcess;
 use crate::transport::failure::{self, Failure};
 use crate::transport::{
-    BoundedHttp, GivenUp, LateAnswer, LineTransport, PATIENCE, Probe, SdkTransport, SseTransport,
-    Throttled, Watched,
+    AnyTransport, BoundedHttp, GivenUp, HttpCaller, LateAnswer, LineTransport, PATIENCE, Probe,
+    SdkTransport, SseTransport, Throttled, Watched,
 };
 use crate::{auth, headers};
 
@@ -138,7 +137,7 @@ pub(crate) async fn open(
             let Some(channel) = &settings.sdk else {
                 return Err(Failure::Lasting("there is no host that has this server".to_owned()));
             };
-            let transport = SdkTransport::new(Arc::clone(channel), name);
+            let transport = AnyTransport::new(SdkTransport::new(Arc::clone(channel), name));
             tokio::time::timeout(limit, greet(settings, server, transport, Greeting::Plain))
                 .await
                 .unwrap_or_else(|_| Err(Failure::Lasting(late(settings))))
@@ -179,8 +178,8 @@ impl Program<'_> {
             .map_err(|error| Failure::Lasting(format!("{command} could not start: {error}")))?;
         let given_up = GivenUp::default();
         let pipes = LineTransport::new(stdout, stdin, given_up.clone());
-        let greeted =
-            greet(settings, server, Probe::new(pipes, patience, answer.clone()), greeting);
+        let transport = AnyTransport::new(Probe::new(pipes, patience, answer.clone()));
+        let greeted = greet(settings, server, transport, greeting);
         match tokio::time::timeout(settings.limits.connect, greeted).await {
             Ok(Ok(mut session)) => {
                 session.process = Some(process);
@@ -207,29 +206,14 @@ async fn open_http(
     let headers =
         headers::collect(settings, &server.name, remote).await.map_err(Failure::Lasting)?;
     let http = BoundedHttp::new(http(settings)?);
+    let caller = match authority(settings, remote).await? {
+        Some(manager) => HttpCaller::LoggedIn(AuthClient::new(http, manager)),
+        None => HttpCaller::Unknown(http),
+    };
     let config =
         StreamableHttpClientTransportConfig::with_uri(remote.url.as_str()).custom_headers(headers);
-    match authority(settings, remote).await? {
-        Some(manager) => {
-            let client = AuthClient::new(http, manager);
-            greet_http(settings, server, client, config, greeting).await
-        }
-        None => greet_http(settings, server, http, config, greeting).await,
-    }
-}
-
-async fn greet_http<C>(
-    settings: &Settings,
-    server: &McpServer,
-    client: C,
-    config: StreamableHttpClientTransportConfig,
-    greeting: Greeting,
-) -> Result<Session, Failure>
-where
-    C: StreamableHttpClient + Sync,
-{
-    let transport = StreamableHttpClientTransport::with_client(client, config);
-    greet(settings, server, transport, greeting).await
+    let transport = StreamableHttpClientTransport::with_client(caller, config);
+    greet(settings, server, AnyTransport::new(transport), greeting).await
 }
 
 async fn open_sse(
@@ -244,7 +228,7 @@ async fn open_sse(
     let transport = SseTransport::open(http(settings)?, &remote.url, headers, authority)
         .await
         .map_err(|error| failure::of(&error))?;
-    greet(settings, server, transport, Greeting::Plain).await
+    greet(settings, server, AnyTransport::new(transport), Greeting::Plain).await
 }
 
 fn http(settings: &Settings) -> Result<reqwest::Client, Failure> {
@@ -266,15 +250,12 @@ async fn authority(
 }
 
 /// The handshake, and the first reading of all lists.
-async fn greet<T>(
+async fn greet(
     settings: &Settings,
     server: &McpServer,
-    transport: T,
+    transport: AnyTransport,
     greeting: Greeting,
-) -> Result<Session, Failure>
-where
-    T: Transport<RoleClient> + 'static,
-{
+) -> Result<Session, Failure> {
     let client = Arc::new(Client::new(server.name.clone(), Arc::clone(&settings.manners)));
     let ended = CancellationToken::new();
     let transport = Watched::new(Throttled::new(transport), ended.clone());

@@ -1,5 +1,7 @@
 //! The ways to servers that the SDK does not have, and what is wrapped around those that it has.
 
+mod any;
+mod caller;
 pub(crate) mod failure;
 mod http;
 mod lines;
@@ -10,6 +12,8 @@ mod sse;
 mod throttled;
 mod watched;
 
+pub(crate) use any::{AnyError, AnyTransport};
+pub(crate) use caller::HttpCaller;
 pub(crate) use http::{BoundedHttp, read_body};
 pub(crate) use lines::{GivenUp, LineTransport};
 pub(crate) use probe::{LateAnswer, PATIENCE, Probe};

@@ -24,8 +24,8 @@ use sdk_sse_stream::{Error as SseError, Sse, SseStream};
 use super::message::{self, MOST_MESSAGE};
 use super::sse::Measure;
 
-type Failed = StreamableHttpError<reqwest::Error>;
-type Events = BoxStream<'static, Result<Sse, SseError>>;
+pub(super) type Failed = StreamableHttpError<reqwest::Error>;
+pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 const SESSION: &str = "mcp-session-id";
 /// What the transport itself says in headers.
