@@ -405,22 +405,7 @@ fn distance(one: &str, other: &str) -> usize {
     if one.len() > 100 {
         return usize::MAX;
     }
-    let other: Vec<char> = other.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (index, letter) in one.to_lowercase().chars().enumerate() {
-        let mut diagonal = index;
-        let mut left = index + 1;
-        for (cell, expected) in row.iter_mut().skip(1).zip(&other) {
-            let changed = diagonal + usize::from(letter != *expected);
-            diagonal = *cell;
-            left = changed.min(diagonal + 1).min(left + 1);
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = index + 1;
-        }
-    }
-    row.last().copied().unwrap_or(usize::MAX)
+    strsim::levenshtein(&one.to_lowercase(), &other.to_lowercase())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! neighbour.
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error};
+use strsim::levenshtein as distance;
 
 /// Reads every entry of `$map` into a local variable per key; `null` counts as absent.
 macro_rules! read_fields {
@@ -88,26 +89,6 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
-}
-
-/// How many characters must be added, removed or replaced to turn one word into the other.
-fn distance(one: &str, two: &str) -> usize {
-    let two: Vec<char> = two.chars().collect();
-    let mut row: Vec<usize> = (0..=two.len()).collect();
-    for (line, left) in one.chars().enumerate() {
-        let mut diagonal = line;
-        let mut previous = line + 1;
-        for (cell, right) in row.iter_mut().skip(1).zip(&two) {
-            let replaced = diagonal + usize::from(left != *right);
-            diagonal = *cell;
-            *cell = replaced.min(previous + 1).min(diagonal + 1);
-            previous = *cell;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = line + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
