@@ -9,7 +9,7 @@ mod state;
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use centurion_config::agents::{ActiveAgent, Vocabulary, read_agents_flag};
 use centurion_engine::{
@@ -23,6 +23,7 @@ use centurion_model::Model;
 use centurion_permissions::Mode;
 use centurion_protocol::{Thinking, ToolUseId, World};
 use centurion_tools::StopError;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -174,18 +175,18 @@ impl Control {
 
     /// The end of input: whoever waits for the host, now or later, will not hear from it.
     pub(crate) fn disconnect(&self) {
-        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.waiting.lock() = None;
     }
 
     /// Takes a request out of those that wait.
     fn forget(&self, id: &str) -> Option<oneshot::Sender<Value>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).as_mut()?.remove(id)
+        self.waiting.lock().as_mut()?.remove(id)
     }
 
     /// Puts a request among those that wait, unless the host has gone.
     fn expect(&self, id: &str) -> Option<oneshot::Receiver<Value>> {
         let (sender, receiver) = oneshot::channel();
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         waiting.as_mut()?.insert(id.to_owned(), sender);
         Some(receiver)
     }

@@ -8,9 +8,9 @@ mod text;
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use centurion_protocol::{end_json_line, is_invisible};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use self::stdout::Stdout;
@@ -68,7 +68,7 @@ impl Output {
 
     /// One JSON object on a line of its own.
     pub(crate) fn json_line(&self, value: &impl serde::Serialize) {
-        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut line = self.line.lock();
         line.clear();
         match serde_json::to_writer(&mut *line, value) {
             Ok(()) => {

@@ -16,9 +16,10 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use centurion_protocol::SystemWorld;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -449,12 +450,12 @@ impl Trust {
     }
 
     fn location(&self, base: &Path) -> (TrustKey, PathBuf) {
-        let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locations = self.locations.lock();
         locations.entry(base.to_owned()).or_insert_with(|| location(base)).clone()
     }
 
     fn records(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<Record>>> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+        self.records.lock()
     }
 
     fn record_dir(&self) -> PathBuf {

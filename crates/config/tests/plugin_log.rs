@@ -5,13 +5,14 @@
 
 use std::fmt::{Debug, Write};
 use std::fs;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use centurion_config::agents::{AgentLoader, AgentSources};
 use centurion_config::paths::Dirs;
 use centurion_config::plugins::{PluginLoader, PluginSources};
 use centurion_config::settings::{LevelChoice, Settings, SettingsSources, Standing};
 use centurion_protocol::{Env, SystemWorld};
+use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Metadata, Subscriber, span};
 
@@ -43,7 +44,7 @@ impl Subscriber for Log {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(String::new());
         event.record(&mut line);
-        self.0.lock().unwrap().push(line.0);
+        self.0.lock().push(line.0);
     }
 
     fn enter(&self, _: &span::Id) {}
@@ -87,7 +88,7 @@ fn how_much_was_loaded_is_logged() {
         };
         AgentLoader::new().load(&sources, &SystemWorld);
     });
-    let lines = log.0.lock().unwrap();
+    let lines = log.0.lock();
     let has =
         |parts: &[&str]| lines.iter().any(|line| parts.iter().all(|part| line.contains(part)));
     assert!(has(&["message=plugins loaded", "found=2", "enabled=1", "disabled=1"]), "{lines:?}");

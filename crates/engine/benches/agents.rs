@@ -7,7 +7,7 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_config::agents::AgentSources;
@@ -28,6 +28,7 @@ use centurion_protocol::{
 };
 use centurion_tools::guard::GuardProgram;
 use futures_util::{FutureExt, StreamExt, stream};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
@@ -58,7 +59,7 @@ struct State {
 
 impl Gauge {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use centurion_protocol::sdk::PermissionDenial;
 use centurion_protocol::{Effort, RecordId, Thinking};
 use centurion_tools::{ReadState, ToolError, Workspace};
+use parking_lot::Mutex;
 
 use crate::budget::Budget;
 use crate::delegation::SessionMode;
@@ -123,12 +124,12 @@ impl Agent {
 
     /// The model that its requests ask for.
     pub(crate) fn model(&self) -> String {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).model.clone()
+        self.requests.lock().model.clone()
     }
 
     /// What an agent inherits that this one starts in a directory.
     pub(crate) fn starter(&self, cwd: PathBuf) -> Starter {
-        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let requests = self.requests.lock().clone();
         Starter {
             model: requests.model,
             effort: requests.effort,
@@ -141,16 +142,16 @@ impl Agent {
 
     /// The input of a person that it works on.
     pub(crate) fn prompt(&self) -> Option<RecordId> {
-        *self.prompt.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.prompt.lock()
     }
 
     pub(crate) fn set_prompt(&self, prompt: Option<RecordId>) {
-        *self.prompt.lock().unwrap_or_else(PoisonError::into_inner) = prompt;
+        *self.prompt.lock() = prompt;
     }
 
     /// Notes what its requests ask for.
     pub(crate) fn note_settings(&self, settings: &RequestSettings) {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut requests = self.requests.lock();
         if requests.model != settings.model {
             requests.model.clone_from(&settings.model);
         }
@@ -169,12 +170,12 @@ impl Agent {
 
     /// Adds denials of an agent whose end it is told of.
     pub(crate) fn note_denials(&self, denials: Vec<PermissionDenial>) {
-        self.denials.lock().unwrap_or_else(PoisonError::into_inner).extend(denials);
+        self.denials.lock().extend(denials);
     }
 
     /// Takes the denials noted so far.
     pub(crate) fn take_denials(&self) -> Vec<PermissionDenial> {
-        std::mem::take(&mut *self.denials.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.denials.lock())
     }
 
     /// The agent as the one that asks for a run of another; `None` is the main agent.

@@ -4,12 +4,13 @@
 //! list for each of a thousand agents that start together would be a million entries. It is always
 //! told before the next turn begins and before a result.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use centurion_protocol::TaskId;
 use centurion_protocol::sdk::{BackgroundTask, EventBody, System};
 use indexmap::IndexMap;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::session::Shared;
 
@@ -21,7 +22,7 @@ pub(crate) struct BackgroundTasks {
 
 impl BackgroundTasks {
     fn list(&self) -> MutexGuard<'_, IndexMap<TaskId, BackgroundTask>> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.lock()
     }
 }
 

@@ -6,11 +6,12 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use centurion_config::agents::Color;
 use centurion_mcp::{Elicitation, ElicitationAnswer};
 use centurion_protocol::{AgentId, ToolUseId};
+use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -89,16 +90,16 @@ pub(crate) struct Broker {
 impl Broker {
     /// From now on questions go to `answerer`.
     pub(crate) fn attach(&self, answerer: Arc<dyn Answerer>) {
-        *self.answerer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answerer);
+        *self.answerer.lock() = Some(answerer);
     }
 
     pub(crate) fn has_answerer(&self) -> bool {
-        self.answerer.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.answerer.lock().is_some()
     }
 
     /// Puts a server's question; with nobody there, nobody answers.
     pub(crate) async fn elicit(&self, question: Elicitation) -> ElicitationAnswer {
-        let answerer = self.answerer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let answerer = self.answerer.lock().clone();
         match answerer {
             Some(answerer) => answerer.elicit(question).await,
             None => ElicitationAnswer::Cancel,
@@ -107,7 +108,7 @@ impl Broker {
 
     /// Puts a question and waits for its one reply.
     pub(crate) async fn ask(&self, ask: Ask, cancel: &CancellationToken) -> Reply {
-        let answerer = self.answerer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let answerer = self.answerer.lock().clone();
         let Some(answerer) = answerer else {
             let reason = format!(
                 "{} and nobody is there to ask. Do without it, or end and tell the user to allow it \

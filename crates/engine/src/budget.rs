@@ -9,8 +9,9 @@
 
 use std::fmt;
 use std::ops::AddAssign;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use thiserror::Error;
 
 /// Money and tokens that go together, such as those of one request.
@@ -220,7 +221,7 @@ impl Account {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use centurion_config::agent_memory::MemoryPlaces;
 use centurion_config::agents::{ActiveAgent, AgentSource};
@@ -14,6 +14,7 @@ use centurion_model::SystemPrompt;
 use centurion_protocol::{Conversation, Effort, Env};
 use centurion_tools::guard::GuardProgram;
 use centurion_tools::{DynTool, SandboxPolicy, Shells, ShellsConfig, Tool as _, Workspace};
+use parking_lot::Mutex;
 use serde_json::Value;
 use thiserror::Error;
 

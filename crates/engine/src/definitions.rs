@@ -5,13 +5,14 @@
 
 mod watch;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use centurion_config::agents::{
     AgentCatalog, AgentLoader, AgentSources, ReadAgent, watched_directories,
 };
 use centurion_config::skills::{SkillCatalog, SkillLoader, SkillSources};
 use centurion_protocol::World;
+use parking_lot::{Mutex, MutexGuard};
 
 use self::watch::Watch;
 
@@ -54,7 +55,7 @@ impl Definitions {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Adds agents that a host brings, before those that it brought earlier.

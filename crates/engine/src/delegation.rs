@@ -1,14 +1,15 @@
 //! What the agents of a session share to start, find and reach each other.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use centurion_permissions::Mode;
 use centurion_protocol::AgentId;
 use centurion_protocol::sdk::SubagentStats;
 use indexmap::IndexMap;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 
 use crate::agent_tool::LastListing;
@@ -157,7 +158,7 @@ impl Delegation {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     /// Takes a new agent into the table.

@@ -1,10 +1,11 @@
 //! Questions of MCP servers to the person at work: hooks first, then the broker.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use centurion_hooks::ElicitationAction;
 use centurion_hooks::events::{self as hooks, ElicitationReply};
 use centurion_mcp::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, HostFuture};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -24,17 +25,17 @@ struct Desk {
 
 impl Elicitations {
     pub(crate) fn attach(&self, broker: Arc<Broker>, agent: Arc<Agent>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Desk { broker, agent });
+        *self.0.lock() = Some(Desk { broker, agent });
     }
 
     pub(crate) fn detach(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.lock() = None;
     }
 }
 
 impl Elicitor for Elicitations {
     fn elicit(&self, question: Elicitation) -> HostFuture<'_, ElicitationAnswer> {
-        let desk = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let desk = self.0.lock().clone();
         Box::pin(async move {
             match desk {
                 Some(desk) => desk.answer(question).await,

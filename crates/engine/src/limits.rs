@@ -5,11 +5,11 @@
 
 use std::collections::VecDeque;
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use centurion_config::settings::{Sourced, SubagentLimits};
 use centurion_protocol::Env;
+use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::time::Instant;
 
@@ -151,7 +151,7 @@ impl SpawnGate {
     /// Counts one agent that is about to be started, unless it is one too many. A refused one does not
     /// count.
     pub(crate) fn admit(&self) -> Result<(), SpawnRefused> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         match (self.total, self.per_minute) {
             (Some(0), _) => return Err(SpawnRefused::Never(TOTAL)),
             (_, Some(0)) => return Err(SpawnRefused::Never(PER_MINUTE)),
@@ -177,7 +177,7 @@ impl SpawnGate {
     /// How many agents were started.
     #[cfg(test)]
     pub(crate) fn spawned(&self) -> u64 {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).total
+        self.state.lock().total
     }
 }
 

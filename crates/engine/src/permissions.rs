@@ -9,7 +9,7 @@ mod tests;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_hooks::{HookRules, HookSet};
@@ -18,6 +18,7 @@ use centurion_permissions::{
     RuleOrigin, RuleSet, Skipping, Stance, Verdict, decide, suggest,
 };
 use centurion_tools::{DeniedFiles, DeniedSearch};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use serde_json::Value;
 use tokio::time::Instant;
 use url::Url;
@@ -247,11 +248,11 @@ impl Permissions {
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
+        self.state.read()
     }
 
     fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+        self.state.write()
     }
 
     /// The permissions of an agent that works for this one: a role below the same ceiling, and a mode of its
@@ -360,10 +361,10 @@ impl Permissions {
     /// looks: the main agent may wait while others work.
     pub(crate) fn changed(&self) -> Option<Change> {
         let root = self.root();
-        let mut source = root.source.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut source = root.source.lock();
         let is_due = self.above.is_none() || source.is_due();
         let news = if is_due { source.changed() } else { None };
-        let mut kept_out = root.kept_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept_out = root.kept_out.lock();
         let is_due = |it: &mut KeptOut| news.is_some() || it.objection == Objection::Unheard;
         let earlier = kept_out.take_if(is_due).map(|it| it.change);
         match (news, earlier) {
@@ -379,7 +380,7 @@ impl Permissions {
 
     /// Leaves a change out of force.
     pub(crate) fn keep_out(&self, change: Change, objection: Objection) {
-        let mut kept_out = self.root().kept_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept_out = self.root().kept_out.lock();
         *kept_out = Some(KeptOut { change, objection });
     }
 
@@ -507,7 +508,7 @@ impl Permissions {
     /// Looks for the files that deny rules keep from commands in a sandbox.
     pub(crate) fn find_denied(&self) -> DeniedFiles {
         let policy = self.current().policy.clone();
-        let mut search = self.denied.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut search = self.denied.lock();
         let mut denied = search.find(&policy, rules_of(&policy));
         // The sandbox was made when agents still worked there.
         denied.write.extend(self.root().state().lost_directories.iter().cloned());

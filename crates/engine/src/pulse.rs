@@ -1,9 +1,9 @@
 //! Whether an agent still gets somewhere: what it does beats, and time in which it waits for somebody
 //! else does not count.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 /// The pulse of one agent.
@@ -28,7 +28,7 @@ impl Default for Pulse {
 
 impl Pulse {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn beat(&self) {

@@ -4,10 +4,10 @@
 //! `delivered` takes it away.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use centurion_protocol::{AgentId, Block, RecordId};
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -141,19 +141,19 @@ impl State {
 
 impl Queue {
     pub(crate) fn push(&self, item: Item) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).push(item);
+        self.state.lock().push(item);
         self.changed.notify_waiters();
     }
 
     /// Nobody will push a person's input any more.
     pub(crate) fn close(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
+        self.state.lock().is_closed = true;
         self.changed.notify_waiters();
     }
 
     /// Drops everything and takes no more: the session is ending.
     pub(crate) fn abandon(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.items.clear();
         state.is_closed = true;
         state.is_abandoned = true;
@@ -162,22 +162,22 @@ impl Queue {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed
+        self.state.lock().is_closed
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_abandoned
+        self.state.lock().is_abandoned
     }
 
     /// What is due for an agent, most urgent first. It stays until it is `delivered`.
     pub(crate) fn pending(&self, addressee: Option<&AgentId>) -> Vec<Item> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         state.items.iter().filter(|item| item.addressee.as_ref() == addressee).cloned().collect()
     }
 
     /// Takes away items that a recorded turn contains.
     pub(crate) fn delivered(&self, ids: &[RecordId]) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         // Thousands may wait, and be told together.
         let ids: HashSet<&RecordId> = ids.iter().collect();
         state.items.retain(|item| !ids.contains(&item.id));
@@ -185,7 +185,7 @@ impl Queue {
 
     /// Takes an item away for somebody who tells of it in another way; `false` if it is told already.
     pub(crate) fn claim(&self, id: RecordId) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let waiting = state.items.len();
         state.items.retain(|item| item.id != id);
         state.items.len() < waiting
@@ -193,13 +193,13 @@ impl Queue {
 
     /// Whether something of a schedule still waits.
     pub(crate) fn holds_schedule(&self, id: &str) -> bool {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         state.items.iter().any(|item| item.origin.is_of_schedule(id))
     }
 
     /// Takes away what a schedule has queued: it was deleted.
     pub(crate) fn withdraw_schedule(&self, schedule: &str) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let is_its =
             |origin: &Origin| matches!(origin, Origin::Schedule { id, .. } if id == schedule);
         state.items.retain(|item| !is_its(&item.origin));
@@ -207,13 +207,13 @@ impl Queue {
 
     /// From now on an agent reads what is for it.
     pub(crate) fn listen(&self, agent: &AgentId) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.listeners.insert(agent.clone());
     }
 
     /// An agent reads nothing more, unless something waits for it: `None`. See [`Queue::leave`].
     pub(crate) fn leave_if_idle(&self, agent: &AgentId, heir: Option<&AgentId>) -> Option<usize> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         if state.items.iter().any(|item| item.addressee.as_ref() == Some(agent)) {
             return None;
         }
@@ -223,7 +223,7 @@ impl Queue {
     /// An agent reads nothing more. News for it become news for the main agent, and what hooks have to say is
     /// for its heir; what others said to it stays, and is counted: it reads that when it is set to work again.
     pub(crate) fn leave(&self, agent: &AgentId, heir: Option<&AgentId>) -> usize {
-        self.leave_locked(self.state.lock().unwrap_or_else(PoisonError::into_inner), agent, heir)
+        self.leave_locked(self.state.lock(), agent, heir)
     }
 
     fn leave_locked(
@@ -258,7 +258,7 @@ impl Queue {
 
     /// Puts news before an agent that reads what is for it, or else before the main agent.
     pub(crate) fn tell(&self, agent: Option<&AgentId>, news: Item) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let addressee = agent.filter(|agent| state.listeners.contains(*agent)).cloned();
         state.push(Item { addressee, ..news });
         drop(state);

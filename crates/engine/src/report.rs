@@ -1,7 +1,5 @@
 //! The end of a run: what a host reads and what the journal keeps.
 
-use std::sync::PoisonError;
-
 use centurion_protocol::Outcome;
 use centurion_protocol::sdk::{RunResult, SubagentStats};
 use serde_json::Value;
@@ -12,7 +10,7 @@ use centurion_journal::{Journal, JournalError};
 
 /// The result event of a run.
 pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Value>) -> RunResult {
-    let ledger = shared.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let ledger = shared.ledger.lock().clone();
     let (subtype, terminal_reason) = words(run);
     let text = text(run);
     // Hosts expect a reason beside every kind of failure.
@@ -49,7 +47,7 @@ pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Valu
 
 /// Adds what the session has consumed and what became of its agents since the result was made.
 pub(crate) fn bring_up_to_date(shared: &Shared, result: &mut RunResult) {
-    let ledger = shared.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let ledger = shared.ledger.lock().clone();
     result.total_cost_usd = ledger.total_cost();
     result.model_usage.clone_from(ledger.by_model());
     result.subagent_stats = subagent_stats(shared);

@@ -14,7 +14,7 @@ mod notes;
 mod telling;
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_hooks::events::ScheduledWork;
@@ -22,6 +22,7 @@ use centurion_protocol::{Block, Env, World};
 use centurion_tools::{DynTool, Tool as _, erase};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::sync::Notify;
@@ -158,7 +159,7 @@ impl Schedules {
 
     /// The table, without those that were due for the last time and have been told of.
     fn table(&self, queue: &Queue) -> MutexGuard<'_, Vec<Entry>> {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table.lock();
         table.retain(|entry| entry.due.is_some() || queue.holds_schedule(&entry.schedule.id));
         table
     }
@@ -236,7 +237,7 @@ impl Schedules {
 
     /// How long it is to the earliest.
     fn wait(&self) -> Option<Duration> {
-        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.table.lock();
         let earliest = table.iter().filter_map(|entry| entry.due).min()?;
         drop(table);
         let wait = earliest.duration_since(self.clock.now());

@@ -11,7 +11,7 @@ mod resources;
 mod search;
 
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_config::mcp::McpScope;
@@ -20,6 +20,7 @@ use centurion_protocol::Env;
 use centurion_tools::{DynTool, erase};
 use futures_util::future::join_all;
 use indexmap::{IndexMap, IndexSet};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 pub(crate) use self::announce::Announced;
@@ -111,7 +112,7 @@ impl Servers {
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// All servers, with those that are switched off.

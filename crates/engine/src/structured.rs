@@ -3,11 +3,12 @@
 //! The model hands its answer over through a tool whose input schema is the one asked for. What does not
 //! fit comes back to it as an error; what fits is the run's structured output.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use centurion_permissions::Access;
 use centurion_protocol::ToolSpec;
 use centurion_tools::{DynTool, PreparedCall, RunFuture, ToolContext, ToolError, ToolOutput};
+use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use thiserror::Error;
@@ -54,11 +55,11 @@ impl StructuredOutput {
 
     /// The output of the run, taken out.
     pub fn take(&self) -> Option<Value> {
-        self.0.output.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.output.lock().take()
     }
 
     pub fn is_there(&self) -> bool {
-        self.0.output.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.0.output.lock().is_some()
     }
 
     fn check(&self, value: &Value) -> Result<(), ToolError> {
@@ -117,7 +118,7 @@ impl PreparedCall for HandOver {
     }
 
     fn run(self: Box<Self>, _: &ToolContext) -> RunFuture<'_> {
-        *self.target.0.output.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.value);
+        *self.target.0.output.lock() = Some(self.value);
         Box::pin(std::future::ready(Ok(ToolOutput::text("The answer has been handed over."))))
     }
 }

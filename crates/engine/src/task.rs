@@ -6,11 +6,12 @@
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_protocol::sdk::TaskUsage;
 use centurion_protocol::{AgentId, Outcome, RecordId, ToolUseId, Usage};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
@@ -272,12 +273,12 @@ impl Task {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Whoever holds this is the only one that speaks to the agent or sets it to work.
     pub(crate) fn door(&self) -> MutexGuard<'_, ()> {
-        self.door.lock().unwrap_or_else(PoisonError::into_inner)
+        self.door.lock()
     }
 
     pub(crate) fn is_running(&self) -> bool {

@@ -1,12 +1,13 @@
 //! The tools of one agent: what is advertised is exactly what can be called (invariant I-2).
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use centurion_permissions::canonical_tool_name;
 use centurion_protocol::ToolSpecs;
 use centurion_tools::DynTool;
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use thiserror::Error;
 
 use crate::permissions::Permissions;
@@ -111,7 +112,7 @@ impl SpecCache {
     const MOST: usize = 64;
 
     fn get(&self, key: (String, u64), make: impl FnOnce() -> ToolSpecs) -> ToolSpecs {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if known.len() >= Self::MOST && !known.contains_key(&key) {
             known.clear();
         }

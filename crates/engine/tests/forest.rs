@@ -27,8 +27,9 @@ mod stage;
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
 
 use crate::plan::{Fate, Plan};
 use crate::records::{Records, Transcript};
@@ -117,7 +118,7 @@ fn every_forest_keeps_its_promises() {
                     break;
                 }
                 let new = try_to_grow(seed);
-                ends.lock().unwrap().extend(new);
+                ends.lock().extend(new);
             }
         };
         let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
@@ -126,7 +127,7 @@ fn every_forest_keeps_its_promises() {
         }
     });
     // A plan under which agents end in few ways would prove little.
-    let ends = ends.into_inner().unwrap();
+    let ends = ends.into_inner();
     let all = [
         "api_error",
         "budget",

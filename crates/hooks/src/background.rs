@@ -1,7 +1,6 @@
 //! What runs although nobody waits for it: hooks that were told so, and processes that hooks left.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use parking_lot::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
 
 /// Tasks that end with their owner.
@@ -10,7 +9,7 @@ pub(crate) struct Background(Mutex<JoinSet<()>>);
 
 impl Background {
     fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {

@@ -4,10 +4,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use centurion_protocol::{AgentId, Env, World};
 use centurion_tools::guard::GuardProgram;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::background::Background;
 use crate::condition::Places;
@@ -195,7 +196,7 @@ impl Hooks {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn note_events(&self, state: &State) {

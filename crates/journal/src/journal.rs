@@ -6,11 +6,12 @@
 use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use centurion_protocol::transcript::{Body, Line, QueueOperationBody, SystemBody};
 use centurion_protocol::{AgentId, RecordId, SessionId, World, end_json_line};
 use centurion_redact::redact;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
@@ -92,7 +93,7 @@ impl Journal {
 
     /// Appends a record of the conversation.
     pub fn append(&self, body: Body<'_>) -> Result<RecordId, JournalError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let uuid = self.world.record_id();
         if self.write(&mut state, uuid, body)? {
             state.last = Some(uuid);
@@ -102,13 +103,13 @@ impl Journal {
 
     /// Whether what is appended can be read again later.
     pub fn is_kept(&self) -> bool {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         !matches!(state.target, Target::Nowhere)
     }
 
     /// Appends a fact about the run.
     pub fn note(&self, subtype: &str, data: &impl Serialize) -> Result<RecordId, JournalError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let uuid = self.world.record_id();
         let data = to_raw_value(data).map_err(|error| state.target.write_error(error.into()))?;
         self.write(&mut state, uuid, Body::System(SystemBody { subtype, data: &data }))?;
@@ -118,7 +119,7 @@ impl Journal {
     /// Appends what waits for the agent, whatever the agent does meanwhile. The file of one that rests is
     /// closed again.
     pub fn enqueue(&self, body: QueueOperationBody<'_>) -> Result<(), JournalError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let was_resting = matches!(state.target, Target::Planned(_));
         let uuid = self.world.record_id();
         let written = self.write(&mut state, uuid, Body::QueueOperation(body));
@@ -170,13 +171,13 @@ impl Journal {
     /// Closes the file until there is something more to write: agents that wait their turn are many, and
     /// files that may be open at once are few.
     pub fn rest(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).target.rest();
+        self.state.lock().target.rest();
     }
 
     /// Waits until everything appended so far is on the disk itself, beside whatever else goes on.
     pub async fn sync(&self) -> Result<(), JournalError> {
         let (file, path) = {
-            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let state = self.state.lock();
             let Target::Open(file) = &state.target else { return Ok(()) };
             let copy = file.file.try_clone().map_err(|source| file.write_error(source))?;
             (copy, file.path.clone())

@@ -4,11 +4,11 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use centurion_files::private;
 use centurion_protocol::Block;
 use centurion_redact::redact;
+use parking_lot::Mutex;
 
 /// How much of one input of a call is shown.
 const INPUT_BYTES: usize = 200;
@@ -56,16 +56,16 @@ impl OutputFile {
 
     /// Adds how it ended, and closes the file.
     pub fn end(&self, text: &str) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).written = 0;
+        self.state.lock().written = 0;
         self.append(text);
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
+        *self.state.lock() = State::default();
     }
 
     fn append(&self, text: &str) {
         if text.is_empty() {
             return;
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if state.written > MOST {
             return;
         }

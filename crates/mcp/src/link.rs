@@ -1,8 +1,9 @@
 //! What the task that keeps a connection and all handles of the connection have in common.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{Peer, RoleClient};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -48,7 +49,7 @@ pub(crate) struct Live {
 
 impl Live {
     pub(crate) fn why_gone(&self) -> String {
-        let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reason = self.reason.lock().clone();
         if reason.is_empty() { "the connection was closed".to_owned() } else { reason }
     }
 }
@@ -79,7 +80,7 @@ impl Link {
     }
 
     pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock()
     }
 
     /// Changes what everybody sees, and tells them.

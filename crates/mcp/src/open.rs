@@ -1,10 +1,11 @@
 //! Opens a connection: starts or reaches the server, greets it, and reads what it offers.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_config::mcp::{McpRemote, McpServer, McpTransport};
+use parking_lot::Mutex;
 use reqwest::header::HeaderMap;
 use rmcp::RoleClient;
 use rmcp::model::{ProtocolVersion, ServerCapabilities, SubscriptionFilter};
@@ -67,7 +68,7 @@ impl Session {
 
     /// Tells all who wait for this server that it is gone, and why. Only the first reason counts.
     pub(crate) fn give_up(&self, reason: &str) {
-        let mut told = self.live.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.live.reason.lock();
         if told.is_empty() {
             reason.clone_into(&mut told);
         }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use centurion_config::mcp::{McpServer, McpTransport};
 use centurion_protocol::Env;
 use centurion_tools::guard::GuardProgram;
+use parking_lot::Mutex;
 use reqwest::redirect;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -138,7 +139,7 @@ impl Pool {
     /// The connection to a server that everybody with the same server shares. The pool closes it, and
     /// nobody else.
     pub fn share(&self, server: McpServer) -> Connection {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.shared.lock();
         let link = shared
             .entry(fingerprint(&server.transport))
             .or_insert_with(|| self.start(&server, self.closing.child_token()));

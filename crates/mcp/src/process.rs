@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_protocol::markup::contain;
 use centurion_redact::redact_text;
 use centurion_tools::{Piped, PipedProgram};
+use parking_lot::Mutex;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::task::JoinSet;
@@ -69,7 +70,7 @@ impl ServerProcess {
 
     /// Adds what the server said last on its standard error.
     pub(crate) fn with_last_words(&self, reason: String) -> String {
-        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = self.last_words.lock();
         let words: Vec<u8> = words.iter().copied().collect();
         let words = String::from_utf8_lossy(&words);
         match others_words(&words).as_str() {
@@ -93,7 +94,7 @@ async fn listen(mut stderr: ChildStderr, last_words: Arc<Mutex<VecDeque<u8>>>) {
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
         let said = buffer.get(..count).unwrap_or_default();
-        let mut words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut words = last_words.lock();
         words.extend(said);
         let surplus = words.len().saturating_sub(LAST_WORDS);
         words.drain(..surplus);

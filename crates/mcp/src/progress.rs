@@ -1,9 +1,9 @@
 //! Signs of life from running calls, handed to whoever waits for the call.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -68,7 +68,7 @@ impl ProgressDesk {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -110,7 +110,7 @@ impl Heartbeat {
     /// Takes a sign; how long the call has run, if it is time to tell.
     pub(crate) fn beat(&self) -> Option<Duration> {
         let now = Instant::now();
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         if last.is_some_and(|last| now - last < Self::PAUSE) {
             return None;
         }

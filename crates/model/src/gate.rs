@@ -4,10 +4,11 @@
 //! everybody until then, and opens for them one after another.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use centurion_protocol::World;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -32,7 +33,7 @@ impl Gates {
     }
 
     pub fn gate(&self, credential: &str, model: &str) -> Arc<Gate> {
-        let mut gates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = self.0.lock();
         let key = (credential.to_owned(), model.to_owned());
         Arc::clone(gates.entry(key).or_insert_with(|| Arc::new(Gate::new(IN_FLIGHT))))
     }
@@ -79,7 +80,7 @@ impl Gate {
     pub fn close_for(&self, wait: Duration) {
         let wait = wait.min(LONGEST_WAIT);
         let closing = Closing { until: Instant::now() + wait, spread: spread(wait) };
-        let mut current = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.closing.lock();
         if current.is_none_or(|current| current.until < closing.until) {
             *current = Some(closing);
         }
@@ -104,7 +105,7 @@ impl Gate {
     }
 
     fn closing(&self) -> Option<Closing> {
-        let current = *self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = *self.closing.lock();
         current.filter(|closing| closing.until > Instant::now())
     }
 }

@@ -16,10 +16,10 @@ mod view;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use centurion_protocol::bounded;
 use futures_util::stream;
+use parking_lot::Mutex;
 use thiserror::Error;
 
 use self::scenario::Scenario;
@@ -105,12 +105,7 @@ impl Provider for Script {
     fn stream(&self, request: Request) -> EventStream {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let view = View::new(&request);
-        let chosen = self.memory.lock().unwrap_or_else(PoisonError::into_inner).choose(
-            &self.scenario,
-            &self.done,
-            &view,
-            &self.name,
-        );
+        let chosen = self.memory.lock().choose(&self.scenario, &self.done, &view, &self.name);
         match chosen {
             Ok(chosen) => play::play(&chosen, &view, number),
             Err(error) => Box::pin(stream::iter([Err(error)])),

@@ -2,7 +2,7 @@
 //! forms of events.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use centurion_protocol::{
@@ -10,6 +10,7 @@ use centurion_protocol::{
     ToolUse, ToolUseId, World,
 };
 use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 use crate::sse::{self, Decoder};
@@ -106,14 +107,14 @@ impl Memory {
     }
 
     pub(crate) fn asked(&self) -> usize {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.requests.lock().len()
     }
 }
 
 impl Provider for Memory {
     fn stream(&self, request: Request) -> EventStream {
-        self.requests.lock().unwrap().push(request);
-        stream::iter(self.answers.lock().unwrap().pop_front().unwrap()).boxed()
+        self.requests.lock().push(request);
+        stream::iter(self.answers.lock().pop_front().unwrap()).boxed()
     }
 
     fn credential(&self) -> &'static str {

@@ -1,9 +1,8 @@
 //! Time, ids and randomness (invariant I-14): the three things that make a run unrepeatable enter
 //! through one trait. Timers are not here: they are tokio's, whose clock a test can pause.
 
-use std::sync::Mutex;
-
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use uuid::{Builder, Uuid};
 
 use crate::{AgentId, RecordId, SessionId, TaskId};
@@ -96,13 +95,13 @@ impl SeededWorld {
 
 impl World for SeededWorld {
     fn now(&self) -> Timestamp {
-        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.1 += 1;
         Timestamp::from_millisecond(state.1).unwrap_or(Timestamp::UNIX_EPOCH)
     }
 
     fn random(&self) -> u64 {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).0.u64(..)
+        self.state.lock().0.u64(..)
     }
 
     fn has_threads(&self) -> bool {

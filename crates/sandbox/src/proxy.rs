@@ -15,9 +15,10 @@ mod unix_sockets;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::task::JoinSet;
@@ -159,6 +160,6 @@ async fn accept(listener: TcpListener, way: Way, routes: Arc<Routes>) {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> parking_lot::MutexGuard<'_, T> {
+    mutex.lock()
 }

@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use hyper::body::{Body, Frame, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -64,7 +65,7 @@ struct Shared {
 
 impl Shared {
     fn requests(&self) -> MutexGuard<'_, Vec<Recorded>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        self.requests.lock()
     }
 }
 
@@ -81,7 +82,7 @@ impl Server {
     pub fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let replies: Mutex<VecDeque<Reply>> = Mutex::new(replies.into_iter().collect());
         Self::start_with(move |_| {
-            let next = replies.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let next = replies.lock().pop_front();
             // A client does not try this again.
             next.unwrap_or_else(|| Reply::error(400, "test_error", "the test has no reply left"))
         })
@@ -148,11 +149,9 @@ impl Server {
     /// # Panics
     /// If they do not come in a reasonable time.
     pub fn wait_for(&self, count: usize) -> Vec<Recorded> {
-        let (requests, waited) = self
-            .shared
-            .arrived
-            .wait_timeout_while(self.shared.requests(), PATIENCE, |all| all.len() < count)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut requests = self.shared.requests();
+        let waited =
+            self.shared.arrived.wait_while_for(&mut requests, |all| all.len() < count, PATIENCE);
         assert!(!waited.timed_out(), "{} of {count} requests came", requests.len());
         requests.clone()
     }

@@ -5,11 +5,12 @@
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_permissions::{Access, HostRule};
 use centurion_protocol::{Env, TaskId, ToolUseId, World};
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -107,7 +108,7 @@ impl Workspace {
 
 /// Locks leaf data; a panic elsewhere does not make it unusable.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
+use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 

@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use blake3::Hash;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::context::lock;

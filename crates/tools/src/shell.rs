@@ -13,12 +13,13 @@ mod redacted;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_protocol::{Env, SessionId, TaskId};
 use centurion_sandbox::Plan;
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};

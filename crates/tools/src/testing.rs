@@ -1,10 +1,11 @@
 //! What the tests of tools share: a workspace in a scratch directory, whose host nobody may call.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use centurion_permissions::HostRule;
 use centurion_protocol::{Env, SeededWorld, ToolResultContent, ToolUseId, World as _};
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 

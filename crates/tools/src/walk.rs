@@ -11,9 +11,10 @@ mod tests;
 use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 
 use centurion_files::{Directory, Kind};
+use parking_lot::{Condvar, Mutex};
 use tokio_util::sync::CancellationToken;
 
 use self::ignored::Ignored;
@@ -129,7 +130,7 @@ impl Walk<'_> {
         if cancel.is_cancelled() {
             return Err(ToolError::Cancelled { partial: None });
         }
-        Ok(run.found.into_inner().unwrap_or_else(PoisonError::into_inner))
+        Ok(run.found.into_inner())
     }
 }
 
@@ -159,7 +160,7 @@ impl<T: Send> Run<'_, T> {
             if queue.busy == 0 {
                 return None;
             }
-            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut queue);
         }
     }
 

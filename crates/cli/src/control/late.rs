@@ -2,8 +2,8 @@
 //! is told with its next turn, because a person who says yes expects something to happen.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 /// How many withdrawn questions are remembered.
@@ -15,7 +15,7 @@ pub(super) struct Withdrawn(Mutex<VecDeque<(String, String)>>);
 
 impl Withdrawn {
     pub(super) fn remember(&self, id: &str, subject: String) {
-        let mut questions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut questions = self.0.lock();
         if questions.len() == MOST {
             questions.pop_front();
         }
@@ -25,7 +25,7 @@ impl Withdrawn {
     /// What to say about an answer, if it is one to a question that was withdrawn.
     pub(super) fn telling(&self, id: &str, response: &Value) -> Option<String> {
         let subject = {
-            let mut questions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut questions = self.0.lock();
             let at = questions.iter().position(|(known, _)| known == id)?;
             questions.remove(at)?.1
         };

@@ -1,10 +1,11 @@
 //! Whether the demo showed what it promises, seen from the events and from nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use centurion_engine::View;
 use centurion_protocol::sdk::{Event, EventBody, System};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 /// Somebody who watches and remembers.
@@ -36,7 +37,7 @@ pub(super) struct Step {
 
 impl View for Witness {
     fn show(&self, event: &Event) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.0.lock();
         match &event.body {
             EventBody::System(System::TaskStarted(task)) => {
                 let id = task.task_id.clone();
@@ -72,7 +73,7 @@ fn queued_for(receipt: &Value) -> Option<&str> {
 impl Witness {
     /// Everything that was promised.
     pub(super) fn steps(&self) -> Vec<Step> {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.0.lock();
         let names = |ids: &mut dyn Iterator<Item = &String>| {
             let mut names: Vec<&str> =
                 ids.filter_map(|id| seen.started.get(id)).map(String::as_str).collect();

@@ -1,10 +1,11 @@
 //! `--output-format json`: the last result, as one object, when all is done; with `--verbose` all events, as
 //! one array.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use centurion_engine::View;
 use centurion_protocol::sdk::{Event, EventBody};
+use parking_lot::Mutex;
 
 use super::Output;
 
@@ -23,7 +24,7 @@ impl JsonView {
 impl View for JsonView {
     fn show(&self, event: &Event) {
         self.output.look_for_reader();
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut events = self.events.lock();
         if self.keeps_all {
             events.push(event.clone());
         } else if matches!(event.body, EventBody::Result(_)) {
@@ -34,7 +35,7 @@ impl View for JsonView {
 
 impl Drop for JsonView {
     fn drop(&mut self) {
-        let events = self.events.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let events = self.events.get_mut();
         match events.as_slice() {
             all if self.keeps_all => self.output.json_line(&all),
             [.., last] => self.output.json_line(last),

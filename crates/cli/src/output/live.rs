@@ -4,11 +4,10 @@
 //! what agents say, which is wrapped. Colours are the named ANSI ones, always beside a glyph or a word;
 //! `NO_COLOR` switches them off.
 
+use parking_lot::Mutex;
 mod fold;
 mod style;
 mod window;
-
-use std::sync::{Mutex, PoisonError};
 
 use centurion_engine::View;
 use centurion_protocol::sdk::Event;
@@ -32,7 +31,7 @@ impl<V> LiveView<V> {
 
 impl<V: View> View for LiveView<V> {
     fn show(&self, event: &Event) {
-        let mut fold = self.fold.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fold = self.fold.lock();
         // Windows change their size while people watch.
         let width = window::width();
         // Written before the next event is looked at, so that the lines of two do not mix.
@@ -44,7 +43,7 @@ impl<V: View> View for LiveView<V> {
     }
 
     fn wait_for_agents(&self) {
-        let fold = self.fold.lock().unwrap_or_else(PoisonError::into_inner);
+        let fold = self.fold.lock();
         for line in fold.at_work(window::width()) {
             note_as_is(&with_colours(&line));
         }

@@ -4,10 +4,11 @@
 //! them. A turn that failed has no answer: what it says about that comes below the answer before it.
 
 use std::io::{self, IsTerminal as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use centurion_engine::View;
 use centurion_protocol::sdk::{Event, EventBody, RunResult};
+use parking_lot::Mutex;
 
 use super::{Output, note, without_commands};
 
@@ -61,7 +62,7 @@ impl View for TextView {
     fn show(&self, event: &Event) {
         self.output.look_for_reader();
         let EventBody::Result(result) = &event.body else { return };
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).take(result);
+        self.last.lock().take(result);
         if self.is_beside_lines {
             return;
         }
@@ -78,7 +79,7 @@ impl View for TextView {
 
 impl Drop for TextView {
     fn drop(&mut self) {
-        let last = self.last.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let last = self.last.get_mut();
         let Some(text) = last.text() else { return };
         // A file or a pipe gets the answer as it is; a terminal would obey what a model was talked into.
         let text = if io::stdout().is_terminal() { without_commands(&text) } else { text };

@@ -26,9 +26,9 @@ fn transcript(program: &Program, id: &str, days: u64) -> PathBuf {
 fn a_session_that_is_too_old_goes_while_the_first_request_is_answered() {
     // The model answers when the old session is gone: a run does not wait for that by itself.
     let (send, receive) = std::sync::mpsc::channel::<PathBuf>();
-    let receive = std::sync::Mutex::new(receive);
+    let receive = parking_lot::Mutex::new(receive);
     let program = Program::with_handler(move |_| {
-        let old = receive.lock().unwrap().recv().unwrap();
+        let old = receive.lock().recv().unwrap();
         eventually("the old session goes", || (!old.exists()).then_some(()));
         Reply::text("done")
     });

@@ -1,10 +1,11 @@
 //! No file that the program writes holds a credential of a known shape, whatever brought it there.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use centurion_testkit::secrets::{Secret, secrets};
 use centurion_testkit::{Reply, sse};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::components::forger;
@@ -106,7 +107,7 @@ fn a_result_that_is_too_long_leaves_no_secret_in_its_file() {
                     return call("toolu_1", tool, input.clone());
                 }
                 // What is there while the run goes on.
-                kept.lock().unwrap().extend(files(&there));
+                kept.lock().extend(files(&there));
                 Reply::text("done")
             });
             let long = format!("{filler}{}{filler}", all(&secrets));
@@ -119,7 +120,7 @@ fn a_result_that_is_too_long_leaves_no_secret_in_its_file() {
             let ended = ended(command.env("TMPDIR", temporary.path()).output().unwrap());
             assert_eq!(ended.code, Some(0), "{what}: {}", ended.stderr);
             let mut written = files(&program.scratch.home());
-            written.append(&mut seen.lock().unwrap());
+            written.append(&mut seen.lock());
             let is_whole = written.iter().any(|(_, bytes)| bytes.len() > filler.len());
             assert!(is_whole, "{what}: the whole is in a file");
             for (path, bytes) in &written {

@@ -3,10 +3,11 @@
 //! The same agents give the same bytes: they stand in every request, and providers cache them.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use centurion_config::agents::{ActiveAgent, AgentCatalog, AgentDefinition};
 use centurion_protocol::markup::contain;
+use parking_lot::Mutex;
 
 use super::launch::USUAL;
 use super::meant;
@@ -59,7 +60,7 @@ impl Listing {
             servers: scope.servers.version(),
             startable: scope.startable.map(str::to_owned),
         };
-        let mut last = delegation.listing.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = delegation.listing.0.lock();
         if let Some((_, listing)) = last.as_ref().filter(|(known, _)| *known == key) {
             return Some(Arc::clone(listing));
         }

@@ -261,7 +261,7 @@ struct Kept(Mutex<Vec<Remember>>);
 
 impl RuleStore for Kept {
     fn keep(&self, remember: &Remember) -> Result<(), String> {
-        self.0.lock().unwrap().push(remember.clone());
+        self.0.lock().push(remember.clone());
         Ok(())
     }
 }
@@ -275,7 +275,7 @@ fn only_what_outlives_the_session_goes_to_the_store() {
     let lasting = update("removeRules", &["A"], "allow", "localSettings");
     permissions.remember(&lasting).unwrap();
     permissions.remember(&update("replaceRules", &["A"], "allow", "session")).unwrap();
-    assert_eq!(*store.0.lock().unwrap(), [lasting]);
+    assert_eq!(*store.0.lock(), [lasting]);
 }
 
 #[test]

@@ -19,13 +19,13 @@ impl Wall {
     }
 
     fn set(&self, now: &str) {
-        *self.now.lock().unwrap() = time(now);
+        *self.now.lock() = time(now);
     }
 }
 
 impl World for Wall {
     fn now(&self) -> Timestamp {
-        *self.now.lock().unwrap()
+        *self.now.lock()
     }
 
     fn random(&self) -> u64 {

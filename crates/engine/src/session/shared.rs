@@ -1,7 +1,7 @@
 //! What the agents of a session share, and the way to reach it from outside.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use centurion_config::agents::{ActiveAgent, ReadAgent};
@@ -12,6 +12,7 @@ use centurion_permissions::Mode;
 use centurion_protocol::sdk::{Event, EventBody, PermissionDenial, Status, System};
 use centurion_protocol::{AgentId, Block, RecordId, SessionId, Thinking, Usage, World};
 use centurion_tools::{Shells, StopError};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::background_tasks::{self, BackgroundTasks};
@@ -149,43 +150,43 @@ impl Shared {
     }
 
     pub(crate) fn title(&self) -> Option<String> {
-        self.title.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.title.lock().clone()
     }
 
     pub(crate) fn set_title(&self, title: Option<String>) {
-        *self.title.lock().unwrap_or_else(PoisonError::into_inner) = title;
+        *self.title.lock() = title;
     }
 
     /// Adds hooks for the rest of the session.
     pub(super) fn add_hooks(&self, set: HookSet) {
         let registration = self.delegation.builder.hooks.add(Scope::Session, set);
-        let mut added = self.added_hooks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut added = self.added_hooks.lock();
         added.push(registration);
     }
 
     /// Takes note of the shells of an agent, so that they can be ended from outside.
     pub(crate) fn note_shells(&self, shells: &Arc<Shells>) {
-        let mut all = self.shells.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.shells.lock();
         all.retain(|shells| shells.strong_count() > 0);
         all.push(Arc::downgrade(shells));
     }
 
     fn all_shells(&self) -> Vec<Arc<Shells>> {
-        let all = self.shells.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.shells.lock();
         all.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Keeps what an agent was not allowed to do until its end is told.
     pub(crate) fn keep_denials(&self, news: RecordId, denials: &[PermissionDenial]) {
         if !denials.is_empty() {
-            let mut kept = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = self.denials.lock();
             kept.insert(news, denials.to_vec());
         }
     }
 
     /// What the agent was not allowed to do whose end these news tell of.
     pub(crate) fn take_denials(&self, news: RecordId) -> Vec<PermissionDenial> {
-        let mut kept = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.denials.lock();
         kept.remove(&news).unwrap_or_default()
     }
 
@@ -220,7 +221,7 @@ impl Shared {
     /// its parent hears.
     pub(crate) fn whisper(&self, agent: Option<AgentId>, text: String) {
         // Looked at under the lock that those take who end: nothing is left with an agent that is gone.
-        let mut whispers = self.whispers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut whispers = self.whispers.lock();
         whispers.push(self.heard_by_the_living(agent, text));
     }
 
@@ -239,7 +240,7 @@ impl Shared {
 
     /// An agent has ended: what it was still to be told is told to its parent.
     pub(crate) fn pass_on_whispers(&self, gone: &AgentId) {
-        let mut whispers = self.whispers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut whispers = self.whispers.lock();
         let is_its = |(to, _): &mut (Option<AgentId>, String)| to.as_ref() == Some(gone);
         let left: Vec<_> = whispers.extract_if(.., is_its).collect();
         let passed = left.into_iter().map(|(to, text)| self.heard_by_the_living(to, text));
@@ -248,7 +249,7 @@ impl Shared {
 
     /// What an agent is to be told now.
     pub(crate) fn take_whispers(&self, agent: Option<&AgentId>) -> Vec<String> {
-        let mut whispers = self.whispers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut whispers = self.whispers.lock();
         let is_its = |(to, _): &mut (Option<AgentId>, String)| to.as_ref() == agent;
         whispers.extract_if(.., is_its).map(|(_, text)| text).collect()
     }
@@ -261,13 +262,13 @@ impl Shared {
     /// Adds what requests to a model consumed; returns what it cost.
     pub(crate) fn add_usage(&self, model: &str, usage: &Usage) -> f64 {
         let info = self.model.info(model);
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner).add(model, &info, usage)
+        self.ledger.lock().add(model, &info, usage)
     }
 
     /// Marks the beginning of a run; what is returned cancels it.
     pub(super) fn begin_run(&self) -> CancellationToken {
         let cancel = CancellationToken::new();
-        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = self.run.lock();
         if std::mem::take(&mut run.interrupts_next) {
             cancel.cancel();
         }
@@ -276,15 +277,15 @@ impl Shared {
     }
 
     pub(super) fn end_run(&self) {
-        self.run.lock().unwrap_or_else(PoisonError::into_inner).current = None;
+        self.run.lock().current = None;
     }
 
     pub(super) fn take_chosen_model(&self) -> Option<String> {
-        self.run.lock().unwrap_or_else(PoisonError::into_inner).chosen_model.take()
+        self.run.lock().chosen_model.take()
     }
 
     pub(super) fn take_chosen_thinking(&self) -> Option<Thinking> {
-        self.run.lock().unwrap_or_else(PoisonError::into_inner).chosen_thinking.take()
+        self.run.lock().chosen_thinking.take()
     }
 }
 
@@ -323,7 +324,7 @@ impl Handle {
     /// Stops the run that is under way or about to begin; history stays valid. Returns what still waits.
     pub fn interrupt(&self) -> Vec<RecordId> {
         let waiting = self.0.queue.pending(None);
-        let mut run = self.0.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = self.0.run.lock();
         match &run.current {
             Some(current) => current.cancel(),
             None => run.interrupts_next = !waiting.is_empty(),
@@ -447,7 +448,7 @@ impl Handle {
 
     /// Changes how the model thinks from the next run on.
     pub fn set_thinking(&self, thinking: Thinking) {
-        let mut run = self.0.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = self.0.run.lock();
         run.chosen_thinking = Some(thinking);
     }
 
@@ -462,7 +463,7 @@ impl Handle {
     pub fn set_model(&self, name: Option<&str>) -> String {
         let full =
             name.map_or_else(|| self.0.model.name().to_owned(), |name| self.0.model.resolve(name));
-        let mut run = self.0.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = self.0.run.lock();
         run.chosen_model = Some(full.clone());
         full
     }

@@ -1,13 +1,13 @@
 //! The person of a forest: answers questions after a while, or not while anybody waits, and watches.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use centurion_engine::{Answerer, Ask, ElicitFuture, Reply, ReplyFuture, View};
 use centurion_mcp::{Elicitation, ElicitationAnswer};
 use centurion_protocol::sdk::{Event, EventBody, System};
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 
 use crate::plan::Dice;
 
@@ -75,7 +75,7 @@ pub(crate) struct Watch {
 
 impl View for Watch {
     fn show(&self, event: &Event) {
-        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut agents = self.agents.lock();
         match &event.body {
             EventBody::System(System::TaskStarted(started)) => {
                 agents.insert(started.task_id.clone(), "running");
@@ -86,8 +86,7 @@ impl View for Watch {
                 }
             }
             EventBody::Result(result) => {
-                *self.dollars.lock().unwrap_or_else(PoisonError::into_inner) =
-                    result.total_cost_usd;
+                *self.dollars.lock() = result.total_cost_usd;
             }
             _ => {}
         }

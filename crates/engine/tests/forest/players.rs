@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_model::{
@@ -11,6 +11,7 @@ use centurion_model::{
 };
 use centurion_protocol::{AgentId, StopReason, ToolUseId, Usage};
 use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::bench::assert_valid;
@@ -58,7 +59,7 @@ struct Flight {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         state.flying.0 -= usize::from(self.is_child);
         state.flying.1 -= 1;
     }
@@ -75,7 +76,7 @@ impl Players {
         let named = node(request, messages);
         let node = named.unwrap_or(LEAD);
         let is_child = request.agent.is_some();
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         state.requests += 1;
         state.flying.0 += usize::from(is_child);
         state.flying.1 += 1;
@@ -131,7 +132,7 @@ impl Players {
 
     /// What the lead says in a later process.
     fn reading(&self, messages: &[Value]) -> Line {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         if std::mem::replace(&mut state.has_looked, true) {
             return Line::Text(Duration::ZERO, "I have read it.".to_owned(), StopReason::EndTurn);
         }
@@ -155,14 +156,14 @@ impl Players {
     /// How often an agent has asked for its last words.
     fn tries(&self, agent: Option<&AgentId>) -> usize {
         let Some(agent) = agent else { return usize::MAX };
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         let tries = state.tries.entry(agent.clone()).or_default();
         *tries += 1;
         *tries
     }
 
     fn call(&self, action: Action) -> (String, &'static str, Value) {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         state.calls += 1;
         let number = state.calls;
         let address = |node: usize| {
@@ -304,7 +305,7 @@ impl Provider for Players {
             .map(|message| serde_json::from_slice(&message.wire()[1..]).unwrap())
             .collect();
         let (flight, node) = self.take_off(&request, &messages);
-        let number = self.state.lock().unwrap().requests;
+        let number = self.state.lock().requests;
         let line = self.line(&request, node, &messages);
         let events = line.events(number, &request, &self.plan.nodes[node]);
         // The request is under way until its answer is read to the end, or dropped.

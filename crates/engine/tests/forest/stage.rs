@@ -160,12 +160,12 @@ impl Stage {
         });
         // Whatever still runs is gone in this moment, and nobody tidies up.
         drop(runtime);
-        let state = std::mem::take(&mut *state.lock().unwrap());
+        let state = std::mem::take(&mut *state.lock());
         Life {
             ended,
             open_questions: person.open_questions(),
-            agents: watch.agents.lock().unwrap().clone(),
-            dollars: *watch.dollars.lock().unwrap(),
+            agents: watch.agents.lock().clone(),
+            dollars: *watch.dollars.lock(),
             most_flying: state.most_flying,
             requests: state.requests,
             faults: state.faults,
@@ -210,7 +210,7 @@ impl Stage {
     }
 
     /// Does what the plan's person does, and then nothing for ever.
-    async fn meddle(&self, part: Part, handle: &Handle, state: &Arc<std::sync::Mutex<State>>) {
+    async fn meddle(&self, part: Part, handle: &Handle, state: &Arc<parking_lot::Mutex<State>>) {
         let begun = tokio::time::Instant::now();
         let meddling = self.plan.meddling.iter().filter(|_| part == Part::Plan);
         for (at, what) in meddling {
@@ -220,7 +220,7 @@ impl Stage {
                 Meddling::Detach => drop(handle.background_agents()),
                 Meddling::StopAll => drop(handle.stop_agents()),
                 Meddling::StopOne(node) => {
-                    let id = state.lock().unwrap().ids.get(node).cloned();
+                    let id = state.lock().ids.get(node).cloned();
                     if let Some(id) = id {
                         // It may have ended in this very moment.
                         let _ = handle.stop_task(id.as_str()).await;

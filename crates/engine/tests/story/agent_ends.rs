@@ -421,7 +421,7 @@ async fn one_agent_is_stopped_and_the_others_go_on() {
     let told = three_slow()
         .live("@@lead", |handle, watcher| async move {
             watcher.until(|_, asked| at_work(asked) == 3).await;
-            let id = watcher.asked.lock().unwrap().iter().find_map(|it| it.agent.clone()).unwrap();
+            let id = watcher.asked.lock().iter().find_map(|it| it.agent.clone()).unwrap();
             handle.stop_task(&id).await.unwrap();
             watcher
                 .until(|events, _| events.iter().any(|it| it["subtype"] == "task_notification"))

@@ -199,11 +199,7 @@ async fn hooks_of_a_definition_count_for_its_agent_alone_and_end_with_it() {
     bench.agent("guarded", &frontmatter("PreToolUse", "Read", &denial("guarded")), "Be careful.");
     let stage = Stage::silent();
     let told = stage.set(bench).run("@@lead").await;
-    assert_eq!(
-        stage.desk.calls.lock().unwrap().len(),
-        1,
-        "once, for the one call of the one agent"
-    );
+    assert_eq!(stage.desk.calls.lock().len(), 1, "once, for the one call of the one agent");
     let guarded = told.asked_by("@@guarded")[1].texts().join("\n");
     assert!(guarded.contains("guarded") && !guarded.contains("alpha"), "{guarded}");
     let free = told.asked_by("@@free");
@@ -228,7 +224,7 @@ async fn hooks_of_a_definition_come_back_when_the_agent_goes_on() {
     bench.agent("guarded", &frontmatter("PreToolUse", "Read", &denial("guarded")), "Be careful.");
     let stage = Stage::silent();
     let told = stage.set(bench).run("@@lead").await;
-    assert_eq!(stage.desk.calls.lock().unwrap().len(), 1);
+    assert_eq!(stage.desk.calls.lock().len(), 1);
     assert!(!told.asked_by("@@first").last().unwrap().texts().join("\n").contains("alpha"));
 }
 
@@ -275,7 +271,7 @@ async fn hooks_that_may_not_run_are_said_not_to() {
         }
         let stage = Stage::silent();
         let told = stage.set(bench).run("@@lead").await;
-        assert!(stage.desk.calls.lock().unwrap().is_empty());
+        assert!(stage.desk.calls.lock().is_empty());
         assert_eq!(informed(&told, "`hooks` is not in force"), 1, "{reason}");
         assert_eq!(informed(&told, reason), 1, "{reason}");
     }
@@ -297,7 +293,7 @@ async fn hooks_of_a_skill_count_for_the_agent_that_knows_it_and_for_nobody_else(
     bench.agent("skilled", "skills: care\n", "Work.");
     let stage = Stage::silent();
     let told = stage.set(bench).run("@@lead").await;
-    assert_eq!(stage.desk.calls.lock().unwrap().len(), 1, "once, for the agent's one call");
+    assert_eq!(stage.desk.calls.lock().len(), 1, "once, for the agent's one call");
     let child = told.asked_by("@@child")[1].texts().join("\n");
     assert!(child.contains("the skill says no") && !child.contains("alpha"), "{child}");
     assert!(told.main_texts().join("\n").contains("alpha"));

@@ -1,12 +1,13 @@
 //! What agents say to each other, and who is told what came of it: also over processes that died.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_engine::{Extensions, HookHost, Limit};
 use centurion_hooks::{DelegateFuture, Event};
 use centurion_protocol::ToolUseId;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::agent_ends::dies_when;
@@ -296,7 +297,7 @@ impl HookHost for Slow {
         _: &'a Value,
         _: Option<&'a ToolUseId>,
     ) -> DelegateFuture<'a, Value> {
-        self.heard.lock().unwrap().push(id.to_owned());
+        self.heard.lock().push(id.to_owned());
         Box::pin(async move {
             if id == "SubagentStop" {
                 tokio::time::sleep(Duration::from_mins(1)).await;
@@ -328,7 +329,7 @@ async fn an_agent_that_is_spoken_to_while_its_stop_hooks_run_starts_and_stops_on
         };
     });
     let told = bench.run("@@lead").await;
-    let heard = host.heard.lock().unwrap().clone();
+    let heard = host.heard.lock().clone();
     let around: Vec<&String> = heard.iter().filter(|it| it.starts_with("Subagent")).collect();
     assert_eq!(around, ["SubagentStart", "SubagentStop", "SubagentStart", "SubagentStop"]);
     let [news] = told.news()[..] else { panic!("one end: {:?}", told.news()) };

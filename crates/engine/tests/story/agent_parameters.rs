@@ -300,7 +300,7 @@ async fn a_call_passes_permissions_and_hooks_like_any_other() {
         });
         let stage = Stage::silent();
         let told = stage.set(bench).run("@@lead").await;
-        assert_eq!(*asked.asked.lock().unwrap(), ["Agent"]);
+        assert_eq!(*asked.asked.lock(), ["Agent"]);
         assert_eq!(told.agent_ids().len(), usize::from(is_allowed));
         let said = if is_allowed { "there" } else { "not today" };
         let (text, is_error) = told.results().remove(0);

@@ -1,6 +1,6 @@
 //! MCP servers of agents: shared with the parent, brought by the definition, or required.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_config::mcp::{McpReference, McpServer};
@@ -9,6 +9,7 @@ use centurion_hooks::Event as HookEvent;
 use centurion_mcp::{Connection, State};
 use centurion_protocol::sdk::{Event, EventBody, System};
 use centurion_protocol::{SeededWorld, World};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::agent_stage::{agent, message, starts};
@@ -28,7 +29,7 @@ struct Bringer {
 
 impl AgentServers for Bringer {
     fn read(&self, servers: &Value, by: &BroughtBy<'_>) -> Result<Vec<McpReference>, String> {
-        self.brought_by.lock().unwrap().push(by.name.to_owned());
+        self.brought_by.lock().push(by.name.to_owned());
         let items = servers.as_array().ok_or("no list")?;
         let reference = |item: &Value| match item {
             Value::String(name) => McpReference::Named(name.clone()),
@@ -42,7 +43,7 @@ impl AgentServers for Bringer {
 
     fn own(&self, server: McpServer) -> Connection {
         let connection = self.desk.own(server);
-        self.started.lock().unwrap().push(connection.clone());
+        self.started.lock().push(connection.clone());
         connection
     }
 }
@@ -75,10 +76,10 @@ async fn a_server_by_name_is_the_parents_and_stays_open() {
     }));
     bench.agent("guest", "mcpServers:\n  - desk\n", "Greet.");
     let told = bench.run("@@lead").await;
-    assert_eq!(stage.desk.calls.lock().unwrap().len(), 2, "{:?}", told.results());
+    assert_eq!(stage.desk.calls.lock().len(), 2, "{:?}", told.results());
     assert!(told.results().iter().all(|(_, is_error)| !is_error), "{:?}", told.results());
-    assert!(bringer.started.lock().unwrap().is_empty(), "nothing was started for it");
-    assert_eq!(*bringer.brought_by.lock().unwrap(), ["guest"]);
+    assert!(bringer.started.lock().is_empty(), "nothing was started for it");
+    assert_eq!(*bringer.brought_by.lock(), ["guest"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,7 +101,7 @@ async fn a_server_of_the_definition_is_the_agents_own_and_ends_with_it() {
             .filter(|it| it.agent.is_none())
             .all(|it| !it.tools.contains(&"mcp__notes__greet".to_owned()))
     );
-    let started = bringer.started.lock().unwrap().clone();
+    let started = bringer.started.lock().clone();
     assert_eq!(started.len(), 2, "a new one when it goes on");
     for connection in started {
         let mut changes = connection.changes();
@@ -123,8 +124,8 @@ struct Peek {
 impl View for Peek {
     fn show(&self, event: &Event) {
         if matches!(event.body, EventBody::System(System::TaskNotification(_))) {
-            let started = self.bringer.started.lock().unwrap();
-            self.seen.lock().unwrap().push(started[0].state());
+            let started = self.bringer.started.lock();
+            self.seen.lock().push(started[0].state());
         }
         self.inner.show(event);
     }
@@ -147,7 +148,7 @@ async fn an_end_is_known_before_the_slow_rest_of_it() {
             options.view = Arc::new(Peek { inner, bringer, seen: Arc::clone(&noted) });
         });
         bench.run("@@lead").await;
-        let seen = seen.lock().unwrap().clone();
+        let seen = seen.lock().clone();
         assert!(seen.len() == 1 && seen[0] != State::Closed, "{more}: {seen:?}");
     }
 }
@@ -165,7 +166,7 @@ async fn a_server_that_an_agent_brings_outlives_those_who_only_name_it() {
     let told = bench.run("@@lead").await;
     let keeper = told.asked_by("@@keeper").last().unwrap().texts().join("\n");
     assert!(keeper.contains("hello"), "it is still there when the guest has left: {keeper}");
-    let started = bringer.started.lock().unwrap();
+    let started = bringer.started.lock();
     assert_eq!(started.iter().map(Connection::state).collect::<Vec<_>>(), [State::Closed]);
 }
 
@@ -255,7 +256,7 @@ async fn a_call_waits_for_a_server_that_is_still_coming_and_not_for_ever() {
             "child": [[greet("desk")], "there"],
         }));
         bench.agent("served", "requiredMcpServers:\n  - desk\n", "Need.");
-        *stage.desk.latency.lock().unwrap() = Duration::from_secs(latency);
+        *stage.desk.latency.lock() = Duration::from_secs(latency);
         let before = bench.adjust;
         bench.adjust = Box::new(move |options| {
             before(options);
@@ -271,7 +272,7 @@ async fn a_call_waits_for_a_server_that_is_still_coming_and_not_for_ever() {
         let (text, is_error) = told.results().last().unwrap().clone();
         assert_eq!(!is_error, is_there, "{text}");
         assert!(begun.elapsed() >= Duration::from_secs(latency.min(30)), "{:?}", begun.elapsed());
-        assert_eq!(stage.desk.calls.lock().unwrap().len(), usize::from(is_there));
+        assert_eq!(stage.desk.calls.lock().len(), usize::from(is_there));
         if !is_there {
             assert!(text.contains("the MCP server `desk` is required"), "{text}");
             assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
@@ -288,7 +289,7 @@ async fn agents_in_the_background_have_the_tools_of_servers() {
     }));
     let told = bench.run("@@lead").await;
     assert!(has(&told, "@@child", "mcp__desk__greet"));
-    assert_eq!(stage.desk.calls.lock().unwrap().len(), 1);
+    assert_eq!(stage.desk.calls.lock().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -306,7 +307,7 @@ async fn an_agent_that_waits_for_its_servers_can_be_stopped() {
             async move {
                 watcher.until(|_, asked| !asked.is_empty()).await;
                 // From now on, no server connects within any waiting time.
-                *stage.desk.latency.lock().unwrap() = Duration::from_hours(10);
+                *stage.desk.latency.lock() = Duration::from_hours(10);
                 let has_begun = || !stage.heard(HookEvent::SubagentStart).is_empty();
                 while !has_begun() {
                     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -317,12 +318,12 @@ async fn an_agent_that_waits_for_its_servers_can_be_stopped() {
                 assert_eq!(handle.stop_agents(), 1);
                 let is_end = |event: &Value| event["subtype"] == "task_notification";
                 watcher.until(|events, _| events.iter().any(is_end)).await;
-                *waited.lock().unwrap() = began.elapsed();
+                *waited.lock() = began.elapsed();
             }
         })
         .await;
-    let waited = *waited.lock().unwrap();
+    let waited = *waited.lock();
     assert!(waited < Duration::from_secs(5), "{waited:?}");
-    assert_eq!(bringer.started.lock().unwrap().len(), 1);
+    assert_eq!(bringer.started.lock().len(), 1);
     assert!(told.asked_by("@@child").is_empty(), "it never came to speak");
 }

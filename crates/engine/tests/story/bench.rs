@@ -1,7 +1,7 @@
 //! The bench that stories are played on: a scratch directory, a scenario, and everything that came of it.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use centurion_config::agents::AgentSources;
 use centurion_config::skills::SkillSources;
@@ -14,6 +14,7 @@ use centurion_permissions::{Mode, Policy, Rule, RuleOrigin};
 use centurion_protocol::sdk::Event;
 use centurion_protocol::{Block, Effort, Env, Outcome, SeededWorld, SessionId, Thinking, World};
 use centurion_tools::guard::GuardProgram;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -111,9 +112,9 @@ impl Bench {
     ) -> Told {
         Told {
             outcome,
-            events: watcher.events.lock().unwrap().clone(),
-            requests: watcher.requests.lock().unwrap().clone(),
-            asked: watcher.asked.lock().unwrap().clone(),
+            events: watcher.events.lock().clone(),
+            requests: watcher.requests.lock().clone(),
+            asked: watcher.asked.lock().clone(),
             session: session.id(),
             transcript: self.transcript(session.id()),
         }
@@ -247,7 +248,7 @@ impl Watcher {
             let mut changed = std::pin::pin!(self.changed.notified());
             // Registered before the look, so that nothing in between is missed.
             changed.as_mut().enable();
-            if is_enough(&self.events.lock().unwrap(), &self.asked.lock().unwrap()) {
+            if is_enough(&self.events.lock(), &self.asked.lock()) {
                 return;
             }
             changed.await;
@@ -257,7 +258,7 @@ impl Watcher {
 
 impl View for Watcher {
     fn show(&self, event: &Event) {
-        self.events.lock().unwrap().push(plain(event));
+        self.events.lock().push(plain(event));
         self.changed.notify_waiters();
     }
 }
@@ -276,7 +277,7 @@ impl Provider for Recording {
             .map(|message| serde_json::from_slice(&message.wire()[1..]).unwrap())
             .collect();
         assert_valid(&messages);
-        self.watcher.asked.lock().unwrap().push(Asked {
+        self.watcher.asked.lock().push(Asked {
             agent: request.agent.as_ref().map(ToString::to_string),
             model: request.model.clone(),
             system: request.system.sections().map(str::to_owned).collect(),
@@ -291,7 +292,7 @@ impl Provider for Recording {
             thinking: request.thinking,
             messages: Value::Array(messages.clone()),
         });
-        self.watcher.requests.lock().unwrap().push(Value::Array(messages));
+        self.watcher.requests.lock().push(Value::Array(messages));
         self.watcher.changed.notify_waiters();
         self.inner.stream(request)
     }

@@ -113,7 +113,7 @@ async fn an_agent_decides_by_its_mode_and_one_that_bubbles_asks_those_above() {
     let told = bench.run("@@lead").await;
     assert!(bench.project().join("done.txt").exists(), "{:?}", told.results());
     assert!(!bench.project().join("asked.txt").exists(), "the one above said no");
-    assert_eq!(*person.asked.lock().unwrap(), ["Write"], "only one of them asks");
+    assert_eq!(*person.asked.lock(), ["Write"], "only one of them asks");
 }
 
 /// What hosts are shown of tasks, in order.
@@ -209,8 +209,7 @@ async fn nothing_is_left_of_an_agent_that_was_waited_for() {
         let told = bench
             .live("@@lead", |handle, watcher| async move {
                 watcher.until(|_, asked| asked.iter().any(|it| it.agent.is_some())).await;
-                let id =
-                    watcher.asked.lock().unwrap().iter().find_map(|it| it.agent.clone()).unwrap();
+                let id = watcher.asked.lock().iter().find_map(|it| it.agent.clone()).unwrap();
                 if status == "stopped" {
                     handle.interrupt();
                 }
@@ -242,12 +241,7 @@ async fn news_begins_a_turn_by_itself_when_nobody_speaks() {
         .live("@@lead", |_, watcher| async move {
             watcher.until(|events, _| results(events) == 1).await;
             assert!(
-                !watcher
-                    .asked
-                    .lock()
-                    .unwrap()
-                    .iter()
-                    .any(|it| it.messages.to_string().contains("<task-"))
+                !watcher.asked.lock().iter().any(|it| it.messages.to_string().contains("<task-"))
             );
             watcher.until(|events, _| results(events) == 2).await;
         })

@@ -1,12 +1,13 @@
 //! What hooks say, and what becomes of it: of calls, of prompts, of the end.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use centurion_engine::{Answerer, Ask, ElicitFuture, Reply, ReplyFuture, Start};
 use centurion_hooks::Event;
 use centurion_mcp::Elicitation;
 use centurion_permissions::{Mode, Rule, RuleOrigin};
 use centurion_protocol::{Block, Outcome, SeededWorld, World};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Told, Watcher};
@@ -64,7 +65,7 @@ impl Person {
 
 impl Answerer for Person {
     fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
-        self.asked.lock().unwrap().push(ask.reason);
+        self.asked.lock().push(ask.reason);
         let no = || Reply::Denied { reason: "a person says no".to_owned(), interrupt: false };
         let yes = Reply::Allowed { input: None, remember: Vec::new() };
         Box::pin(std::future::ready(if self.says_yes { yes } else { no() }))
@@ -120,7 +121,7 @@ async fn a_word_of_a_hook_before_a_call_counts_as_far_as_rules_and_people_let_it
         let told = bench.run("write").await;
         assert_eq!(told.outcome, Some(Outcome::Completed), "{word}");
         assert_eq!(written(&bench).as_deref(), expected, "{word} {mode} {denies} {asks}");
-        assert_eq!(person.asked.lock().unwrap().len(), questions, "{word} {mode} {denies} {asks}");
+        assert_eq!(person.asked.lock().len(), questions, "{word} {mode} {denies} {asks}");
         let (text, is_error) = &told.results()[0];
         assert_eq!(*is_error, expected.is_none(), "{word}: {text}");
         assert!(text.contains(read), "{word}: {text}");
@@ -278,7 +279,7 @@ async fn a_hook_answers_in_a_persons_place_and_for_later_calls() {
         let asked = stage.heard(Event::PermissionRequest);
         assert_eq!(asked.len(), requests, "{answer}");
         assert!(asked[0]["permission_suggestions"].is_array());
-        assert!(person.asked.lock().unwrap().is_empty(), "nobody else is asked");
+        assert!(person.asked.lock().is_empty(), "nobody else is asked");
         assert!(stage.heard(Event::Notification).is_empty(), "nobody is called");
     }
 }

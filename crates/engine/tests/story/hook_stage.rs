@@ -1,6 +1,6 @@
 //! What hooks are played with: a host whose functions the hooks are, and a server that lives in it.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use centurion_config::mcp::{McpOrigin, McpScope, McpServer, McpTransport};
@@ -11,6 +11,7 @@ use centurion_mcp::{
 };
 use centurion_protocol::{Env, ToolUseId};
 use centurion_tools::guard::GuardProgram;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
@@ -47,11 +48,11 @@ impl Stage {
 
     /// Everything that hooks were told so far, and are not to be shown again.
     pub(crate) fn take(&self) -> Vec<Value> {
-        std::mem::take(&mut *self.heard.lock().unwrap())
+        std::mem::take(&mut *self.heard.lock())
     }
 
     pub(crate) fn heard(&self, event: Event) -> Vec<Value> {
-        let heard = self.heard.lock().unwrap();
+        let heard = self.heard.lock();
         heard.iter().filter(|told| told["hook_event_name"] == event.name()).cloned().collect()
     }
 
@@ -89,7 +90,7 @@ impl HookHost for Stage {
     ) -> DelegateFuture<'a, Value> {
         assert_eq!(input["hook_event_name"], id, "each event has its own function");
         assert_eq!(input["tool_use_id"].as_str(), call.map(ToolUseId::as_str));
-        self.heard.lock().unwrap().push(input.clone());
+        self.heard.lock().push(input.clone());
         let answer = (self.answer)(input);
         Box::pin(async move {
             match answer {
@@ -159,7 +160,7 @@ impl Desk {
         let params = &message["params"];
         match message["method"].as_str().unwrap() {
             "initialize" => {
-                let latency = *self.latency.lock().unwrap();
+                let latency = *self.latency.lock();
                 tokio::time::sleep(latency).await;
                 json!({
                     "protocolVersion": params["protocolVersion"],
@@ -183,7 +184,7 @@ impl Desk {
     }
 
     async fn call(&self, params: &Value) -> Value {
-        self.calls.lock().unwrap().push(params.clone());
+        self.calls.lock().push(params.clone());
         let is_error = params["name"] == "fail";
         let text = match params["name"].as_str().unwrap() {
             "ask" => {

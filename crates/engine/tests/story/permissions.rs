@@ -1,11 +1,12 @@
 //! Permission: one dispatch, one broker, no call without a verdict.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use centurion_engine::{Answerer, Ask, ElicitFuture, Reply, ReplyFuture};
 use centurion_mcp::Elicitation;
 use centurion_permissions::Mode;
 use centurion_protocol::Outcome;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::bench::Bench;
@@ -18,7 +19,7 @@ pub(crate) struct Person {
 
 impl Answerer for Person {
     fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
-        self.asked.lock().unwrap().push(ask.tool.clone());
+        self.asked.lock().push(ask.tool.clone());
         let reply = (self.reply)(&ask);
         Box::pin(std::future::ready(reply))
     }
@@ -100,7 +101,7 @@ async fn a_person_decides_and_may_change_the_input() {
     bench.run("write").await;
     let written = std::fs::read_to_string(bench.project().join("x.txt")).unwrap();
     assert_eq!(written, "as the person wants it");
-    assert_eq!(*person.asked.lock().unwrap(), ["Write"]);
+    assert_eq!(*person.asked.lock(), ["Write"]);
 }
 
 #[tokio::test]

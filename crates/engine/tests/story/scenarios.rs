@@ -1,6 +1,6 @@
 //! What goes wrong with delegation elsewhere: who is asked, what binds everybody, what a resumed agent keeps.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use centurion_engine::{
     Answerer, Ask, AskingAgent, Change, ElicitFuture, Reply, ReplyFuture, Rules,
@@ -8,6 +8,7 @@ use centurion_engine::{
 use centurion_mcp::Elicitation;
 use centurion_permissions::Mode;
 use centurion_protocol::Outcome;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::agent_stage::{LAST_AGENT, agent, field, message, starts, waits};
@@ -29,7 +30,7 @@ struct Refuser(Mutex<Vec<Option<AskingAgent>>>);
 
 impl Answerer for Refuser {
     fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
-        self.0.lock().unwrap().push(ask.agent);
+        self.0.lock().push(ask.agent);
         let reason = "not on a Friday".to_owned();
         Box::pin(std::future::ready(Reply::Denied { reason, interrupt: false }))
     }
@@ -61,7 +62,7 @@ async fn a_question_from_three_levels_down_comes_with_who_asks() {
     };
     let told = bench.run("@@lead").await;
     assert_eq!(told.outcome, Some(Outcome::Completed));
-    let asked = refuser.0.lock().unwrap().clone();
+    let asked = refuser.0.lock().clone();
     let [Some(who)] = &asked[..] else { panic!("{asked:?}") };
     assert_eq!((who.name.as_str(), who.color), ("bob", Some("red")));
     assert_eq!(who.path, ["general-purpose", "general-purpose", "bob"]);
@@ -287,7 +288,7 @@ async fn an_agent_goes_on_without_a_tool_that_is_gone() {
     let stage = Stage::silent();
     let bench = stage.set(bench);
     let told = bench.run("@@lead").await;
-    assert_eq!(stage.desk.calls.lock().unwrap().len(), 1);
+    assert_eq!(stage.desk.calls.lock().len(), 1);
     let mut later =
         Bench { dir: bench.dir, scenario: bench.scenario, seed: 40, ..Bench::new(json!({})) };
     later.knows_agents(|_| {});

@@ -25,8 +25,8 @@ async fn a_command_reads_the_event_and_its_answer_counts() {
     let told: Value = serde_json::from_str(&stage.scratch.read("told.json")).unwrap();
     assert_eq!(told["tool_input"], json!({"command": "ls"}));
     assert_eq!(told["hook_event_name"], "PreToolUse");
-    let started = stage.seen.started.lock().unwrap()[0].clone();
-    let ended = stage.seen.ended.lock().unwrap()[0].clone();
+    let started = stage.seen.started.lock()[0].clone();
+    let ended = stage.seen.ended.lock()[0].clone();
     assert_eq!(started.hook_id, ended.hook_id);
     assert_eq!((started.hook_name.as_str(), ended.exit_code), ("PreToolUse:Bash", Some(0)));
     assert_eq!(ended.outcome, HookOutcome::Success);
@@ -38,7 +38,7 @@ async fn exit_code_two_blocks_with_the_error_output() {
     stage.command("PreToolUse", "echo no >&2; exit 2");
     let fired = stage.bash(&stage.common(), "ls").await;
     assert_eq!(fired.verdict.reason.as_deref(), Some("[echo no >&2; exit 2]: no"));
-    assert_eq!(stage.seen.ended.lock().unwrap()[0].outcome, HookOutcome::Error);
+    assert_eq!(stage.seen.ended.lock()[0].outcome, HookOutcome::Error);
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn endless_output_is_read_and_forgotten() {
     let stage = Stage::new();
     stage.command("UserPromptSubmit", "yes | head -c 3000000; yes | head -c 3000000 >&2");
     let fired = stage.prompt().await;
-    let ended = stage.seen.ended.lock().unwrap()[0].clone();
+    let ended = stage.seen.ended.lock()[0].clone();
     assert_eq!((ended.stdout.len(), ended.stderr.len()), (1024 * 1024, 1024 * 1024));
     // What enters the conversation is shorter still, and the rest is in a file.
     let context = &fired.effects.context[0];
@@ -169,7 +169,7 @@ async fn a_command_that_takes_too_long_is_ended_with_all_it_started() {
     let fired = stage.prompt().await;
     let error = fired.effects.errors[0].to_string();
     assert!(error.contains("took longer than 200ms and was ended"), "{error}");
-    assert_eq!(stage.seen.ended.lock().unwrap()[0].outcome, HookOutcome::Error);
+    assert_eq!(stage.seen.ended.lock()[0].outcome, HookOutcome::Error);
     // On a slow machine it had no time to begin.
     if let Ok(pid) = std::fs::read_to_string(stage.scratch.project().join("pid")) {
         let process = format!("/proc/{}", pid.trim());
@@ -194,7 +194,7 @@ async fn a_run_that_is_stopped_stops_its_hooks() {
     let (common, input) = (stage.common(), UserPromptSubmit { prompt: "" });
     let (fired, ()) = tokio::join!(stage.hooks.fire(&common, &input, &cancel), stop);
     assert!(fired.effects.errors.is_empty() && fired.effects.context.is_empty());
-    assert_eq!(stage.seen.ended.lock().unwrap()[0].outcome, HookOutcome::Cancelled);
+    assert_eq!(stage.seen.ended.lock()[0].outcome, HookOutcome::Cancelled);
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ async fn a_servers_tool_gets_parts_of_the_event() {
     let fired = stage.bash(&stage.common(), "ls").await;
     assert_eq!(fired.verdict.reason.as_deref(), Some("R"));
     assert_eq!(stage.asked(), ["s/t {\"line\":\"ls\"}"]);
-    *stage.answers.says.lock().unwrap() = Err("the server is not connected".to_owned());
+    *stage.answers.says.lock() = Err("the server is not connected".to_owned());
     let fired = stage.bash(&stage.common(), "ls").await;
     assert_eq!(fired.verdict.decision, None);
     assert_eq!(
@@ -66,7 +66,7 @@ fn host(stage: &Stage, count: usize) {
 async fn a_function_of_the_host_gets_the_call_and_may_rewrite_it() {
     let stage = Stage::new();
     host(&stage, 1);
-    *stage.answers.callback.lock().unwrap() = Some(Arc::new(|_, input| {
+    *stage.answers.callback.lock() = Some(Arc::new(|_, input| {
         let line = format!("{} -l", input["tool_input"]["command"].as_str().unwrap());
         let output = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse",
             "permissionDecision": "allow", "updatedInput": {"command": line}}});
@@ -99,7 +99,7 @@ async fn fire(words: &[usize], ranks: &[usize]) -> String {
     host(&stage, words.len());
     let turn = watch::Sender::new(0_usize);
     let (words, ranks) = (words.to_vec(), ranks.to_vec());
-    *stage.answers.callback.lock().unwrap() = Some(Arc::new(move |id, _| {
+    *stage.answers.callback.lock() = Some(Arc::new(move |id, _| {
         let number: usize = id.parse().unwrap();
         let (word, rank, turn) = (words[number], ranks[number], turn.clone());
         Box::pin(async move {
@@ -135,8 +135,7 @@ proptest! {
 async fn whoever_never_answers_is_given_up_on() {
     let stage = Stage::new();
     host(&stage, 1);
-    *stage.answers.callback.lock().unwrap() =
-        Some(Arc::new(|_, _| Box::pin(std::future::pending())));
+    *stage.answers.callback.lock() = Some(Arc::new(|_, _| Box::pin(std::future::pending())));
     let fired = stage.bash(&stage.common(), "ls").await;
     assert!(fired.effects.errors[0].message.contains("took longer than 600s"), "{fired:?}");
 }

@@ -20,7 +20,7 @@ fn before(matcher: &str, name: &str) -> Value {
 
 /// The names of the hooks that ran since the last look.
 fn ran(stage: &Stage) -> Vec<String> {
-    let asked = std::mem::take(&mut *stage.answers.asked.lock().unwrap());
+    let asked = std::mem::take(&mut *stage.answers.asked.lock());
     asked.iter().map(|it| it.trim_start_matches("s/").trim_end_matches(" {}").to_owned()).collect()
 }
 

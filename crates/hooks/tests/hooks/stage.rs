@@ -1,7 +1,7 @@
 //! The stage that hooks run on: a scratch project, and everybody who watches or answers.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use centurion_config::settings::Level;
 use centurion_hooks::events::{PreToolUse, PreToolVerdict, Stop, UserPromptSubmit};
@@ -14,6 +14,7 @@ use centurion_permissions::Access;
 use centurion_protocol::{Env, SeededWorld, SystemWorld, ToolUseId, World as _};
 use centurion_testkit::Scratch;
 use centurion_tools::guard::GuardProgram;
+use parking_lot::Mutex;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -148,7 +149,7 @@ impl Stage {
     }
 
     pub(crate) fn asked(&self) -> Vec<String> {
-        self.answers.asked.lock().unwrap().clone()
+        self.answers.asked.lock().clone()
     }
 }
 
@@ -165,13 +166,13 @@ pub(crate) fn plugin(root: PathBuf) -> HookOrigin {
 
 impl Answers {
     fn answer(&self, question: String) -> DelegateFuture<'_, String> {
-        self.asked.lock().unwrap().push(question);
-        let says = self.says.lock().unwrap().clone();
+        self.asked.lock().push(question);
+        let says = self.says.lock().clone();
         Box::pin(async move { says })
     }
 
     pub(crate) fn say(&self, text: &str) {
-        *self.says.lock().unwrap() = Ok(text.to_owned());
+        *self.says.lock() = Ok(text.to_owned());
     }
 }
 
@@ -201,19 +202,19 @@ impl Delegate for Answers {
         call: Option<&'a ToolUseId>,
     ) -> DelegateFuture<'a, Value> {
         let call = call.map_or("-", ToolUseId::as_str);
-        self.asked.lock().unwrap().push(format!("{id} {call}"));
-        let callback = self.callback.lock().unwrap().clone().expect("a callback");
+        self.asked.lock().push(format!("{id} {call}"));
+        let callback = self.callback.lock().clone().expect("a callback");
         callback(id, input)
     }
 }
 
 impl HookWatcher for Seen {
     fn started(&self, hook: HookStarted) {
-        self.started.lock().unwrap().push(hook);
+        self.started.lock().push(hook);
     }
 
     fn ended(&self, hook: HookResponse) {
-        self.ended.lock().unwrap().push(hook);
+        self.ended.lock().push(hook);
     }
 
     fn late(&self, reply: LateReply) {

@@ -172,7 +172,7 @@ async fn a_call_is_made_again_with_what_the_server_wants_to_know() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_gone_ends_the_call_with_its_reason() {
     let stage = Stage::new(Behaviour::Nothing).await;
-    "it fell over".clone_into(&mut stage.live.reason.lock().unwrap());
+    "it fell over".clone_into(&mut stage.live.reason.lock());
     let (result, ()) = tokio::join!(stage.call(), async { stage.live.gone.cancel() });
     let error = result.unwrap_err().to_string();
     assert!(error.contains("it fell over"), "{error}");

@@ -5,8 +5,9 @@
 
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::Transport;
@@ -24,11 +25,11 @@ pub(crate) struct GivenUp(Arc<Mutex<Option<String>>>);
 
 impl GivenUp {
     pub(crate) fn reason(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     fn because(&self, reason: String) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+        *self.0.lock() = Some(reason);
     }
 }
 

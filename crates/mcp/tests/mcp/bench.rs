@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_config::mcp::{McpOrigin, McpRemote, McpScope, McpServer, McpTransport};
@@ -16,6 +16,7 @@ use centurion_tools::{
     Answer, DynTool, Host, HostFuture as ToolFuture, PlanVerdict, Question, ReadState, ShellChange,
     ShellEnd, Shells, ShellsConfig, ToolContext, ToolError, ToolOutput, Workspace,
 };
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;

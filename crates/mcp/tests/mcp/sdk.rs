@@ -1,9 +1,10 @@
 //! A server that lives in the host.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use centurion_config::mcp::McpTransport;
 use centurion_mcp::{CallError, CallOptions, HostFuture, SdkChannel, State};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, PATIENCE, call, object, server};
@@ -21,7 +22,7 @@ impl SdkChannel for TestHost {
         server: &'a str,
         message: Value,
     ) -> HostFuture<'a, Result<Option<Value>, String>> {
-        self.heard.lock().unwrap().push((server.to_owned(), message.clone()));
+        self.heard.lock().push((server.to_owned(), message.clone()));
         let reply = match message["params"]["name"].as_str() {
             Some("lost") => Err("the host is busy".to_owned()),
             _ => Ok(Some(
@@ -47,7 +48,7 @@ async fn messages_go_through_the_host() {
     let Err(CallError::Unreachable { reason, .. }) = &error else { panic!("{error:?}") };
     assert!(reason.contains("the host is busy"), "{reason}");
 
-    let heard = host.heard.lock().unwrap();
+    let heard = host.heard.lock();
     assert!(heard.iter().all(|(server, _)| server == "inproc"));
     let methods: Vec<_> =
         heard.iter().map(|(_, message)| message["method"].as_str().unwrap()).collect();

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use centurion_config::mcp::McpTransport;
@@ -14,6 +14,7 @@ use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -38,12 +39,12 @@ impl OldServer {
         request: Request<Incoming>,
     ) -> Result<Response<Body>, Infallible> {
         let key = request.headers().get("x-key").map(|key| key.to_str().unwrap().to_owned());
-        self.keys.lock().unwrap().push(key);
+        self.keys.lock().push(key);
         if request.method() == Method::GET {
             let (sender, receiver) = mpsc::unbounded_channel();
             sender.send("event: endpoint\ndata: /post?session=1\n\n".to_owned()).unwrap();
-            *self.stream.lock().unwrap() = Some(sender);
-            *self.opened.lock().unwrap() += 1;
+            *self.stream.lock() = Some(sender);
+            *self.opened.lock() += 1;
             let body = Events(receiver).boxed();
             let response = Response::builder().header("content-type", "text/event-stream");
             return Ok(response.body(body).unwrap());
@@ -53,13 +54,13 @@ impl OldServer {
         let message = serde_json::from_slice(&body).unwrap();
         if let Some(answer) = web::answer(&message) {
             let event = format!("event: message\r\ndata: {answer}\r\n\r\n: a comment\n\n");
-            self.stream.lock().unwrap().as_ref().unwrap().send(event).unwrap();
+            self.stream.lock().as_ref().unwrap().send(event).unwrap();
         }
         Ok(Response::builder().status(202).body(Body::default()).unwrap())
     }
 
     fn hang_up(&self) {
-        self.stream.lock().unwrap().take();
+        self.stream.lock().take();
     }
 }
 
@@ -107,7 +108,7 @@ async fn an_old_server_is_talked_to_and_found_again_when_it_hangs_up() {
     let connection = bench.pool.share(server(McpTransport::Sse(place)));
     assert_eq!(connection.ready(PATIENCE).await, State::Connected);
     assert_eq!(call(&connection, "echo", json!({ "a": 1 })).await, "{\"a\":1}");
-    assert!(old.keys.lock().unwrap().iter().all(|key| key.as_deref() == Some("k")));
+    assert!(old.keys.lock().iter().all(|key| key.as_deref() == Some("k")));
 
     let mut changes = connection.changes();
     old.hang_up();
@@ -120,7 +121,7 @@ async fn an_old_server_is_talked_to_and_found_again_when_it_hangs_up() {
     assert_eq!(connection.tools().len(), 1);
     assert_eq!(call(&connection, "echo", json!({ "b": 2 })).await, "{\"b\":2}");
     assert_eq!(connection.state(), State::Connected);
-    assert_eq!(*old.opened.lock().unwrap(), 2);
+    assert_eq!(*old.opened.lock(), 2);
 }
 
 #[tokio::test]

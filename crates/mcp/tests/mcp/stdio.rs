@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use centurion_config::mcp::McpTransport;
 use centurion_mcp::{CallError, CallOptions, Progress, ResourceContent, State, tool_name};
 use centurion_permissions::Access;
 use centurion_protocol::ToolResultContent;
 use centurion_tools::ToolError;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -200,7 +201,7 @@ async fn progress_reaches_whoever_wants_it() {
     let (hearing, done) = (Arc::clone(&heard), mark.clone());
     let options = CallOptions {
         on_progress: Some(Arc::new(move |progress| {
-            hearing.lock().unwrap().push(progress);
+            hearing.lock().push(progress);
             std::fs::write(&done, "").unwrap();
         })),
         ..CallOptions::default()
@@ -210,7 +211,7 @@ async fn progress_reaches_whoever_wants_it() {
     let output = connection.call("progress", arguments, &options).await.unwrap();
     assert_eq!(output.text(), "done");
     let half = Progress { done: 1.0, total: Some(2.0), message: Some("half".to_owned()) };
-    assert_eq!(*heard.lock().unwrap(), [half]);
+    assert_eq!(*heard.lock(), [half]);
 }
 
 #[tokio::test]

@@ -5,11 +5,12 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use centurion_protocol::end_json_line;
 use futures_util::{Stream, stream};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -48,12 +49,12 @@ impl Recorder {
 
     /// Why recording stopped, if it did.
     fn failure(&self) -> Option<ModelError> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         state.failed.as_ref().map(|reason| ModelError::new(ErrorKind::Replay, reason.clone()))
     }
 
     fn append(&self, request: Canonical<Value>, events: Vec<(u64, Event)>, end: End) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let mut parts = BTreeMap::new();
         let request = request.map(|mut part| {
             redact_value(&mut part);

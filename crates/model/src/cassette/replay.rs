@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::canonical::{Canonical, Part};
@@ -98,7 +98,7 @@ impl Tape {
     /// The first unused exchange of an equal request. One that its caller cut short comes last: who
     /// asked again got a whole answer.
     fn take(&self, asked: &Canonical<Part>) -> Result<&Exchange, String> {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         let equal = self.equal.get(&asked.key()).map(Vec::as_slice).unwrap_or_default();
         let candidates = equal.iter().filter_map(|number| {
             let exchange = self.exchanges.get(*number)?;

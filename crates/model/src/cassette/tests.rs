@@ -1,6 +1,5 @@
 //! Recording and replaying whole exchanges.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use centurion_protocol::{
@@ -8,6 +7,7 @@ use centurion_protocol::{
     ToolSpecs, ToolUseId, Usage,
 };
 use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -22,7 +22,7 @@ struct Prepared(Mutex<Vec<Vec<Item>>>);
 
 impl Provider for Prepared {
     fn stream(&self, _: Request) -> EventStream {
-        Box::pin(stream::iter(self.0.lock().unwrap().remove(0)))
+        Box::pin(stream::iter(self.0.lock().remove(0)))
     }
 
     fn credential(&self) -> &'static str {

@@ -146,7 +146,7 @@ async fn the_environment_speaks_about_thinking_where_a_request_does_not() {
     let model = Model::with_provider(provider, ProviderKind::Anthropic, "m", policy, world());
     let _ =
         futures_util::StreamExt::next(&mut model.stream(request("m", []), Patience::Full)).await;
-    assert_eq!(memory.requests.lock().unwrap()[0].thinking, Thinking::Auto);
+    assert_eq!(memory.requests.lock()[0].thinking, Thinking::Auto);
 
     let server = Server::start([Reply::text("a"), Reply::text("b")]);
     for (tokens, expected) in

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::analysis::Analysis;
 use super::characters::as_run;
@@ -45,7 +47,7 @@ impl Readings {
     }
 
     fn with<T>(&self, run: impl FnOnce(&mut Held) -> T) -> T {
-        run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        run(&mut self.0.lock())
     }
 }
 

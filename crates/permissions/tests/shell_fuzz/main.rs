@@ -266,7 +266,7 @@ fn search(
     seeds: impl Iterator<Item = u64>,
     may_stop: impl Fn(u64) -> bool,
     counts: &Counts,
-    faults: &std::sync::Mutex<Vec<String>>,
+    faults: &parking_lot::Mutex<Vec<String>>,
 ) {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().canonicalize().unwrap();
@@ -301,7 +301,7 @@ fn search(
             let said =
                 format!("seed {seed}: {fault}\n  text  {text:?}\n  short {small:?} did {deeds:?}");
             eprintln!("{said}");
-            let mut faults = faults.lock().unwrap();
+            let mut faults = faults.lock();
             faults.push(said);
             if faults.len() >= 20 {
                 return;
@@ -318,7 +318,7 @@ fn bash_does_nothing_that_permission_did_not_say() {
         if std::env::var_os("CENTURION_SHELL_TEXTS").is_some() { Duration::ZERO } else { TIME };
     let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8) as u64;
     let counts = Counts::default();
-    let faults = std::sync::Mutex::new(Vec::new());
+    let faults = parking_lot::Mutex::new(Vec::new());
     let started = Instant::now();
     std::thread::scope(|scope| {
         for thread in 0..threads {
@@ -334,7 +334,7 @@ fn bash_does_nothing_that_permission_did_not_say() {
         "{count} texts from seed {seed}: {run} were read and run, {hung} hung, {:.0} s",
         started.elapsed().as_secs_f64()
     );
-    let faults = faults.into_inner().unwrap();
+    let faults = faults.into_inner();
     assert!(faults.is_empty(), "{} texts did more:\n{}", faults.len(), faults.join("\n"));
     assert!(run * 8 > count, "only {run} of {count} texts were read: the test proves little");
     assert!(hung * 10_000 <= count * MOST_HUNG, "{hung} texts hung");

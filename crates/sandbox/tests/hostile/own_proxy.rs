@@ -4,9 +4,10 @@ use std::fs::{self, Permissions};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use centurion_sandbox::{Domains, Network, Routes};
+use parking_lot::Mutex;
 
 use crate::cell::Cell;
 use crate::proxied::{Server, ask, start};
@@ -85,7 +86,7 @@ fn refusing_proxy() -> (u16, Arc<Mutex<String>>) {
         for mut stream in listener.incoming().flatten() {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = stream.read(&mut bytes) {
-                told.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
+                told.lock().push_str(&String::from_utf8_lossy(&bytes[..count]));
                 let _ = stream.write_all(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
             }
         }
@@ -102,7 +103,7 @@ async fn a_tunnel_that_was_refused_carries_no_second_request() {
         let said = cell.run(&ask(asked));
         assert!(said.text.starts_with("HTTP/1.1 502 "), "{said:?}");
     });
-    let heard = heard.lock().unwrap();
+    let heard = heard.lock();
     assert!(heard.contains("good.test") && !heard.contains("evil.test"), "{heard}");
 }
 

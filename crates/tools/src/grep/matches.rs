@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use centurion_files::OpenError;
 use grep_matcher::Matcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::report::MAX_BYTES;
@@ -110,7 +110,7 @@ fn search_batch(search: &Search, batch: &[PathBuf], cancel: &CancellationToken) 
             work();
         });
     }
-    results.into_inner().unwrap_or_default()
+    results.into_inner()
 }
 
 fn search_file(

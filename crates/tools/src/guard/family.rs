@@ -5,10 +5,11 @@
 
 use std::io::{self, Write as _};
 use std::process::{self, Stdio};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use centurion_sandbox::session_of;
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::ioctl_fionbio;

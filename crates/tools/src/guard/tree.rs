@@ -6,10 +6,11 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use centurion_sandbox::session_of;
+use parking_lot::Mutex;
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 use rustix::io::Errno;

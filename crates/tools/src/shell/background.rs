@@ -5,9 +5,10 @@
 //! told, because its call was cancelled, hands the duty back.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use centurion_protocol::{TaskId, ToolUseId};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::ShellExit;

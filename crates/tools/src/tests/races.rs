@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use centurion_permissions::{Access, Call, Mode, Policy, Verdict, decide};
+use parking_lot::Mutex;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use seccompiler::{SeccompAction, SeccompFilter, apply_filter};
 use serde_json::value::RawValue;
@@ -138,7 +139,7 @@ impl Scene {
     /// outside finds there what it expects.
     fn restore(&self) {
         self.is_wanted.store(true, Ordering::Relaxed);
-        let turn = self.turn.lock().unwrap();
+        let turn = self.turn.lock();
         let [one, two] = &self.exchanged;
         let is_link = |path: &Path| fs::symlink_metadata(path).unwrap().is_symlink();
         if !is_link(one) && !is_link(two) {
@@ -166,7 +167,7 @@ impl Scene {
                 std::thread::yield_now();
                 continue;
             }
-            let _turn = self.turn.lock().unwrap();
+            let _turn = self.turn.lock();
             self.exchange();
         }
     }

@@ -23,7 +23,7 @@ fn walked(root: &Path, max_depth: Option<usize>) -> BTreeSet<PathBuf> {
         Step::<()>::Enter
     })
     .unwrap();
-    found.into_inner().unwrap()
+    found.into_inner()
 }
 
 fn expected(root: &Path, max_depth: Option<usize>) -> BTreeSet<PathBuf> {

@@ -1,9 +1,10 @@
 //! Remembers pages for a quarter of an hour.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use url::Url;
 

@@ -61,7 +61,7 @@ fn session(support: &Support, settings: SandboxSettings) -> Session {
     };
     let policy = SandboxPolicy::new(sandbox, support, settings);
     let workspace = Arc::get_mut(&mut session.context.workspace).unwrap();
-    *workspace.cwd.lock().unwrap() = project;
+    *workspace.cwd.lock() = project;
     workspace.sandbox = Some(Arc::new(policy));
     session
 }

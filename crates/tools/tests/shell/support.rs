@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use centurion_permissions::HostRule;
@@ -12,6 +12,7 @@ use centurion_tools::{
     Answer, DeniedFiles, Host, HostFuture, PlanVerdict, Question, ReadState, ShellChange, ShellEnd,
     Shells, ShellsConfig, ToolContext, ToolError, ToolOutput, Workspace, builtin,
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +23,7 @@ pub(crate) struct Witness(Mutex<Vec<ShellEnd>>);
 
 impl Witness {
     pub(crate) fn ends(&self) -> Vec<ShellEnd> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().clone()
     }
 }
 
@@ -46,7 +47,7 @@ impl Host for Witness {
     fn shell_changed(&self, _: ShellChange) {}
 
     fn owe_shell_end(&self, end: ShellEnd) {
-        self.0.lock().unwrap().push(end);
+        self.0.lock().push(end);
     }
 }
 

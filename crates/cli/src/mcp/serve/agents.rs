@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -11,6 +11,7 @@ use centurion_engine::{Answerer, Session, View};
 use centurion_permissions::Mode;
 use centurion_protocol::sdk::{Event, EventBody, RunResult};
 use centurion_protocol::{Block, SessionId, SystemWorld, World};
+use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam, ProgressToken,
@@ -106,13 +107,13 @@ impl Agents {
         let Some(result) = result else {
             return Ok(failure(NOT_BEGUN.to_owned()));
         };
-        *self.spent.lock().unwrap_or_else(PoisonError::into_inner) += result.total_cost_usd;
+        *self.spent.lock() += result.total_cost_usd;
         Ok(report(id, result))
     }
 
     /// The turn of a session. Only one run at a time can go on with it.
     fn turn(&self, id: SessionId) -> Arc<tokio::sync::Mutex<()>> {
-        let mut at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at_work = self.at_work.lock();
         at_work.retain(|_, turn| Arc::strong_count(turn) > 1);
         Arc::clone(at_work.entry(id).or_default())
     }
@@ -137,7 +138,7 @@ impl Agents {
             args.session.resume = Some(Some(id));
         }
         if let Some(most) = &mut args.model.max_budget_usd {
-            let spent = *self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+            let spent = *self.spent.lock();
             *most = (*most - spent).max(0.0);
         }
         Ok(args)
@@ -180,7 +181,7 @@ impl Work {
                 }
             }
         }
-        let result = self.watch.result.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let result = self.watch.result.lock().take();
         // Nobody sends steps any more once these are gone.
         let Self { session, lasting, watch } = self;
         drop((session, handle, watch));
@@ -224,7 +225,7 @@ impl View for Watch {
                 }
             }
             EventBody::Result(result) => {
-                let mut last = self.result.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut last = self.result.lock();
                 let earlier = last.take();
                 *last = Some(together(earlier, (**result).clone()));
             }
