@@ -15,7 +15,7 @@ mod temporary;
 
 pub use directory::{Directory, Kind, Listed};
 pub use location::Location;
-pub use open::is_link_refusal;
+pub use open::{exists_without_links, is_link_refusal};
 pub use regular::{OpenError, open_followed, open_regular};
 pub use replace::{Existing, ReplaceError, create, replace};
 pub use rustix::fs::Stat;

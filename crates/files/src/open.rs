@@ -29,6 +29,11 @@ pub(crate) fn open_below(
     open_at(directory.as_fd(), path, flags, mode).map_err(io::Error::from)
 }
 
+/// Whether something is at an absolute path without `..`, and no link on the way. One look, however long the path is.
+pub fn exists_without_links(path: &Path) -> bool {
+    open(path, OFlags::PATH, Mode::empty()).is_ok()
+}
+
 /// Whether an open failed because there was a link on the way.
 pub fn is_link_refusal(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::LOOP)

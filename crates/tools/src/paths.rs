@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-use centurion_files::Directory;
+use centurion_files::{Directory, exists_without_links};
 use centurion_permissions::{Kind, Links};
 
 /// How many links a path may lead through before it counts as a loop.
@@ -18,6 +18,9 @@ const MAX_NAMES: usize = 1_000;
 /// What does not exist yet stays as written, so that a file about to be created has the path that it
 /// will have: rules are matched against that.
 pub fn resolve(path: &Path) -> PathBuf {
+    if exists_without_links(path) {
+        return path.components().collect();
+    }
     path.canonicalize().unwrap_or_else(|_| resolve_parts(path, &mut { MAX_LINKS }))
 }
 
@@ -150,6 +153,30 @@ mod tests {
         assert_eq!(resolve(&base.join("link/new/file")), base.join("real/new/file"));
         assert_eq!(resolve(&base.join("link/../x")), base.join("x"));
         assert_eq!(resolve(&base.join("./link/./a/../b")), base.join("real/b"));
+    }
+
+    #[test]
+    fn what_exists_has_the_path_that_the_system_gives_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        for place in ["a", "a/a", "b"] {
+            fs::create_dir(base.join(place)).unwrap();
+            fs::write(base.join(place).join("file"), "").unwrap();
+            symlink("file", base.join(place).join("link")).unwrap();
+            symlink("..", base.join(place).join("up")).unwrap();
+        }
+        symlink("b", base.join("c")).unwrap();
+        let names = ["", ".", "..", "a", "b", "c", "file", "link", "up", "missing"];
+        let mut existing = 0;
+        for n in 0..names.len().pow(4) {
+            let parts = [n / 1000, n / 100, n / 10, n].map(|digit| names[digit % 10]);
+            let path = PathBuf::from(format!("{}/{}", base.display(), parts.join("/")));
+            if let Ok(known) = path.canonicalize() {
+                existing += 1;
+                assert_eq!(resolve(&path), known, "{}", path.display());
+            }
+        }
+        assert!(existing > 500, "only {existing} paths lead somewhere");
     }
 
     #[test]
