@@ -2,7 +2,7 @@
 //! configuration directory inside the project, and links that lead from the home directory into a repository, as they do
 //! where a person keeps such files in one.
 //!
-//! These files need no trust, and some are read again while a session runs: whoever may write them may do anything.
+//! These files need no trust, and some are read again while a session runs: a program that may write them may do anything.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -25,7 +25,7 @@ pub enum JournalError {
     Locked { path: PathBuf },
 }
 
-/// A transcript that is open for appending, with nobody else writing to it.
+/// A transcript that is open for appending, by one writer.
 pub struct TranscriptFile {
     pub(crate) file: File,
     pub(crate) path: PathBuf,

@@ -138,7 +138,7 @@ fn create_file(place: &Path, content: &[u8]) -> io::Result<()> {
             file.write_all(content)?;
             file.set_permissions(Permissions::from_mode(OUR_FILE))
         }
-        // Somebody else needs it at the same time.
+        // Another process needs it at the same time.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::sources::{before_tests, complain, is_below, test_modules};
 use crate::tree::{self, File, assert_none};
 
-/// Calls that read to an end that somebody else decides on.
+/// Calls that read to an end that the other side decides on.
 const UNBOUNDED: [&str; 15] = [
     "fs::read(",
     "fs::read_to_string(",

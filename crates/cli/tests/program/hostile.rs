@@ -291,7 +291,7 @@ fn answer(request: &Recorded, root: &Path) -> Reply {
     let path = |base: &Path, name: &str| base.join(name).display().to_string();
     let mark = path(root, "MARK");
     let prompt = messages[0].to_string();
-    // What must be denied, whoever asks for it.
+    // What must be denied, for every agent.
     let mut calls = vec![
         ("Read", json!({"file_path": path(root, "sibling/secret.txt")})),
         ("Bash", json!({"command": format!("touch {mark}")})),

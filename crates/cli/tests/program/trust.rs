@@ -43,7 +43,7 @@ fn a_hook_that_changed_is_off_until_it_is_accepted_again() {
     good(program.run(&["trust", "grant"]));
     good(program.run(&["-p", "go"]));
     assert!(ran(&program, "one"));
-    // Changed by whoever it was.
+    // Changed by another program.
     program.scratch.write(SETTINGS, stop_hook("touch two").to_string());
     let ended = program.run(&["-p", "go"]);
     assert!(!ran(&program, "one") && !ran(&program, "two"));

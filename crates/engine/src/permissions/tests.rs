@@ -148,7 +148,7 @@ fn an_agent_follows_the_mode_of_the_one_above_and_of_all_above_that() {
         main.set_mode(mode).unwrap();
         assert_eq!([child.mode(), editor.mode(), deeper.mode()], expected, "below {mode}");
     }
-    // Whoever began below a planner plans to its end, and no approval ends that.
+    // An agent that began below a planner plans to its end, and no approval ends that.
     main.set_mode(Mode::Plan).unwrap();
     let planner = main.child(Role::default(), OwnMode::Inherited);
     main.set_mode(Mode::AcceptEdits).unwrap();

@@ -115,7 +115,7 @@ fn read_only_commands_run_in_every_mode() {
     );
 }
 
-/// What somebody must be asked about, in every mode that asks.
+/// What a person must be asked about, in every mode that asks.
 #[track_caller]
 fn assert_guarded(commands: &[&str]) {
     assert_rows(commands.iter().map(|command| (shell(command), [Ask, Ask, Deny, Deny, Allow])));

@@ -1,4 +1,4 @@
-//! Ordinary scripts of coding agents: whoever allows `Bash` and denies nothing is not asked about them.
+//! Ordinary scripts of coding agents: a user who allows `Bash` and denies nothing is not asked about them.
 
 use centurion_permissions::{Mode, Policy, Verdict, decide};
 

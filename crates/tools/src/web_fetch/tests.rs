@@ -200,7 +200,7 @@ async fn a_name_that_leads_to_this_machine_is_not_followed() {
                 "ec2" => &["fd00:ec2::254"],
                 "nowhere" => &["0.0.0.0"],
                 "both" => &["127.0.0.1", "::1", "169.254.1.1"],
-                // One address is outside: a network for documents, where nobody answers.
+                // One address is outside: a network for documents, where no host answers.
                 _ => &["127.0.0.1", "192.0.2.1"],
             };
             let addresses = address.iter().map(|it| SocketAddr::new(it.parse().unwrap(), 0));
