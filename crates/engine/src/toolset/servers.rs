@@ -6,29 +6,29 @@
 
 mod announce;
 mod expand;
+mod patience;
 mod require;
 mod resources;
 mod search;
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::time::Duration;
 
 use centurion_config::mcp::McpScope;
 use centurion_mcp::{Connection, State, prompt_name, tool_name};
 use centurion_protocol::Env;
 use centurion_tools::{DynTool, erase};
-use futures_util::future::join_all;
 use indexmap::{IndexMap, IndexSet};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 pub(crate) use self::announce::Announced;
-pub use self::require::REQUIRED_PATIENCE;
+pub use self::patience::ServerPatience;
+pub use self::require::{REQUIRED_PATIENCE, RequireError, UnusableServer};
 use self::resources::{ListMcpResources, ReadMcpResource};
 use self::search::ToolSearch;
-use crate::permissions::Permissions;
-use crate::toolbox::Served;
+use crate::policy::permissions::Permissions;
+use crate::toolset::toolbox::Served;
 
 /// About how many bytes of a tool's definition make a token.
 const BYTES_PER_TOKEN: usize = 4;
@@ -38,7 +38,7 @@ const BYTES_PER_TOKEN: usize = 4;
 pub(crate) enum Deferral {
     Always,
     Never,
-    /// When their definitions would take more than so many hundredths of the model's window.
+    /// When their definitions would take more than this many hundredths of the model's window.
     Above(u8),
 }
 
@@ -59,8 +59,11 @@ impl Deferral {
     }
 }
 
-/// The servers of one agent.
+/// The servers of one agent: those of its parent, which come and go there, and its own.
 pub(crate) struct Servers {
+    /// Whose servers it has beside its own. `None` for the main agent.
+    parent: Option<Arc<Servers>>,
+    /// Its own. It is locked on its own: no lock of a parent is taken while it is held.
     state: Mutex<Held>,
     deferral: Deferral,
 }
@@ -85,13 +88,18 @@ struct Held {
     disabled: IndexSet<String>,
     /// What searches brought, in their order.
     loaded: IndexSet<String>,
+    /// Tools that the command line names.
+    asked_tools: Vec<String>,
+    /// Servers that a first turn has waited for in vain, by name.
+    overdue: IndexSet<String>,
     /// Counts what was changed here; what servers change they count themselves.
     changes: u64,
 }
 
 impl Servers {
     pub(crate) fn new(connections: Vec<Connection>, deferral: Deferral) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(Held { connections, ..Held::default() }), deferral })
+        let state = Mutex::new(Held { connections, ..Held::default() });
+        Arc::new(Self { parent: None, state, deferral })
     }
 
     /// No servers at all.
@@ -115,11 +123,15 @@ impl Servers {
         self.state.lock()
     }
 
-    /// All servers, with those that are switched off.
+    /// All servers, with those that are switched off. Its own come last, in the place of those with the same name.
     pub(crate) fn all(&self) -> Vec<(Connection, bool)> {
+        let inherited = self.parent.as_ref().map(|parent| parent.all()).unwrap_or_default();
         let held = self.held();
+        let is_hidden =
+            |it: &Connection| held.connections.iter().any(|own| own.name() == it.name());
         let is_on = |connection: &Connection| !held.disabled.contains(connection.name());
-        held.connections.iter().map(|it| (it.clone(), is_on(it))).collect()
+        let own = held.connections.iter().map(|it| (it.clone(), is_on(it)));
+        inherited.into_iter().filter(|(it, _)| !is_hidden(it)).chain(own).collect()
     }
 
     /// The servers that are switched on.
@@ -128,13 +140,15 @@ impl Servers {
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<Connection> {
-        self.held().connections.iter().find(|it| it.name() == name).cloned()
+        let own = self.held().connections.iter().find(|it| it.name() == name).cloned();
+        own.or_else(|| self.parent.as_ref()?.find(name))
     }
 
     /// Adds a server, in the place of one with the same name.
     pub(crate) fn add(&self, connection: Connection) {
         let mut held = self.held();
         held.changes += 1;
+        held.overdue.shift_remove(connection.name());
         held.connections.retain(|it| it.name() != connection.name());
         held.connections.push(connection);
     }
@@ -160,36 +174,33 @@ impl Servers {
         held.connections.iter().any(|it| it.name() == name)
     }
 
-    /// The same servers for another agent, which looks for tools by itself.
-    pub(crate) fn view(&self) -> Arc<Self> {
-        let held = self.held();
-        let (connections, disabled) = (held.connections.clone(), held.disabled.clone());
-        let state = Held { connections, disabled, ..Held::default() };
-        Arc::new(Self { state: Mutex::new(state), deferral: self.deferral })
+    /// The servers of a child: these, as they are at each moment, and its own. It looks for tools by itself.
+    pub(crate) fn child(self: &Arc<Self>, own: Vec<Connection>) -> Arc<Self> {
+        let state = Mutex::new(Held { connections: own, ..Held::default() });
+        Arc::new(Self { parent: Some(Arc::clone(self)), state, deferral: self.deferral })
     }
 
-    /// Waits until every server is there or has failed, for so long at most.
-    pub(crate) async fn settle(&self, patience: Duration) {
-        let connections = self.active();
-        let waiting = connections.iter().map(|connection| connection.ready(patience));
-        join_all(waiting).await;
+    /// The servers of the main agent.
+    fn root(&self) -> &Self {
+        self.parent.as_ref().map_or(self, |parent| parent.root())
     }
 
     /// A number that changes when there may be something new to offer, and is another one for other servers.
     pub(crate) fn version(&self) -> u64 {
+        let inherited = self.parent.as_ref().map(|parent| parent.version());
         let held = self.held();
-        if held.connections.is_empty() {
+        if held.connections.is_empty() && inherited.is_none() {
             return held.changes;
         }
         let mut hasher = std::hash::DefaultHasher::new();
-        held.changes.hash(&mut hasher);
+        (inherited, held.changes).hash(&mut hasher);
         for connection in &held.connections {
             (connection.name(), connection.generation()).hash(&mut hasher);
         }
         hasher.finish()
     }
 
-    /// The tools that the servers bring to an agent whose model has a window of so many tokens.
+    /// The tools that the servers bring to an agent whose model has a window of this many tokens.
     pub(crate) fn serve(self: &Arc<Self>, permissions: &Permissions, window: u64) -> Served {
         let mut kept: IndexMap<String, Arc<dyn DynTool>> = IndexMap::new();
         let mut deferrable: IndexMap<String, Arc<dyn DynTool>> = IndexMap::new();
@@ -271,7 +282,7 @@ impl Servers {
     /// Why a tool is not there, where its server is the reason.
     pub(crate) fn absence(&self, tool: &str) -> Option<String> {
         let (server, _) = self.owner(tool)?;
-        self.reachable(&server).err()
+        self.reachable(&server).err().map(|error| error.to_string())
     }
 
     /// Every server and how it is, as hosts read it.
@@ -324,6 +335,11 @@ pub(crate) fn source(scope: &McpScope) -> &'static str {
 /// it had: what a request begins with does not change because a line broke for a moment.
 fn may_answer(connection: &Connection) -> bool {
     matches!(connection.state(), State::Connected | State::Pending)
+}
+
+/// The reason of a state as the end of a sentence, where there is one.
+fn because(state: &State) -> String {
+    state.reason().map(|reason| format!(": {reason}")).unwrap_or_default()
 }
 
 fn is_connected(connection: &Connection) -> bool {

@@ -10,10 +10,10 @@ use indexmap::IndexMap;
 use parking_lot::Mutex;
 use thiserror::Error;
 
-use crate::permissions::Permissions;
-use crate::resolve::ToolView;
+use crate::definition::resolve::ToolView;
+use crate::policy::permissions::Permissions;
 
-/// Tools that need somebody who answers.
+/// Tools that need a person who answers.
 const NEED_A_PERSON: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
 
 /// Which of the built-in tools a run wants.
@@ -73,7 +73,7 @@ pub(crate) struct Toolbox {
     /// Where agents with the same tools find them rendered.
     cache: Option<Arc<SpecCache>>,
     /// What tells tools of the same names apart.
-    edition: u64,
+    listing_hash: u64,
 }
 
 /// What decides about a tool beside the agent's own view.
@@ -137,7 +137,7 @@ impl Toolbox {
         view: ToolView,
         offer: &Offer<'_>,
         cache: Option<Arc<SpecCache>>,
-        edition: u64,
+        listing_hash: u64,
     ) -> Result<Self, ToolboxError> {
         offer.choice.check(&all)?;
         let mut own = IndexMap::with_capacity(all.len());
@@ -156,7 +156,7 @@ impl Toolbox {
         }
         let specs = ToolSpecs::new(Vec::new());
         let mut toolbox =
-            Self { own, served: Served::default(), view, withheld, specs, cache, edition };
+            Self { own, served: Served::default(), view, withheld, specs, cache, listing_hash };
         toolbox.render();
         Ok(toolbox)
     }
@@ -170,13 +170,13 @@ impl Toolbox {
     }
 
     /// Puts a tool in the place of the one with its name, if the agent has it.
-    pub(crate) fn replace(&mut self, tool: Arc<dyn DynTool>, edition: u64) {
-        if self.edition == edition {
+    pub(crate) fn replace(&mut self, tool: Arc<dyn DynTool>, listing_hash: u64) {
+        if self.listing_hash == listing_hash {
             return;
         }
         if let Some(own) = self.own.get_mut(tool.name()) {
             *own = tool;
-            self.edition = edition;
+            self.listing_hash = listing_hash;
             self.render();
         }
     }
@@ -204,7 +204,7 @@ impl Toolbox {
         let specs = match &self.cache {
             Some(cache) => {
                 let names: Vec<&str> = self.names().collect();
-                cache.get((names.join(" "), self.edition), make)
+                cache.get((names.join(" "), self.listing_hash), make)
             }
             None => make(),
         };

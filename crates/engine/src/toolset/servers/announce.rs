@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Servers, is_connected};
-use crate::toolbox::Served;
+use crate::toolset::toolbox::Served;
 use centurion_protocol::markup::contain;
 
 /// What has been told already.

@@ -1,8 +1,9 @@
 //! What a person writes to mean something of a server: `/mcp__server__prompt arguments`, `@server:uri`.
 
-use centurion_mcp::{CallOptions, Connection, prompt_name};
+use centurion_mcp::{CallError, CallOptions, Connection, prompt_name};
 use centurion_protocol::{Block, ToolResultContent};
 use serde_json::{Map, Value};
+use thiserror::Error;
 
 use super::resources::as_text;
 use super::{Servers, is_connected};
@@ -18,6 +19,13 @@ pub(crate) struct Expansion {
     /// As it was written: `mcp__server__prompt`.
     pub(crate) command: String,
     pub(crate) arguments: String,
+}
+
+/// Why a command of a server was not replaced.
+#[derive(Debug, Error)]
+pub(crate) enum ExpandError {
+    #[error("/{command}: {source}")]
+    Refused { command: String, source: CallError },
 }
 
 impl Servers {
@@ -59,8 +67,8 @@ impl Servers {
 }
 
 impl Expansion {
-    /// What the command stands for; `Err` says why the server did not give it.
-    pub(crate) async fn run(&self) -> Result<Vec<Block>, String> {
+    /// What the command stands for.
+    pub(crate) async fn run(&self) -> Result<Vec<Block>, ExpandError> {
         let prompts = self.connection.prompts();
         let names: Vec<&str> = prompts
             .iter()
@@ -71,7 +79,8 @@ impl Expansion {
         let arguments = assign(&names, &self.arguments);
         let options = CallOptions::default();
         let given = self.connection.get_prompt(&self.prompt, arguments, &options).await;
-        let given = given.map_err(|error| format!("/{}: {error}", self.command))?;
+        let refused = |source| ExpandError::Refused { command: self.command.clone(), source };
+        let given = given.map_err(refused)?;
         Ok(given.messages.into_iter().map(|message| contained(message.content)).collect())
     }
 }

@@ -3,14 +3,15 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use centurion_mcp::{CallError, CallOptions, Connection, ResourceContent};
+use centurion_mcp::{CallError, CallOptions, Connection, ResourceContent, State};
 use centurion_permissions::Access;
 use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use thiserror::Error;
 
-use super::{Servers, is_connected};
+use super::{REQUIRED_PATIENCE, Servers, because, is_connected};
 
 pub(super) struct ListMcpResources(pub(super) Arc<Servers>);
 
@@ -37,7 +38,9 @@ impl Tool for ListMcpResources {
 
     async fn run(&self, input: Self::Input, _: &ToolContext) -> Result<ToolOutput, ToolError> {
         let connections = match &input.server {
-            Some(name) => vec![self.0.reachable(name).map_err(ToolError::Failed)?],
+            Some(name) => {
+                vec![self.0.reachable(name).map_err(|error| ToolError::failed(error.to_string()))?]
+            }
             None => self.0.active().into_iter().filter(is_connected).collect(),
         };
         let mut text = String::new();
@@ -97,7 +100,10 @@ impl Tool for ReadMcpResource {
         input: Self::Input,
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let connection = self.0.reachable(&input.server).map_err(ToolError::Failed)?;
+        let connection = self
+            .0
+            .reachable(&input.server)
+            .map_err(|error| ToolError::failed(error.to_string()))?;
         let options = CallOptions { cancel: context.cancel.clone(), ..CallOptions::default() };
         let contents =
             connection.read_resource(&input.uri, &options).await.map_err(|error| match error {
@@ -121,20 +127,33 @@ pub(super) fn as_text(contents: &[ResourceContent]) -> String {
 }
 
 impl Servers {
-    /// A server that can be asked now; `Err` says why it cannot.
-    pub(crate) fn reachable(&self, name: &str) -> Result<Connection, String> {
-        let Some(connection) = self.active().into_iter().find(|it| it.name() == name) else {
-            let names: Vec<String> = self.active().iter().map(|it| it.name().to_owned()).collect();
-            return Err(format!(
-                "There is no server named {name}. The servers are: {}.",
-                names.join(", ")
-            ));
-        };
-        let state = connection.state();
-        if is_connected(&connection) {
-            return Ok(connection);
+    /// A server that cannot be done without: one that is being connected is waited for.
+    pub(crate) async fn reach(&self, name: &str) -> Result<Connection, ReachError> {
+        if let Some(connection) = self.active().into_iter().find(|it| it.name() == name) {
+            connection.ready(REQUIRED_PATIENCE).await;
         }
-        let reason = state.reason().map(|reason| format!(": {reason}")).unwrap_or_default();
-        Err(format!("The server {name} cannot be asked: it is {state}{reason}."))
+        self.reachable(name)
     }
+
+    /// A server that can be asked now; `Err` says why it cannot.
+    pub(crate) fn reachable(&self, name: &str) -> Result<Connection, ReachError> {
+        let active = self.active();
+        let Some(connection) = active.iter().find(|it| it.name() == name) else {
+            let known = active.iter().map(|it| it.name().to_owned()).collect();
+            return Err(ReachError::Unknown { name: name.to_owned(), known });
+        };
+        match connection.state() {
+            State::Connected => Ok(connection.clone()),
+            state => Err(ReachError::NotConnected { name: name.to_owned(), state }),
+        }
+    }
+}
+
+/// Why a server cannot be asked, as models read it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum ReachError {
+    #[error("There is no server named {name}. The servers are: {}.", known.join(", "))]
+    Unknown { name: String, known: Vec<String> },
+    #[error("The server {name} cannot be asked: it is {state}{}.", because(state))]
+    NotConnected { name: String, state: State },
 }
