@@ -12,7 +12,7 @@ use centurion_protocol::sdk::{BackgroundTask, EventBody, System};
 use indexmap::IndexMap;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::session::Shared;
+use crate::agent::shared::Shared;
 
 #[derive(Default)]
 pub(crate) struct BackgroundTasks {
@@ -44,10 +44,10 @@ fn tell_soon(shared: &Arc<Shared>) {
     if shared.background.is_untold.swap(true, Ordering::AcqRel) {
         return;
     }
-    let shared = Arc::clone(shared);
-    tokio::spawn(async move {
+    let teller = Arc::clone(shared);
+    shared.work.spawn(async move {
         tokio::task::yield_now().await;
-        tell(&shared);
+        tell(&teller);
     });
 }
 

@@ -2,29 +2,21 @@
 //!
 //! What they say to the model is for the places that fire them to put before it, by [`reminder`].
 
-mod handlers;
-mod watch;
-
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use centurion_files::private::create_directory;
 use centurion_hooks::events::FileChanged;
 use centurion_hooks::{
-    Common, Effects, EffortLevel, Event, EventInput, Fired, HookRules, HookSet, Hooks,
-    Registration, Surroundings,
+    Common, Effects, EffortLevel, Event, EventInput, Fired, HookRules, HookSet, Hooks, Registration,
 };
 use centurion_protocol::markup::contain;
 use centurion_protocol::sdk::{EventBody, Informational, System};
-use centurion_protocol::{Effort, Env, SessionId, World};
-use centurion_tools::guard::GuardProgram;
+use centurion_protocol::{Effort, SessionId};
 use tokio_util::sync::CancellationToken;
 
-use self::handlers::Handlers;
-pub use self::handlers::HookHost;
-use self::watch::Watch;
 use crate::agent::Agent;
-use crate::session::Shared;
+use crate::agent::shared::Shared;
 
 /// The hooks of one agent, and what they are told of it.
 pub(crate) struct AgentHooks {
@@ -56,42 +48,6 @@ impl AgentHooks {
         if let Some(hooks) = &self.hooks {
             hooks.shutdown().await;
         }
-    }
-}
-
-/// What the hooks of a session are made from.
-pub(crate) struct SessionHooks {
-    pub(crate) rules: HookRules,
-    pub(crate) host: Option<Arc<dyn HookHost>>,
-    /// Whether every run of a hook is an event.
-    pub(crate) shows_runs: bool,
-    pub(crate) home: Option<PathBuf>,
-    pub(crate) guard: GuardProgram,
-    /// Where hooks set variables for commands.
-    pub(crate) env_file: PathBuf,
-    pub(crate) env: Arc<Env>,
-    pub(crate) world: Arc<dyn World>,
-    pub(crate) project_dir: PathBuf,
-    pub(crate) output_dir: PathBuf,
-}
-
-impl SessionHooks {
-    /// The hooks of a session, before any are registered. `session` is the one that is being built.
-    pub(crate) fn build(self, session: &Weak<Shared>) -> Hooks {
-        let delegate = Handlers { shared: Weak::clone(session), host: self.host };
-        let watcher = Watch { shared: Weak::clone(session), shows_runs: self.shows_runs };
-        let around = Surroundings {
-            guard: self.guard,
-            env: self.env,
-            project_dir: self.project_dir,
-            home: self.home,
-            overflow_dir: self.output_dir,
-            env_file: Some(self.env_file),
-            world: self.world,
-            delegate: Arc::new(delegate),
-            watcher: Arc::new(watcher),
-        };
-        Hooks::new(around, self.rules)
     }
 }
 

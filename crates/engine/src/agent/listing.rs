@@ -3,25 +3,27 @@
 //! The same agents give the same bytes: they stand in every request, and providers cache them.
 
 use std::fmt::Write as _;
+use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use centurion_config::agents::{ActiveAgent, AgentCatalog, AgentDefinition};
 use centurion_protocol::markup::contain;
 use parking_lot::Mutex;
 
-use super::launch::USUAL;
-use super::meant;
+use crate::agent::delegation::Delegation;
+use crate::agent::meant;
 use crate::agent::{Agent, ToolScope};
-use crate::delegation::{Delegation, DelegationRules, SessionMode};
-use crate::permissions::Permissions;
-use crate::servers::Servers;
+use crate::definition::builtin::USUAL;
+use crate::definition::rules::{DelegationRules, SessionMode};
+use crate::policy::permissions::Permissions;
+use crate::toolset::servers::Servers;
 
 /// What holds for all of them.
 const ADVICE: &str = "; what you can do in a few calls, do yourself. Start several in one message and they work \
                       at the same time. What an agent reports is for you: check what matters, and tell the \
                       user what they need of it. SendMessage with an agent's id or name goes on with it, with \
                       all that it knows: better than a new one for the same matter.";
-/// For those who may choose.
+/// For an agent that may choose.
 const CHOICE: &str = " Wait for an agent whose report you need next; put one in the background whose work can \
                       go on beside yours.";
 const PATIENCE: &str = " You are told when an agent in the background has ended: do something else meanwhile, \
@@ -48,9 +50,16 @@ struct Key {
 }
 
 impl Listing {
+    /// A hash of what the tools say about agents.
+    pub(crate) fn hash(listing: Option<&Arc<Self>>) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        listing.map(|listing| &listing.text).hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// The agents that an agent may start; `None` where it can start none.
     pub(crate) fn of(delegation: &Delegation, scope: &ToolScope<'_>) -> Option<Arc<Self>> {
-        if delegation.places.is_closed() || delegation.rules.limits.depth == 0 {
+        if delegation.slots.is_closed() || delegation.rules.limits.depth == 0 {
             return None;
         }
         let known = delegation.definitions.known();
@@ -130,15 +139,15 @@ fn tools(definition: &AgentDefinition) -> String {
 }
 
 /// Whether the list of the agent that starts it names its type.
-pub(super) fn is_startable(definition: &AgentDefinition, startable: Option<&str>) -> bool {
+pub(crate) fn is_startable(definition: &AgentDefinition, startable: Option<&str>) -> bool {
     let clean = centurion_config::agents::folded;
     let name = clean(&definition.name);
-    // Forks are no type that somebody asks for.
+    // A fork is no type that a call can ask for.
     definition.name.value != "fork"
         && startable.is_none_or(|types| types.split(',').any(|it| clean(it.trim()) == name))
 }
 
-pub(super) fn is_allowed(
+pub(crate) fn is_allowed(
     definition: &AgentDefinition,
     catalog: &AgentCatalog,
     permissions: &Permissions,
@@ -152,7 +161,7 @@ fn is_met(definition: &AgentDefinition, servers: &Servers) -> bool {
 }
 
 /// The types that a caller could start, for an error about one that it cannot.
-pub(super) fn startable_types(delegation: &Delegation, caller: &Agent) -> String {
+pub(crate) fn startable_types(delegation: &Delegation, caller: &Agent) -> String {
     Listing::of(delegation, &caller.tool_scope())
         .map(|listing| listing.types.join(", "))
         .unwrap_or_default()

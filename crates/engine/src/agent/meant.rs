@@ -8,10 +8,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::given;
-use super::launch::USUAL;
 use crate::agent::Agent;
-use crate::builtin;
+use crate::definition::builtin::{self, USUAL};
 
 /// The agent that a call asks for.
 pub(crate) fn find<'c>(catalog: &'c AgentCatalog, asked: &str) -> Option<&'c ActiveAgent> {
@@ -27,7 +25,7 @@ pub(crate) fn names(catalog: &AgentCatalog, kind: &str) -> Vec<String> {
     std::iter::once(kind.to_owned()).chain(others).collect()
 }
 
-/// All names of the agent that a call of the Agent tool would start or go on with; none where it would not.
+/// All names of the agent that a call of the Agent tool would start or resume; none where it would not.
 pub(crate) fn names_for_call(caller: &Agent, input: &RawValue) -> Vec<String> {
     #[derive(Deserialize)]
     struct Asked {
@@ -46,4 +44,9 @@ pub(crate) fn names_for_call(caller: &Agent, input: &RawValue) -> Vec<String> {
     }
     let meant = find(&catalog, given(asked.subagent_type.as_str()).unwrap_or(USUAL));
     meant.map(|agent| names(&catalog, &agent.definition.name)).unwrap_or_default()
+}
+
+/// What was asked for; nothing is asked for with an empty text.
+pub(crate) fn given(wish: Option<&str>) -> Option<&str> {
+    wish.map(str::trim).filter(|wish| !wish.is_empty())
 }

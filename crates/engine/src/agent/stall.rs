@@ -1,47 +1,47 @@
-//! Whether an agent still gets somewhere: what it does beats, and time in which it waits for somebody
-//! else does not count.
+//! Whether an agent has stalled: for too long it did nothing, and it did not wait for another agent, a person or its
+//! turn either.
 
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-/// The pulse of one agent.
+/// Measures how long one agent has been silent.
 #[derive(Debug)]
-pub(crate) struct Pulse(Mutex<State>);
+pub(crate) struct StallTimer(Mutex<StallState>);
 
 #[derive(Debug)]
-struct State {
+struct StallState {
     last: Instant,
     /// For how many things at once it waits that are not its own work.
     waits: usize,
 }
 
 /// While it lives, silence is no stall.
-pub(crate) struct Waiting<'a>(&'a Pulse);
+pub(crate) struct Pause<'a>(&'a StallTimer);
 
-impl Default for Pulse {
+impl Default for StallTimer {
     fn default() -> Self {
-        Self(Mutex::new(State { last: Instant::now(), waits: 0 }))
+        Self(Mutex::new(StallState { last: Instant::now(), waits: 0 }))
     }
 }
 
-impl Pulse {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl StallTimer {
+    fn state(&self) -> MutexGuard<'_, StallState> {
         self.0.lock()
     }
 
-    pub(crate) fn beat(&self) {
+    pub(crate) fn note_activity(&self) {
         self.state().last = Instant::now();
     }
 
     /// The agent waits for a person, another agent or its turn.
-    pub(crate) fn wait(&self) -> Waiting<'_> {
+    pub(crate) fn pause(&self) -> Pause<'_> {
         self.state().waits += 1;
-        Waiting(self)
+        Pause(self)
     }
 
-    /// Returns once there was no beat for so long.
+    /// Returns once the agent has done nothing for this long.
     pub(crate) async fn stalled(&self, after: Duration) {
         loop {
             let due = {
@@ -57,7 +57,7 @@ impl Pulse {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for Pause<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.waits -= 1;
@@ -71,14 +71,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn silence_is_a_stall_unless_the_agent_waits_for_somebody() {
-        let pulse = Pulse::default();
+        let timer = StallTimer::default();
         let after = Duration::from_mins(1);
         let started = Instant::now();
-        tokio::join!(pulse.stalled(after), async {
+        tokio::join!(timer.stalled(after), async {
             tokio::time::sleep(Duration::from_secs(30)).await;
-            pulse.beat();
+            timer.note_activity();
             tokio::time::sleep(Duration::from_secs(30)).await;
-            let waiting = pulse.wait();
+            let waiting = timer.pause();
             tokio::time::sleep(Duration::from_mins(10)).await;
             drop(waiting);
         });

@@ -1,8 +1,8 @@
 //! One agent that another one started: how it stands, and who is told of its end.
 //!
-//! Whoever waits for it (a call) and whoever is told later (by a notification) are one choice, made under
-//! one lock when the agent ends: its result is told once and never twice. That lock is held for no other
-//! agent's: whoever is told is found by the queue.
+//! The end is told either to the call that waits for it or later, by a notification. The choice is made under one
+//! lock when the agent ends: its result is told once and never twice. That lock is never held together with
+//! another agent's: the queue finds the recipient.
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::Account;
-use crate::evidence::Evidence;
-use crate::identity::Identity;
-use crate::mail::{Arrival, Mail};
-use crate::pulse::Pulse;
-use crate::queue::Queue;
-use crate::spec::AgentSpec;
+use crate::agent::evidence::Evidence;
+use crate::agent::stall::StallTimer;
+use crate::definition::identity::Identity;
+use crate::definition::spec::AgentSpec;
+use crate::message::mail::{Arrival, Mail};
+use crate::message::queue::Queue;
+use crate::money::budget::Account;
 use centurion_journal::OutputFile;
 use centurion_journal::{Journal, JournalError};
 
@@ -35,7 +35,7 @@ pub(crate) struct Files {
 }
 
 /// How an agent stood before it was set to work again.
-pub(crate) struct Before(State);
+pub(crate) struct Before(TaskState);
 
 /// An agent, from its start on; it stays when it has ended, so that others can speak to it again.
 pub(crate) struct Task {
@@ -44,24 +44,24 @@ pub(crate) struct Task {
     pub(crate) spec: Arc<AgentSpec>,
     pub(crate) transcript: PathBuf,
     pub(crate) output: OutputFile,
-    pub(crate) pulse: Pulse,
+    pub(crate) stall: StallTimer,
     /// What it may spend and has spent, over all its runs.
     pub(crate) account: Arc<Account>,
-    state: Mutex<State>,
-    /// Held by whoever speaks to it or sets it to work again, so that they do so one after another.
+    state: Mutex<TaskState>,
+    /// Held by a caller that speaks to it or sets it to work again, so that callers do so one after another.
     door: Mutex<()>,
-    /// Whether it has ended, for those who wait.
+    /// Whether it has ended, for callers that wait.
     ended: watch::Sender<bool>,
 }
 
-struct State {
+struct TaskState {
     run: TaskRun,
     /// The call that waits for the end of this run.
     waiter: Option<oneshot::Sender<Arc<End>>>,
     standing: Standing,
     progress: Progress,
     stopped_by: Option<Stopper>,
-    /// Whether somebody else tells of its end.
+    /// Whether the caller that stopped it tells of its end.
     is_quiet: bool,
 }
 
@@ -72,7 +72,7 @@ enum Standing {
     Ended(Arc<End>),
 }
 
-impl State {
+impl TaskState {
     fn new(run: TaskRun, standing: Standing) -> Self {
         let progress = Progress::default();
         Self { run, waiter: None, standing, progress, stopped_by: None, is_quiet: false }
@@ -235,7 +235,7 @@ impl Task {
         run: TaskRun,
         journal: Arc<Journal>,
     ) -> Arc<Self> {
-        Self::with(id, spec, files, account, State::new(run, Standing::AtWork(journal)))
+        Self::with(id, spec, files, account, TaskState::new(run, Standing::AtWork(journal)))
     }
 
     /// An agent of an earlier process, as its record tells.
@@ -247,7 +247,7 @@ impl Task {
         run: TaskRun,
         end: Arc<End>,
     ) -> Arc<Self> {
-        Self::with(id, spec, files, account, State::new(run, Standing::Ended(end)))
+        Self::with(id, spec, files, account, TaskState::new(run, Standing::Ended(end)))
     }
 
     fn with(
@@ -255,7 +255,7 @@ impl Task {
         spec: Arc<AgentSpec>,
         files: Files,
         account: Arc<Account>,
-        state: State,
+        state: TaskState,
     ) -> Arc<Self> {
         let has_ended = state.end().is_some();
         Arc::new(Self {
@@ -264,7 +264,7 @@ impl Task {
             spec,
             transcript: files.transcript,
             output: OutputFile::new(files.output),
-            pulse: Pulse::default(),
+            stall: StallTimer::default(),
             account,
             state: Mutex::new(state),
             door: Mutex::default(),
@@ -272,11 +272,11 @@ impl Task {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TaskState> {
         self.state.lock()
     }
 
-    /// Whoever holds this is the only one that speaks to the agent or sets it to work.
+    /// The holder of this guard is the only one that speaks to the agent or sets it to work.
     pub(crate) fn door(&self) -> MutexGuard<'_, ()> {
         self.door.lock()
     }
@@ -285,7 +285,7 @@ impl Task {
         self.state().end().is_none()
     }
 
-    /// Whether nobody waits for it.
+    /// Whether no call waits for it.
     pub(crate) fn is_background(&self) -> bool {
         self.state().waiter.is_none()
     }
@@ -333,8 +333,8 @@ impl Task {
         true
     }
 
-    /// Wants the agent to end, and tells of its end in its place. Whether it was running, and nobody else
-    /// tells of it already.
+    /// Wants the agent to end; the caller tells of its end in its place. Whether it was running, and no other
+    /// caller tells of it already.
     pub(crate) fn stop_quietly(&self, by: Stopper) -> bool {
         let was_quiet = std::mem::replace(&mut self.state().is_quiet, true);
         !was_quiet && self.stop(by)
@@ -350,10 +350,10 @@ impl Task {
         Ok(Posted::Queued)
     }
 
-    /// Ends the run, unless it would be a success and something waits to be read: then it goes on, and
-    /// there is no end. `record` writes the end down, and `tell` makes news of it where nobody takes the
-    /// result. All under one lock: nothing can be posted in between, and whoever sees the end finds its
-    /// record and its news.
+    /// Ends the run, unless it would be a success and something waits to be read: then it goes on, and there is
+    /// no end. `record` writes the end down, and `tell` makes news of it where no waiting call takes the result.
+    /// All under one lock: nothing can be posted in between, and a caller that sees the end finds its record and
+    /// its news.
     pub(crate) fn finish(
         &self,
         mut end: End,
@@ -385,9 +385,9 @@ impl Task {
     pub(crate) fn begin(&self, run: TaskRun, journal: Arc<Journal>) -> Option<Before> {
         let mut state = self.state();
         state.end()?;
-        let before = std::mem::replace(&mut *state, State::new(run, Standing::AtWork(journal)));
+        let before = std::mem::replace(&mut *state, TaskState::new(run, Standing::AtWork(journal)));
         drop(state);
-        self.pulse.beat();
+        self.stall.note_activity();
         self.ended.send_replace(false);
         Some(Before(before))
     }
@@ -398,7 +398,7 @@ impl Task {
         self.ended.send_replace(true);
     }
 
-    /// Waits for the end, for so long at most.
+    /// Waits for the end, for this long at most.
     pub(crate) async fn ended(&self, patience: Duration) -> Option<Arc<End>> {
         let mut ended = self.ended.subscribe();
         let waiting = ended.wait_for(|ended| *ended);

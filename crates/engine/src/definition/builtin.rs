@@ -1,7 +1,7 @@
 //! The agents that are part of the program: which there are, and what switches them off.
 //!
-//! They are Markdown like everybody's, read by the same loader, and a file of the user's with the same
-//! name takes their place. What they do is in their texts; nothing here runs one.
+//! They are Markdown like all others, read by the same loader, and a file of the user's with the same name takes
+//! their place. What they do is in their texts; nothing here runs one.
 
 mod facts;
 
@@ -29,7 +29,7 @@ enum Kind {
     Guide,
     /// Checks finished work.
     Verifier,
-    /// Started by the program and by nobody's choice from a list.
+    /// Started by the program; no list offers it.
     Internal,
 }
 
@@ -62,7 +62,7 @@ static ENTRIES: [Entry; 8] = [
 const ALIASES: [(&str, &str); 2] =
     [("claude-code-guide", "centurion-guide"), ("worker", "general-purpose")];
 
-/// Those whose answer is all there is to them: nobody goes on talking to them.
+/// Agents whose answer is all there is to them: they are not resumed.
 const ONE_SHOT: [&str; 4] = ["Explore", "Plan", "centurion-guide", "statusline-setup"];
 
 /// Entry points of hosts, which explain themselves.
@@ -123,6 +123,9 @@ impl Switches {
     }
 }
 
+/// The type of an agent whose call names none.
+pub(crate) const USUAL: &str = "general-purpose";
+
 /// The built-in agents that are not switched off.
 pub fn agents(switches: &Switches) -> Vec<BuiltInAgent> {
     ENTRIES.iter().filter(|entry| switches.has(entry)).map(|entry| entry.agent).collect()
@@ -140,7 +143,7 @@ pub fn other_names(name: &str) -> impl Iterator<Item = &'static str> {
     ALIASES.into_iter().filter(move |(_, agent)| folded(agent) == name).map(|(other, _)| other)
 }
 
-/// Whether the built-in agent of this name answers once and is not gone on with.
+/// Whether the built-in agent of this name answers once and is not resumed.
 pub fn is_one_shot(name: &str) -> bool {
     ONE_SHOT.contains(&name)
 }
@@ -158,7 +161,7 @@ pub(crate) fn is_scout(source: &str, name: &str) -> bool {
     source == AgentSource::BuiltIn.to_string() && is_read_only_name(name)
 }
 
-/// Whether an agent is none that a person or model chooses: it is in no list.
+/// Whether no person or model can choose the agent: it is in no list.
 pub fn is_hidden(definition: &AgentDefinition) -> bool {
     let is_internal = |entry: &Entry| {
         entry.kind == Kind::Internal && entry.name == definition.name.value.as_str()

@@ -1,7 +1,7 @@
 //! The agents and skills that a session knows, as they are on disk now.
 //!
-//! Looked at once when the session begins. From the second look on somebody watches the directories, so
-//! that a look at what has not changed costs nothing.
+//! Looked at once when the session begins. From the second look on the kernel watches the directories, so that a
+//! look at what has not changed costs nothing.
 
 mod watch;
 
@@ -18,11 +18,11 @@ use self::watch::Watch;
 
 /// All definitions of a session.
 pub struct Definitions {
-    state: Mutex<State>,
+    state: Mutex<LoadState>,
     world: Arc<dyn World>,
 }
 
-struct State {
+struct LoadState {
     agent_sources: AgentSources,
     skill_sources: SkillSources,
     agents: AgentLoader,
@@ -42,7 +42,7 @@ pub(crate) struct Known {
 
 impl Definitions {
     pub fn new(agents: AgentSources, skills: SkillSources, world: Arc<dyn World>) -> Arc<Self> {
-        let state = State {
+        let state = LoadState {
             agent_sources: agents,
             skill_sources: skills,
             agents: AgentLoader::new(),
@@ -54,7 +54,7 @@ impl Definitions {
         Arc::new(Self { state: Mutex::new(state), world })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LoadState> {
         self.state.lock()
     }
 
@@ -73,7 +73,7 @@ impl Definitions {
     /// All skills as they are now. Only agents that name some ask for them.
     pub fn skills(&self) -> Arc<SkillCatalog> {
         let mut state = self.state();
-        let State { skill_sources, skills, .. } = &mut *state;
+        let LoadState { skill_sources, skills, .. } = &mut *state;
         skills.load(skill_sources, &*self.world)
     }
 
@@ -89,7 +89,7 @@ impl Definitions {
         if state.looks > 1 {
             state.watch = Watch::new(&watched_directories(&state.agent_sources));
         }
-        let State { agent_sources, agents, known, .. } = &mut *state;
+        let LoadState { agent_sources, agents, known, .. } = &mut *state;
         let agents = agents.load(agent_sources, &*self.world);
         let version = match known {
             Some(known) if Arc::ptr_eq(&known.agents, &agents) => known.version,

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use centurion_protocol::markup::contain;
 
-use self::git::GitState;
-use crate::session::Options;
+pub(crate) use self::git::GitState;
 
 /// What an agent is told about its surroundings.
 #[derive(Clone, Debug)]
@@ -21,22 +20,6 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// Looks at the surroundings.
-    pub(crate) async fn observe(options: &Options) -> Self {
-        let git = match &options.repository {
-            Some(root) => Some(GitState::observe(root, &options.env).await),
-            None => None,
-        };
-        let now = options.world.now().to_zoned(options.time_zone.clone());
-        Self {
-            cwd: options.cwd.clone(),
-            additional_directories: options.additional_directories.clone(),
-            model: options.settings.model.clone(),
-            date: now.date().to_string(),
-            git,
-        }
-    }
-
     /// The same for an agent with another directory and another model, or one that need not know about git.
     pub(crate) fn of_agent(&self, cwd: &Path, model: &str, with_git: bool) -> Self {
         Self {

@@ -4,7 +4,7 @@ use centurion_config::agents::Color;
 use centurion_protocol::sdk::AgentTag;
 use centurion_protocol::{AgentId, ToolUseId};
 
-use crate::spec::AgentSpec;
+use crate::definition::spec::AgentSpec;
 
 /// One agent of a session.
 #[derive(Clone, Debug, Default)]

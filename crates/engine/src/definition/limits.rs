@@ -1,7 +1,7 @@
 //! What holds delegation down: depth, number, rate, money, tokens and turns.
 //!
-//! [`Limits`] is what a person wrote, read once. [`SpawnGate`] counts the agents that are started. Places
-//! and budgets have files of their own.
+//! [`Limits`] is what a person wrote, read once. [`SpawnGate`] counts the agents that are started. Slots and
+//! budgets have files of their own.
 
 use std::collections::VecDeque;
 use std::str::FromStr;
@@ -13,13 +13,13 @@ use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::time::Instant;
 
-use crate::budget::Limit;
+use crate::money::budget::Limit;
 
 const DEPTH_VARIABLE: &str = "CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH";
 const RUNNING_VARIABLE: &str = "CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS";
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// What agents that other agents start are held to. Zero means that none may.
+/// The limits of agents that other agents start. Zero means that none may.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// How many agents may stand above each other below the main one.
@@ -31,8 +31,8 @@ pub struct Limits {
     pub spawns_per_minute: Option<u64>,
     /// What one agent may spend with everything below it, over all its runs.
     pub budget: Limit,
-    /// How many requests one agent may send each time that it is set to work. What it spends is added up over
-    /// all its runs; turns are not, because whoever asks it for more means it to have some.
+    /// How many requests one agent may send each time that it is set to work. What it spends is added up over all
+    /// its runs; turns are not, because a caller that asks it for more means it to have some.
     pub turns: Option<u32>,
 }
 

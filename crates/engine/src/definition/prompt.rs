@@ -4,9 +4,9 @@ use centurion_model::SystemPrompt;
 use centurion_protocol::markup::contain;
 use serde::Serialize;
 
-use crate::delegation::{DelegationRules, SessionMode};
-use crate::environment::Environment;
-use crate::resolve::EffectiveAgent;
+use crate::definition::environment::Environment;
+use crate::definition::resolve::EffectiveAgent;
+use crate::definition::rules::{DelegationRules, SessionMode};
 
 const MAIN: &str = include_str!("prompts/main.md");
 /// What a main agent is told that only directs others.

@@ -1,7 +1,7 @@
 //! The one resolver: what an agent will run with, and what decided each part of it.
 //!
-//! A pure function of the definition, the wishes of whoever starts it, that agent, and the session. The
-//! runtime runs what comes out, and `centurion agents explain` prints it.
+//! A pure function of the definition, the wishes of the parent, the parent itself, and the session. The runtime
+//! runs what comes out, and `centurion agents explain` prints it.
 
 mod background;
 mod provenance;
@@ -23,16 +23,16 @@ use thiserror::Error;
 pub(crate) use self::background::runs_in_background;
 pub use self::provenance::{Decided, Provenance};
 pub use self::tools::{LeftOut, Reach, ToolView};
-use crate::builtin;
-use crate::delegation::{DelegationRules, SessionMode};
-use crate::permissions::Bypass;
+use crate::definition::builtin;
+use crate::definition::rules::{DelegationRules, SessionMode};
+use crate::policy::permissions::Bypass;
 
 /// What binds the mode of an agent, as `agents explain` says it.
 const PLANNING: &str = "an agent below a planner plans";
 const ASKING_NOBODY: &str = "an agent below one that asks nobody asks nobody";
 const SKIPPING: &str = "permissions are skipped only where the user enabled it for this run";
 
-/// What whoever starts an agent asks for beyond its definition.
+/// What the parent asks for beyond the definition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wishes {
     pub model: Option<String>,

@@ -1,5 +1,5 @@
 //! What one agent runs with, as plain data: the record of its start holds it, and the agent is resumed by it, in
-//! this process or a later one. What acts for the user is not in it: see [`Powers`](crate::powers::Powers).
+//! this process or a later one. What acts for the user is not in it: see `Powers`.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use centurion_protocol::{AgentId, Effort, Thinking, ToolUseId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::resolve::ToolView;
+use crate::definition::resolve::ToolView;
 
 /// The effective options of one agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub(crate) struct AgentSpec {
     pub(crate) thinking: Thinking,
     /// The mode at its start.
     pub(crate) mode: Mode,
-    /// The mode that it had by itself. When it is resumed, this gives no more than the agent has that resumes it.
+    /// The mode that it had by itself. When it is resumed, this gives no more than the resuming agent has.
     #[serde(default)]
     pub(crate) own_mode: Option<Mode>,
     /// How many requests it may send in each of its runs.
@@ -52,7 +52,7 @@ pub(crate) struct AgentSpec {
     /// What its answer must fit.
     pub(crate) schema: Option<Value>,
     pub(crate) in_background: bool,
-    /// Whether nobody is expected to speak to it again.
+    /// Whether it is not expected to be resumed.
     pub(crate) is_one_shot: bool,
     /// What the call asked for, where it could differ from what is in force.
     pub(crate) requested: Value,

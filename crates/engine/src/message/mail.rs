@@ -1,8 +1,8 @@
 //! Mail: what agents say to each other, from the moment it is accepted to the moment it is read.
 //!
-//! Its one store is the transcript of whom it is for. A line there says that it was accepted: whoever sent it
-//! is told so after that. A line of the conversation that has its id contains it: then it was read. What has
-//! the first and not the second waits, in this process or a later one.
+//! Mail is stored only in the recipient's transcript. A line there says that it was accepted; the sender is told
+//! so after that. A line of the conversation that has its id contains it: then it was read. Mail that was
+//! accepted and not read is pending, in this process or a later one.
 
 use std::collections::HashSet;
 
@@ -11,8 +11,8 @@ use centurion_protocol::{AgentId, Block, RecordId};
 use memchr::memmem::Finder;
 use serde::Deserialize;
 
-use crate::queue::{Item, Origin, Priority};
-use crate::spawn::RESUME;
+use crate::message::life_records::RESUME;
+use crate::message::queue::{Item, Origin, Priority};
 use centurion_journal::{Journal, JournalError};
 use centurion_protocol::markup::contain;
 
@@ -20,12 +20,12 @@ use centurion_protocol::markup::contain;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mail {
     pub(crate) id: RecordId,
-    /// Who says it, in words for whoever reads it.
+    /// The sender, in words for the recipient.
     pub(crate) from: String,
     pub(crate) text: String,
 }
 
-/// What whoever it is for does when it comes.
+/// What the recipient is doing when it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     AtWork,

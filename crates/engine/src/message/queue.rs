@@ -117,12 +117,12 @@ impl Origin {
 
 #[derive(Default)]
 pub(crate) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     items: Vec<Item>,
     /// The agents beside the main one that read what is for them.
     listeners: HashSet<AgentId>,
@@ -130,7 +130,7 @@ struct State {
     is_abandoned: bool,
 }
 
-impl State {
+impl QueueState {
     fn push(&mut self, item: Item) {
         if !self.is_abandoned {
             let at = self.items.partition_point(|other| other.priority <= item.priority);
@@ -145,7 +145,7 @@ impl Queue {
         self.changed.notify_waiters();
     }
 
-    /// Nobody will push a person's input any more.
+    /// No more input of a person will be pushed.
     pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;
         self.changed.notify_waiters();
@@ -183,7 +183,7 @@ impl Queue {
         state.items.retain(|item| !ids.contains(&item.id));
     }
 
-    /// Takes an item away for somebody who tells of it in another way; `false` if it is told already.
+    /// Takes an item away for a caller that tells of it in another way; `false` if it is told already.
     pub(crate) fn claim(&self, id: RecordId) -> bool {
         let mut state = self.state.lock();
         let waiting = state.items.len();
@@ -211,7 +211,8 @@ impl Queue {
         state.listeners.insert(agent.clone());
     }
 
-    /// An agent reads nothing more, unless something waits for it: `None`. See [`Queue::leave`].
+    /// An agent reads nothing more; `None` if something is pending for it, and then it goes on. See
+    /// [`Queue::leave`].
     pub(crate) fn leave_if_idle(&self, agent: &AgentId, heir: Option<&AgentId>) -> Option<usize> {
         let state = self.state.lock();
         if state.items.iter().any(|item| item.addressee.as_ref() == Some(agent)) {
@@ -228,7 +229,7 @@ impl Queue {
 
     fn leave_locked(
         &self,
-        mut state: MutexGuard<'_, State>,
+        mut state: MutexGuard<'_, QueueState>,
         agent: &AgentId,
         heir: Option<&AgentId>,
     ) -> usize {
@@ -274,8 +275,8 @@ impl Queue {
         .await
     }
 
-    /// Waits until something is due for an agent, though nobody types any more; `None` when the session is
-    /// to end instead.
+    /// Waits until something is due for an agent, though the input is closed; `None` when the session is to end
+    /// instead.
     pub(crate) async fn arrival(&self, addressee: Option<&AgentId>) -> Option<Vec<Item>> {
         self.wait(|queue| match queue.pending(addressee) {
             pending if !pending.is_empty() => Some(Some(pending)),

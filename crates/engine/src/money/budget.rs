@@ -4,8 +4,8 @@
 //! so that no level is exceeded by more than the requests in flight. A limit of zero means nothing may
 //! be spent.
 //!
-//! A level is an [`Account`], which outlives the run of its agent: whoever is set to work again goes on with
-//! what is left, below whoever asked for it this time.
+//! A level is an [`Account`], which outlives the run of its agent: a resumed agent spends what is left, below the
+//! agent that asked for it this time.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -45,10 +45,10 @@ impl From<Option<f64>> for Limit {
 #[derive(Debug)]
 pub(crate) struct Account {
     limit: Limit,
-    state: Mutex<State>,
+    state: Mutex<BudgetState>,
 }
 
-/// What one run of an agent may spend: its own account and those of everybody above it.
+/// What one run of an agent may spend: its own account and those of all agents above it.
 #[derive(Debug)]
 pub(crate) struct Budget {
     /// Its own first, the session's last, each once.
@@ -56,7 +56,7 @@ pub(crate) struct Budget {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BudgetState {
     spent: Amount,
     reserved: Amount,
     /// How many reservations that is; without any, nothing is left over from rounding.
@@ -175,7 +175,7 @@ impl Budget {
 impl Account {
     /// An account from which something may have been spent before.
     pub(crate) fn new(limit: Limit, spent: Amount) -> Arc<Self> {
-        let state = State { spent, ..State::default() };
+        let state = BudgetState { spent, ..BudgetState::default() };
         Arc::new(Self { limit, state: Mutex::new(state) })
     }
 
@@ -183,7 +183,7 @@ impl Account {
     /// set aside already.
     fn take(&self, amount: Amount) -> Result<(), (Quantity, Quantity, Quantity)> {
         let mut state = self.state();
-        let State { spent, reserved, .. } = *state;
+        let BudgetState { spent, reserved, .. } = *state;
         let dollars = spent.dollars + reserved.dollars + amount.dollars;
         if let Some(limit) = self.limit.dollars
             && (dollars > limit || dollars.is_nan())
@@ -220,7 +220,7 @@ impl Account {
         };
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BudgetState> {
         self.state.lock()
     }
 }

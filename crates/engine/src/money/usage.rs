@@ -7,11 +7,11 @@ use indexmap::IndexMap;
 
 /// Running totals over all agents of a session.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct UsageTotals {
     by_model: IndexMap<String, ModelUsage>,
 }
 
-impl Ledger {
+impl UsageTotals {
     /// Adds one answer; returns what it cost.
     pub(crate) fn add(&mut self, model: &str, info: &ModelInfo, usage: &Usage) -> f64 {
         let cost = info.cost(usage);

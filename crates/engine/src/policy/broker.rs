@@ -1,8 +1,8 @@
 //! The one broker: every question to a person passes here, and ends in exactly one reply.
 //!
-//! Whoever can answer (an SDK host now, a terminal later) is an [`Answerer`]. With nobody there a question
-//! is denied at once, with the reason. A question dies with the call that asked it: dropping or
-//! cancelling the wait settles it.
+//! A front that can answer (an SDK host now, a terminal later) is an [`Answerer`], or one of several behind one.
+//! Without any, a question is denied at once, with the reason. A question dies with the call that asked it: dropping
+//! or cancelling the wait settles it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,8 +16,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use crate::identity::Identity;
-use crate::permissions::Remember;
+use crate::definition::identity::Identity;
+use crate::policy::permissions::Remember;
 
 /// A question: may this call run, with this input? A choice to make and a plan to approve are calls too,
 /// whose answer comes back in the input.
@@ -65,22 +65,35 @@ pub enum Reply {
     Allowed { input: Option<Box<RawValue>>, remember: Vec<Remember> },
     /// No, and why.
     Denied { reason: String, interrupt: bool },
-    /// The call was cancelled before anybody answered.
+    /// The call was cancelled before an answer came.
     Cancelled,
 }
 
-pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
+/// Why an answerer has no answer: it has gone, or cannot answer such a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unanswered(pub String);
 
-/// Somebody who can answer.
+pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Result<Reply, Unanswered>> + Send + 'a>>;
+
+/// Answers questions, for a person or instead of one.
 pub trait Answerer: Send + Sync {
+    /// Whether it can be asked now.
+    fn is_there(&self) -> bool {
+        true
+    }
+
     /// Puts the question. Dropping the future withdraws it.
     fn answer(&self, ask: Ask) -> ReplyFuture<'_>;
 
     /// Puts a server's question. Dropping the future withdraws it.
     fn elicit(&self, question: Elicitation) -> ElicitFuture<'_>;
+
+    /// Another answerer has answered the question about this call, which was withdrawn here.
+    fn settled_elsewhere(&self, _call: &ToolUseId) {}
 }
 
-pub type ElicitFuture<'a> = Pin<Box<dyn Future<Output = ElicitationAnswer> + Send + 'a>>;
+pub type ElicitFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<ElicitationAnswer, Unanswered>> + Send + 'a>>;
 
 #[derive(Default)]
 pub(crate) struct Broker {
@@ -94,22 +107,25 @@ impl Broker {
     }
 
     pub(crate) fn has_answerer(&self) -> bool {
-        self.answerer.lock().is_some()
+        self.answerer().is_some()
     }
 
-    /// Puts a server's question; with nobody there, nobody answers.
-    pub(crate) async fn elicit(&self, question: Elicitation) -> ElicitationAnswer {
+    fn answerer(&self) -> Option<Arc<dyn Answerer>> {
         let answerer = self.answerer.lock().clone();
-        match answerer {
-            Some(answerer) => answerer.elicit(question).await,
+        answerer.filter(|answerer| answerer.is_there())
+    }
+
+    /// Puts a server's question; without an answerer it is cancelled.
+    pub(crate) async fn elicit(&self, question: Elicitation) -> ElicitationAnswer {
+        match self.answerer() {
+            Some(answerer) => answerer.elicit(question).await.unwrap_or(ElicitationAnswer::Cancel),
             None => ElicitationAnswer::Cancel,
         }
     }
 
     /// Puts a question and waits for its one reply.
     pub(crate) async fn ask(&self, ask: Ask, cancel: &CancellationToken) -> Reply {
-        let answerer = self.answerer.lock().clone();
-        let Some(answerer) = answerer else {
+        let Some(answerer) = self.answerer() else {
             let reason = format!(
                 "{} and nobody is there to ask. Do without it, or end and tell the user to allow it \
                  (for example with --allowedTools {})",
@@ -120,7 +136,9 @@ impl Broker {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Reply::Cancelled,
-            reply = answerer.answer(ask) => reply,
+            reply = answerer.answer(ask) => reply.unwrap_or_else(|Unanswered(reason)| {
+                Reply::Denied { reason, interrupt: false }
+            }),
         }
     }
 }
@@ -145,7 +163,7 @@ mod tests {
             Box::pin(async move {
                 std::future::pending::<()>().await;
                 drop(open);
-                Reply::Cancelled
+                Ok(Reply::Cancelled)
             })
         }
 
@@ -171,6 +189,39 @@ mod tests {
         let reply = Broker::default().ask(ask(), &CancellationToken::new()).await;
         let Reply::Denied { reason, .. } = reply else { panic!("{reply:?}") };
         assert!(reason.contains("Bash needs permission") && reason.contains("--allowedTools Bash"));
+    }
+
+    /// Cannot answer, and may not be there at all.
+    struct Mute {
+        is_there: bool,
+    }
+
+    impl Answerer for Mute {
+        fn is_there(&self) -> bool {
+            self.is_there
+        }
+
+        fn answer(&self, _: Ask) -> ReplyFuture<'_> {
+            Box::pin(std::future::ready(Err(Unanswered("the host went away".to_owned()))))
+        }
+
+        fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
+            Box::pin(std::future::ready(Err(Unanswered("the host went away".to_owned()))))
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answerer_that_cannot_answer_denies_and_one_that_is_not_there_is_none() {
+        let broker = Broker::default();
+        for (is_there, expected) in
+            [(true, "the host went away"), (false, "nobody is there to ask")]
+        {
+            broker.attach(Arc::new(Mute { is_there }));
+            assert_eq!(broker.has_answerer(), is_there);
+            let reply = broker.ask(ask(), &CancellationToken::new()).await;
+            let Reply::Denied { reason, interrupt: false } = reply else { panic!("{reply:?}") };
+            assert!(reason.contains(expected), "{reason}");
+        }
     }
 
     #[tokio::test]

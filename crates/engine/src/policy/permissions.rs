@@ -1,7 +1,7 @@
 //! The permissions of one agent: its policy, and the mode that planning will give back.
 //!
-//! Those of an agent that another one started follow the ones above, always: the rules are the main agent's,
-//! and the stance is decided below the one that started it whenever something is judged.
+//! The permissions of an agent that another one started always follow those above: the rules are the main
+//! agent's, and the stance is decided below its parent's whenever a call is judged.
 
 mod remember;
 #[cfg(test)]
@@ -25,7 +25,7 @@ use url::Url;
 
 use self::remember::level;
 pub use self::remember::{Destination, Remember, Remembered, RuleChange};
-use crate::rule_text::{UnreadRule, read_rule};
+use crate::policy::rule_text::{UnreadRule, read_rule};
 
 /// Whether this run may skip permissions: only where the user enabled it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,25 +71,26 @@ pub trait RuleSource: Send + Sync {
     fn changed(&mut self) -> Option<Change>;
 }
 
-/// Where answers are kept that hold for longer than a session.
+/// Where answers that hold for longer than a session are kept.
 pub trait RuleStore: Send + Sync {
-    /// Keeps what somebody decided; `Err` says why it could not be.
+    /// Keeps what a person decided; `Err` says why it could not be.
     fn keep(&self, remember: &Remember) -> Result<(), String>;
 }
 
 pub(crate) struct Permissions {
     /// Searches ask from several threads at once.
-    state: RwLock<State>,
-    /// Those of the agent that started this one, which are followed; `None` for the main agent.
+    state: RwLock<RulesState>,
+    /// Those of the parent, which are followed; `None` for the main agent.
     above: Option<Arc<Self>>,
-    /// Whether the agent that started it planned then: it plans to its end, and no approval ends that.
+    /// Whether the parent was planning when it started this agent: then this one plans to its end, and no
+    /// approval ends that.
     began_below_planner: bool,
     bypass: Bypass,
     source: Mutex<Watched>,
     /// What hooks kept out is still in the files, and comes along with the next change.
     kept_out: Mutex<Option<KeptOut>>,
     store: Option<Arc<dyn RuleStore>>,
-    /// What was found of the files that deny rules speak of.
+    /// What is known of the files that deny rules speak of.
     denied: Mutex<DeniedSearch>,
 }
 
@@ -129,12 +130,12 @@ pub(crate) enum Objection {
     Unheard,
 }
 
-struct State {
+struct RulesState {
     /// With the mode and bounds that held when something was last judged; the main agent's always hold.
     policy: Policy,
-    /// Which edition of the rules and directories these are. It stands beside them under one lock, so that no
+    /// Which version of the rules and directories these are. It stands beside them under one lock, so that no
     /// copy of them can bear another number.
-    edition: u64,
+    version: u64,
     /// The mode that the agent's definition gives it.
     own: OwnMode,
     /// The mode that was chosen for it while it worked; `None` for the main agent, whose mode is the policy's.
@@ -172,7 +173,7 @@ struct SessionRule {
     rule: Rule,
 }
 
-impl State {
+impl RulesState {
     fn rules_mut(&mut self, kind: RuleKind) -> &mut RuleSet {
         match kind {
             RuleKind::Allow => &mut self.policy.allow,
@@ -224,9 +225,9 @@ impl Permissions {
         source: Option<Box<dyn RuleSource>>,
         store: Option<Arc<dyn RuleStore>>,
     ) -> Self {
-        let state = State {
+        let state = RulesState {
             policy,
-            edition: 0,
+            version: 0,
             own: OwnMode::Inherited,
             chosen: None,
             mode_changes: 0,
@@ -247,11 +248,11 @@ impl Permissions {
         }
     }
 
-    fn state(&self) -> RwLockReadGuard<'_, State> {
+    fn state(&self) -> RwLockReadGuard<'_, RulesState> {
         self.state.read()
     }
 
-    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+    fn state_mut(&self) -> RwLockWriteGuard<'_, RulesState> {
         self.state.write()
     }
 
@@ -263,7 +264,7 @@ impl Permissions {
             let policy = state.policy.child(role, own, self.bypass.skipping());
             let child = Self::new(policy, self.bypass, None, None);
             let mut own_state = child.state_mut();
-            own_state.edition = state.edition;
+            own_state.version = state.version;
             own_state.own = own;
             drop(own_state);
             child
@@ -283,7 +284,7 @@ impl Permissions {
 
     /// A number that changes with the rules.
     pub(crate) fn version(&self) -> u64 {
-        self.root().state().edition
+        self.root().state().version
     }
 
     /// How freely the agent works now.
@@ -292,7 +293,7 @@ impl Permissions {
     }
 
     /// The state with what holds now in it.
-    fn current(&self) -> RwLockReadGuard<'_, State> {
+    fn current(&self) -> RwLockReadGuard<'_, RulesState> {
         if let Some(above) = &self.above {
             self.follow(above);
         }
@@ -304,7 +305,7 @@ impl Permissions {
         {
             let state = self.state();
             let stance = Stance { mode: state.policy.mode, bounds: state.policy.bounds };
-            if stance == self.stance_below(above, &state) && state.edition == self.version() {
+            if stance == self.stance_below(above, &state) && state.version == self.version() {
                 return;
             }
         }
@@ -313,8 +314,8 @@ impl Permissions {
         let Stance { mode, bounds } = self.stance_below(above, &state);
         (state.policy.mode, state.policy.bounds) = (mode, bounds);
         let root = self.root().state();
-        if state.edition != root.edition {
-            state.edition = root.edition;
+        if state.version != root.version {
+            state.version = root.version;
             let (policy, rules) = (&mut state.policy, &root.policy);
             policy.allow.clone_from(&rules.allow);
             policy.ask.clone_from(&rules.ask);
@@ -323,7 +324,7 @@ impl Permissions {
         }
     }
 
-    fn stance_below(&self, above: &Self, state: &State) -> Stance {
+    fn stance_below(&self, above: &Self, state: &RulesState) -> Stance {
         let mut stance = above.stance();
         if self.began_below_planner {
             stance.mode = Mode::Plan;
@@ -336,9 +337,9 @@ impl Permissions {
     }
 
     /// Changes the rules or directories that bind every agent.
-    fn amend<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn amend<T>(&self, change: impl FnOnce(&mut RulesState) -> T) -> T {
         let mut state = self.state_mut();
-        state.edition += 1;
+        state.version += 1;
         change(&mut state)
     }
 
@@ -385,10 +386,10 @@ impl Permissions {
     }
 
     /// Takes up rules that changed on disk.
-    pub(crate) fn take_up(&self, rules: Rules) {
+    pub(crate) fn replace_rules(&self, rules: Rules) {
         self.root().amend(|state| {
             let session = std::mem::take(&mut state.session);
-            let State { policy, session_directories, lost_directories, .. } = &mut *state;
+            let RulesState { policy, session_directories, lost_directories, .. } = &mut *state;
             policy.allow = rules.allow;
             policy.ask = rules.ask;
             policy.deny = rules.deny;
@@ -544,7 +545,7 @@ impl Permissions {
     }
 
     /// Puts a mode in force, below that of the agent above where there is one, until the session's mode is changed.
-    fn put(&self, state: &mut State, mode: Mode, changes: u64) {
+    fn put(&self, state: &mut RulesState, mode: Mode, changes: u64) {
         match self.above {
             None => state.policy.mode = mode,
             Some(_) => state.chosen = Some(Chosen { mode, at: changes }),

@@ -8,7 +8,7 @@ use centurion_config::agents::{AgentDefinition, AgentSource};
 use centurion_protocol::markup::contain;
 
 /// The manual of this program.
-pub(super) const MANUAL: &str = include_str!("../../../../docs/guide.md");
+pub(super) const MANUAL: &str = include_str!("../../../../../docs/guide.md");
 
 /// So many names of a kind are told.
 const MOST_NAMES: usize = 60;

@@ -165,7 +165,7 @@ fn the_guide_knows_the_manual_and_the_user() {
     assert!(told.contains("- MCP servers: `my-server`\n"));
     assert!(told.contains("centurion agents check"));
     assert!(!told.contains("{{"), "a place was left empty");
-    // Nobody else has places for facts.
+    // No other agent has places for facts.
     for entry in ENTRIES.iter().filter(|entry| entry.kind != Kind::Guide) {
         assert!(!entry.agent.text.contains("{{"), "{}", entry.name);
     }

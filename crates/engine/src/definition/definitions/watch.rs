@@ -1,8 +1,8 @@
 //! Whether something changed below some directories since the last look.
 //!
-//! The kernel takes note; nobody wakes up. A look reads the notes that came meanwhile, so a change is seen by
-//! the first look after it, and what happens elsewhere in a busy directory costs nothing but a glance
-//! at its name.
+//! The kernel takes note; no task wakes up. A look reads the notes that came meanwhile, so a change is seen by
+//! the first look after it, and what happens elsewhere in a busy directory costs nothing but a glance at its
+//! name.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ const CONTENT: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE_SELF)
     .union(WatchFlags::MOVE_SELF);
 
-/// What may make another directory of the one that a name means.
+/// What may make a name mean another directory.
 const NAMES: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVED_FROM)
@@ -123,7 +123,7 @@ impl Watch {
                 Ok(note) => has_changed |= self.concerns(&note),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return has_changed,
-                // Whoever cannot know looks again.
+                // Unknown counts as changed: the caller looks again.
                 Err(_) => return true,
             }
         }

@@ -38,7 +38,7 @@ struct Changes {
 
 impl GitState {
     /// Looks at the repository whose top is `root`.
-    pub(super) async fn observe(root: &Path, env: &Env) -> Self {
+    pub(crate) async fn observe(root: &Path, env: &Env) -> Self {
         let Some(dirs) = GitDirs::of(root) else { return Self::default() };
         let head = dirs.head();
         let Some(git) = Git::find(env, root) else { return Self { head, ..Self::default() } };

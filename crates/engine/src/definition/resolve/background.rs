@@ -1,9 +1,9 @@
-//! Whether whoever starts an agent waits for it: the one decision.
+//! Whether the parent waits for an agent that it starts: the one decision.
 
 use centurion_config::agents::AgentDefinition;
 
 use super::{Decided, Provenance};
-use crate::delegation::{DelegationRules, SessionMode};
+use crate::definition::rules::{DelegationRules, SessionMode};
 
 /// Whether an agent runs in the background.
 pub(crate) fn runs_in_background(

@@ -41,13 +41,13 @@ pub enum Provenance {
     Setting(String),
     /// An environment variable.
     Variable(&'static str),
-    /// Whoever starts it.
+    /// The agent that starts it.
     Parent,
     /// The session that it runs in.
     Session,
-    /// What binds everybody, and how.
+    /// What binds all agents, and how.
     Ceiling(&'static str),
-    /// What holds where nobody says anything.
+    /// What holds by default.
     Default(&'static str),
 }
 

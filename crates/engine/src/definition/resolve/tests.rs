@@ -4,7 +4,7 @@ use centurion_config::Located;
 use centurion_config::agents::AgentOrigin;
 
 use super::*;
-use crate::delegation::DelegationRules;
+use crate::definition::rules::DelegationRules;
 
 const POOL: [&str; 9] = [
     "Agent",

@@ -1,7 +1,7 @@
 //! Which tools an agent has: a pipeline in which a tool that is left out is left out for one reason.
 //!
-//! What nobody below the main agent gets, what an agent in the background does not get, what the
-//! definition takes away, what it lists, in this order; tools of its memory come back at the end.
+//! What no agent below the main one gets, what an agent in the background does not get, what the definition takes
+//! away, what it lists, in this order; tools of its memory come back at the end.
 
 use std::fmt;
 

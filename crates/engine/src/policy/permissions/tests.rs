@@ -48,7 +48,7 @@ fn rules_are_added_replaced_and_removed_where_they_are_kept() {
         vec![of(RuleLevel::Managed, "A"), of(RuleLevel::User, "A"), of(RuleLevel::User, "B")].into()
     };
     let permissions = permissions(Mode::Default, Bypass::Enabled);
-    permissions.take_up(Rules { deny: written(), ..Rules::default() });
+    permissions.replace_rules(Rules { deny: written(), ..Rules::default() });
     let deny = || texts(&permissions, RuleKind::Deny);
     // The change, and all rules that deny something after it.
     for (kind, rules, destination, expected) in [
@@ -67,7 +67,7 @@ fn rules_are_added_replaced_and_removed_where_they_are_kept() {
     }
     assert_eq!(texts(&permissions, RuleKind::Allow), Vec::<String>::new());
     // What holds for the session holds after the files were read again.
-    permissions.take_up(Rules { deny: written(), ..Rules::default() });
+    permissions.replace_rules(Rules { deny: written(), ..Rules::default() });
     assert_eq!(deny(), ["A", "A", "B", "E", "G"]);
     let bad = permissions.remember(&update("replaceRules", &["Bash("], "deny", "session"));
     assert!(bad.is_err());
@@ -87,7 +87,7 @@ fn directories_come_and_go() {
         let update = json!({"type": kind, "directories": ["/d"], "destination": "session"});
         let remember = Remember::from_update(serde_json::from_value(update).unwrap()).unwrap();
         permissions.remember(&remember).unwrap();
-        permissions.take_up(Rules::default());
+        permissions.replace_rules(Rules::default());
         permissions.state().policy.directories.clone()
     };
     assert_eq!(change("addDirectories"), [PathBuf::from("/d")]);
@@ -116,7 +116,7 @@ fn a_directory_that_is_taken_away_is_gone_for_the_main_agent_and_all_others() {
     let deeper = child.child(Role::default(), OwnMode::Inherited);
     let all = || [&*main, &*child, &deeper].map(|it| writes(it, &real.join("a")));
     let written = || Rules { directories: vec![real.clone()], ..Rules::default() };
-    main.take_up(written());
+    main.replace_rules(written());
     for (by, named) in [(&*main, &real), (&*child, &real), (&deeper, &link)] {
         assert_eq!(all(), [Verdict::Allow; 3]);
         by.remember(&change("removeDirectories", named)).unwrap();
@@ -125,7 +125,7 @@ fn a_directory_that_is_taken_away_is_gone_for_the_main_agent_and_all_others() {
             assert!(agent.find_denied().write.contains(&real), "nor do sandboxed commands");
         }
         // Nor do settings bring it back that did not change their mind.
-        main.take_up(written());
+        main.replace_rules(written());
         assert_eq!(all(), [Verdict::Ask; 3]);
         by.remember(&change("addDirectories", named)).unwrap();
     }
@@ -160,7 +160,7 @@ fn an_agent_follows_the_mode_of_the_one_above_and_of_all_above_that() {
 #[test]
 fn a_part_of_a_directory_is_not_taken_away_in_silence() {
     let main = permissions(Mode::AcceptEdits, Bypass::Enabled);
-    main.take_up(Rules { directories: vec!["/w".into()], ..Rules::default() });
+    main.replace_rules(Rules { directories: vec!["/w".into()], ..Rules::default() });
     let told = main.remember(&change("removeDirectories", Path::new("/w/sub"))).unwrap_err();
     assert!(told.contains("agents still work in /w/sub"), "{told}");
     main.state_mut().policy.home = Some("/w".into());
@@ -233,7 +233,7 @@ async fn an_agent_at_work_looks_for_changed_settings_while_the_main_agent_waits(
     assert!(child.changed().is_none(), "another one has just looked");
     assert!(main.changed().is_some(), "the main agent always looks");
     tokio::time::advance(LOOK_INTERVAL).await;
-    deeper.take_up(child.changed().unwrap().rules);
+    deeper.replace_rules(child.changed().unwrap().rules);
     for agent in [&*main, &*child, &deeper] {
         assert_eq!(writes(agent, Path::new("/w/a")), Verdict::Deny);
     }
