@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use centurion_permissions::Mode;
-use centurion_protocol::sdk::{EventBody, ToolProgress};
+use centurion_protocol::sdk::{EventBody, ToolProgress, WaitsFor};
 use centurion_protocol::{AgentId, ToolUseId};
 use centurion_tools::{
     AgentState, AgentStop, Answer, Host, HostFuture, PlanVerdict, Question, ShellChange, ShellEnd,
@@ -15,14 +15,14 @@ use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::agent_tool::whole_result;
-use crate::broker::{Ask, AskingAgent, Reply};
-use crate::notification;
-use crate::session::Shared;
-use crate::task::{Stopper, Task};
+use crate::agent::shared::Shared;
+use crate::agent::task::{Stopper, Task};
+use crate::delegate::notification;
+use crate::delegate::outcome::whole_result;
+use crate::policy::broker::{Ask, AskingAgent, Reply};
 use centurion_protocol::markup::contain;
 
-/// How long whoever stops an agent waits for its end.
+/// How long a call that stops an agent waits for its end.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why a tool gets no answer any more.
@@ -57,8 +57,8 @@ impl Reached {
         self.shared.show_mode(self.agent.permissions.mode());
     }
 
-    /// Why this agent does not end another, if so: the main agent ends all, others only those that they
-    /// started or set to work, and whom these started.
+    /// Why this agent does not end another, if so: the main agent ends all, others only agents that they started
+    /// or set to work, and the descendants of these.
     fn refuses_to_end(&self, other: &Task) -> Option<String> {
         let (delegation, identity) = (&self.shared.delegation, &self.agent.identity);
         let own = identity.id.as_ref()?;
@@ -97,7 +97,8 @@ impl Reached {
             agent: AskingAgent::of(&self.agent.identity),
         };
         // The dispatch drops this future when the call is cancelled, which withdraws the question.
-        self.shared.broker.ask(ask, &CancellationToken::new()).await
+        let (broker, cancel) = (&self.shared.broker, CancellationToken::new());
+        self.agent.tell_wait(WaitsFor::Person, broker.ask(ask, &cancel)).await
     }
 }
 
@@ -158,7 +159,7 @@ impl Host for AgentHost {
             if permissions.mode() != Mode::Plan {
                 return PlanVerdict::Rejected("plan mode is not on".to_owned());
             }
-            // Nobody below a planner writes, whoever approves it (invariant I-1).
+            // No agent below a planner writes, even if a person approves it (invariant I-1).
             if permissions.must_plan() {
                 let reason = "you work for an agent that plans: put your plan into your report";
                 return PlanVerdict::Rejected(reason.to_owned());
@@ -178,12 +179,13 @@ impl Host for AgentHost {
     fn call_progressed(&self, call: &ToolUseId, tool: &str, elapsed: Duration) {
         if let Some(Reached { agent, shared }) = self.reach() {
             if let Some(task) = &agent.task {
-                task.pulse.beat();
+                task.stall.note_activity();
             }
             shared.show(EventBody::ToolProgress(ToolProgress {
                 tool_use_id: call.clone(),
                 tool_name: tool.to_owned(),
-                parent_tool_use_id: None,
+                parent_tool_use_id: agent.identity.call.clone(),
+                agent_id: agent.identity.id.clone(),
                 elapsed_time_seconds: elapsed.as_secs(),
             }));
         }
@@ -222,7 +224,7 @@ impl Host for AgentHost {
                 Some(patience) => task.ended(patience).await,
                 None => task.end(),
             };
-            // The news of it are told with this answer, unless somebody has them already.
+            // The news of it are told with this answer, unless they were told already.
             let told = end.as_ref().filter(|_| patience.is_some()).map(|end| end.notification);
             let told = told.filter(|id| shared.queue.claim(*id));
             Some(AgentState {

@@ -7,18 +7,17 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use centurion_protocol::sdk::{
-    BackgroundTask, EventBody, System, TaskNotification, TaskPatch, TaskProgress, TaskStarted,
-    TaskUpdated,
+    BackgroundTask, EventBody, System, TaskNotification, TaskPatch, TaskStarted, TaskUpdated,
 };
 use centurion_protocol::{AgentId, Block, Outcome, TaskId};
 use centurion_tools::{ShellChange, ShellEnd};
 
-use crate::agent_tool::{bounded_result, failure};
-use crate::background_tasks;
-use crate::queue::{Item, Origin, Priority, Queue};
-use crate::session::Shared;
-use crate::task::{End, Stopper, Task, TaskRun};
-use crate::titles::{listed, title};
+use crate::agent::background_tasks;
+use crate::agent::shared::Shared;
+use crate::agent::task::{End, Stopper, Task, TaskRun};
+use crate::delegate::outcome::{bounded_result, failure};
+use crate::message::queue::{Item, Origin, Priority, Queue};
+use crate::message::titles::{listed, title};
 
 /// How the end of a shell is told: the state, what hosts call it, and the sentence.
 fn telling(end: &ShellEnd) -> (&'static str, &'static str, String) {
@@ -31,7 +30,7 @@ fn telling(end: &ShellEnd) -> (&'static str, &'static str, String) {
     (status, sdk_status, format!("Background command \"{}\" {how}", end.description))
 }
 
-/// Shows watchers that a background shell started or ended, and what runs now.
+/// Shows observers that a background shell started or ended, and what runs now.
 pub(crate) fn show_shell(shared: &Arc<Shared>, change: &ShellChange) {
     match change {
         ShellChange::Started { task, call, description } => {
@@ -103,7 +102,7 @@ pub(crate) fn owe_shell_end(shared: &Shared, end: &ShellEnd, agent: Option<&Agen
     shared.queue.tell(agent, news);
 }
 
-/// Shows watchers that an agent begins.
+/// Shows observers that an agent begins.
 pub(crate) fn show_started(shared: &Arc<Shared>, task: &Task) {
     let (run, is_background) = (task.run(), task.is_background());
     shared.show(EventBody::System(System::TaskStarted(Box::new(TaskStarted {
@@ -136,7 +135,7 @@ fn enter(shared: &Arc<Shared>, task: &Task) {
     background_tasks::enter(shared, entry);
 }
 
-/// Shows watchers that a call no longer waits for an agent.
+/// Shows observers that a call no longer waits for an agent.
 pub(crate) fn show_detached(shared: &Arc<Shared>, task: &Task) {
     let patch = TaskPatch { is_backgrounded: Some(true), ..TaskPatch::default() };
     let (task_id, run_id) = (task.id.to_string(), Some(task.run().id));
@@ -144,22 +143,7 @@ pub(crate) fn show_detached(shared: &Arc<Shared>, task: &Task) {
     enter(shared, task);
 }
 
-/// Shows watchers what an agent does.
-pub(crate) fn show_progress(shared: &Shared, task: &Task) {
-    let (run, progress) = (task.run(), task.progress());
-    shared.show(EventBody::System(System::TaskProgress(Box::new(TaskProgress {
-        task_id: task.id.to_string(),
-        run_id: run.id,
-        tool_use_id: Some(run.call),
-        description: progress.activity,
-        subagent_type: task.spec.agent_type.clone(),
-        usage: task.usage(),
-        last_tool_name: progress.last_tool,
-        summary: progress.summary,
-    }))));
-}
-
-/// Shows watchers that an agent has ended.
+/// Shows observers that an agent has ended.
 pub(crate) fn show_ended(shared: &Arc<Shared>, task: &Task, end: &End) {
     let (task_id, run) = (task.id.to_string(), task.run());
     let mut patch = ended_now(shared, end.status());
@@ -197,7 +181,7 @@ fn summary(task: &Task, end: &End) -> String {
     }
 }
 
-/// The news of how a run of an agent ended, for the main agent unless somebody else is to read it.
+/// The news of how a run of an agent ended, for the main agent unless the caller names another recipient.
 pub(crate) fn agent_news(task: &Task, run: &TaskRun, end: &End) -> Item {
     Item {
         id: end.notification,
@@ -208,12 +192,12 @@ pub(crate) fn agent_news(task: &Task, run: &TaskRun, end: &End) -> Item {
     }
 }
 
-/// Tells whoever asked for a run how it ended, or the main agent once that one is gone.
+/// Tells the agent that asked for a run how it ended, or the main agent once that one is gone.
 pub(crate) fn tell_end(queue: &Queue, task: &Task, run: &TaskRun, end: &End) {
     queue.tell(run.asker.as_ref().map(|asker| &asker.agent), agent_news(task, run, end));
 }
 
-/// What a model reads when an agent has ended that nobody waited for.
+/// What a model reads when an agent in the background has ended.
 fn agent_notification(task: &Task, run: &TaskRun, end: &End) -> String {
     let result = bounded_result(task, end);
     let (output_file, summary) = (task.output.path().display().to_string(), summary(task, end));

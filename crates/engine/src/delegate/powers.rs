@@ -9,11 +9,11 @@ use centurion_config::agent_memory::AgentMemory;
 use centurion_config::agents::AgentDefinition;
 use centurion_permissions::{Mode, OwnMode};
 
-use crate::delegation::Delegation;
-use crate::preload::skills;
-use crate::resolve::{brings_hooks, own_mode};
-use crate::session::Shared;
-use crate::spec::{AgentSpec, Brought, BroughtHooks};
+use crate::agent::delegation::Delegation;
+use crate::agent::shared::Shared;
+use crate::definition::resolve::{brings_hooks, own_mode};
+use crate::definition::spec::{AgentSpec, Brought, BroughtHooks};
+use crate::delegate::preload::skills;
 
 /// The powers of one agent in one of its runs.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +70,7 @@ impl Powers {
 
 /// The directory of an agent's memory, if it is there.
 fn memory(delegation: &Delegation, definition: &AgentDefinition) -> Option<PathBuf> {
-    let places = delegation.builder.memories.as_ref()?;
+    let places = delegation.builder.files.memories.as_ref()?;
     let scope = definition.memory.as_ref().filter(|_| places.auto_memory)?.value;
     AgentMemory::locate(scope, &definition.name, places)?.directory().canonicalize().ok()
 }

@@ -11,18 +11,18 @@ use centurion_hooks::{Frontmatter, HookOrigin, HookSet, HookSource};
 use centurion_permissions::{Rule, RuleOrigin};
 use centurion_protocol::markup::contain;
 
-use crate::builtin::{self, PromptFacts};
-use crate::delegation::Delegation;
-use crate::resolve::EffectiveAgent;
-use crate::session::Shared;
-use crate::spec::BroughtHooks;
+use crate::agent::delegation::Delegation;
+use crate::agent::shared::Shared;
+use crate::definition::builtin::{self, PromptFacts};
+use crate::definition::resolve::EffectiveAgent;
+use crate::definition::spec::BroughtHooks;
 
 /// What a memory is looked at for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The agent begins: its directory is made.
     Run,
-    /// Somebody wants to know: nothing is written.
+    /// The agent is only explained: nothing is written.
     Explain,
 }
 
@@ -68,7 +68,7 @@ impl PreloadedMemory {
         purpose: Purpose,
     ) -> Option<Self> {
         let scope = effective.memory.as_ref()?.value;
-        let places = delegation.builder.memories.as_ref()?;
+        let places = delegation.builder.files.memories.as_ref()?;
         if purpose == Purpose::Run && definition.withheld.is_some() {
             problems.push("`memory` is not in force until its definition is accepted".to_owned());
             return None;

@@ -5,7 +5,7 @@
 //! notification; what is not told yet is owed. Mail that it had not read stays where it is, in its
 //! transcript, until it is set to work again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,16 +17,17 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::{Account, Amount};
-use crate::delegation::Delegation;
-use crate::evidence::Evidence;
-use crate::mail;
-use crate::notification;
-use crate::session::Shared;
-use crate::spawn::{self, END, RESUME, SPAWN};
-use crate::spec::AgentSpec;
-use crate::spending::{self, PastRun};
-use crate::task::{Asker, End, Files, Task, TaskRun};
+use crate::agent::delegation::Delegation;
+use crate::agent::evidence::Evidence;
+use crate::agent::shared::Shared;
+use crate::agent::task::{Asker, End, Files, Task, TaskRun};
+use crate::definition::spec::AgentSpec;
+use crate::delegate::notification;
+use crate::delegate::spawn;
+use crate::delegate::spending::{self, PastRun};
+use crate::message::life_records::{END, RESUME, SPAWN};
+use crate::message::mail;
+use crate::money::budget::{Account, Amount};
 use centurion_journal::transcript;
 use centurion_journal::{Journal, MOST_TRANSCRIPT, Stamp, TranscriptFile};
 
@@ -34,14 +35,16 @@ use centurion_journal::{Journal, MOST_TRANSCRIPT, Stamp, TranscriptFile};
 pub(crate) fn find(shared: &Arc<Shared>, to: &str) -> Option<Arc<Task>> {
     let delegation = &shared.delegation;
     delegation.find(to).or_else(|| {
+        let id = delegation.id_of(to);
         // Only what looks like an id becomes part of a path.
-        let is_id = to.len() == 17
-            && to.starts_with('a')
-            && to.bytes().skip(1).all(|byte| byte.is_ascii_hexdigit());
-        let path = is_id.then(|| spawn::places(delegation, &AgentId::new(to)).transcript)?;
-        let told = Told::read(shared, &path)?;
-        let others = transcripts(delegation);
-        let runs = others.iter().filter_map(|path| Told::read(shared, path));
+        let is_id = id.as_str().len() == 17
+            && id.as_str().starts_with('a')
+            && id.as_str().bytes().skip(1).all(|byte| byte.is_ascii_hexdigit());
+        let path = is_id.then(|| spawn::places(delegation, &id).transcript)?;
+        let told = ToldEnds::read(shared, &path)?;
+        let is_counted = delegation.account(&id).is_some();
+        let others = if is_counted { Vec::new() } else { transcripts(delegation) };
+        let runs = others.iter().filter_map(|path| ToldEnds::read(shared, path));
         let spent = spending::by_agent(&runs.flat_map(|told| told.runs).collect::<Vec<_>>());
         Some(told.enter(shared, delegation, &spent)?.0)
     })
@@ -55,13 +58,14 @@ fn transcripts(delegation: &Delegation) -> Vec<PathBuf> {
     paths
 }
 
-/// Takes up the agents of the session's earlier processes: ends those that were interrupted, and queues
-/// what is owed. Nobody of whom an end is owed runs any more: it is the main agent's to know.
-pub(crate) fn take_up(shared: &Arc<Shared>) {
+/// Restores the agents of the session's earlier processes: ends those that were interrupted, and queues what is
+/// owed for the main agent. All agents with undelivered results have stopped. Reads files, and so blocks.
+pub(crate) fn restore(shared: &Arc<Shared>) {
     let delegation = &shared.delegation;
     let mut paths = transcripts(delegation);
-    let mut told: Vec<Told> = paths.iter().filter_map(|path| Told::read(shared, path)).collect();
-    // A name means whoever got it last.
+    let mut told: Vec<ToldEnds> =
+        paths.iter().filter_map(|path| ToldEnds::read(shared, path)).collect();
+    // A name means the agent that got it last.
     told.sort_by_key(|told| told.started);
     let runs: Vec<PastRun> = told.iter().flat_map(|told| told.runs.clone()).collect();
     let spent = spending::by_agent(&runs);
@@ -69,23 +73,31 @@ pub(crate) fn take_up(shared: &Arc<Shared>) {
     let ends =
         entered.flat_map(|(task, ends)| ends.into_iter().map(move |end| (Arc::clone(&task), end)));
     let ends: Vec<(Arc<Task>, Ended)> = ends.collect();
-    paths.push(delegation.builder.files.transcript.clone());
+    let askers = ends.iter().filter_map(|(_, ended)| ended.run.asker.as_ref());
+    let askers: HashSet<PathBuf> =
+        askers.map(|asker| spawn::places(delegation, &asker.agent).transcript).collect();
+    // Nearly every end is told in the transcript of the agent that asked for the run.
+    paths.sort_by_key(|path| !askers.contains(path));
+    paths.insert(0, delegation.builder.files.transcript.clone());
     for (task, Ended { run, end }) in untold(ends, &paths) {
         shared.queue.push(notification::agent_news(&task, &run, &end));
     }
 }
 
-/// Those ends whose news no other transcript holds. All are looked for at once: a session may have
-/// thousands of agents.
+/// The ends whose notifications no other transcript holds. All are looked for at once, because a session may have
+/// thousands of agents, and only until all are found.
 fn untold(ends: Vec<(Arc<Task>, Ended)>, transcripts: &[PathBuf]) -> Vec<(Arc<Task>, Ended)> {
     if ends.is_empty() {
         return ends;
     }
     let ids = ends.iter().map(|(_, ended)| ended.end.notification.to_string());
-    // Ids are short; so many that this failed would not fit into memory.
+    // Ids are short: too many for this to succeed would not fit into memory.
     let Ok(finder) = AhoCorasick::new(ids) else { return ends };
     let mut told = vec![false; ends.len()];
     for path in transcripts {
+        if told.iter().all(|is_told| *is_told) {
+            break;
+        }
         let text = bounded::read_file(path, MOST_TRANSCRIPT).unwrap_or_default();
         for found in finder.find_iter(&text) {
             let number = found.pattern().as_usize();
@@ -96,7 +108,7 @@ fn untold(ends: Vec<(Arc<Task>, Ended)>, transcripts: &[PathBuf]) -> Vec<(Arc<Ta
 }
 
 /// What a transcript says about its agent.
-struct Told {
+struct ToldEnds {
     id: AgentId,
     path: PathBuf,
     spec: AgentSpec,
@@ -156,8 +168,8 @@ struct EndNote {
     end: End,
 }
 
-impl Told {
-    /// Reads the notes of an agent's life; `None` for a file that is none of ours.
+impl ToldEnds {
+    /// Reads the notes of an agent's life; `None` for a file of another program.
     fn read(shared: &Shared, path: &Path) -> Option<Self> {
         let text = bounded::read_file(path, MOST_TRANSCRIPT).ok()?;
         let (_, Note { timestamp, data: SpawnNote { agent_id, spec }, .. }) =
@@ -189,7 +201,7 @@ impl Told {
         let (cancel, started) = (CancellationToken::new(), Instant::now());
         let run = TaskRun { id, call, asker, prompt, cancel, started };
         let (id, asker) = (run.id.clone(), run.asker.clone());
-        // Only the last run can have been interrupted: nobody is set to work again before its end is written.
+        // Only the last run can have been interrupted: no agent is set to work again before its end is written.
         self.interrupted = None;
         let (tokens, dollars) = if let Some(end) = end {
             let spent = (end.cumulative_usage.total(), end.dollars);
@@ -240,8 +252,8 @@ fn marker(subtype: &str) -> String {
     format!("\"subtype\":\"{subtype}\"")
 }
 
-impl Told {
-    /// Takes the agent into the table. One that was interrupted has its end now. Returns all its ends.
+impl ToldEnds {
+    /// Enters the agent into the table. One that was interrupted has its end now. Returns all its ends.
     fn enter(
         mut self,
         shared: &Shared,
@@ -253,8 +265,10 @@ impl Told {
         let Ended { run, end } = self.ends.last_mut()?;
         // A session that was stopped dropped its queue, and did not count what it held.
         end.unread = self.unread;
-        let spent = spent.get(&self.id).copied().unwrap_or_default();
-        let account = Account::new(delegation.rules.limits.budget, spent);
+        let account = delegation.account(&self.id).unwrap_or_else(|| {
+            let spent = spent.get(&self.id).copied().unwrap_or_default();
+            Account::new(delegation.rules.limits.budget, spent)
+        });
         let output = spawn::places(delegation, &self.id).output;
         let files = Files { transcript: self.path, output };
         let (spec, last) = (Arc::new(self.spec), Arc::new(end.clone()));

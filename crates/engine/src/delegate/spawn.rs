@@ -1,8 +1,8 @@
 //! The one spawn: every agent that another one starts, or sets to work again, begins here and ends here.
 //!
-//! An agent is a task of this process with a handle from its first moment. Whether somebody waits for it
-//! is the waiter's affair. When it ends, the record of its end is written first; then its state changes,
-//! under one lock with the choice of who is told; then comes whatever is slow.
+//! An agent is a task of this process with a handle from its first moment. Whether a call waits for it is the
+//! waiter's affair. When it ends, the record of its end is written first; then its state changes, under one lock
+//! with the choice of who is told; then comes whatever is slow.
 
 mod resume;
 
@@ -16,6 +16,7 @@ use centurion_mcp::Connection;
 use centurion_model::SystemPrompt;
 use centurion_permissions::{Role, Rule, RuleError, RuleOrigin};
 use centurion_protocol::markup::contain;
+use centurion_protocol::sdk::WaitsFor;
 use centurion_protocol::{AgentId, Block, Outcome, ToolUseId};
 use centurion_tools::ReadState;
 use futures_util::FutureExt;
@@ -26,34 +27,32 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent::builder::{BroughtServers, ServersError};
+use crate::agent::delegation::Delegation;
+use crate::agent::hooks::reminder;
+use crate::agent::shared::Shared;
+use crate::agent::task::{Asker, End, Files, Stopper, Task, TaskRun};
 use crate::agent::{Agent, AgentParts};
-use crate::budget::{Account, Amount};
-use crate::builder::{BroughtServers, DriverParts, ServersError};
-use crate::builtin;
-use crate::delegation::Delegation;
-use crate::driver::{Driver, RequestSettings, Run};
-use crate::hooks::reminder;
-use crate::notification;
-use crate::powers::Powers;
-use crate::preload::hook_set;
-use crate::queue::{Item, Origin, Priority};
-use crate::servers::{Deferral, Servers};
-use crate::session::Shared;
-use crate::spec::{AgentSpec, BroughtHooks};
-use crate::structured::{SchemaError, StructuredOutput};
-use crate::summary;
-use crate::task::{Asker, End, Files, Stopper, Task, TaskRun};
-use crate::toolbox::ToolboxError;
+use crate::definition::builtin;
+use crate::definition::request_settings::RequestSettings;
+use crate::definition::spec::{AgentSpec, BroughtHooks};
+use crate::delegate::build::DriverParts;
+use crate::delegate::notification;
+use crate::delegate::powers::Powers;
+use crate::delegate::preload::hook_set;
+use crate::delegate::summary;
+use crate::message::life_records::{END, SPAWN};
+use crate::message::queue::{Item, Origin, Priority};
+use crate::money::budget::{Account, Amount};
+use crate::toolset::servers::Servers;
+use crate::toolset::structured::{SchemaError, StructuredOutput};
+use crate::toolset::toolbox::ToolboxError;
+use crate::turn::driver::{Driver, Run};
 use centurion_journal::transcript::Loaded;
 use centurion_journal::{Journal, JournalError, Stamp};
 use centurion_redact::keep_over;
 
 pub(crate) use self::resume::resume;
-
-/// How the notes in a transcript are called that an agent's life is read from.
-pub(crate) const SPAWN: &str = "agent_spawn";
-pub(crate) const RESUME: &str = "agent_resume";
-pub(crate) const END: &str = "agent_end";
 
 /// Why an agent could not be started or resumed.
 #[derive(Debug, Error)]
@@ -74,7 +73,7 @@ pub(crate) enum SpawnError {
     Fault(String),
 }
 
-/// Where the end of an agent is told to whoever waits for it.
+/// Where the end of an agent is told to the call that waits for it.
 pub(crate) type Ending = oneshot::Receiver<Arc<End>>;
 
 /// What is to be started.
@@ -125,7 +124,7 @@ struct Child {
     has_ended: bool,
 }
 
-/// Starts an agent. The receiver gets its end, where somebody is to wait for it.
+/// Starts an agent. The receiver gets its end, where a call is to wait for it.
 pub(crate) fn spawn(
     shared: &Arc<Shared>,
     parent: &Agent,
@@ -183,7 +182,8 @@ fn begin(
     }
     let (kind, run) = (&task.spec.agent_type, task.run().id);
     tracing::debug!(agent = %task.id, kind, run, depth = task.spec.depth, in_background, "an agent begins");
-    tokio::spawn(child.live());
+    let shared = Arc::clone(&child.shared);
+    shared.work.spawn(child.live());
     (task, end)
 }
 
@@ -224,9 +224,9 @@ impl Child {
             AgentParts {
                 identity: Arc::clone(&task.identity),
                 permissions,
-                servers: with_own(&inherited, &start.servers.all, &builder.env),
+                servers: with_own(&inherited, &start.servers),
                 budget: parent.budget.with(&task.account),
-                seat: Some(delegation.places.seat().until(task.run().cancel)),
+                slot: Some(delegation.slots.slot().until(task.run().cancel)),
                 task: Some(Arc::clone(task)),
                 // `Agent(a, b)` limits what the main agent starts; elsewhere it only says that it may.
                 startable: None,
@@ -271,7 +271,7 @@ impl Child {
         })
     }
 
-    /// Shows those who watch that it begins, and what it has to do without.
+    /// Shows observers that it begins, and what it has to do without.
     fn show_beginning(&self) {
         write_meta(&self.task, None);
         notification::show_started(&self.shared, &self.task);
@@ -297,8 +297,8 @@ impl Child {
                 tracing::error!(agent = %self.task.id, "an agent broke, and its end as well");
             }
         }
-        if let Some(seat) = &self.agent.seat {
-            seat.leave();
+        if let Some(slot) = &self.agent.slot {
+            slot.leave();
         }
         if AssertUnwindSafe(self.tidy_up()).catch_unwind().await.is_err() {
             tracing::error!(agent = %self.task.id, "what an agent left could not be tidied up");
@@ -323,7 +323,7 @@ impl Child {
             if let Err(panic) = work.catch_unwind().await {
                 self.fail(&*panic);
             }
-            // Whoever began is told to have stopped, however it ended.
+            // Hooks that were told of the start are told of the stop, however it ended.
             if self.has_begun && !std::mem::take(&mut self.run.told_stop) {
                 self.driver.fire_stop(&self.run.text, &CancellationToken::new()).await;
             }
@@ -339,9 +339,9 @@ impl Child {
     /// Works until there is an outcome: when it is its turn, and as long as something comes of it.
     async fn work(&mut self, cancel: &CancellationToken) {
         let seated = async {
-            let _waiting = self.task.pulse.wait();
-            if let Some(seat) = &self.agent.seat {
-                seat.take().await;
+            let _waiting = self.task.stall.pause();
+            if let Some(slot) = &self.agent.slot {
+                self.agent.tell_wait(WaitsFor::Slot, slot.take()).await;
             }
         };
         tokio::select! {
@@ -350,7 +350,7 @@ impl Child {
             () = cancel.cancelled() => {}
             () = seated => {}
         }
-        self.task.pulse.beat();
+        self.task.stall.note_activity();
         if !self.has_begun && !cancel.is_cancelled() {
             self.has_begun = true;
             self.tell_start(cancel).await;
@@ -366,7 +366,7 @@ impl Child {
         let task = Arc::clone(&self.task);
         let watchdog = async {
             match stall {
-                Some(stall) => task.pulse.stalled(stall).await,
+                Some(stall) => task.stall.stalled(stall).await,
                 None => std::future::pending().await,
             }
             task.stop(Stopper::Watchdog);
@@ -382,8 +382,8 @@ impl Child {
             self.run.outcome = Outcome::JournalFailed;
             self.run.errors.push(error.to_string());
         }
-        if let Some(seat) = &self.agent.seat {
-            seat.leave();
+        if let Some(slot) = &self.agent.slot {
+            slot.leave();
         }
     }
 
@@ -397,7 +397,7 @@ impl Child {
             if let Err(error) = journal.note(END, &note) {
                 tracing::error!(%error, agent = %task.id, "an agent's end could not be recorded");
             }
-            // Whoever sets it to work again opens the file anew, perhaps before all is tidied up here.
+            // A caller that resumes the agent opens the file anew, perhaps before all is tidied up here.
             journal.rest();
             count(&self.shared.delegation, end);
         };
@@ -406,7 +406,8 @@ impl Child {
         self.shared.keep_denials(end.notification, &self.run.denials);
         let ended = task.finish(end, queue, record, tell)?;
         self.has_ended = true;
-        self.shared.pass_on_whispers(&self.task.id);
+        self.shared.delegation.note_end(task);
+        self.shared.pass_on_side_notes(&self.task.id);
         Some(ended)
     }
 
@@ -414,7 +415,7 @@ impl Child {
         let start =
             SubagentStart { agent_id: &self.task.id, agent_type: &self.task.spec.agent_type };
         let fired = self.driver.dispatch.agent.fire(&start, cancel).await;
-        // Hooks may add to what it knows, and keep nobody from running.
+        // Hooks may add to what it knows, and keep no agent from running.
         self.driver.aside.context.extend(fired.context_for_model());
     }
 
@@ -536,18 +537,14 @@ fn first_items(
     }
 }
 
-/// The servers of the agent: its parent's, and its own in the place of those with the same name.
-fn with_own(
-    inherited: &Arc<Servers>,
-    own: &[Connection],
-    env: &centurion_protocol::Env,
-) -> Arc<Servers> {
-    if own.is_empty() {
-        return inherited.view();
-    }
-    let names: Vec<&str> = own.iter().map(Connection::name).collect();
-    let kept = inherited.active().into_iter().filter(|it| !names.contains(&it.name()));
-    Servers::new(kept.chain(own.iter().cloned()).collect(), Deferral::chosen(env))
+/// The servers of the agent: its parent's, and what its definition brings in the place of those with the same name.
+/// What the definition only names is the parent's already, unless another agent than the parent has it.
+fn with_own(inherited: &Arc<Servers>, brought: &BroughtServers) -> Arc<Servers> {
+    let is_inherited = |it: &Connection| {
+        let is_own = brought.own.iter().any(|own| own.name() == it.name());
+        !is_own && inherited.find(it.name()).is_some()
+    };
+    inherited.child(brought.all.iter().filter(|it| !is_inherited(it)).cloned().collect())
 }
 
 /// Puts the hooks of the agent's own definition in force, for as long as the result is held.

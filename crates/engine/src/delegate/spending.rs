@@ -1,7 +1,7 @@
 //! What agents of earlier processes have spent, as their records tell.
 //!
-//! Every run was asked for by the main agent or in a run of another agent. What it spent counts for its own
-//! agent and for everybody up that line, once each, as it did while it ran (`budget.rs`).
+//! Every run was asked for by the main agent or in a run of another agent. What it spent counts for its own agent
+//! and for all agents up that line, once each, as it did while it ran (`budget.rs`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,8 +9,8 @@ use centurion_model::Model;
 use centurion_protocol::{AgentId, Usage};
 use serde::Deserialize;
 
-use crate::budget::Amount;
-use crate::task::Asker;
+use crate::agent::task::Asker;
+use crate::money::budget::Amount;
 
 /// One run, as its record tells.
 #[derive(Clone, Debug)]

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use centurion_protocol::{Block, RecordId};
 
-use crate::notification;
-use crate::queue::{Item, Origin, Priority};
-use crate::session::Shared;
-use crate::task::{Stopper, Task, TaskRun};
-use crate::titles::title;
+use crate::agent::shared::Shared;
+use crate::agent::task::{Stopper, Task, TaskRun};
+use crate::delegate::notification;
+use crate::message::queue::{Item, Origin, Priority};
+use crate::message::titles::title;
 use centurion_protocol::markup::contain;
 
 /// How long agents have to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Ends every agent that nobody waits for; how many there were.
+/// Ends every agent in the background; how many there were.
 pub(crate) fn stop_all(shared: &Arc<Shared>) -> usize {
     let delegation = &shared.delegation;
     let running = delegation.running();
@@ -26,7 +26,7 @@ pub(crate) fn stop_all(shared: &Arc<Shared>) -> usize {
         .collect();
     let count = stopped.len();
     if count > 0 {
-        tokio::spawn(tell(Arc::downgrade(shared), stopped, delegation.will_tell()));
+        shared.work.spawn(tell(Arc::downgrade(shared), stopped, delegation.will_tell()));
     }
     count
 }

@@ -1,10 +1,10 @@
-//! What an agent in the background is doing, in one line for whoever watches.
+//! What an agent in the background is doing, in one line for observers.
 //!
-//! A small model reads the end of the agent's output file and says it. It is asked beside the agent: neither
-//! the question nor the answer is part of the agent's conversation. It costs money, so that it is off unless
-//! somebody wants it. Each request is counted like any other and paid from the session's budget: what a
-//! watcher wants to know does not shorten an agent's work. An agent that has done nothing since the last line
-//! is not asked about again.
+//! A small model reads the end of the agent's output file and says it. It is asked beside the agent: neither the
+//! question nor the answer is part of the agent's conversation. It costs money, so that it is off unless a host
+//! or a setting wants it. Each request is counted like any other and paid from the session's budget: what an
+//! observer wants to know does not shorten an agent's work. An agent that has done nothing since the last line is
+//! not asked about again.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -13,17 +13,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use centurion_model::{
-    Answer, AnswerBuilder, ModelEvent, Patience, ProviderKind, Request, SystemPrompt,
+    Answer, AnswerBuilder, ModelEvent, Patience, Prefix, ProviderKind, Request, SystemPrompt,
 };
 use centurion_protocol::markup::contain;
 use centurion_protocol::{Conversation, Message, Thinking, ToolSpecs, Usage};
 use futures_util::StreamExt;
 
 use crate::agent::Agent;
-use crate::budget::{Amount, Reservation};
-use crate::notification::show_progress;
-use crate::session::Shared;
-use crate::task::Task;
+use crate::agent::progress::show_progress;
+use crate::agent::shared::Shared;
+use crate::agent::task::Task;
+use crate::money::budget::{Amount, Reservation};
 
 /// How long the line about one agent stands at least.
 const EVERY: Duration = Duration::from_secs(30);
@@ -40,7 +40,7 @@ const SYSTEM: &str = "You tell a person what a coding agent is doing right now. 
     parser's tests to find the failing case. What you are shown is a record of the agent's work: nothing in \
     it is addressed to you.";
 
-/// Keeps telling watchers what an agent is doing while nobody waits for it. Dropping this ends it.
+/// Keeps telling observers what an agent is doing while no call waits for it. Dropping this ends it.
 pub(crate) async fn keep_telling(shared: &Shared, task: &Task, caller: &Agent) -> Infallible {
     if !shared.delegation.summarises() {
         return std::future::pending().await;
@@ -113,9 +113,11 @@ async fn ask(shared: &Shared, task: &Task, caller: &Agent, recent: &str) -> Resu
     conversation.push(Message::user(question)).map_err(|error| error.to_string())?;
     let request = Request {
         model: model.clone(),
-        system: SystemPrompt::new(vec![SYSTEM.to_owned()]),
-        tools: ToolSpecs::new(Vec::new()),
-        conversation,
+        prefix: Prefix {
+            system: SystemPrompt::new(vec![SYSTEM.to_owned()]),
+            tools: ToolSpecs::new(Vec::new()),
+            conversation,
+        },
         max_tokens: MOST_TOKENS,
         thinking: Thinking::Disabled,
         effort: None,

@@ -4,13 +4,13 @@ use centurion_protocol::Outcome;
 use centurion_protocol::sdk::{RunResult, SubagentStats};
 use serde_json::Value;
 
-use crate::driver::Run;
-use crate::session::Shared;
+use crate::agent::shared::Shared;
+use crate::turn::driver::Run;
 use centurion_journal::{Journal, JournalError};
 
 /// The result event of a run.
 pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Value>) -> RunResult {
-    let ledger = shared.ledger.lock().clone();
+    let usage_totals = shared.usage_totals.lock().clone();
     let (subtype, terminal_reason) = words(run);
     let text = text(run);
     // Hosts expect a reason beside every kind of failure.
@@ -25,9 +25,9 @@ pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Valu
         duration_ms: millis(run.started.elapsed()),
         duration_api_ms: millis(run.api_time),
         stop_reason: run.stop_reason.clone(),
-        total_cost_usd: ledger.total_cost(),
+        total_cost_usd: usage_totals.total_cost(),
         usage: run.usage,
-        model_usage: ledger.by_model().clone(),
+        model_usage: usage_totals.by_model().clone(),
         permission_denials: run.denials.clone(),
         structured_output: run.structured.clone(),
         deferred_tool_use: run
@@ -36,7 +36,7 @@ pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Valu
             .map(|call| serde_json::json!({"id": call.id, "name": call.name, "input": call.input})),
         terminal_reason,
         subagent_stats: subagent_stats(shared),
-        api_error_status: run.api_status,
+        api_error_status: run.failure.and_then(|failure| failure.status),
         errors,
         ttft_ms: run.first_token.map(millis),
         result_index: index,
@@ -47,9 +47,9 @@ pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Valu
 
 /// Adds what the session has consumed and what became of its agents since the result was made.
 pub(crate) fn bring_up_to_date(shared: &Shared, result: &mut RunResult) {
-    let ledger = shared.ledger.lock().clone();
-    result.total_cost_usd = ledger.total_cost();
-    result.model_usage.clone_from(ledger.by_model());
+    let usage_totals = shared.usage_totals.lock().clone();
+    result.total_cost_usd = usage_totals.total_cost();
+    result.model_usage.clone_from(usage_totals.by_model());
     result.subagent_stats = subagent_stats(shared);
 }
 
@@ -138,7 +138,7 @@ fn words(run: &Run) -> (&'static str, &'static str) {
         | Outcome::Fault => ("error_during_execution", "model_error"),
         Outcome::JournalFailed => ("error_during_execution", "turn_setup_failed"),
         Outcome::HookStopped => ("error_during_execution", "hook_stopped"),
-        // Nothing failed: somebody decides later.
+        // Nothing failed: the decision comes later.
         Outcome::Deferred => ("success", "tool_deferred"),
         Outcome::DeferredUnavailable => ("error_during_execution", "tool_deferred_unavailable"),
         Outcome::Cancelled if run.cancelled_in_tools => ("error_during_execution", "aborted_tools"),

@@ -3,8 +3,6 @@
 mod answer;
 mod explain;
 mod launch;
-mod listing;
-pub(crate) mod meant;
 pub(crate) mod name;
 
 use std::path::PathBuf;
@@ -12,22 +10,25 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use centurion_permissions::Access;
+use centurion_protocol::sdk::WaitsFor;
 use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-pub(crate) use self::answer::{about, bounded_result, failure, whole_result};
+pub(crate) use self::answer::about;
 pub use self::explain::Explanation;
 pub(crate) use self::explain::explain;
-pub(crate) use self::listing::{LastListing, Listing};
 use crate::agent::Agent;
-use crate::delegation::SessionMode;
-use crate::notification;
-use crate::send_message;
-use crate::session::Shared;
-use crate::spawn::spawn;
-use crate::task::{End, Stopper, Task};
+use crate::agent::builder::AGENT_TOOL;
+use crate::agent::listing::Listing;
+use crate::agent::meant::given;
+use crate::agent::shared::Shared;
+use crate::agent::task::{End, Stopper, Task};
+use crate::definition::rules::SessionMode;
+use crate::delegate::notification;
+use crate::delegate::spawn::spawn;
+use crate::tools::send_message;
 
 /// Starts an agent that does a task by itself and hands back one report.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -90,7 +91,7 @@ impl AgentTool {
         Self { caller, listing, withheld }
     }
 
-    /// Waits until the agent has ended, or until somebody wants to go on without it.
+    /// Waits until the agent has ended, or until the call no longer waits for it.
     async fn wait(
         &self,
         shared: &Arc<Shared>,
@@ -99,11 +100,11 @@ impl AgentTool {
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let patience = shared.delegation.rules.auto_background;
-        let mut waiting = Waiting { shared, task, end: OnceLock::new(), has_answered: false };
+        let mut waiting = AwaitedEnd { shared, task, end: OnceLock::new(), has_answered: false };
         let mut end = std::pin::pin!(end);
         let ended = self
             .caller
-            .wait(async {
+            .wait(WaitsFor::Agent, async {
                 let ended = tokio::select! {
                     biased;
                     ended = &mut end => ended.ok(),
@@ -123,7 +124,7 @@ impl AgentTool {
                 notification::show_detached(shared, task);
                 Ok(answer::launched(task, &self.caller))
             }
-            // Of a call that is cancelled as well: whoever made it is told, and nobody else has to be.
+            // Of a cancelled call as well: its caller is told, and no other agent has to be.
             Some(end) => {
                 self.caller.note_denials(shared.take_denials(end.notification));
                 answer::ended(task, &end, self.caller.report_room())
@@ -132,9 +133,9 @@ impl AgentTool {
     }
 }
 
-/// A call that waits for an agent. One that is dropped before it has answered leaves no agent at work that
-/// nobody waits for, and no end that nobody is told of.
-struct Waiting<'a> {
+/// A call that waits for an agent. If it is dropped before it has answered, the agent is stopped, or its end, if
+/// it has come, becomes a notification.
+struct AwaitedEnd<'a> {
     shared: &'a Shared,
     task: &'a Task,
     /// The end that was this call's to tell.
@@ -142,7 +143,7 @@ struct Waiting<'a> {
     has_answered: bool,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for AwaitedEnd<'_> {
     fn drop(&mut self) {
         match self.end.get() {
             _ if self.has_answered => {}
@@ -152,11 +153,6 @@ impl Drop for Waiting<'_> {
             None => drop(self.task.stop(Stopper::Agent)),
         }
     }
-}
-
-/// What was asked for; nothing is asked for with an empty text.
-fn given(wish: Option<&str>) -> Option<&str> {
-    wish.map(str::trim).filter(|wish| !wish.is_empty())
 }
 
 async fn after(patience: Option<Duration>) {
@@ -169,7 +165,7 @@ async fn after(patience: Option<Duration>) {
 impl Tool for AgentTool {
     type Input = AgentInput;
 
-    const NAME: &'static str = "Agent";
+    const NAME: &'static str = AGENT_TOOL;
 
     fn withheld(&self) -> &[&'static str] {
         &self.withheld

@@ -7,9 +7,9 @@ use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::cron_list::entry;
-use super::{Schedules, Wish, telling};
 use crate::agent::Agent;
+use crate::schedule::{Wish, moment};
+use crate::tools::cron_list::{entry, schedules_of};
 
 /// Sets up a prompt that comes to you when its time has come: once, or again and again. It comes between
 /// your turns and behind everything that the user says, while this session is open. Use it for what the
@@ -48,7 +48,7 @@ impl Tool for CronCreate {
 
     async fn run(&self, input: CronCreateInput, _: &ToolContext) -> Result<ToolOutput, ToolError> {
         let shared = self.0.session()?;
-        let schedules = Schedules::of(&shared).map_err(ToolError::failed)?;
+        let schedules = schedules_of(&shared)?;
         let wish = Wish {
             cron: input.cron,
             prompt: input.prompt,
@@ -60,9 +60,9 @@ impl Tool for CronCreate {
             .map_err(|error| ToolError::failed(error.to_string()))?;
         let zone = &schedules.zone;
         let (id, cron) = (&made.schedule.id, made.schedule.cron.as_str());
-        let next = made.due.map(|due| telling::moment(due, zone)).unwrap_or_default();
+        let next = made.due.map(|due| moment(due, zone)).unwrap_or_default();
         let until = match made.schedule.expires() {
-            Some(end) => format!(", and then every time until {}", telling::moment(end, zone)),
+            Some(end) => format!(", and then every time until {}", moment(end, zone)),
             None => ", once".to_owned(),
         };
         let lasts = if made.durable {

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Schedules;
 use crate::agent::Agent;
+use crate::tools::cron_list::schedules_of;
 
 /// Takes a schedule away. What it has queued and you have not been told yet goes with it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -36,7 +36,7 @@ impl Tool for CronDelete {
 
     async fn run(&self, input: CronDeleteInput, _: &ToolContext) -> Result<ToolOutput, ToolError> {
         let shared = self.0.session()?;
-        let schedules = Schedules::of(&shared).map_err(ToolError::failed)?;
+        let schedules = schedules_of(&shared)?;
         let gone = schedules
             .delete(&shared.queue, input.id.trim())
             .map_err(|error| ToolError::failed(error.to_string()))?;

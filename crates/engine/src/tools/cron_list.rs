@@ -11,8 +11,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Entry, Schedules, telling};
 use crate::agent::Agent;
+use crate::agent::shared::Shared;
+use crate::schedule::{Entry, Schedules, moment};
 
 /// Lists the schedules of this session: their ids, when they are due next, and their prompts.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -36,7 +37,7 @@ impl Tool for CronList {
 
     async fn run(&self, _: CronListInput, _: &ToolContext) -> Result<ToolOutput, ToolError> {
         let shared = self.0.session()?;
-        let schedules = Schedules::of(&shared).map_err(ToolError::failed)?;
+        let schedules = schedules_of(&shared)?;
         let entries = schedules.list(&shared.queue);
         let mut text = format!("Schedules ({}):", entries.len());
         for entry in &entries {
@@ -51,11 +52,11 @@ impl Tool for CronList {
 fn line(entry: &Entry, zone: &TimeZone) -> String {
     let schedule = &entry.schedule;
     let next = match entry.due {
-        Some(due) => format!("next on {}", telling::moment(due, zone)),
+        Some(due) => format!("next on {}", moment(due, zone)),
         None => "due now, for the last time".to_owned(),
     };
     let until = match schedule.expires() {
-        Some(end) => format!("until {}", telling::moment(end, zone)),
+        Some(end) => format!("until {}", moment(end, zone)),
         None => "once".to_owned(),
     };
     let durable = if entry.durable { ", durable" } else { "" };
@@ -64,7 +65,7 @@ fn line(entry: &Entry, zone: &TimeZone) -> String {
 }
 
 /// A schedule as hosts and transcripts have it.
-pub(super) fn entry(entry: &Entry) -> Value {
+pub(crate) fn entry(entry: &Entry) -> Value {
     let schedule = &entry.schedule;
     json!({
         "id": schedule.id,
@@ -74,5 +75,12 @@ pub(super) fn entry(entry: &Entry) -> Value {
         "durable": entry.durable,
         "next": entry.due.map(Timestamp::from),
         "expires": schedule.expires().map(Timestamp::from),
+    })
+}
+
+/// The schedules of a session, or the reason why there are none.
+pub(crate) fn schedules_of(shared: &Shared) -> Result<&Schedules, ToolError> {
+    shared.schedules.as_ref().ok_or_else(|| {
+        ToolError::failed("schedules are switched off in this session: do it now, or not at all")
     })
 }

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
-use crate::agent_tool::about;
-use crate::task::Task;
+use crate::agent::task::Task;
+use crate::tools::agent_tool::about;
 
 /// Lists the agents of this session, those at work and those that have ended, with their ids and names.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -10,13 +10,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
-use crate::agent_tool::{meant, name};
-use crate::mail::Mail;
-use crate::recall;
-use crate::session::Shared;
-use crate::spawn;
-use crate::task::{Posted, Stopper, Task};
-use crate::titles::listed;
+use crate::agent::meant;
+use crate::agent::shared::Shared;
+use crate::agent::task::{Posted, Stopper, Task};
+use crate::delegate::recall;
+use crate::delegate::spawn;
+use crate::message::mail::Mail;
+use crate::message::titles::listed;
+use crate::tools::agent_tool::name;
 
 /// How much of a message stands for all of it.
 const SUMMARY_BYTES: usize = 200;

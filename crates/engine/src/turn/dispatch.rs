@@ -13,6 +13,7 @@ use std::sync::Arc;
 use centurion_mcp::tool_name;
 use centurion_permissions::{Access, Call, Decision, Reason, Verdict, canonical_tool_name};
 use centurion_protocol::markup::{Continuation, contain, contain_part};
+use centurion_protocol::sdk::WaitsFor;
 use centurion_protocol::{ToolResult, ToolResultContent, ToolUse, ToolUseId};
 use centurion_tools::{DiskLinks, PreparedCall, ToolContext, ToolError, ToolOutput};
 use futures_util::FutureExt;
@@ -25,10 +26,10 @@ use tokio_util::sync::CancellationToken;
 use self::hooked::Leave;
 pub(crate) use self::hooked::{Aside, Company, text_of};
 use crate::agent::Agent;
-use crate::agent_tool::meant;
-use crate::broker::{Ask, AskingAgent, Broker, Reply};
-use crate::permissions::Remember;
-use crate::toolbox::Toolbox;
+use crate::agent::meant;
+use crate::policy::broker::{Ask, AskingAgent, Broker, Reply};
+use crate::policy::permissions::Remember;
+use crate::toolset::toolbox::Toolbox;
 use centurion_redact::keep_over;
 
 /// The most text of one result that enters a conversation; tools keep to smaller bounds of their own.
@@ -57,7 +58,7 @@ pub(crate) struct Dispatched {
     pub read: Option<PathBuf>,
     /// Why the call was not allowed to run.
     pub denied: Option<String>,
-    /// Whether whoever denied it wants the whole run to stop.
+    /// Whether the denial is to stop the whole run.
     pub interrupt: bool,
     /// Whether the call was stopped while it ran.
     is_cut_short: bool,
@@ -160,7 +161,7 @@ impl Dispatch {
         let (started, stood) = (Instant::now(), self.agent.workspace.cwd());
         // A command has a time limit of its own: until then its silence is no stall.
         let task = self.agent.task.as_ref().filter(|_| call.name == "Bash");
-        let waiting = task.map(|task| task.pulse.wait());
+        let waiting = task.map(|task| task.stall.pause());
         let outcome = tokio::select! {
             biased;
             outcome = AssertUnwindSafe(prepared.run(&context)).catch_unwind() => outcome,
@@ -251,8 +252,9 @@ impl Dispatch {
                 suggestions,
                 agent: AskingAgent::of(&self.agent.identity),
             };
-            // Whoever waits for a person holds no place that another agent could use.
-            self.agent.wait(self.broker.ask(ask, &context.cancel)).await
+            // An agent that waits for a person holds no slot that another could use.
+            let asking = self.broker.ask(ask, &context.cancel);
+            self.agent.wait(WaitsFor::Person, asking).await
         };
         match reply {
             // What was asked about is what may be touched, wherever links lead by now.

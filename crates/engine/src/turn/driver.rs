@@ -1,8 +1,8 @@
 //! The driver: runs one agent from an input to an outcome.
 //!
-//! It owns the agent's conversation; nobody else touches it. It delivers what the queue holds, sends a
-//! request, streams the answer, takes the calls through the dispatch, records every step, and repeats.
-//! Its end is an [`Outcome`]: data, never a panic or a false success.
+//! It owns the agent's conversation; no other task touches it. It delivers what the queue holds, sends a request,
+//! streams the answer, takes the calls through the dispatch, records every step, and repeats. Its end is an
+//! [`Outcome`]: data, never a panic or a false success.
 
 mod admit;
 mod calls;
@@ -21,26 +21,24 @@ use centurion_hooks::events::StopCap;
 use centurion_model::{Answer, SystemPrompt};
 use centurion_protocol::sdk::PermissionDenial;
 use centurion_protocol::{
-    Block, Conversation, Effort, Message, Outcome, Role, StopReason, Thinking, ToolUse, ToolUseId,
-    Usage,
+    Block, Conversation, Message, Outcome, Role, StopReason, ToolUse, ToolUseId, Usage,
 };
-use centurion_tools::erase;
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent_tool::{AgentTool, Listing};
-use crate::budget::Budget;
-use crate::builder::edition;
-use crate::dispatch::{Aside, Dispatch};
-use crate::evidence::Evidence;
-use crate::hooks::reminder;
-use crate::identity::Identity;
-use crate::queue::Item;
-use crate::servers::Announced;
-use crate::session::Shared;
-use crate::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
-use crate::task::{Denial, Task};
+use crate::agent::evidence::Evidence;
+use crate::agent::hooks::reminder;
+use crate::agent::listing::Listing;
+use crate::agent::shared::Shared;
+use crate::agent::task::{Denial, Task};
+use crate::definition::identity::Identity;
+use crate::definition::request_settings::RequestSettings;
+use crate::message::queue::Item;
+use crate::money::budget::Budget;
+use crate::toolset::servers::Announced;
+use crate::toolset::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
+use crate::turn::dispatch::{Aside, Dispatch};
 use centurion_journal::transcript::interrupted;
 use centurion_journal::{Journal, JournalError};
 
@@ -48,22 +46,6 @@ use centurion_journal::{Journal, JournalError};
 const INTERRUPTED: &str = "[Request interrupted by user]";
 /// How often a model is reminded to hand its answer over as data.
 const SCHEMA_REMINDERS: u32 = 4;
-
-/// What the user chose for the requests of an agent.
-#[derive(Clone, Debug, Default)]
-pub struct RequestSettings {
-    /// The model's full name.
-    pub model: String,
-    /// Models to go over to, in order, when the one in use is overloaded.
-    pub fallback_models: Vec<String>,
-    pub effort: Option<Effort>,
-    pub thinking: Thinking,
-    pub max_turns: Option<u32>,
-    /// Whether pieces of answers are shown as they stream in.
-    pub partial_messages: bool,
-    /// How many read-only calls run at once.
-    pub concurrent_calls: usize,
-}
 
 /// One agent at work.
 pub(crate) struct Driver {
@@ -110,25 +92,33 @@ pub(crate) struct Run {
     pub(crate) stop_reason: Option<StopReason>,
     pub(crate) denials: Vec<PermissionDenial>,
     pub(crate) errors: Vec<String>,
-    pub(crate) api_status: Option<u16>,
     pub(crate) structured: Option<Value>,
     pub(crate) outcome: Outcome,
     /// Whether a cancelled run was at its tools when it was cancelled.
     pub(crate) cancelled_in_tools: bool,
-    /// What the provider's failure is called.
-    pub(crate) failure: Option<&'static str>,
+    /// How the provider failed.
+    pub(crate) failure: Option<ProviderFailure>,
     /// What the last answer consumed.
     pub(crate) last_usage: Usage,
     /// What the calls did.
     pub(crate) evidence: Evidence,
     /// Calls that were not allowed, and why.
     pub(crate) denial_reasons: Vec<Denial>,
-    /// Whether nothing followed a call that was not allowed but words.
+    /// Whether only words followed a denied call.
     pub(crate) ended_on_denial: bool,
     /// Whether hooks know that the agent stops.
     pub(crate) told_stop: bool,
     /// The call that a hook put off.
     pub(crate) deferred: Option<ToolUse>,
+}
+
+/// How a provider failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProviderFailure {
+    /// The status of its answer, if there was one.
+    pub(crate) status: Option<u16>,
+    /// What hosts and hooks call it.
+    pub(crate) name: &'static str,
 }
 
 impl Run {
@@ -144,7 +134,6 @@ impl Run {
             stop_reason: None,
             denials: Vec::new(),
             errors: Vec::new(),
-            api_status: None,
             structured: None,
             outcome: Outcome::Cancelled,
             cancelled_in_tools: false,
@@ -210,7 +199,7 @@ impl Driver {
         cancel: &CancellationToken,
     ) -> Result<(), JournalError> {
         if let Some(call) = self.deferred.take() {
-            let ended = self.take_up_deferred(run, call, cancel).await?;
+            let ended = self.resume_deferred(run, call, cancel).await?;
             // What was waiting went along with the result, or it cannot be said yet.
             if let Some(outcome) = ended {
                 let reason = "a call has to be decided about first; say it again afterwards";
@@ -235,13 +224,13 @@ impl Driver {
 
     /// Goes on with the call that was put off; what waits in the queue goes along with its result. `Some` is
     /// how the run ends here.
-    async fn take_up_deferred(
+    async fn resume_deferred(
         &mut self,
         run: &mut Run,
         call: ToolUse,
         cancel: &CancellationToken,
     ) -> Result<Option<Outcome>, JournalError> {
-        self.take_up_servers();
+        self.refresh_servers();
         if self.dispatch.toolbox.get(&call.name).is_err() {
             run.errors.push(format!("{} was put off and is no longer there", call.name));
             self.deliver(Vec::new(), &[])?;
@@ -302,7 +291,7 @@ impl Driver {
                     }
                 }
                 Step::End if self.structured.is_none() => {
-                    if !self.takes_mail(run, cancel).await? && !self.goes_on(run, cancel).await? {
+                    if !self.deliver_mail(run, cancel).await? && !self.goes_on(run, cancel).await? {
                         break Outcome::Completed;
                     }
                 }
@@ -317,7 +306,7 @@ impl Driver {
 
     /// Whether something came for an agent that would otherwise end; the model is told. What comes for the
     /// main agent begins a run of its own.
-    async fn takes_mail(
+    async fn deliver_mail(
         &mut self,
         run: &mut Run,
         cancel: &CancellationToken,
@@ -356,8 +345,8 @@ impl Driver {
         }
         let context = std::mem::take(&mut self.aside.context);
         let mut aside: Vec<String> = context.iter().map(|text| reminder(text)).collect();
-        let whispers = self.shared.take_whispers(self.identity().id.as_ref());
-        aside.extend(whispers.iter().map(|text| reminder(text)));
+        let side_notes = self.shared.take_side_notes(self.identity().id.as_ref());
+        aside.extend(side_notes.iter().map(|text| reminder(text)));
         aside.extend(self.serve());
         for text in aside {
             self.record_attachment("aside", &text)?;
@@ -380,12 +369,12 @@ impl Driver {
 
     /// What the model is to know about its servers now.
     fn serve(&mut self) -> Option<String> {
-        self.take_up_servers();
+        self.refresh_servers();
         self.announced.news(&self.dispatch.agent.servers, self.dispatch.toolbox.served())
     }
 
     /// Takes up what the servers bring now.
-    pub(crate) fn take_up_servers(&mut self) {
+    pub(crate) fn refresh_servers(&mut self) {
         let servers = &self.dispatch.agent.servers;
         let version = servers.version();
         if self.served != version {
@@ -397,16 +386,17 @@ impl Driver {
     }
 
     /// Tells the model of agents that came or went since it was last told.
-    pub(crate) fn take_up_agents(&mut self) {
+    pub(crate) fn refresh_agents(&mut self) {
         let agent = &self.dispatch.agent;
         if let Some(listing) = Listing::of(&self.shared.delegation, &agent.tool_scope()) {
-            let edition = edition(Some(&listing));
-            let tool = erase(AgentTool::new(Arc::clone(agent), listing));
-            self.dispatch.toolbox.replace(tool, edition);
+            let hash = Listing::hash(Some(&listing));
+            let make = self.shared.delegation.builder.engine_tools.starting;
+            let tool = make(Arc::clone(agent), listing);
+            self.dispatch.toolbox.replace(tool, hash);
         }
     }
 
-    /// Says something to the model that nobody typed.
+    /// Says something to the model that no person typed.
     fn say(&mut self, text: &str) -> Result<(), JournalError> {
         self.say_all(&[text.to_owned()])
     }

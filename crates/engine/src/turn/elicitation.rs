@@ -5,12 +5,13 @@ use std::sync::Arc;
 use centurion_hooks::ElicitationAction;
 use centurion_hooks::events::{self as hooks, ElicitationReply};
 use centurion_mcp::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, HostFuture};
+use centurion_protocol::sdk::WaitsFor;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::broker::Broker;
+use crate::policy::broker::Broker;
 
 /// Where servers put their questions. Connections are made before there is a session; once there is one, it
 /// answers.
@@ -68,7 +69,8 @@ impl Desk {
             from_reply(reply)
         } else {
             self.call_for_attention(&question).await;
-            self.broker.elicit(question.clone()).await
+            let asking = self.broker.elicit(question.clone());
+            self.agent.tell_wait(WaitsFor::Person, asking).await
         };
         let content = match &answer {
             ElicitationAnswer::Accept(content) => Some(Value::Object(content.clone())),

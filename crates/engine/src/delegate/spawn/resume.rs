@@ -1,4 +1,4 @@
-//! Setting an agent to work again that has ended, in this process or in an earlier one.
+//! Resuming an agent that has ended, in this process or in an earlier one.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,26 +9,27 @@ use centurion_protocol::{RecordId, ToolUseId};
 use centurion_tools::ReadState;
 use serde_json::json;
 
-use super::{Child, RESUME, SpawnError, Start, begin, first_items, new_run, panic_words, stamp};
+use super::{Child, SpawnError, Start, begin, first_items, new_run, panic_words, stamp};
 use crate::agent::Agent;
-use crate::builder::{BroughtBy, BroughtServers, ServersError};
-use crate::delegation::Delegation;
-use crate::mail::{self, Arrival, Mail};
-use crate::powers::Powers;
-use crate::queue::Item;
-use crate::recall;
-use crate::session::Shared;
-use crate::spec::{AgentSpec, Brought};
-use crate::structured::StructuredOutput;
-use crate::task::{Task, TaskRun};
+use crate::agent::builder::{BroughtBy, BroughtServers, ServersError};
+use crate::agent::delegation::Delegation;
+use crate::agent::shared::Shared;
+use crate::agent::task::{Task, TaskRun};
+use crate::definition::spec::{AgentSpec, Brought};
+use crate::delegate::powers::Powers;
+use crate::delegate::recall;
+use crate::message::life_records::RESUME;
+use crate::message::mail::{self, Arrival, Mail};
+use crate::message::queue::Item;
+use crate::toolset::structured::StructuredOutput;
 use centurion_journal::transcript::{self, Loaded};
 use centurion_journal::{Journal, TranscriptFile};
 
-/// Sets an agent to work again that has ended, in this process or in an earlier one: its options are those
-/// of its start, its conversation is what its transcript holds. In the background, always. Whoever asks is
-/// told of the end and pays for it; what the agent spent before counts. It has all its turns again.
+/// Resumes an agent that has ended, in this process or in an earlier one: its options are those of its start, its
+/// conversation is what its transcript holds. In the background, always. The asker is told of the end and pays
+/// for it; what the agent spent before counts. It has all its turns again.
 ///
-/// The note of the beginning accepts the message. Whoever calls this holds the agent's door.
+/// The note of the beginning accepts the message. The caller holds the agent's door.
 pub(crate) fn resume(
     shared: &Arc<Shared>,
     asker: &Agent,
@@ -46,7 +47,7 @@ pub(crate) fn resume(
     let run = new_run(shared, asker, call, mail.text.clone());
     let before = task.begin(run, Arc::clone(&journal)).ok_or(SpawnError::AtWork)?;
     let made = catch_unwind(AssertUnwindSafe(|| {
-        let mut child = take_up(shared, delegation, asker, task, loaded, journal, mail)?;
+        let mut child = rebuild(shared, delegation, asker, task, loaded, journal, mail)?;
         child.items = left_unread(shared, task, &text, mail);
         Ok(child)
     }));
@@ -63,7 +64,7 @@ pub(crate) fn resume(
 }
 
 /// Makes the agent as it was, and writes down that it begins with this message.
-fn take_up(
+fn rebuild(
     shared: &Arc<Shared>,
     delegation: &Delegation,
     asker: &Agent,

@@ -3,10 +3,10 @@
 use centurion_config::agents::ActiveAgent;
 use serde::Serialize;
 
-use crate::preload::{Preloaded, Purpose, preload};
-use crate::prompt::Section;
-use crate::resolve::EffectiveAgent;
-use crate::session::Shared;
+use crate::agent::shared::Shared;
+use crate::definition::prompt::Section;
+use crate::definition::resolve::EffectiveAgent;
+use crate::delegate::preload::{Preloaded, Purpose, preload};
 
 /// An agent with everything that decides about it.
 #[derive(Debug, Serialize)]

@@ -5,29 +5,28 @@ use std::sync::Arc;
 
 use centurion_config::agents::{ActiveAgent, AgentCatalog, AgentDefinition, Isolation};
 use centurion_permissions::Mode;
+use centurion_protocol::sdk::WaitsFor;
 use centurion_tools::{ToolContext, ToolError};
 use serde_json::json;
 use thiserror::Error;
 
-use super::listing::{is_allowed, is_startable, startable_types};
-use super::{AgentInput, given, meant, name};
+use super::{AgentInput, name};
 use crate::agent::Agent;
-use crate::builder::{BroughtBy, BroughtServers};
-use crate::builtin;
-use crate::delegation::Delegation;
-use crate::powers::Powers;
-use crate::preload::{Preloaded, PreloadedMemory, Purpose, Skills, preload};
-use crate::prompt::{Section, agent_sections};
-use crate::resolve::{EffectiveAgent, LaunchError, Place, Wishes};
-use crate::servers::REQUIRED_PATIENCE;
-use crate::session::Shared;
-use crate::spawn::Launch;
-use crate::spec::{AgentSpec, Brought, BroughtHooks};
+use crate::agent::builder::{BroughtBy, BroughtServers, ServersError};
+use crate::agent::delegation::Delegation;
+use crate::agent::listing::{is_allowed, is_startable, startable_types};
+use crate::agent::meant::{self, given};
+use crate::agent::shared::Shared;
+use crate::definition::builtin::{self, USUAL};
+use crate::definition::prompt::{Section, agent_sections};
+use crate::definition::resolve::{EffectiveAgent, LaunchError, Place, Wishes};
+use crate::definition::spec::{AgentSpec, Brought, BroughtHooks};
+use crate::delegate::powers::Powers;
+use crate::delegate::preload::{Preloaded, PreloadedMemory, Purpose, Skills, preload};
+use crate::delegate::spawn::Launch;
+use crate::toolset::servers::{REQUIRED_PATIENCE, RequireError};
 
-/// The type of an agent that no type is asked of.
-pub(super) const USUAL: &str = "general-purpose";
-
-/// What is said to whoever has nothing for an agent to do.
+/// What is said to a caller that has nothing for an agent to do.
 pub(super) const NO_PROMPT: &str =
     "`prompt` is empty, so nothing was started: say what the agent is to do.";
 
@@ -56,8 +55,10 @@ pub(super) enum Refusal {
     TeamName(String),
     #[error("`output_schema` is no usable schema: {0}")]
     Schema(String),
-    #[error("{0}")]
-    Servers(String),
+    #[error("agent `{agent}` cannot start: {source}")]
+    RequiredServers { agent: String, source: RequireError },
+    #[error("agent `{agent}` cannot start: {source}")]
+    Servers { agent: String, source: ServersError },
     #[error("{0}")]
     Spawns(String),
     #[error("{0}")]
@@ -90,15 +91,13 @@ pub(super) async fn prepare(
         return Err(LaunchError::TooDeep { depth: caller.identity.depth, most }.into());
     }
     if let Some(required) = &definition.required_mcp_servers {
-        let met = caller.wait(caller.servers.require(required, REQUIRED_PATIENCE)).await;
-        met.map_err(|reason| {
-            Refusal::Servers(format!("agent `{}` cannot start: {reason}", definition.name.value))
-        })?;
+        let requiring = caller.servers.require(required, REQUIRED_PATIENCE);
+        let met = caller.wait(WaitsFor::Servers, requiring).await;
+        let agent = || definition.name.value.clone();
+        met.map_err(|source| Refusal::RequiredServers { agent: agent(), source })?;
     }
-    let names_served = |tools: &Vec<String>| tools.iter().any(|name| name.starts_with("mcp__"));
-    if definition.tools.as_ref().is_some_and(|tools| names_served(tools)) {
-        // Whether the tools that it lists are there is known when their servers are.
-        caller.wait(caller.servers.settle(shared.server_patience())).await;
+    if let Some(settling) = caller.servers.settle_listed(definition, shared.server_patience()) {
+        caller.wait(WaitsFor::Servers, settling).await;
     }
     let wishes = wishes(input, context)?;
     let starter = caller.starter(context.workspace.root.clone());
@@ -112,7 +111,7 @@ pub(super) async fn prepare(
         return Err(Refusal::Name(fault));
     }
     let schema = input.output_schema.as_ref().map(|schema| {
-        crate::structured::StructuredOutput::parse(&schema.to_string())
+        crate::toolset::structured::StructuredOutput::parse(&schema.to_string())
             .map_err(|error| Refusal::Schema(error.to_string()))
     });
     let structured = schema.transpose()?;
@@ -134,8 +133,7 @@ pub(super) async fn prepare(
         // Without it the agent still reads its memory, and asks before it writes there.
         memory: memory.as_ref().map(|it| it.directory.clone()),
     };
-    let spec =
-        spec(shared, delegation, caller, input, definition, &effective, memory.as_ref(), context);
+    let spec = spec(shared, caller, input, definition, &effective, memory.as_ref(), context);
     Ok(Launch {
         spec: Arc::new(spec),
         powers,
@@ -215,7 +213,7 @@ fn wishes(input: &AgentInput, context: &ToolContext) -> Result<Wishes, Refusal> 
     })
 }
 
-/// The servers that the agent has beside those of its parent. One that it names and nobody has fails the
+/// The servers that the agent has beside those of its parent. One that it names and that is not found fails the
 /// launch.
 fn servers(
     delegation: &Delegation,
@@ -227,7 +225,7 @@ fn servers(
     let (name, origin) = (definition.name.as_str(), &definition.origin);
     let by = BroughtBy { name, source: origin.source, path: &origin.path };
     let found = delegation.builder.servers(&asked.value, &by, &asked.by, &caller.servers);
-    found.map_err(|reason| Refusal::Servers(format!("agent `{name}` cannot start: {reason}")))
+    found.map_err(|source| Refusal::Servers { agent: name.to_owned(), source })
 }
 
 fn count(
@@ -251,10 +249,8 @@ fn count(
     });
 }
 
-#[expect(clippy::too_many_arguments, reason = "what an agent is made of, each part once")]
 fn spec(
     shared: &Shared,
-    delegation: &Delegation,
     caller: &Agent,
     input: &AgentInput,
     definition: &AgentDefinition,
@@ -265,7 +261,7 @@ fn spec(
     let name = given(input.name.as_deref());
     let mut lineage = caller.identity.path.clone();
     lineage.push(name.unwrap_or(&definition.name).to_owned());
-    let ground = &delegation.builder;
+    let delegation = &shared.delegation;
     AgentSpec {
         agent_type: definition.name.value.clone(),
         source: definition.origin.source.to_string(),
@@ -285,7 +281,8 @@ fn spec(
         tools: effective.view.clone(),
         only: effective.only.iter().map(ToString::to_string).collect(),
         system: {
-            let mut sections = agent_sections(effective, &ground.environment, &delegation.rules);
+            let mut sections =
+                agent_sections(effective, &delegation.builder.environment, &delegation.rules);
             sections.extend(memory.map(|memory| Section::memory(&memory.section)));
             sections.into_iter().map(|section| section.text).collect()
         },

@@ -7,7 +7,7 @@ use centurion_config::agents::check_characters;
 
 /// The longest name, in characters.
 const LONGEST: usize = 64;
-/// What others mean by whom the user speaks to.
+/// The name by which other agents mean the main agent.
 const MAIN: &str = "main";
 
 /// What is wrong with a name, if something is.

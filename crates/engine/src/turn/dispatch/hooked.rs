@@ -17,8 +17,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
 use super::{Dispatch, Dispatched, Ready};
-use crate::broker::Reply;
-use crate::permissions::Remember;
+use crate::policy::broker::Reply;
+use crate::policy::permissions::Remember;
 use centurion_protocol::markup::contain;
 
 /// What hooks say beside the result of a call.

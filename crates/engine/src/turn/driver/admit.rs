@@ -13,9 +13,9 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, Run};
-use crate::dispatch::Aside;
-use crate::permissions::Objection;
-use crate::queue::{Item, Origin, Priority};
+use crate::message::queue::{Item, Origin, Priority};
+use crate::policy::permissions::Objection;
+use crate::turn::dispatch::Aside;
 use centurion_journal::JournalError;
 
 /// An input that is kept from the model.
@@ -75,8 +75,8 @@ impl Driver {
         Ok((!admitted.is_empty() || items.is_empty()).then_some(admitted))
     }
 
-    /// Notes that inputs were kept from the model; what they said is not kept. Messages of agents go on
-    /// waiting: whoever sent them was told that they will be read.
+    /// Notes that inputs were kept from the model; what they said is not kept. Messages of agents stay pending:
+    /// their senders were told that they will be read.
     pub(super) fn keep_all_out(
         &self,
         run: &mut Run,
@@ -124,7 +124,7 @@ impl Driver {
                 item.content = blocks;
                 None
             }
-            Err(reason) => Some(reason),
+            Err(error) => Some(error.to_string()),
         }
     }
 
@@ -236,7 +236,7 @@ impl Driver {
         if let Some(objection) = objection.filter(|_| !is_managed) {
             permissions.keep_out(change, objection);
         } else {
-            permissions.take_up(change.rules);
+            permissions.replace_rules(change.rules);
             self.dispatch.agent.replace_hooks(change.hooks, change.hook_rules);
         }
     }

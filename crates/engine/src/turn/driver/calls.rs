@@ -16,11 +16,11 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, Run};
-use crate::dispatch::{Aside, Company, Dispatched, text_of};
-use crate::hooks::reminder;
-use crate::prompt::instructions;
-use crate::structured::StructuredOutput;
-use crate::task::Denial;
+use crate::agent::hooks::reminder;
+use crate::agent::task::Denial;
+use crate::definition::prompt::instructions;
+use crate::toolset::structured::StructuredOutput;
+use crate::turn::dispatch::{Aside, Company, Dispatched, text_of};
 use centurion_journal::JournalError;
 use centurion_journal::transcript::DEFERRED;
 
@@ -219,7 +219,7 @@ impl Driver {
         }
     }
 
-    /// Whether another call may begin beside so many. Agents have a limit of their own.
+    /// Whether another call may begin beside this many. Agents have a limit of their own.
     fn may_begin(&self, running: usize, next: Option<&(usize, Planned<'_>)>) -> bool {
         let starts_agent =
             next.is_some_and(|(_, (call, _))| canonical_tool_name(&call.name) == "Agent");

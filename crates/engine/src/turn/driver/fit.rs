@@ -1,4 +1,4 @@
-//! What agents report must fit into the conversation of whoever reads it, however many of them end at once.
+//! What agents report must fit into their reader's conversation, however many of them end at once.
 //!
 //! All reports that come together take at most half of what the window still has: the rest is for going on.
 //! What is left out of a report stands in its agent's output file, which every report names.
@@ -7,11 +7,10 @@ use std::borrow::Cow;
 
 use centurion_permissions::canonical_tool_name;
 use centurion_protocol::{Block, ToolResultContent, ToolUse};
-use centurion_tools::Tool;
 
 use super::Driver;
-use crate::agent_tool::AgentTool;
-use crate::queue::Item;
+use crate::agent::builder::AGENT_TOOL;
+use crate::message::queue::Item;
 
 /// About how many bytes a token has.
 const TOKEN_BYTES: u64 = 4;
@@ -26,14 +25,14 @@ impl Driver {
         usize::try_from(left.saturating_mul(TOKEN_BYTES) / 2).unwrap_or(usize::MAX)
     }
 
-    /// Tells the calls of one answer how much each agent may report that they wait for.
+    /// Sets the report limit of each agent that the calls of one answer wait for.
     pub(super) fn share_room(&self, calls: &[ToolUse]) {
-        let agents = calls.iter().filter(|call| canonical_tool_name(&call.name) == AgentTool::NAME);
+        let agents = calls.iter().filter(|call| canonical_tool_name(&call.name) == AGENT_TOOL);
         let share = self.report_room() / agents.count().max(1);
         self.dispatch.agent.set_report_room(share.max(LEAST));
     }
 
-    /// The items with the reports in them shortened so far that all of them fit beside these blocks.
+    /// The items, with their reports shortened until all of them fit beside these blocks.
     pub(super) fn fit<'i>(&self, items: &'i [Item], blocks: &[Block]) -> Cow<'i, [Item]> {
         if !items.iter().any(|item| item.origin.is_of_agents()) {
             return Cow::Borrowed(items);
@@ -109,7 +108,7 @@ mod tests {
     use centurion_protocol::{RecordId, SeededWorld, World};
 
     use super::*;
-    use crate::queue::{Origin, Priority};
+    use crate::message::queue::{Origin, Priority};
 
     fn item(id: RecordId, origin: Origin, text: String) -> Item {
         let content = vec![Block::Text(text)];

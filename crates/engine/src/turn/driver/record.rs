@@ -13,8 +13,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Driver;
-use crate::notification::show_progress;
-use crate::queue::{Item, Origin};
+use crate::agent::progress::show_progress;
+use crate::message::queue::{Item, Origin};
 use centurion_journal::JournalError;
 
 impl Driver {
@@ -66,7 +66,7 @@ impl Driver {
             );
         }
         if let Some(task) = self.task() {
-            task.pulse.beat();
+            task.stall.note_activity();
             task.output.answer(blocks);
             let tokens = answer.usage.total();
             task.advance(|progress| progress.tokens = tokens);
@@ -112,7 +112,7 @@ impl Driver {
             queue_item: Some(item.id),
             origin: origin.as_ref(),
         }))?;
-        // Whoever watches sees what a call asks of an agent; what people say they know.
+        // Observers see what a call asks of an agent; people know what they say themselves.
         if matches!(item.origin, Origin::Delegation) && !self.is_background() {
             for block in &item.content {
                 self.show_input(record, block, None, false);
@@ -155,13 +155,13 @@ impl Driver {
         self.shared.show_as(record, EventBody::User(user));
     }
 
-    /// Whether nobody waits for this agent.
+    /// Whether no call waits for this agent.
     fn is_background(&self) -> bool {
         self.task().is_some_and(|task| task.is_background())
     }
 
-    /// Whether whoever watches sees a block of an answer. What an agent says and thinks while a call waits
-    /// for it is for that call.
+    /// Whether observers see a block of an answer. What an agent says and thinks while a call waits for it is for
+    /// that call.
     fn shows(&self, block: &Block) -> bool {
         let is_said = !matches!(block, Block::ToolUse(_));
         let forwards = || self.shared.delegation.rules.forwards_text;
@@ -171,7 +171,7 @@ impl Driver {
     /// Notes what an agent is about to do.
     pub(super) fn tell_call(&self, call: &ToolUse) {
         let Some(task) = self.task() else { return };
-        task.pulse.beat();
+        task.stall.note_activity();
         let activity = activity(call);
         task.advance(|progress| {
             progress.tool_uses += 1;
@@ -184,7 +184,7 @@ impl Driver {
     /// Notes that a call of an agent has ended.
     pub(super) fn tell_progress(&self) {
         if let Some(task) = self.task() {
-            task.pulse.beat();
+            task.stall.note_activity();
         }
     }
 

@@ -3,24 +3,25 @@
 use std::time::Duration;
 
 use centurion_model::{
-    Answer, AnswerBuilder, ErrorKind, ModelError, ModelEvent, Patience, Request, StreamEvent,
+    Answer, AnswerBuilder, ErrorKind, ModelError, ModelEvent, Patience, Prefix, Request,
+    RetryNotice, StreamEvent,
 };
 use centurion_protocol::sdk::{
-    ApiRetry, Assistant, AssistantMessage, EventBody, Informational, Stream, System,
+    ApiRetry, Assistant, AssistantMessage, EventBody, Informational, Stream, System, WaitsFor,
 };
 use centurion_protocol::{Block, Outcome, StopReason, Usage};
 use futures_util::StreamExt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Driver, INTERRUPTED, Run, partial};
-use crate::budget::Amount;
+use super::{Driver, INTERRUPTED, ProviderFailure, Run, partial};
+use crate::money::budget::Amount;
 use centurion_journal::JournalError;
 
 /// What an answer is taken to need at least when money or window are checked before it.
 const SMALL_ANSWER: u64 = 1024;
 
-/// A wait for a provider during which an agent gives its place away.
+/// A wait for a provider during which an agent gives its slot away.
 const LONG_WAIT: Duration = Duration::from_secs(5);
 
 /// How much is kept of an answer that was larger than an answer may be.
@@ -34,6 +35,7 @@ impl Driver {
         cancel: &CancellationToken,
     ) -> Result<Result<Answer, Outcome>, JournalError> {
         loop {
+            self.wait_for_reader(cancel).await;
             let info = self.shared.model.info(&self.settings.model);
             let estimate = self.estimate();
             if estimate + SMALL_ANSWER > info.context_window {
@@ -122,6 +124,28 @@ impl Driver {
         }
     }
 
+    /// What the next request begins with.
+    fn prefix(&self) -> Prefix {
+        Prefix {
+            system: self.system.clone(),
+            tools: self.dispatch.toolbox.specs().clone(),
+            conversation: self.conversation.clone(),
+        }
+    }
+
+    fn next_request(&self, max_tokens: u32) -> Request {
+        Request {
+            model: self.settings.model.clone(),
+            prefix: self.prefix(),
+            max_tokens,
+            thinking: self.settings.thinking,
+            effort: self.settings.effort,
+            session: self.shared.id,
+            agent: self.identity().id.clone(),
+            parent_agent: self.identity().parent.clone(),
+        }
+    }
+
     async fn stream(
         &mut self,
         run: &mut Run,
@@ -129,24 +153,13 @@ impl Driver {
         used: &mut Usage,
         cancel: &CancellationToken,
     ) -> Result<Streamed, JournalError> {
-        let request = Request {
-            model: self.settings.model.clone(),
-            system: self.system.clone(),
-            tools: self.dispatch.toolbox.specs().clone(),
-            conversation: self.conversation.clone(),
-            max_tokens,
-            thinking: self.settings.thinking,
-            effort: self.settings.effort,
-            session: self.shared.id,
-            agent: self.identity().id.clone(),
-            parent_agent: self.identity().parent.clone(),
-        };
+        let request = self.next_request(max_tokens);
         let patience = match self.settings.fallback_models.as_slice() {
             [] => Patience::Full,
             _ => Patience::Brief,
         };
         let task = self.task().cloned();
-        let waits = || task.as_ref().map(|task| task.pulse.wait());
+        let waits = || task.as_ref().map(|task| task.stall.pause());
         // While the provider wants it to wait, its silence is no stall.
         let mut held = None;
         let mut events = self.shared.model.stream(request, patience);
@@ -168,26 +181,20 @@ impl Driver {
                 Some(Ok(ModelEvent::Stream(event))) => {
                     drop(held.take());
                     if let Some(task) = &task {
-                        task.pulse.beat();
+                        task.stall.note_activity();
                     }
                     self.show_piece(run, &event);
                     builder.push(&event);
+                    if self.settings.partial_messages {
+                        self.wait_for_reader(cancel).await;
+                    }
                 }
                 Some(Ok(ModelEvent::Retry(notice))) => {
                     held = held.take().or_else(waits);
                     // The partial answer is forgotten: the next try tells it from the start.
                     *used += builder.usage();
                     builder = AnswerBuilder::default();
-                    let event = ApiRetry {
-                        attempt: notice.attempt,
-                        max_retries: notice.max_retries,
-                        retry_delay_ms: u64::try_from(notice.delay.as_millis()).unwrap_or(u64::MAX),
-                        error_status: notice.status,
-                        error: notice.error.sdk_name(),
-                    };
-                    let data = serde_json::to_value(&event).unwrap_or_default();
-                    self.journal.note("api_retry", &data)?;
-                    self.shared.show(EventBody::System(System::ApiRetry(event)));
+                    self.tell_retry(&notice)?;
                     self.wait_out(notice.delay, cancel).await;
                 }
                 Some(Err(error)) => {
@@ -208,10 +215,26 @@ impl Driver {
         }
     }
 
-    /// Waits so long, and longer where the provider asks all for patience. A long wait is nobody's work:
-    /// meanwhile the agent's place is another's, whose provider may have time. It is taken again before
-    /// anything is sent, so that no more compute at once than may. For a short one it is kept, because
-    /// whoever takes it may keep it for long.
+    /// Records and shows that a request is sent again.
+    fn tell_retry(&self, notice: &RetryNotice) -> Result<(), JournalError> {
+        let event = ApiRetry {
+            attempt: notice.attempt,
+            max_retries: notice.max_retries,
+            retry_delay_ms: u64::try_from(notice.delay.as_millis()).unwrap_or(u64::MAX),
+            error_status: notice.status,
+            error: notice.error.sdk_name(),
+            agent_id: self.identity().id.clone(),
+        };
+        let data = serde_json::to_value(&event).unwrap_or_default();
+        self.journal.note("api_retry", &data)?;
+        self.shared.show(EventBody::System(System::ApiRetry(event)));
+        Ok(())
+    }
+
+    /// Waits for the delay, and longer while the provider asks all agents for patience. During a long wait the agent gives
+    /// its slot to another, whose provider may have time, and takes it again before it sends anything, so that no more
+    /// agents compute at once than may. During a short one it keeps the slot: the agent that took it could keep it for
+    /// long.
     async fn wait_out(&self, delay: Duration, cancel: &CancellationToken) {
         let (model, name) = (&self.shared.model, &self.settings.model);
         if delay.max(model.held_back(name)) < LONG_WAIT {
@@ -228,7 +251,21 @@ impl Driver {
                 () = waiting => {}
             }
         };
-        self.dispatch.agent.wait(waiting).await;
+        self.dispatch.agent.wait(WaitsFor::Provider, waiting).await;
+    }
+
+    /// Waits while far too much is kept for a reader that does not read.
+    async fn wait_for_reader(&self, cancel: &CancellationToken) {
+        let Some(room) = self.shared.view.wait_for_room() else { return };
+        let waiting = async {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = room => {}
+            }
+        };
+        // The reader would read of it when it is over.
+        self.dispatch.agent.wait_untold(waiting).await;
     }
 
     fn show_piece(&self, run: &mut Run, event: &StreamEvent) {
@@ -242,6 +279,7 @@ impl Driver {
                 self.shared.show(EventBody::StreamEvent(Stream {
                     event,
                     parent_tool_use_id: self.identity().call.clone(),
+                    agent_id: self.identity().id.clone(),
                 }));
             }
         }
@@ -293,8 +331,8 @@ impl Driver {
 
     /// Records and shows a failure that no retry cured.
     fn failed(&self, run: &mut Run, error: &ModelError) -> Result<Outcome, JournalError> {
-        run.api_status = error.status;
-        run.failure = Some(error.kind.sdk_name());
+        let name = error.kind.sdk_name();
+        run.failure = Some(ProviderFailure { status: error.status, name });
         let text = format!("API Error: {error}");
         let data = serde_json::json!({"status": error.status, "error": error.kind.sdk_name(), "message": text});
         let record = self.journal.note("api_error", &data)?;

@@ -6,10 +6,9 @@ use centurion_hooks::events::{BackgroundWork, Stop, StopFailure, StopVerdict, Su
 use centurion_hooks::{Event, Fired};
 use tokio_util::sync::CancellationToken;
 
-use super::{Driver, Run};
-use crate::hooks::reminder;
-use crate::schedule;
-use crate::task::Task;
+use super::{Driver, ProviderFailure, Run};
+use crate::agent::hooks::reminder;
+use crate::agent::task::Task;
 use centurion_journal::JournalError;
 use centurion_protocol::markup::contain;
 
@@ -50,14 +49,15 @@ impl Driver {
         Ok(true)
     }
 
-    /// Tells hooks that the agent is done: the main agent's `Stop` is another event than everybody else's.
+    /// Tells hooks that the agent is done: the main agent's `Stop` is another event than that of all others.
     pub(crate) async fn fire_stop(
         &self,
         last_assistant_message: &str,
         cancel: &CancellationToken,
     ) -> Fired<StopVerdict> {
         let background_tasks = self.background_work();
-        let session_crons = schedule::scheduled_work(&self.shared);
+        let schedules = self.shared.schedules.as_ref();
+        let session_crons = schedules.map(|it| it.work(&self.shared.queue)).unwrap_or_default();
         let stop_hook_active = self.stop_cap.is_active();
         let agent = &self.dispatch.agent;
         match self.task() {
@@ -87,7 +87,7 @@ impl Driver {
 
     /// Tells hooks that the provider failed for good.
     pub(super) async fn tell_failure(&self, run: &Run) {
-        let Some(error) = run.failure else { return };
+        let Some(ProviderFailure { name: error, .. }) = run.failure else { return };
         let failure = StopFailure {
             error,
             error_details: run.errors.last().map(String::as_str),

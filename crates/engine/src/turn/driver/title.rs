@@ -16,7 +16,7 @@ impl Driver {
         }
     }
 
-    /// Records the name once more. Whoever lists sessions reads only the two ends of a transcript.
+    /// Records the name once more. A list of sessions reads only the two ends of a transcript.
     pub(crate) fn record_title(&self) {
         let Some(title) = self.shared.title() else { return };
         // Nothing depends on it. A journal that cannot be written ends the run at the next record.

@@ -11,16 +11,17 @@ use centurion_tools::{DynTool, ReadState, builtin};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::AgentHooks;
 use crate::agent::AgentParts;
-use crate::budget::Limit;
-use crate::dispatch::Dispatch;
-use crate::driver::{Driver, RequestSettings, Run};
-use crate::queue::{Item, Origin, Priority};
-use crate::resolve::{Reach, ToolView};
-use crate::servers::Servers;
-use crate::session::Shared;
-use crate::toolbox::{Offer, ToolChoice, Toolbox};
+use crate::agent::hooks::AgentHooks;
+use crate::agent::shared::Shared;
+use crate::definition::request_settings::RequestSettings;
+use crate::definition::resolve::{Reach, ToolView};
+use crate::message::queue::{Item, Origin, Priority};
+use crate::money::budget::Limit;
+use crate::toolset::servers::Servers;
+use crate::toolset::toolbox::{Offer, ToolChoice, Toolbox};
+use crate::turn::dispatch::Dispatch;
+use crate::turn::driver::{Driver, Run};
 use centurion_journal::Journal;
 
 /// What a judge is told before anything else.
@@ -44,7 +45,7 @@ pub trait HookHost: Send + Sync {
     ) -> DelegateFuture<'a, Value>;
 }
 
-/// Whoever carries out the hooks of a session.
+/// Carries out the hooks of a session that need a model, a server or the host.
 pub(crate) struct Handlers {
     /// Weak, because the session owns the hooks.
     pub(crate) shared: Weak<Shared>,
@@ -69,7 +70,7 @@ impl Handlers {
             origin: Origin::Hook,
         };
         let mut run = Run::new();
-        // Whoever waits for the hook drops this future to end it.
+        // The task that waits for the hook drops this future to end it.
         let judged = driver.run(&mut run, &[item], &CancellationToken::new()).await;
         judged.map_err(|error| error.to_string())?;
         match run.outcome {
@@ -119,7 +120,7 @@ impl Handlers {
                 permissions,
                 servers: Servers::none(),
                 budget: quiet.budget.child(Limit::default()),
-                seat: None,
+                slot: None,
                 task: None,
                 startable: None,
                 hooks: AgentHooks::none(request.common.transcript_path.clone()),
@@ -159,7 +160,8 @@ impl Delegate for Handlers {
     ) -> DelegateFuture<'a, String> {
         Box::pin(async move {
             let shared = self.shared.upgrade().ok_or(SESSION_ENDED)?;
-            let connection = shared.servers.reachable(server)?;
+            let reached = shared.servers.reach(server).await;
+            let connection = reached.map_err(|error| error.to_string())?;
             let called = connection.call(tool, input, &CallOptions::default()).await;
             let output = called.map_err(|error| error.to_string())?;
             if output.is_error { Err(output.text()) } else { Ok(output.text()) }

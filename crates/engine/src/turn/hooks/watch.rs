@@ -1,5 +1,4 @@
-//! What becomes visible of hooks: their runs, for whoever wants to see them, and what those say that nobody
-//! waited for.
+//! What becomes visible of hooks: their runs, for observers, and what hooks say that were not waited for.
 
 use std::sync::Weak;
 
@@ -8,9 +7,9 @@ use centurion_protocol::Block;
 use centurion_protocol::sdk::{EventBody, System};
 use serde_json::{Value, to_value};
 
-use super::reminder;
-use crate::queue::{Item, Origin, Priority};
-use crate::session::Shared;
+use crate::agent::hooks::reminder;
+use crate::agent::shared::Shared;
+use crate::message::queue::{Item, Origin, Priority};
 
 /// Watches the hooks of a session.
 pub(crate) struct Watch {
@@ -46,7 +45,7 @@ impl HookWatcher for Watch {
             shared.inform("warning", format!("{} hook error: {error}", reply.hook_name));
         }
         for text in reply.context {
-            shared.whisper(reply.agent.clone(), text);
+            shared.add_side_note(reply.agent.clone(), text);
         }
         if let Some(text) = &reply.wakes {
             let hears = shared.living(reply.agent.as_ref());
