@@ -116,7 +116,7 @@ fn without_progress(report: &str) -> String {
 }
 
 /// The targets, by the names of their files.
-fn targets() -> Result<Vec<String>> {
+pub(crate) fn targets() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(root().join("fuzz/fuzz_targets"))? {
         let path = entry?.path();

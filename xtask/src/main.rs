@@ -5,17 +5,21 @@
 mod components;
 mod dist;
 mod fuzz;
+mod names;
 mod needs;
 mod run;
 mod test;
 
 use anyhow::{Result, bail};
 
+use crate::names::Wrong;
+
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test                              install what the tests need, then run all of them
   needs                             install what the tests need
+  names [--fix]                     check the tests that the documents name, or correct their names
   lint                              formatting and clippy, warnings are errors
   fuzz [--seconds N] [TARGET]       build the fuzz targets and run each (default 60 s)
   dist                              build what is shipped and check its size
@@ -27,6 +31,8 @@ fn main() -> Result<()> {
     match words.as_slice() {
         ["test"] => test::test(),
         ["needs"] => needs::install(),
+        ["names"] => names::check(Wrong::Tell),
+        ["names", "--fix"] => names::check(Wrong::Correct),
         ["lint"] => test::lint(),
         ["fuzz", options @ ..] => fuzz::fuzz(&fuzz::Options::parse(options)?),
         ["dist"] => dist::dist().map(|_| ()),

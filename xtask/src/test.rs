@@ -1,5 +1,6 @@
 //! `cargo xtask test` and `cargo xtask lint`: what the CI runs, and nothing else decides.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -7,21 +8,46 @@ use anyhow::Result;
 
 use crate::components;
 use crate::fuzz;
+use crate::names::{self, Wrong};
 use crate::needs;
-use crate::run::{cargo, root, run};
+use crate::run::{cargo, root, run, target};
 
 /// How long each fuzz target runs as part of the tests.
 const FUZZ_SECONDS: u32 = 10;
 
-/// Runs every test there is.
+/// Tells the tests where to write what they skip, and why.
+const SKIPS: &str = "CENTURION_TEST_SKIPS";
+
+/// Runs every test there is, and lists those that could not run on this machine.
 pub(crate) fn test() -> Result<()> {
     needs::install()?;
+    let skips = target().join("skipped-tests");
+    if skips.exists() {
+        fs::remove_file(&skips)?;
+    }
+    let tested = run_all(&skips);
+    if skips.exists() {
+        print!("{}", listed(&fs::read_to_string(&skips)?));
+    }
+    tested
+}
+
+fn run_all(skips: &Path) -> Result<()> {
+    names::check(Wrong::Tell)?;
     let mut tests = cargo(&["nextest", "run", "--workspace"]);
-    run(tests.env(components::VARIABLE, components::directory()))?;
+    tests.env(components::VARIABLE, components::directory()).env(SKIPS, skips);
+    run(&mut tests)?;
     if has_doc_tests(&root().join("crates"))? {
         run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
     }
     fuzz::fuzz(&fuzz::Options { seconds: FUZZ_SECONDS, target: None })
+}
+
+/// The skips that tests wrote down, each once: a test may lack the same thing in several places.
+fn listed(skips: &str) -> String {
+    let skips: BTreeSet<&str> = skips.lines().collect();
+    let lines = skips.iter().map(|skip| format!("    {skip}\n"));
+    format!("==> {} skipped, in whole or in part:\n{}", skips.len(), lines.collect::<String>())
 }
 
 /// Checks formatting and lints.
@@ -58,6 +84,14 @@ fn opens_code(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_skip_is_listed_once_with_its_reason() {
+        let skips = "a::b c: no corpus\na::b d: no sandbox\na::b c: no corpus\n";
+        let expected =
+            "==> 2 skipped, in whole or in part:\n    a::b c: no corpus\n    a::b d: no sandbox\n";
+        assert_eq!(listed(skips), expected);
+    }
 
     #[test]
     fn code_blocks_in_doc_comments_are_found() {

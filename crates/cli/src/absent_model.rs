@@ -7,7 +7,7 @@ use centurion_model::{
 };
 use centurion_protocol::World;
 
-/// Nobody, and why.
+/// No provider, and why there is none.
 struct Absent(String);
 
 impl Provider for Absent {

@@ -90,6 +90,10 @@ pub(crate) struct FormatArgs {
     #[arg(long)]
     pub(crate) include_hook_events: bool,
 
+    /// With stream-json: also print when agents wait for a slot, a person, a provider or another agent
+    #[arg(long)]
+    pub(crate) include_wait_events: bool,
+
     /// With stream-json input: print accepted user messages back
     #[arg(long)]
     pub(crate) replay_user_messages: bool,
@@ -268,6 +272,10 @@ impl RunArgs {
             (
                 format.include_hook_events && !streams,
                 "--include-hook-events needs --output-format stream-json",
+            ),
+            (
+                format.include_wait_events && !streams,
+                "--include-wait-events needs --output-format stream-json",
             ),
             (
                 format.replay_user_messages && format.input_format != InputFormat::StreamJson,

@@ -7,15 +7,15 @@ mod late;
 mod servers;
 mod state;
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use centurion_config::agents::{ActiveAgent, Vocabulary, read_agents_flag};
 use centurion_engine::{
-    Answerer, Ask, ElicitFuture, Handle, HookHost, Remember, Reply, ReplyFuture,
+    Answerer, Ask, ElicitFuture, Handle, HookHost, Remember, Reply, ReplyFuture, Unanswered,
 };
 use centurion_hooks::{DelegateFuture, HookSet};
+use centurion_host::{OutputQueue, Requests};
 use centurion_mcp::{
     Elicitation, ElicitationAnswer, ElicitationKind, HostFuture, Pool, SdkChannel,
 };
@@ -23,22 +23,20 @@ use centurion_model::Model;
 use centurion_permissions::Mode;
 use centurion_protocol::{Thinking, ToolUseId, World};
 use centurion_tools::StopError;
-use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
-use self::late::Withdrawn;
+use self::late::{Subject, Withdrawn};
 use self::state::State;
 use crate::models::ModelLimits;
-use crate::output::{Output, note};
+use crate::output::note;
 
 pub(crate) struct Control {
-    output: Arc<Output>,
+    output: Arc<OutputQueue>,
     world: Arc<dyn World>,
-    /// Our own requests that wait for the host's response; `None` once the host has gone.
-    waiting: Mutex<Option<HashMap<String, oneshot::Sender<Value>>>>,
+    /// Our own requests that wait for the host's response.
+    requests: Requests,
     withdrawn: Withdrawn,
     /// Which models the host may choose, once the session's own is known.
     models: OnceLock<(ModelLimits, Model)>,
@@ -50,13 +48,12 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn new(output: Arc<Output>, world: Arc<dyn World>) -> Self {
-        let waiting = Mutex::new(Some(HashMap::new()));
+    pub(crate) fn new(output: Arc<OutputQueue>, world: Arc<dyn World>) -> Self {
         let (models, pool, hook_policy) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         Self {
             output,
             world,
-            waiting,
+            requests: Requests::default(),
             withdrawn: Withdrawn::default(),
             models,
             pool,
@@ -161,34 +158,16 @@ impl Control {
     /// Takes the host's response to one of our requests.
     pub(crate) fn response(&self, handle: &Handle, response: Value) {
         let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default().to_owned();
-        // The call may have ended in this very moment; then nobody waits any more.
-        let late = match self.forget(&id) {
-            Some(sender) => sender.send(response).err(),
-            None => Some(response),
-        };
-        let Some(response) = late else { return };
+        let Err(response) = self.requests.respond(&id, response) else { return };
         tracing::debug!(id, "a response came for no open request");
         if let Some(text) = self.withdrawn.telling(&id, &response) {
             handle.remind(text);
         }
     }
 
-    /// The end of input: whoever waits for the host, now or later, will not hear from it.
+    /// The end of input: every call that waits for the host, now or later, will not hear from it.
     pub(crate) fn disconnect(&self) {
-        *self.waiting.lock() = None;
-    }
-
-    /// Takes a request out of those that wait.
-    fn forget(&self, id: &str) -> Option<oneshot::Sender<Value>> {
-        self.waiting.lock().as_mut()?.remove(id)
-    }
-
-    /// Puts a request among those that wait, unless the host has gone.
-    fn expect(&self, id: &str) -> Option<oneshot::Receiver<Value>> {
-        let (sender, receiver) = oneshot::channel();
-        let mut waiting = self.waiting.lock();
-        waiting.as_mut()?.insert(id.to_owned(), sender);
-        Some(receiver)
+        self.requests.disconnect();
     }
 }
 
@@ -231,7 +210,7 @@ impl Control {
     pub(crate) async fn ask_host(&self, request: Value) -> Result<Value, String> {
         let id = self.world.uuid().to_string();
         let gone = || "the host went away and cannot be asked".to_owned();
-        let receiver = self.expect(&id).ok_or_else(gone)?;
+        let receiver = self.requests.expect(&id).ok_or_else(gone)?;
         let subject = late::subject(&request);
         let mut question = OpenQuestion { control: self, id: &id, subject, is_answered: false };
         let line = json!({"type": "control_request", "request_id": id, "request": request});
@@ -346,21 +325,20 @@ impl Answerer for Control {
                 "agent_id": ask.agent.as_ref().map(|agent| &agent.id),
                 "agent": ask.agent,
             });
-            match self.ask_host(request).await {
-                Ok(answer) => reply(&answer),
-                Err(reason) => denied(&reason),
-            }
+            self.ask_host(request).await.map(|answer| reply(&answer)).map_err(Unanswered)
         })
     }
 
     fn elicit(&self, question: Elicitation) -> ElicitFuture<'_> {
         Box::pin(async move {
             let _required = self.require_action();
-            match self.ask_host(elicitation(&question)).await {
-                Ok(answer) => elicited(&answer),
-                Err(_) => ElicitationAnswer::Cancel,
-            }
+            let answer = self.ask_host(elicitation(&question)).await;
+            answer.map(|answer| elicited(&answer)).map_err(Unanswered)
         })
+    }
+
+    fn settled_elsewhere(&self, call: &ToolUseId) {
+        self.withdrawn.forget(call);
     }
 }
 
@@ -398,13 +376,13 @@ struct OpenQuestion<'a> {
     control: &'a Control,
     id: &'a str,
     /// What a permission question is about.
-    subject: Option<String>,
+    subject: Option<Subject>,
     is_answered: bool,
 }
 
 impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
-        self.control.forget(self.id);
+        self.control.requests.forget(self.id);
         if !self.is_answered {
             let cancel = json!({"type": "control_cancel_request", "request_id": self.id});
             self.control.output.json_line(&cancel);
@@ -452,13 +430,76 @@ pub(crate) fn reply(body: &Value) -> Reply {
     }
 }
 
-pub(crate) fn denied(reason: &str) -> Reply {
+fn denied(reason: &str) -> Reply {
     Reply::Denied { reason: reason.to_owned(), interrupt: false }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{self, Write};
+
+    use centurion_host::Answerers;
+    use centurion_protocol::SystemWorld;
+    use parking_lot::Mutex;
+
     use super::*;
+
+    /// What a host would read.
+    #[derive(Clone, Default)]
+    struct Read(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Read {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl centurion_host::Sink for Read {}
+
+    /// Says yes as soon as the host has been asked.
+    struct Quick;
+
+    impl Answerer for Quick {
+        fn answer(&self, _: Ask) -> ReplyFuture<'_> {
+            Box::pin(async { Ok(Reply::Allowed { input: None, remember: Vec::new() }) })
+        }
+
+        fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
+            Box::pin(async { Ok(ElicitationAnswer::Decline) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_host_is_told_of_questions_that_another_front_has_answered() {
+        let read = Read::default();
+        let output = Arc::new(OutputQueue::new(read.clone(), Box::new(tempfile::tempfile)));
+        let control = Arc::new(Control::new(Arc::clone(&output), Arc::new(SystemWorld)));
+        let answerers = Arc::new(Answerers::default());
+        let _host = answerers.attach(Arc::clone(&control) as Arc<dyn Answerer>);
+        let _other = answerers.attach(Arc::new(Quick));
+        let ask = Ask {
+            tool: "Bash".to_owned(),
+            call: ToolUseId::new("toolu_1"),
+            input: to_raw_value(&json!({})).unwrap(),
+            reason: "Bash needs permission".to_owned(),
+            suggestions: Vec::new(),
+            agent: None,
+        };
+        assert!(matches!(answerers.answer(ask).await, Ok(Reply::Allowed { .. })));
+        output.finish().await.unwrap();
+        let read = String::from_utf8(read.0.lock().clone()).unwrap();
+        let lines: Vec<Value> =
+            read.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let id = lines[0]["request_id"].as_str().unwrap();
+        assert_eq!(lines[0]["request"]["subtype"], "can_use_tool");
+        assert_eq!(lines[1..], [json!({"type": "control_cancel_request", "request_id": id})]);
+        let late = json!({"response": {"behavior": "deny"}});
+        assert_eq!(control.withdrawn.telling(id, &late), None, "the call was allowed");
+    }
 
     #[test]
     fn only_a_clear_yes_is_a_yes() {

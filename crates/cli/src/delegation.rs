@@ -15,8 +15,8 @@ use centurion_config::settings::{ChildMode, SessionMode as ModeSetting, Settings
 use centurion_config::skills::{SkillCatalog, SkillSources};
 use centurion_config::trust::collect_texts;
 use centurion_engine::{
-    AgentOptions, AgentServers, BroughtBy, Definitions, DelegationRules, Limits, MainFlags,
-    SessionMode,
+    AgentOptions, AgentServers, AgentServersError, BroughtBy, Definitions, DelegationRules, Limits,
+    MainFlags, SessionMode,
 };
 use centurion_hooks::{HookOrigin, HookSet, HookSource, PluginSource};
 use centurion_mcp::{Connection, Pool};
@@ -64,7 +64,7 @@ pub(crate) struct DelegationArgs {
     #[arg(long, conflicts_with = "proactive")]
     pub(crate) assistant: bool,
 
-    /// The main agent acts by itself and waits for nobody
+    /// The main agent acts by itself and never waits for others
     #[arg(long)]
     pub(crate) proactive: bool,
 }
@@ -307,7 +307,7 @@ impl AgentServers for Servers {
         &self,
         servers: &serde_json::Value,
         by: &BroughtBy<'_>,
-    ) -> Result<Vec<McpReference>, String> {
+    ) -> Result<Vec<McpReference>, AgentServersError> {
         let origin = McpOrigin {
             scope: McpScope::Agent(by.name.to_owned()),
             file: Some(by.path.to_owned()),
@@ -317,23 +317,25 @@ impl AgentServers for Servers {
         let known = [("CLAUDE_PROJECT_DIR".to_owned(), project)].into();
         let variables = McpVariables { env: &self.env, known: &known };
         let (mut references, problems) = parse_references(servers, &origin, &variables);
-        if let Some(problem) = problems.first() {
-            return Err(problem.to_string());
+        if let Some(problem) = problems.into_iter().next() {
+            return Err(AgentServersError::Malformed(problem));
         }
         for reference in &mut references {
             if let McpReference::Inline(server) = reference {
                 let standing = self.configuration.judge_for(server, by.source);
                 if !standing.is_active() {
-                    return Err(format!("its MCP server `{}` is {standing}", server.name));
+                    let name = server.name.clone();
+                    return Err(AgentServersError::NotActive { name, standing });
                 }
                 if by.source == AgentSource::Project {
                     let mut accepted = Vec::new();
                     collect_texts(servers, &mut accepted);
                     server.accepted = Some(accepted);
                 }
-                self.pool
-                    .judge(server)
-                    .map_err(|reason| format!("its MCP server `{}`: {reason}", server.name))?;
+                self.pool.judge(server).map_err(|reason| AgentServersError::Refused {
+                    name: server.name.clone(),
+                    reason,
+                })?;
             }
         }
         Ok(references)

@@ -17,14 +17,12 @@ use centurion_config::paths::Dirs;
 use centurion_config::skills::SkillSources;
 use centurion_engine::builtin::{self, Switches};
 use centurion_engine::{
-    AgentOptions, Bypass, Definitions, Extensions, Options, PromptOptions, Redaction,
-    RequestSettings, Session, Start, Storage, ToolChoice,
+    AgentOptions, Base, Definitions, Options, PermissionOptions, Session, Start, Storage,
 };
 use centurion_model::Model;
 use centurion_permissions::{Mode, Policy, Rule, RuleOrigin};
 use centurion_protocol::{Block, Env, Outcome, SessionId, SystemWorld, World};
 use clap::Parser;
-use jiff::tz::TimeZone;
 
 use self::witness::{Step, Witness};
 use crate::output::{LiveView, note};
@@ -106,60 +104,34 @@ async fn options(
     let model = Model::open(Some(&spec), &env, Arc::clone(&world)).await?;
     let view = LiveView::new(witness, surroundings.paints());
     let session = world.session_id();
+    let base = Base {
+        repository: Some(project.to_owned()),
+        env,
+        world,
+        entrypoint: "demo".to_owned(),
+        ..Base::new(project.to_owned(), setup::guard()?)
+    };
+    let storage = Storage {
+        transcript: Some(dirs.transcript(project, session)),
+        ..Storage::without_transcript(dirs.session_dir(project, session).join("tool-results"))
+    };
+    let policy = Policy {
+        mode: Mode::AcceptEdits,
+        allow: Rule::parse_list("Bash(./test.sh *),Bash(./sum.sh *)", &RuleOrigin::Flag)?.into(),
+        // The demo made it.
+        trusted_repository: Some(project.to_owned()),
+        ..PermissionOptions::in_directory(project).policy
+    };
+    let built_in = builtin::agents(&Switches::default());
     Ok(Options {
         start: Start::New(session),
-        storage: Storage {
-            transcript: Some(dirs.transcript(project, session)),
-            resumed: None,
-            output_dir: dirs.session_dir(project, session).join("tool-results"),
-            redaction: Redaction::On,
-        },
-        cwd: project.to_owned(),
-        repository: Some(project.to_owned()),
-        additional_directories: Vec::new(),
-        env,
-        time_zone: TimeZone::system(),
-        restores_model: false,
-        rule_source: None,
-        rule_store: None,
-        sandbox: None,
-        allows_sandboxed: false,
-        bypass: Bypass::Refused("the demo needs no leave for everything"),
-        settings: RequestSettings {
-            model: model.name().to_owned(),
-            concurrent_calls: 10,
-            ..RequestSettings::default()
-        },
-        world,
-        model,
-        prompt: PromptOptions::default(),
-        memory: None,
-        tools: ToolChoice::All,
-        policy: Policy {
-            mode: Mode::AcceptEdits,
-            allow: Rule::parse_list("Bash(./test.sh *),Bash(./sum.sh *)", &RuleOrigin::Flag)?
-                .into(),
-            // The demo made it.
-            trusted_repository: Some(project.to_owned()),
-            cwd: project.to_owned(),
-            project_root: project.to_owned(),
-            directories: vec![project.to_owned()],
-            ..Policy::default()
-        },
-        max_budget: None,
-        structured: None,
-        answerer: None,
+        permission: PermissionOptions::new(policy),
         view: Arc::new(view),
-        guard: setup::guard()?,
-        entrypoint: "demo".to_owned(),
-        extensions: Extensions::default(),
         agents: AgentOptions::new(Definitions::new(
-            AgentSources {
-                built_in: builtin::agents(&Switches::default()),
-                ..AgentSources::default()
-            },
+            AgentSources { built_in, ..AgentSources::default() },
             SkillSources::default(),
             Arc::new(SystemWorld),
         )),
+        ..Options::new(model, base, storage)
     })
 }

@@ -8,9 +8,10 @@ use centurion_config::mcp::{Declared, McpConfiguration, McpStanding};
 use centurion_config::plugins::{Plugin, PluginCatalog};
 use centurion_config::settings::{Level, Settings};
 use centurion_config::trust::Trust;
-use centurion_engine::{Elicitations, Extensions, HookHost, WithheldServer};
+use centurion_engine::{Elicitations, Extensions, HookHost, ServerPatience, WithheldServer};
 use centurion_hooks::{Event, HookJudge, HookRules, HookSet, HookSource};
 use centurion_mcp::{Elicitor, Pool, PoolOptions, SdkChannel, ServerJudge};
+use centurion_permissions::{Rule, RuleOrigin};
 use centurion_protocol::Env;
 use centurion_protocol::sdk::InitPlugin;
 
@@ -21,8 +22,14 @@ use crate::output::note;
 use crate::setup;
 use crate::surroundings::Surroundings;
 
-/// How long the first turn waits for servers, unless `MCP_TIMEOUT` says otherwise.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a server may take to connect, unless `MCP_TIMEOUT` says otherwise. The first turn waits so long for
+/// servers of `--mcp-config` and of hosts, and for those whose tools the command line names.
+const CONNECT: Duration = Duration::from_secs(30);
+
+/// How long the first turn waits for all other servers. Most are there within a second; an old one that drops the
+/// question which protocol it speaks is greeted after two. What takes longer is slow or hangs: the run goes on, and
+/// later turns have its tools.
+const FIRST_TURN: Duration = Duration::from_secs(5);
 
 /// What surrounds the extensions of a run.
 pub(crate) struct Around<'a> {
@@ -63,9 +70,10 @@ pub(crate) fn extensions(
         judge: Some(Arc::clone(&around.server_judge)),
     });
     let patience = if around.env.is_on("MCP_CONNECTION_NONBLOCKING") {
-        Duration::ZERO
+        ServerPatience::default()
     } else {
-        around.env.millis("MCP_TIMEOUT").unwrap_or(PATIENCE)
+        let connect = around.env.millis("MCP_TIMEOUT").unwrap_or(CONNECT);
+        ServerPatience { asked_for: connect, others: connect.min(FIRST_TURN) }
     };
     let extensions = Extensions {
         hooks,
@@ -77,10 +85,17 @@ pub(crate) fn extensions(
         home: surroundings.home.clone(),
         servers: servers.active().map(|server| pool.share(server.clone())).collect(),
         withheld_servers: withheld(servers).map(|(server, _)| server).collect(),
+        asked_tools: named_tools(&args.permissions.allowed_tools),
         server_patience: patience,
         elicitations,
     };
     Ok((extensions, pool))
+}
+
+/// The tools that rules of the command line name.
+fn named_tools(allowed: &[String]) -> Vec<String> {
+    let rules = allowed.iter().flat_map(|text| Rule::parse_list(text, &RuleOrigin::Flag));
+    rules.flatten().map(|rule| rule.source().text.clone()).collect()
 }
 
 /// A plugin as hosts are told of it.

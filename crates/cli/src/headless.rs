@@ -1,6 +1,6 @@
 //! One headless run: from the command line to an exit code.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use anyhow::bail;
 use centurion_engine::{Session, View};
+use centurion_host::{Front, JsonView, OutputQueue, StreamView};
 use centurion_protocol::{Block, Outcome, SystemWorld, World};
 
 use crate::args::{InputFormat, OutputFormat, RunArgs};
@@ -16,10 +17,11 @@ use crate::configuration::Configuration;
 use crate::control::Control;
 use crate::input::Input;
 use crate::models::ModelLimits;
-use crate::output::{JsonView, LiveView, Nowhere, Output, StreamView, TextView, note};
+use crate::output::{self, LiveView, Nowhere, TextView, Watched, end_soon, note};
 use crate::retention::Sweep;
-use crate::setup;
+use crate::setup::{self, Lasting};
 use crate::signals::Signals;
+use crate::slow_servers;
 use crate::stdin;
 use crate::surroundings::Surroundings;
 
@@ -27,24 +29,57 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     setup::start_logging(args.debug.as_deref())?;
     let streams_input = args.format.input_format == InputFormat::StreamJson;
     let prompt = if streams_input { None } else { Some(prompt(&args)?) };
-    let world: Arc<dyn World> = Arc::new(SystemWorld);
     let surroundings = Surroundings::observe()?;
-    let output = Arc::new(Output::default());
-    let control = Arc::new(Control::new(Arc::clone(&output), Arc::clone(&world)));
-    let configuration = Configuration::load(&surroundings, &args.settings)?;
+    let output = Arc::new(output::queue(&surroundings.dirs));
+    let front = front(&args, &output, &surroundings);
+    let mut signals = None;
+    let ended = run_session(&args, &surroundings, prompt, &front, &output, &mut signals).await;
+    let (written, signal) = finish(&*front, &output, &mut signals).await;
+    if let Err(error) = &written {
+        output::fail(error);
+    }
+    let (ended, lasting) = ended?;
+    lasting.pool.shutdown().await;
+    Ok(match (ended, signal) {
+        (Ended::BySignal(code), _) | (_, Some(code)) => ExitCode::from(code),
+        (Ended::Badly, None) => ExitCode::FAILURE,
+        // An answer that its reader did not get is none.
+        (Ended::Well, None) if written.is_err() => ExitCode::FAILURE,
+        (Ended::Well, None) => ExitCode::SUCCESS,
+    })
+}
+
+/// Opens a session and runs it to its end. `front` may have something left to show.
+async fn run_session(
+    args: &RunArgs,
+    surroundings: &Surroundings,
+    prompt: Option<String>,
+    front: &Arc<dyn Front>,
+    output: &Arc<OutputQueue>,
+    signals: &mut Option<Signals>,
+) -> anyhow::Result<(Ended, Lasting)> {
+    let streams_input = prompt.is_none();
+    let world: Arc<dyn World> = Arc::new(SystemWorld);
+    let control = Arc::new(Control::new(Arc::clone(output), Arc::clone(&world)));
+    let configuration = Configuration::load(surroundings, &args.settings)?;
     configuration.warn();
     let limits = ModelLimits::new(&configuration.settings);
     if let Some(origin) = configuration.settings.plugin_only().hooks {
         control.refuse_hooks(origin.to_string());
     }
     let sweep = Sweep::new(&configuration.settings, &surroundings.dirs, SystemTime::now());
-    let view = view(&args, &output, &surroundings);
+    let view: Arc<dyn View> = Arc::clone(front) as Arc<dyn View>;
     let (options, lasting) =
-        setup::options(&args, &surroundings, configuration, Arc::clone(&world), view, &control)
+        setup::options(args, surroundings, configuration, Arc::clone(&world), view, &control)
             .await?;
     control.use_pool(Arc::clone(&lasting.pool));
     control.limit_models(limits, options.model.clone());
-    let mut session = Session::open(options).await?;
+    let mut telling = pin!(slow_servers::tell(options.extensions.servers.clone()));
+    let mut session = tokio::select! {
+        biased;
+        opened = Session::open(options) => opened?,
+        never = &mut telling => match never {},
+    };
     if surroundings.env.is_on("CLAUDE_CODE_SDK_READS_SESSION_STATE") {
         control.report_state(session.id());
     }
@@ -61,7 +96,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let input = Input {
         handle: handle.clone(),
         control,
-        output: Arc::clone(&output),
+        output: Arc::clone(output),
         world: Arc::clone(&world),
         session: session.id(),
         replay: args.format.replay_user_messages,
@@ -75,28 +110,60 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         // Beside the run, which does not wait for it: what is not reached today is reached another day.
         tokio::task::spawn_blocking(move || sweep.run());
     }
-    let code = drive(&mut session, streams_input.then_some(&input), &output).await?;
+    let signals = signals.insert(Signals::new()?);
+    let ended = tokio::select! {
+        biased;
+        ended = drive(&mut session, streams_input.then_some(&input), output, signals) => ended,
+        never = &mut telling => match never {},
+    };
+    // What came in was not understood.
     let has_garbage = input.has_garbage();
-    // Ends the views, which may have something left to print.
     drop((session, handle, input));
-    lasting.pool.shutdown().await;
-    Ok(match code {
-        // What came in was not understood.
-        Ended::Well if has_garbage => ExitCode::FAILURE,
-        Ended::Well => ExitCode::SUCCESS,
-        Ended::Badly => ExitCode::FAILURE,
-        Ended::BySignal(code) => ExitCode::from(code),
-    })
+    let ended = if has_garbage && matches!(ended, Ended::Well) { Ended::Badly } else { ended };
+    Ok((ended, lasting))
+}
+
+/// Waits until the reader has everything; also tells the signal that ended the wait, if one did.
+async fn finish(
+    front: &dyn Front,
+    output: &OutputQueue,
+    signals: &mut Option<Signals>,
+) -> (io::Result<()>, Option<u8>) {
+    let mut finishing = pin!(front.finish());
+    let mut told = None;
+    loop {
+        let signal = async {
+            match signals {
+                Some(signals) => signals.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            written = &mut finishing => {
+                let told = told.filter(|_| written.is_err());
+                return (written, told);
+            }
+            code = signal => {
+                if told.replace(code).is_some() {
+                    let error = io::Error::new(io::ErrorKind::TimedOut, "its reader does not read");
+                    return (Err(error), told);
+                }
+                output.end_soon();
+                end_soon();
+            }
+        }
+    }
 }
 
 /// Runs the session beside its input, until it ends or a signal or a closed pipe ends it.
 async fn drive(
     session: &mut Session,
     input: Option<&Input>,
-    output: &Output,
-) -> anyhow::Result<Ended> {
+    output: &OutputQueue,
+    signals: &mut Signals,
+) -> Ended {
     let handle = session.handle();
-    let mut signals = Signals::new()?;
     let mut forced = None;
     let mut pumping = pin!(async {
         match input {
@@ -116,26 +183,27 @@ async fn drive(
                 () = &mut pumping, if is_pumping => is_pumping = false,
                 code = signals.next() => {
                     if matches!(forced, Some(Ended::BySignal(_))) {
-                        return Ok(Ended::BySignal(code));
+                        return Ended::BySignal(code);
                     }
                     forced = Some(Ended::BySignal(code));
                     output.end_soon();
+                    end_soon();
                     handle.stop();
                 }
-                () = output.closed(), if forced.is_none() => {
+                () = output.failed(), if forced.is_none() => {
                     forced = Some(Ended::Badly);
                     handle.stop();
                 }
             }
         }
     };
-    Ok(match (forced, outcome) {
+    match (forced, outcome) {
         (Some(ended), _) => ended,
         // Work that was cut short is no success, whatever the last answer says.
         _ if !session.unfinished().is_empty() => Ended::Badly,
         (None, Some(Outcome::Completed | Outcome::Deferred) | None) => Ended::Well,
         (None, Some(_)) => Ended::Badly,
-    })
+    }
 }
 
 /// How a run ended.
@@ -148,7 +216,7 @@ enum Ended {
 
 /// The prompt: the argument, piped input, or both.
 fn prompt(args: &RunArgs) -> anyhow::Result<String> {
-    if !args.print && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+    if !args.print && io::stdin().is_terminal() && io::stdout().is_terminal() {
         bail!(
             "there is no interactive terminal in this version\n\
              help: centurion -p \"what to do\"\n\
@@ -169,18 +237,23 @@ fn prompt(args: &RunArgs) -> anyhow::Result<String> {
     Ok(prompt)
 }
 
-fn view(args: &RunArgs, output: &Arc<Output>, surroundings: &Surroundings) -> Arc<dyn View> {
-    let output = Arc::clone(output);
+fn front(args: &RunArgs, output: &Arc<OutputQueue>, surroundings: &Surroundings) -> Arc<dyn Front> {
+    let queue = || Arc::clone(output);
     match args.format.output_format {
-        OutputFormat::StreamJson => Arc::new(StreamView(output)),
-        OutputFormat::Json => Arc::new(JsonView::new(output, args.format.verbose)),
+        OutputFormat::StreamJson if args.format.include_wait_events => {
+            Arc::new(StreamView::with_waits(queue()))
+        }
+        OutputFormat::StreamJson => Arc::new(StreamView::new(queue())),
+        OutputFormat::Json if args.format.verbose => Arc::new(JsonView::all(queue())),
+        OutputFormat::Json => Arc::new(Watched::new(JsonView::last(queue()), queue())),
         // On a terminal the answer has been seen already when the run ends.
-        OutputFormat::Text if args.format.verbose && std::io::stdout().is_terminal() => {
+        OutputFormat::Text if args.format.verbose && io::stdout().is_terminal() => {
             Arc::new(LiveView::new(Nowhere, surroundings.paints()))
         }
         OutputFormat::Text if args.format.verbose => {
-            Arc::new(LiveView::new(TextView::beside_lines(output), surroundings.paints()))
+            let text = Watched::new(TextView::beside_lines(queue()), queue());
+            Arc::new(LiveView::new(text, surroundings.paints()))
         }
-        OutputFormat::Text => Arc::new(TextView::new(output)),
+        OutputFormat::Text => Arc::new(Watched::new(TextView::new(queue()), queue())),
     }
 }

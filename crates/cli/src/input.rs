@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use centurion_engine::{Handle, Priority};
+use centurion_host::OutputQueue;
 use centurion_protocol::sdk::{Event, EventBody, User, UserMessage};
 use centurion_protocol::{Block, JsonShape, RecordId, SessionId, World};
 use futures_util::StreamExt as _;
@@ -14,7 +15,7 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 use crate::control::Control;
-use crate::output::{Output, note};
+use crate::output::note;
 
 /// A line of input. Unknown fields are the host's own business.
 #[derive(Deserialize)]
@@ -40,7 +41,7 @@ struct InputMessage {
 pub(crate) struct Input {
     pub(crate) handle: Handle,
     pub(crate) control: Arc<Control>,
-    pub(crate) output: Arc<Output>,
+    pub(crate) output: Arc<OutputQueue>,
     pub(crate) world: Arc<dyn World>,
     pub(crate) session: SessionId,
     /// Whether accepted messages are printed back.
@@ -58,7 +59,7 @@ impl Input {
         let mut answering = FuturesUnordered::new();
         loop {
             let line = tokio::select! {
-                line = lines.next() => line,
+                line = self.next(&mut lines) => line,
                 Some(()) = answering.next() => continue,
             };
             number += 1;
@@ -88,6 +89,14 @@ impl Input {
             note(&format!("error: line {number} of the input was not understood: {problem}"));
         }
         self.handle.close();
+    }
+
+    /// Waits for a line, and before it for room: a host that does not read is not listened to for ever.
+    async fn next(&self, lines: &mut Lines<tokio::io::Stdin>) -> std::io::Result<Line> {
+        if let Some(room) = self.output.wait_for_room() {
+            room.await;
+        }
+        lines.next().await
     }
 
     /// Whether something came that was not understood.

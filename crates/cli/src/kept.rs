@@ -1,8 +1,8 @@
 //! What sandboxed commands must not change even where they may write: what makes this program, or git, run
 //! something later without a question.
 //!
-//! What is there at any depth is found by looking; at the top of a directory the places of what is missing
-//! are held, too. Whatever a command manages to put elsewhere is off by itself: trust is of content.
+//! Existing files are found at any depth; at the top of a directory the places of missing ones are held, too.
+//! Whatever a command manages to put elsewhere is off by itself: trust is of content.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 
 /// How long a key is used before the command is asked again.
 const LIFETIME: Duration = Duration::from_mins(5);
-/// How long the command may take: it may have to ask somebody over a network.
+/// How long the command may take: it may have to ask a server over a network.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The command, and the key that it printed last.
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(helper.key(None).await.unwrap(), "key-1");
         assert_eq!(helper.key(None).await.unwrap(), "key-1");
         assert_eq!(helper.key(Some("key-1")).await.unwrap(), "key-2");
-        // Somebody else had the old one refused, too: the new one is not known to be bad.
+        // Another request had the old key refused, too: the new one is not known to be bad.
         assert_eq!(helper.key(Some("key-1")).await.unwrap(), "key-2");
         let forgetful = counting(&directory, "0");
         assert_eq!(forgetful.key(None).await.unwrap(), "key-3");

@@ -28,6 +28,7 @@ mod sandbox;
 mod sessions;
 mod setup;
 mod signals;
+mod slow_servers;
 mod stdin;
 mod surroundings;
 mod trust;

@@ -10,7 +10,7 @@ use crate::output::note;
 pub(crate) struct ModelLimits {
     /// As they were written; `None` if every model may be used.
     listed: Option<Vec<String>>,
-    /// Whether the model of those who ask for none must be listed, too.
+    /// Whether the default model must be listed, too.
     is_enforced: bool,
 }
 
@@ -26,13 +26,13 @@ impl ModelLimits {
         self.listed.is_none()
     }
 
-    /// The model to use in place of the one that is used when nobody asks for any; `None` if that may be.
+    /// The model to use in place of the default model; `None` if the default may be used.
     pub(crate) fn instead_of_default(&self, model: &Model) -> Option<&str> {
         let first = self.listed.as_ref()?.first()?;
         (self.is_enforced && !self.allow(model.name(), model)).then_some(first)
     }
 
-    /// Refuses a model that somebody asks for and that is not listed.
+    /// Refuses a chosen model that is not listed.
     pub(crate) fn check(&self, name: &str, model: &Model) -> Result<(), String> {
         if self.allow(name, model) {
             return Ok(());
@@ -44,7 +44,7 @@ impl ModelLimits {
         Err(format!("the settings do not let {} be used\nhelp: {help}", model.resolve(name)))
     }
 
-    /// Those of the models to go over to that may be used.
+    /// The fallback models that may be used.
     pub(crate) fn keep(&self, fallbacks: Vec<String>, model: &Model) -> Vec<String> {
         let (kept, dropped): (Vec<_>, Vec<_>) =
             fallbacks.into_iter().partition(|name| self.allow(name, model));

@@ -1,45 +1,43 @@
 //! What the program prints, and in which form.
 
-mod json;
 mod live;
+mod nowhere;
 mod stdout;
-mod stream;
 mod text;
+mod watched;
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use centurion_config::paths::Dirs;
+use centurion_host::OutputQueue;
 use centurion_protocol::{end_json_line, is_invisible};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 
 use self::stdout::Stdout;
-pub(crate) use json::JsonView;
-pub(crate) use live::{LiveView, Nowhere};
-pub(crate) use stream::StreamView;
+pub(crate) use live::LiveView;
+pub(crate) use nowhere::Nowhere;
 pub(crate) use text::TextView;
+pub(crate) use watched::Watched;
 
-/// The space for a line that is kept for the next.
-const LARGEST_KEPT: usize = 64 * 1024;
-
-/// Standard output, written a whole piece at a time. When the reader goes away, or something else keeps
-/// us from writing, nothing more is written, and every task that waits for `closed` is told.
-#[derive(Default)]
-pub(crate) struct Output {
-    stdout: Stdout,
-    is_closed: AtomicBool,
-    closed: Notify,
-    /// Where a line is made before it is written: events are many, and nearly all of one size.
-    line: Mutex<Vec<u8>>,
+/// Standard output of a session, whose agents go on while its reader does not read.
+pub(crate) fn queue(dirs: &Dirs) -> OutputQueue {
+    // On the disk of the transcripts; `/tmp` is memory on many machines.
+    let place = dirs.projects_dir();
+    let open = move || tempfile::tempfile_in(&place).or_else(|_| tempfile::tempfile());
+    OutputQueue::new(Stdout::default(), Box::new(open))
 }
+
+/// Standard output of a command that only prints: written at once, and waited for.
+#[derive(Default)]
+pub(crate) struct Output(Mutex<Stdout>);
 
 impl Output {
     pub(crate) fn write(&self, bytes: &[u8]) {
-        if self.is_closed.load(Ordering::Relaxed) {
-            return;
-        }
-        if let Err(error) = self.stdout.write(bytes) {
-            self.close(&error);
+        if !has_failed()
+            && let Err(error) = self.0.lock().write_all(bytes)
+        {
+            fail(&error);
         }
     }
 
@@ -48,41 +46,15 @@ impl Output {
         self.write(visible(text).as_bytes());
     }
 
-    /// Notices a reader that went away while there is nothing to write.
-    pub(crate) fn look_for_reader(&self) {
-        if !self.is_closed.load(Ordering::Relaxed) && self.stdout.has_lost_reader() {
-            self.close(&io::ErrorKind::BrokenPipe.into());
-        }
-    }
-
-    fn close(&self, error: &io::Error) {
-        self.is_closed.store(true, Ordering::Relaxed);
-        fail(error);
-        self.closed.notify_one();
-    }
-
-    /// From now on a reader that does not read is not waited for.
-    pub(crate) fn end_soon(&self) {
-        self.stdout.end_soon();
-    }
-
     /// One JSON object on a line of its own.
     pub(crate) fn json_line(&self, value: &impl serde::Serialize) {
-        let mut line = self.line.lock();
-        line.clear();
-        match serde_json::to_writer(&mut *line, value) {
-            Ok(()) => {
+        match serde_json::to_vec(value) {
+            Ok(mut line) => {
                 end_json_line(&mut line);
                 self.write(&line);
             }
-            Err(error) => tracing::error!(%error, "an event could not be written"),
+            Err(error) => tracing::error!(%error, "a line could not be written"),
         }
-        line.shrink_to(LARGEST_KEPT);
-    }
-
-    /// Waits until nobody reads any more.
-    pub(crate) async fn closed(&self) {
-        self.closed.notified().await;
     }
 }
 
@@ -169,9 +141,18 @@ pub(crate) fn note(line: &str) {
     note_as_is(&visible(line));
 }
 
-/// The same for a line in which nothing is hidden.
+/// The same for a line in which nothing is hidden. A program that is to end gives up a reader that does not read.
 fn note_as_is(line: &str) {
-    drop(writeln!(io::stderr().lock(), "{line}"));
+    if !IS_ENDING.load(Ordering::Relaxed) || stdout::standard_error_takes_line() {
+        drop(writeln!(io::stderr().lock(), "{line}"));
+    }
+}
+
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Takes note that the program is to end.
+pub(crate) fn end_soon() {
+    IS_ENDING.store(true, Ordering::Relaxed);
 }
 
 #[cfg(test)]

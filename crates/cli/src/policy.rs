@@ -63,7 +63,7 @@ pub(crate) fn policy(
     })
 }
 
-/// Stops a run in which something that was taken away would be there, if there are reasons to.
+/// Stops the run if there are reasons: a deny rule might not be in force.
 fn refuse(why: &str, mut reasons: Vec<String>) -> anyhow::Result<()> {
     const MOST: usize = 20;
     if reasons.is_empty() {
@@ -175,7 +175,7 @@ fn rules(
     let mut read = |texts: &[RuleText], kind: RuleKind| -> Vec<Rule> {
         texts.iter().flat_map(|text| read_setting(text, kind, &warn, &mut untold)).collect()
     };
-    // Managed settings may say that nobody else lets anything through.
+    // Managed settings may say that only their own rules allow anything.
     let flags_allow = permissions.managed_rules_only.is_none();
     let allow = read(&permissions.allow, RuleKind::Allow)
         .into_iter()

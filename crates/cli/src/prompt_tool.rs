@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use centurion_engine::{Answerer, Ask, ElicitFuture, Extensions, ReplyFuture};
-use centurion_mcp::{CallOptions, Connection, Elicitation, ElicitationAnswer, State, tool_name};
+use centurion_engine::{Answerer, Ask, ElicitFuture, Extensions, ReplyFuture, Unanswered};
+use centurion_mcp::{CallOptions, Connection, Elicitation, State, tool_name};
 use serde_json::{Map, Value, json};
 
-use crate::control::{denied, reply};
+use crate::control::reply;
 
 pub(crate) struct ToolAnswerer {
     connection: Connection,
@@ -26,7 +26,7 @@ impl ToolAnswerer {
                      help: `centurion mcp list` shows the servers"
             )
         })?;
-        let patience = extensions.server_patience.max(Duration::from_secs(5));
+        let patience = extensions.server_patience.asked_for.max(Duration::from_secs(5));
         Ok(Self { connection, name: name.to_owned(), patience })
     }
 
@@ -53,16 +53,13 @@ impl ToolAnswerer {
 
 impl Answerer for ToolAnswerer {
     fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
-        Box::pin(async move {
-            match self.ask(ask).await {
-                Ok(answer) => reply(&answer),
-                Err(reason) => denied(&reason),
-            }
-        })
+        Box::pin(
+            async move { self.ask(ask).await.map(|answer| reply(&answer)).map_err(Unanswered) },
+        )
     }
 
     /// Such a tool answers about calls, and about nothing else.
     fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
-        Box::pin(std::future::ready(ElicitationAnswer::Cancel))
+        Box::pin(std::future::ready(Err(Unanswered(format!("{} cannot be asked", self.name)))))
     }
 }

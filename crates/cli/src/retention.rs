@@ -1,4 +1,4 @@
-//! How long sessions are kept: those that nobody has touched for longer are removed, a little at a time.
+//! How long sessions are kept: sessions that have not changed for longer are removed, a little at a time.
 //!
 //! Only what this program itself puts below its state directory is ever removed, by its name: the
 //! transcript of a session, and what stands beside it. A session that is open anywhere stays, links stay
@@ -25,7 +25,7 @@ const PARTS: [&str; 2] = ["subagents", "tool-results"];
 pub(crate) struct Sweep {
     /// Where sessions are kept, by project.
     projects: PathBuf,
-    /// What was last changed before this goes.
+    /// What was last changed before this time is removed.
     before: SystemTime,
 }
 
@@ -39,7 +39,7 @@ impl Sweep {
 
     /// Removes what is too old. May be cut off at any moment: what is left is found again.
     pub(crate) fn run(&self) {
-        // The directory itself may be a link that leads to somebody else's.
+        // The directory itself may be a link that leads to another program's files.
         if !is_directory(&self.projects) {
             return;
         }
@@ -60,7 +60,7 @@ impl Sweep {
         if !session.is_older(self.before)? {
             return Ok(());
         }
-        // Held until all of it is gone, so that nobody goes on with half of a session.
+        // Held until all of it is gone, so that no process resumes half of a session.
         let lock = session.lock()?;
         if matches!(lock, Lock::Taken) {
             return Ok(());
@@ -72,7 +72,7 @@ impl Sweep {
             }
         }
         if is_directory(&session.directory) {
-            // Stays where somebody has put something else.
+            // Stays where another program has put something else.
             let _ = fs::remove_dir(&session.directory);
         }
         if let Lock::Held(_) = lock {
@@ -85,11 +85,11 @@ impl Sweep {
 /// The right to remove a session.
 #[derive(Debug)]
 enum Lock {
-    /// Nobody goes on with the session as long as this is open.
+    /// No process can resume the session as long as this is open.
     Held(#[expect(dead_code, reason = "is held by being open")] File),
-    /// Somebody else holds it.
+    /// Another process holds it.
     Taken,
-    /// There is no transcript, and so nobody who could go on with it.
+    /// There is no transcript, and so nothing to resume.
     Missing,
 }
 
@@ -131,7 +131,7 @@ impl Session {
         all_older(&self.directory, before)
     }
 
-    /// Takes the lock that whoever writes the session holds.
+    /// Takes the lock that the writer of the session holds.
     fn lock(&self) -> io::Result<Lock> {
         let opened = OpenOptions::new()
             .read(true)

@@ -91,7 +91,7 @@ pub(crate) fn find(dirs: &Dirs, cwd: &Path, id: SessionId) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// The error for somebody who wants to resume without saying what.
+/// The error for a user who wants to resume without saying what.
 pub(crate) fn which(dirs: &Dirs, cwd: &Path) -> anyhow::Error {
     let mut all = transcripts(&dirs.project_dir(cwd));
     all.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
@@ -147,10 +147,10 @@ fn list(dirs: &[PathBuf], json: bool, output: &Output) {
 /// How much of the end of a transcript is read for a name that the session was given later.
 const TAIL: u64 = 64 * 1024;
 
-/// What the two ends of a transcript tell; the rest of the file is not read.
 /// How much of a transcript's beginning is looked at.
 const HEAD: u64 = 4 * 1024 * 1024;
 
+/// What the two ends of a transcript tell; the rest of the file is not read.
 fn summary(id: SessionId, path: PathBuf, modified: SystemTime) -> Option<Summary> {
     let bytes = path.metadata().ok()?.len();
     let (mut title, mut cwd) = (String::new(), String::new());

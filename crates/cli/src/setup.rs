@@ -7,19 +7,21 @@ use anyhow::Context;
 use centurion_config::memory::{Memory, MemoryFile, MemorySources, Origin, Scope};
 use centurion_config::paths::repo_root;
 use centurion_config::settings::{Settings, Standing};
+use centurion_config::trust::Trust;
 
 use centurion_engine::{
-    Answerer, Extensions, Options, PromptOptions, Redaction, RequestSettings, Start, Storage,
-    StructuredOutput, ToolChoice, View,
+    Answerer, Base, Extensions, Options, PermissionOptions, PromptOptions, Redaction,
+    RequestSettings, RuleStore, Start, Storage, StructuredOutput, ToolChoice, View,
 };
+use centurion_host::{Answerers, Attachment};
 use centurion_mcp::Pool;
 use centurion_model::{Access, KeyHelper, Model};
+use centurion_permissions::Policy;
 use centurion_protocol::{Env, SessionId, SystemWorld, Thinking, Timestamp, World, bounded};
 use centurion_redact::Writer;
 use centurion_sandbox::Proxy;
 use centurion_tools::builtin;
 use centurion_tools::guard::{CommandLimits, GuardProgram};
-use jiff::tz::TimeZone;
 use tracing_subscriber::fmt::format;
 
 use crate::absent_model::absent_model;
@@ -77,56 +79,41 @@ pub(crate) async fn options(
     control: &Arc<Control>,
 ) -> anyhow::Result<(Options, Lasting)> {
     let env = Arc::new(configuration.settings.overlay(&surroundings.env));
-    let additional_directories = additional_directories(&args.add_dir)?;
-    let found = Found::look(args, &additional_directories, surroundings, &configuration, &world)?;
+    let directories = additional_directories(&args.add_dir)?;
+    let found = Found::look(args, &directories, surroundings, &configuration, &world)?;
     let Configuration { settings, trust, .. } = configuration;
-    let cwd = surroundings.cwd.clone();
-    let repository = repo_root(&cwd);
-    let mut used =
-        used_files(&found, &trust, &settings, surroundings, &env, &additional_directories);
-    let writable = sandbox::reachable(&settings, surroundings, &additional_directories);
-    let of_user = users_files(args, surroundings, &writable);
-    // Where something is missing, the sandbox holds the directories around it.
-    used.extend(of_user.iter().filter(|file| file.symlink_metadata().is_ok()).cloned());
+    let repository = repo_root(&surroundings.cwd);
     let hook_judge = extensions::hook_judge(surroundings, &found.plugins, &trust);
-    let mut policy =
-        policy::policy(args, surroundings, &settings, repository.clone(), &additional_directories)?;
-    policy::check_git(&mut policy, &trust);
-    policy.protected = used.iter().cloned().chain(of_user).collect();
+    let asked = Asked { args, surroundings, settings: &settings, env: &env };
+    let (policy, used) = asked.policy(&found, &trust, repository.clone(), &directories)?;
     let bypass = policy::bypass(policy.mode, &settings, &surroundings.env);
     let tools = args.tool_choice();
     warn_of_unknown(&tools);
     let structured = args.json_schema.as_deref().map(structured).transpose()?;
     let prompt = prompt_options(args)?;
     let (start, storage) = storage(args, surroundings, &settings, &*world)?;
-    let chosen = model_choice(args, &env, &settings);
     let limits = ModelLimits::new(&settings);
-    let opened = open_model(chosen.as_deref(), &limits, &env, &cwd, &settings, &world).await;
-    let model = opened.or_else(|reason| replacement(reason, args, &world))?;
-    let requests = request_settings(args, &env, &settings, &limits, &model)?;
+    let Requests { model, settings: requests, restores_model } =
+        asked.requests(&limits, &world).await?;
     let memory = memory(surroundings, &env, &settings, repository.as_deref());
-    let fixed: Vec<PathBuf> =
-        std::iter::once(cwd.clone()).chain(additional_directories.iter().cloned()).collect();
-    let confinement = sandbox::confinement(&settings, surroundings, &fixed, &used, &trust)?;
-    let (sandbox, auto_allow, proxy) = match confinement {
+    let cwd = surroundings.cwd.clone();
+    let roots: Vec<PathBuf> = std::iter::once(cwd).chain(directories.iter().cloned()).collect();
+    let confinement = sandbox::confinement(&settings, surroundings, &roots, &used, &trust)?;
+    let (sandbox, allows_sandboxed, proxy) = match confinement {
         Some(Confinement { policy, proxy, is_trusted }) => (Some(policy), is_trusted, proxy),
         None => (None, false, None),
     };
-    let (extensions, pool) = extensions::extensions(
-        args,
-        surroundings,
-        &settings,
-        &Around {
-            env: &env,
-            roots: &fixed,
-            output_dir: &storage.output_dir,
-            control,
-            found: &found,
-            hook_judge: &hook_judge,
-            server_judge: extensions::server_judge(surroundings, &trust),
-        },
-    )?;
-    let run = delegation::Run {
+    let around = Around {
+        env: &env,
+        roots: &roots,
+        output_dir: &storage.output_dir,
+        control,
+        found: &found,
+        hook_judge: &hook_judge,
+        server_judge: extensions::server_judge(surroundings, &trust),
+    };
+    let (extensions, pool) = extensions::extensions(args, surroundings, &settings, &around)?;
+    let agents = found.into_options(&delegation::Run {
         args,
         settings: &settings,
         env: &env,
@@ -134,48 +121,109 @@ pub(crate) async fn options(
         pool: &pool,
         limits: &limits,
         model: &model,
-    };
-    let agents = found.into_options(&run)?;
-    let answerer = answerer(args, control, &extensions)?;
-    let includes_git = settings.include_git_instructions();
-    let guard = guard()?.with_limits(command_limits(&settings));
-    let rule_store = RuleFiles::new(&settings, trust);
-    let live = LiveRules::new(settings, args, fixed, hook_judge)?;
+    })?;
+    let answerers = Arc::new(Answerers::default());
+    let answerer = answerer(args, control, &extensions)?.map(|it| answerers.attach(it));
+    let base = asked.base(repository, directories, world)?;
+    let rule_store: Arc<dyn RuleStore> = Arc::new(RuleFiles::new(&settings, trust));
+    let live = LiveRules::new(settings, args, roots, hook_judge)?;
+    let (rule_source, rule_store) = (Some(Box::new(live) as Box<_>), Some(rule_store));
+    let permission =
+        PermissionOptions { policy, rule_source, rule_store, bypass, sandbox, allows_sandboxed };
     let options = Options {
         start,
         storage,
-        // A user may not want the state of the repository in the prompt.
-        repository: repository.filter(|_| includes_git),
-        additional_directories,
-        world,
-        time_zone: TimeZone::system(),
+        base,
+        permission,
         model,
-        // What a session once used may not be listed any more.
-        restores_model: chosen.is_none()
-            && env.get("ANTHROPIC_MODEL").is_none()
-            && limits.is_none(),
         settings: requests,
+        restores_model,
         prompt,
         memory,
         tools,
-        policy,
-        rule_source: Some(Box::new(live)),
-        rule_store: Some(Arc::new(rule_store)),
-        bypass,
         max_budget: args.model.max_budget_usd,
         structured,
-        answerer,
+        answerer: Some(answerers),
         view,
-        guard,
-        entrypoint: env.get("CLAUDE_CODE_ENTRYPOINT").unwrap_or("cli").to_owned(),
-        env,
-        sandbox,
-        allows_sandboxed: auto_allow,
-        cwd,
         extensions,
         agents,
     };
-    Ok((options, Lasting { pool, _proxy: proxy }))
+    Ok((options, Lasting { pool, _answerer: answerer, _proxy: proxy }))
+}
+
+/// What is asked of a run: the command line, the settings and the environment that they make.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    args: &'a RunArgs,
+    surroundings: &'a Surroundings,
+    settings: &'a Settings,
+    env: &'a Arc<Env>,
+}
+
+/// The model of a run, and what its requests ask for.
+struct Requests {
+    model: Model,
+    settings: RequestSettings,
+    /// Whether a resumed session goes on with the model it had.
+    restores_model: bool,
+}
+
+impl Asked<'_> {
+    /// The rules, and the files that make the program run something.
+    fn policy(
+        &self,
+        found: &Found,
+        trust: &Arc<Trust>,
+        repository: Option<PathBuf>,
+        directories: &[PathBuf],
+    ) -> anyhow::Result<(Policy, Vec<PathBuf>)> {
+        let Self { args, surroundings, settings, env } = *self;
+        let mut used = used_files(found, trust, settings, surroundings, env, directories);
+        let writable = sandbox::reachable(settings, surroundings, directories);
+        let of_user = users_files(args, surroundings, &writable);
+        // Where something is missing, the sandbox holds the directories around it.
+        used.extend(of_user.iter().filter(|file| file.symlink_metadata().is_ok()).cloned());
+        let mut policy = policy::policy(args, surroundings, settings, repository, directories)?;
+        policy::check_git(&mut policy, trust);
+        policy.protected = used.iter().cloned().chain(of_user).collect();
+        Ok((policy, used))
+    }
+
+    async fn requests(
+        &self,
+        limits: &ModelLimits,
+        world: &Arc<dyn World>,
+    ) -> anyhow::Result<Requests> {
+        let Self { args, surroundings, settings, env } = *self;
+        let (chosen, cwd) = (model_choice(args, env, settings), &surroundings.cwd);
+        let opened = open_model(chosen.as_deref(), limits, env, cwd, settings, world).await;
+        let model = opened.or_else(|reason| replacement(reason, args, world))?;
+        let settings = request_settings(args, env, settings, limits, &model)?;
+        // What a session once used may not be listed any more.
+        let restores_model =
+            chosen.is_none() && env.get("ANTHROPIC_MODEL").is_none() && limits.is_none();
+        Ok(Requests { model, settings, restores_model })
+    }
+
+    fn base(
+        &self,
+        repository: Option<PathBuf>,
+        additional_directories: Vec<PathBuf>,
+        world: Arc<dyn World>,
+    ) -> anyhow::Result<Base> {
+        let includes_git = self.settings.include_git_instructions();
+        let guard = guard()?.with_limits(command_limits(self.settings));
+        let entrypoint = self.env.get("CLAUDE_CODE_ENTRYPOINT").unwrap_or("cli");
+        Ok(Base {
+            // A user may not want the state of the repository in the prompt.
+            repository: repository.filter(|_| includes_git),
+            additional_directories,
+            env: Arc::clone(self.env),
+            world,
+            entrypoint: entrypoint.to_owned(),
+            ..Base::new(self.surroundings.cwd.clone(), guard)
+        })
+    }
 }
 
 /// A model that answers nothing, where a run needs none.
@@ -194,10 +242,11 @@ fn replacement(
 /// What must live as long as the session.
 pub(crate) struct Lasting {
     pub(crate) pool: Arc<Pool>,
+    _answerer: Option<Attachment>,
     _proxy: Option<Proxy>,
 }
 
-/// Who answers questions: the host, a tool of a server, or nobody.
+/// Which front answers questions, as the flags say: the host, a tool of a server, or none.
 fn answerer(
     args: &RunArgs,
     control: &Arc<Control>,
@@ -277,7 +326,7 @@ fn prompt_options(args: &RunArgs) -> anyhow::Result<PromptOptions> {
     })
 }
 
-/// The model that was asked for, if the settings list it, or the one for those who ask for none.
+/// The model that was asked for, if the settings list it, or else the default model.
 async fn open_model(
     chosen: Option<&str>,
     limits: &ModelLimits,
@@ -303,7 +352,7 @@ async fn open_model(
     Ok(model)
 }
 
-/// The model that somebody asked for: the flag, the environment, the settings, in this order.
+/// The model that the user asked for: the flag, the environment, the settings, in this order.
 fn model_choice(args: &RunArgs, env: &Env, settings: &Settings) -> Option<String> {
     let from_settings = || settings.model().map(|model| model.value);
     let from_env = env.get("ANTHROPIC_MODEL").map(str::to_owned);
@@ -379,7 +428,7 @@ fn storage(
         })?;
         Some((id, path))
     } else if session.continue_last {
-        // Nothing to go on with is a new session, as people expect of a habit.
+        // Without a session to resume, a new one begins: that is what people expect of a habit.
         sessions::newest(&dirs.project_dir(cwd))
     } else {
         None

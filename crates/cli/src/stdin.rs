@@ -1,4 +1,4 @@
-//! Piped input: read whole, bounded, and without waiting for ever on a pipe that nobody writes to.
+//! Piped input: read whole, bounded, and without waiting for ever on a pipe without a writer.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};

@@ -69,7 +69,7 @@ impl Surroundings {
     }
 }
 
-/// A directory that nobody else has.
+/// A directory that no other process has.
 fn scratch() -> PathBuf {
     std::env::temp_dir().join(format!("centurion-{}", SystemWorld.uuid()))
 }

@@ -54,6 +54,8 @@ mod program;
 mod prompt_tool;
 #[path = "program/python_host.rs"]
 mod python_host;
+#[path = "program/readers.rs"]
+mod readers;
 #[path = "program/real_servers.rs"]
 mod real_servers;
 #[path = "program/records.rs"]

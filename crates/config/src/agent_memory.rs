@@ -163,7 +163,7 @@ impl AgentMemory {
         let mut problems = Vec::new();
         if !self.directory.is_dir() {
             problems = self.make()?;
-            // What is there now may have been made by somebody else meanwhile.
+            // Another process may have made the directory meanwhile.
             self.check()?;
         }
         if self.scope == MemoryScope::Local && self.places.is_repository {
@@ -230,7 +230,7 @@ impl AgentMemory {
         let unmakable =
             |source| MemoryError::Unmakable { directory: self.directory.clone(), source };
         let copy = self.directory.with_file_name(format!(".{}.new", self.name));
-        // The rest of a copy that was not finished; whoever holds the lock is the only one here.
+        // Left from an unfinished copy. The lock is held, so no other process is writing it.
         match fs::remove_dir_all(&copy) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(unmakable(error)),
             _ => {}
@@ -277,7 +277,7 @@ fn shortened(name: String) -> String {
     format!("{start}-{}", hash.chars().take(16).collect::<String>())
 }
 
-/// Has git leave out the directory and all in it, if nobody has said anything else.
+/// Has git ignore the directory and all in it, unless a `.gitignore` is there already.
 fn hide_from_git(directory: &Path) -> io::Result<()> {
     let path = directory.join(".gitignore");
     match OpenOptions::new().write(true).create_new(true).open(path) {

@@ -1,5 +1,5 @@
-//! Taking the fields of a definition out of what its author wrote, one by one. What cannot be used is
-//! told with its line and what to write instead; what nobody took is unknown.
+//! Takes the fields of a definition out of its author's text, one by one. A field that cannot be used is
+//! reported with its line and what to write instead; a field that no reader takes is unknown.
 
 use std::ops::Deref;
 
@@ -50,7 +50,7 @@ pub(crate) struct Remark {
     pub(crate) weight: Weight,
 }
 
-/// The fields of one definition that nobody has taken yet.
+/// The fields of one definition that no reader has taken yet.
 pub(crate) struct Fields {
     members: Vec<Member>,
     pub(crate) remarks: Vec<Remark>,
@@ -163,7 +163,7 @@ impl Fields {
         Some(Located::new(member.value.to_json(), member.line))
     }
 
-    /// Tells of all fields that nobody took. `synonyms` are names from elsewhere with what to do about
+    /// Reports all fields that no reader took. `synonyms` are names from elsewhere with what to do about
     /// them.
     pub(crate) fn finish(mut self, known: &[&str], synonyms: &[(&str, &str)]) -> Vec<Remark> {
         let unknown = std::mem::take(&mut self.members);

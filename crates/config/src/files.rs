@@ -18,7 +18,7 @@ pub(crate) const LARGEST_SETTINGS: u64 = 2 * 1024 * 1024;
 pub(crate) enum Readers {
     /// Its owner alone.
     Owner,
-    /// Whoever the user lets read files in general.
+    /// All who may read the user's files in general.
     Usual,
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn leads_out(path: &Path, directory: &Path) -> bool {
 /// Reads a text; `None` where there is no file. The stamp is from before the reading, so that a
 /// change meanwhile is seen later.
 pub(crate) fn read(path: &Path, limit: u64) -> (Option<Stamp>, Result<Option<String>, FileError>) {
-    // Looked at before it is opened: opening a pipe would wait for somebody to write.
+    // Looked at before it is opened: opening a pipe would wait for a writer.
     match fs::metadata(path) {
         Ok(metadata) => {
             (Some(Stamp::from(&metadata)), read_found(path, &metadata, limit).map(Some))

@@ -117,7 +117,7 @@ pub fn read(text: &str, grammar: &Grammar<'_>) -> Result<Page, FrontmatterError>
         Err(error) => {
             let mut found = lines::read(block, first_line, grammar);
             if found.members.is_empty() {
-                // A rule above some text: nobody meant it to be frontmatter.
+                // A rule above some text: its author did not mean it to be frontmatter.
                 return Ok(whole());
             }
             if let Some((offset, line)) = found.end {

@@ -137,7 +137,7 @@ impl McpOrigin {
     }
 }
 
-/// A server that somebody declared, and what is to be done with it.
+/// A declared server, and what is to be done with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
     pub server: McpServer,

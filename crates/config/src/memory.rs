@@ -142,7 +142,7 @@ impl MemoryFile {
 }
 
 impl Scope {
-    /// Whether the person at the machine, and not whoever wrote the repository, wrote the file.
+    /// Whether the user or the administrator wrote the file, and not an author of the repository.
     fn is_trusted(self) -> bool {
         matches!(self, Self::Managed | Self::User)
     }

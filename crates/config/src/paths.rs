@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(refused(&env, HOME), "CENTURION_CONFIG_DIR is `./x`");
         let env = Env::from([("CLAUDE_CONFIG_DIR", "~/c")]);
         assert_eq!(refused(&env, HOME), "CLAUDE_CONFIG_DIR is `~/c`");
-        // A home that is not needed is nobody's business.
+        // A home that is not needed is not checked.
         let env = Env::from([("CLAUDE_CONFIG_DIR", "/c")]);
         assert!(Dirs::new(&env, Some(Path::new("ann"))).is_ok());
     }

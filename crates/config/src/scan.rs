@@ -174,7 +174,7 @@ impl<T> Memo<T> {
         Visit { found, refused, is_unchanged }
     }
 
-    /// Forgets the places that nobody asks for any more.
+    /// Forgets the places that no source asks for any more.
     pub(crate) fn keep_only(&mut self, places: &HashSet<Place>) {
         self.places.retain(|place, _| places.contains(place));
     }

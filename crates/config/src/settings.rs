@@ -55,7 +55,7 @@ use crate::Problem;
 use crate::files::{self, LARGEST_SETTINGS, Stamp};
 use crate::trust::{ContentTrust, FolderTrust, PowerItem};
 
-/// How long a session is kept where nobody said.
+/// How long a session is kept by default.
 const KEPT_DAYS: u32 = 30;
 
 /// All settings of a run.
@@ -102,8 +102,8 @@ impl Settings {
         stale.map(|(level, path, _)| (*level, path.clone()))
     }
 
-    /// Reads all files again. A file that cannot be read now, perhaps because somebody is still
-    /// writing it, counts as it was when it last could: a deny must not go away by accident.
+    /// Reads all files again. A file that cannot be read now, perhaps because an editor is still writing
+    /// it, counts as it was when it last could: a deny must not go away by accident.
     pub fn reload(&mut self) {
         let before = std::mem::take(&mut self.layers);
         self.looked_at.clear();
@@ -270,18 +270,18 @@ impl Settings {
         self.merged.texts("fallbackModel")
     }
 
-    /// The models that may be chosen; `None` if nobody limits them.
+    /// The models that may be chosen; `None` if no setting limits them.
     pub fn available_models(&self) -> Option<Vec<Sourced<String>>> {
         let key = "availableModels";
         self.merged.first(key).map(|_| self.merged.texts(key))
     }
 
-    /// Whether the model that is used when nobody asks for one must be listed, too.
+    /// Whether the default model must be listed, too.
     pub fn enforces_available_models(&self) -> bool {
         self.merged.bool("enforceAvailableModels").unwrap_or(false)
     }
 
-    /// What models are called by whoever serves them, by the names that people use.
+    /// The names that the provider gives its models, by the names that users write.
     pub fn model_overrides(&self) -> BTreeMap<String, String> {
         let named = self.merged.all("modelOverrides").filter_map(|judged| {
             let (name, value) = (judged.entry.name.as_deref()?, judged.entry.value.as_str()?);

@@ -14,6 +14,7 @@ use centurion_config::agents::{
 };
 use centurion_config::frontmatter::{self, Grammar, Reading};
 use centurion_config::skills::{SKILL_GRAMMAR, SkillKind, SkillOrigin, SkillSource, read_skill};
+use centurion_testkit::{Lack, skip};
 use serde_json::{Value, json};
 
 /// The unpacked corpus and its oracle.
@@ -112,7 +113,7 @@ fn read_agent(
 #[test]
 fn agents_are_read_as_the_oracle_says() {
     // S-004, S-052, D-40
-    let Some(corpus) = Corpus::open() else { return };
+    let Some(corpus) = Corpus::open() else { return skip(Lack::Corpus) };
     corpus.compare("agents", |path, entry| {
         let text = text(path);
         let own = read_agent(&text, path, &AgentScope::Own(AgentSource::Project));
@@ -193,12 +194,12 @@ fn observe_skill(path: &Path, kind: SkillKind) -> Value {
 
 #[test]
 fn skills_are_read_as_the_oracle_says() {
-    let Some(corpus) = Corpus::open() else { return };
+    let Some(corpus) = Corpus::open() else { return skip(Lack::Corpus) };
     corpus.compare("skills", |path, _| observe_skill(path, SkillKind::Skill));
 }
 
 #[test]
 fn commands_are_read_as_the_oracle_says() {
-    let Some(corpus) = Corpus::open() else { return };
+    let Some(corpus) = Corpus::open() else { return skip(Lack::Corpus) };
     corpus.compare("commands", |path, _| observe_skill(path, SkillKind::Command));
 }

@@ -14,14 +14,12 @@ use centurion_config::agents::AgentSources;
 use centurion_config::skills::SkillSources;
 use centurion_engine::builtin::{self, Switches};
 use centurion_engine::{
-    AgentOptions, Bypass, Definitions, DelegationRules, Extensions, Limits, Options, PromptOptions,
-    Redaction, RequestSettings, Session, Start, Storage, ToolChoice, View,
+    AgentOptions, Base, Definitions, DelegationRules, Limits, Options, Session, Storage, View,
 };
 use centurion_model::{
     BlockStart, Delta, EventStream, Model, ModelError, Provider, ProviderKind, Request,
     RetryPolicy, StreamEvent,
 };
-use centurion_permissions::Policy;
 use centurion_protocol::sdk::{Event, EventBody, System};
 use centurion_protocol::{
     Block, Env, Outcome, Role, StopReason, SystemWorld, ToolUseId, Usage, World as _,
@@ -85,7 +83,8 @@ struct Cast(Arc<Gauge>);
 
 impl Provider for Cast {
     fn stream(&self, request: Request) -> EventStream {
-        let said = request.conversation.iter().filter(|it| it.role() == Role::Assistant).count();
+        let said =
+            request.prefix.conversation.iter().filter(|it| it.role() == Role::Assistant).count();
         match (request.agent.is_some(), request.parent_agent.is_some()) {
             (false, _) if said < MANAGERS => answer(&[start("manage")]),
             (true, false) if said == 0 => {
@@ -167,51 +166,19 @@ fn options(dir: &Path, gauge: &Arc<Gauge>) -> Options {
     let built_in = builtin::agents(&Switches::default());
     let sources = AgentSources { built_in, ..AgentSources::default() };
     let definitions = Definitions::new(sources, SkillSources::default(), Arc::new(SystemWorld));
+    let base = Base::new(dir.to_owned(), GuardProgram::new("/nonexistent/guard"));
+    let storage = Storage {
+        transcript: Some(dir.join("session.jsonl")),
+        ..Storage::without_transcript(dir.join("output"))
+    };
+    let rules = DelegationRules {
+        limits: Limits { running: 1, ..Limits::default() },
+        ..DelegationRules::default()
+    };
     Options {
-        start: Start::New(SystemWorld.session_id()),
-        storage: Storage {
-            transcript: Some(dir.join("session.jsonl")),
-            resumed: None,
-            output_dir: dir.join("output"),
-            redaction: Redaction::On,
-        },
-        cwd: dir.to_owned(),
-        repository: None,
-        additional_directories: Vec::new(),
-        env,
-        world: Arc::new(SystemWorld),
-        time_zone: jiff::tz::TimeZone::UTC,
-        model,
-        settings: RequestSettings { model: "script".to_owned(), ..RequestSettings::default() },
-        restores_model: false,
-        prompt: PromptOptions::default(),
-        memory: None,
-        tools: ToolChoice::All,
-        policy: Policy {
-            cwd: dir.to_owned(),
-            project_root: dir.to_owned(),
-            directories: vec![dir.to_owned()],
-            ..Policy::default()
-        },
-        rule_source: None,
-        rule_store: None,
-        bypass: Bypass::Refused("nobody asked for it"),
-        sandbox: None,
-        allows_sandboxed: false,
-        max_budget: None,
-        structured: None,
-        answerer: None,
         view: Arc::clone(gauge) as Arc<dyn View>,
-        guard: GuardProgram::new("/nonexistent/guard"),
-        entrypoint: "bench".to_owned(),
-        extensions: Extensions::default(),
-        agents: AgentOptions {
-            rules: DelegationRules {
-                limits: Limits { running: 1, ..Limits::default() },
-                ..DelegationRules::default()
-            },
-            ..AgentOptions::new(definitions)
-        },
+        agents: AgentOptions { rules, ..AgentOptions::new(definitions) },
+        ..Options::new(model, base, storage)
     }
 }
 

@@ -9,18 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use centurion_config::agents::AgentSources;
 use centurion_config::settings::Level;
-use centurion_config::skills::SkillSources;
-use centurion_engine::{
-    AgentOptions, Bypass, Definitions, Extensions, Options, PromptOptions, Redaction,
-    RequestSettings, Start, Storage, ToolChoice, ToolServer, View,
-};
+use centurion_engine::{Base, Extensions, Options, Storage, ToolServer};
 use centurion_hooks::{HookOrigin, HookSet, HookSource};
 use centurion_model::{Model, ProviderKind, RetryPolicy, script};
-use centurion_permissions::Policy;
-use centurion_protocol::sdk::Event;
-use centurion_protocol::{Env, SystemWorld, World as _};
+use centurion_protocol::{Env, SystemWorld};
 use centurion_tools::guard::GuardProgram;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -29,13 +22,6 @@ use tokio_util::sync::CancellationToken;
 const CALLS: u32 = 10_000;
 const ROUNDS: usize = 5;
 const LONGEST: Duration = Duration::from_micros(20);
-
-/// Nobody watches.
-struct Unseen;
-
-impl View for Unseen {
-    fn show(&self, _: &Event) {}
-}
 
 /// A session in a directory, with these hooks.
 fn options(dir: &Path, hooks: HookSet) -> Options {
@@ -48,49 +34,10 @@ fn options(dir: &Path, hooks: HookSet) -> Options {
         RetryPolicy::new(&env),
         Arc::new(SystemWorld),
     );
+    let base = Base::new(dir.to_owned(), GuardProgram::new("/nonexistent/guard"));
     Options {
-        start: Start::New(SystemWorld.session_id()),
-        storage: Storage {
-            transcript: None,
-            resumed: None,
-            output_dir: dir.join("output"),
-            redaction: Redaction::On,
-        },
-        cwd: dir.to_owned(),
-        repository: None,
-        additional_directories: Vec::new(),
-        env,
-        world: Arc::new(SystemWorld),
-        time_zone: jiff::tz::TimeZone::UTC,
-        model,
-        settings: RequestSettings::default(),
-        restores_model: false,
-        prompt: PromptOptions::default(),
-        memory: None,
-        tools: ToolChoice::All,
-        policy: Policy {
-            cwd: dir.to_owned(),
-            project_root: dir.to_owned(),
-            directories: vec![dir.to_owned()],
-            ..Policy::default()
-        },
-        rule_source: None,
-        rule_store: None,
-        bypass: Bypass::Refused("nobody asked for it"),
-        sandbox: None,
-        allows_sandboxed: false,
-        max_budget: None,
-        structured: None,
-        answerer: None,
-        view: Arc::new(Unseen),
-        guard: GuardProgram::new("/nonexistent/guard"),
-        entrypoint: "bench".to_owned(),
         extensions: Extensions { hooks, ..Extensions::default() },
-        agents: AgentOptions::new(Definitions::new(
-            AgentSources::default(),
-            SkillSources::default(),
-            Arc::new(SystemWorld),
-        )),
+        ..Options::new(model, base, Storage::without_transcript(dir.join("output")))
     }
 }
 

@@ -1,5 +1,19 @@
 //! One agent: who it is and what it has. Its driver, its dispatch, its tools and its hooks borrow it.
 
+pub(crate) mod background_tasks;
+pub(crate) mod builder;
+pub(crate) mod delegation;
+pub(crate) mod evidence;
+pub(crate) mod hooks;
+pub(crate) mod listing;
+pub(crate) mod meant;
+pub(crate) mod progress;
+pub(crate) mod shared;
+pub(crate) mod slots;
+pub(crate) mod stall;
+pub(crate) mod task;
+mod wait;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -9,20 +23,19 @@ use centurion_protocol::{Effort, RecordId, Thinking};
 use centurion_tools::{ReadState, ToolError, Workspace};
 use parking_lot::Mutex;
 
-use crate::budget::Budget;
-use crate::delegation::SessionMode;
-use crate::driver::RequestSettings;
-use crate::hooks::AgentHooks;
-use crate::identity::Identity;
-use crate::permissions::Permissions;
-use crate::places::Seat;
-use crate::pulse::Waiting;
-use crate::resolve::Starter;
-use crate::servers::Servers;
-use crate::session::Shared;
-use crate::task::{Asker, Task};
+use crate::agent::hooks::AgentHooks;
+use crate::agent::shared::Shared;
+use crate::agent::slots::Slot;
+use crate::agent::task::{Asker, Task};
+use crate::definition::identity::Identity;
+use crate::definition::request_settings::RequestSettings;
+use crate::definition::resolve::Starter;
+use crate::definition::rules::SessionMode;
+use crate::money::budget::Budget;
+use crate::policy::permissions::Permissions;
+use crate::toolset::servers::Servers;
 
-/// An agent. The main agent is one like the others, without a task and a seat.
+/// An agent. The main agent is one like the others, without a task and a slot.
 pub(crate) struct Agent {
     /// Weak, because the session owns its agents.
     pub(crate) shared: Weak<Shared>,
@@ -30,8 +43,8 @@ pub(crate) struct Agent {
     pub(crate) permissions: Arc<Permissions>,
     pub(crate) servers: Arc<Servers>,
     pub(crate) budget: Arc<Budget>,
-    /// Its place among those that run; the main agent needs none.
-    pub(crate) seat: Option<Seat>,
+    /// Its slot among those that run; the main agent needs none.
+    pub(crate) slot: Option<Slot>,
     /// `None` for the main agent.
     pub(crate) task: Option<Arc<Task>>,
     /// The types of agents that it may start; `None` is all.
@@ -48,13 +61,13 @@ pub(crate) struct Agent {
     report_room: AtomicUsize,
 }
 
-/// What one agent is built from; see [`AgentBuilder::agent`](crate::builder::AgentBuilder::agent).
+/// What one agent is built from; see [`AgentBuilder::agent`](crate::agent::builder::AgentBuilder::agent).
 pub(crate) struct AgentParts {
     pub(crate) identity: Arc<Identity>,
     pub(crate) permissions: Arc<Permissions>,
     pub(crate) servers: Arc<Servers>,
     pub(crate) budget: Arc<Budget>,
-    pub(crate) seat: Option<Seat>,
+    pub(crate) slot: Option<Slot>,
     pub(crate) task: Option<Arc<Task>>,
     pub(crate) startable: Option<String>,
     pub(crate) hooks: AgentHooks,
@@ -89,7 +102,7 @@ impl Agent {
             permissions: parts.permissions,
             servers: parts.servers,
             budget: parts.budget,
-            seat: parts.seat,
+            slot: parts.slot,
             task: parts.task,
             startable: parts.startable,
             workspace,
@@ -197,15 +210,5 @@ impl Agent {
     fn only_directs(&self) -> bool {
         let mode = self.shared.upgrade().map(|shared| shared.delegation.rules.mode);
         self.identity.is_main() && mode == Some(SessionMode::Coordinator)
-    }
-
-    /// Waits for another agent, a person or a provider: meanwhile its place is free for others, and its silence
-    /// is no stall.
-    pub(crate) async fn wait<F: Future>(&self, future: F) -> F::Output {
-        let _waiting: Option<Waiting<'_>> = self.task.as_ref().map(|task| task.pulse.wait());
-        match &self.seat {
-            Some(seat) => seat.lend(future).await,
-            None => future.await,
-        }
     }
 }

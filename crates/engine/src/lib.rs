@@ -1,81 +1,89 @@
-//! Everything between a prompt and its outcome: session, agent driver, dispatch, broker, queue, budget
-//! and journal.
+//! Everything between a prompt and its outcome.
 //!
 //! Knows nothing of HTTP, terminals or command lines, and reads neither the environment nor the home
 //! directory: the binary hands in what it found there.
+//!
+//! The folders, from the bottom to the top. Each may use those above it in this list, and none below:
+//! - `money`: budgets, usage and its price
+//! - `definition`: what an agent is to be, as plain values: definitions, rules of the user, what both mean together
+//! - `message`: what reaches an agent between its turns: the queue, mail
+//! - `policy`: what agents may do: live rules, questions to people
+//! - `schedule`: prompts that an agent sets up for later
+//! - `toolset`: which tools an agent can call: the program's, those of servers
+//! - `agent`: one agent, and what the agents of a session share
+//! - `turn`: one turn of an agent: requests, calls, hooks, records
+//! - `delegate`: how one agent has another work for it: start, resume, report, stop
+//! - `tools`: the tools that reach agents and schedules
+//! - `session`: the life of one conversation, from outside
+//!
+//! A session in another program (`examples/embed.rs` is a whole one):
+//!
+//! ```
+//! # use centurion_engine::{Base, Options, Session, Storage};
+//! # use centurion_model::{Model, ProviderKind, RetryPolicy, script};
+//! # use centurion_protocol::{Block, Env, Outcome, SystemWorld, World as _};
+//! # use centurion_tools::guard::GuardProgram;
+//! # use std::sync::Arc;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let scratch = tempfile::tempdir()?;
+//! # let script = script::parse(r#"{"default": "Hello."}"#, "scenario.json")?;
+//! # let retries = RetryPolicy::new(&Env::default());
+//! # let provider = Arc::new(script);
+//! # let model = Model::with_provider(provider, ProviderKind::Script, "m", retries, Arc::new(SystemWorld));
+//! let base = Base::new(scratch.path().to_owned(), GuardProgram::new("/usr/bin/centurion"));
+//! let storage = Storage::without_transcript(scratch.path().join("output"));
+//! let mut session = Session::open(Options::new(model, base, storage)).await?;
+//! session.handle().submit(SystemWorld.record_id(), vec![Block::Text("Say hello.".to_owned())]);
+//! session.handle().close();
+//! assert_eq!(session.run().await, Some(Outcome::Completed));
+//! # Ok(())
+//! # }
+//! ```
 
 mod agent;
-mod agent_tool;
-mod background_tasks;
-mod broker;
-mod budget;
-mod builder;
-pub mod builtin;
-mod bulk_stop;
-mod definitions;
-mod delegation;
-mod dispatch;
-mod driver;
-mod elicitation;
-mod environment;
-mod evidence;
-mod hooks;
-mod host;
-mod identity;
-mod ledger;
-mod limits;
-mod list_agents;
-mod mail;
-
-mod notification;
-mod permissions;
-mod places;
-mod powers;
-mod preload;
-mod prompt;
-mod pulse;
-mod queue;
-mod recall;
-mod report;
-mod resolve;
-mod rule_text;
+mod definition;
+mod delegate;
+mod message;
+mod money;
+mod policy;
 mod schedule;
-mod send_message;
-mod servers;
 mod session;
-mod spawn;
-mod spec;
-mod spending;
-mod structured;
-mod summary;
-mod task;
-mod titles;
-mod toolbox;
+mod tools;
+mod toolset;
+mod turn;
 
-pub use agent_tool::Explanation;
-pub use broker::{Answerer, Ask, AskingAgent, ElicitFuture, Reply, ReplyFuture};
-pub use budget::Limit;
-pub use builder::{AgentServers, BroughtBy, ModelRefusal};
+pub use agent::builder::{AgentServers, AgentServersError, BroughtBy, ModelRefusal};
+pub use agent::shared::{RoomFuture, View};
 pub use centurion_journal::{JournalError, Redaction};
-pub use definitions::Definitions;
-pub use delegation::{DelegationRules, SessionMode};
-pub use driver::RequestSettings;
-pub use elicitation::Elicitations;
-pub use hooks::HookHost;
-pub use limits::{LimitError, Limits};
-pub use permissions::{
-    Bypass, Change, Destination, Remember, Remembered, RuleChange, RuleSource, RuleStore, Rules,
-};
-pub use prompt::{PromptOptions, Section};
-pub use queue::Priority;
-pub use resolve::{
+pub use centurion_mcp::{Elicitation, ElicitationAnswer, ElicitationKind};
+pub use definition::builtin;
+pub use definition::definitions::Definitions;
+pub use definition::limits::{LimitError, Limits};
+pub use definition::prompt::{PromptOptions, Section};
+pub use definition::request_settings::RequestSettings;
+pub use definition::resolve::{
     Decided, EffectiveAgent, LaunchError, LeftOut, MainFlags, Provenance, Reach, ToolView,
 };
-pub use rule_text::{UnreadRule, read_rule};
-pub use servers::{REQUIRED_PATIENCE, WithheldServer};
-pub use session::{
-    AgentOptions, Extensions, Handle, NotOffered, OpenError, Options, PROTOCOL_VERSION, Session,
-    Start, Storage, ToolReply, ToolServer, View,
+pub use definition::rules::{DelegationRules, SessionMode};
+pub use message::queue::Priority;
+pub use money::budget::Limit;
+pub use policy::broker::{
+    Answerer, Ask, AskingAgent, ElicitFuture, Reply, ReplyFuture, Unanswered,
 };
-pub use structured::{SchemaError, StructuredOutput};
-pub use toolbox::{ToolChoice, ToolboxError};
+pub use policy::permissions::{
+    Bypass, Change, Destination, Remember, Remembered, RuleChange, RuleSource, RuleStore, Rules,
+};
+pub use policy::rule_text::{UnreadRule, read_rule};
+pub use session::{
+    AgentOptions, Base, ExplainError, Extensions, Handle, NotOffered, OpenError, Options,
+    PROTOCOL_VERSION, PermissionOptions, Session, Start, Storage, ToolReply, ToolServer,
+};
+pub use tools::agent_tool::Explanation;
+pub use toolset::servers::{
+    REQUIRED_PATIENCE, RequireError, ServerPatience, UnusableServer, WithheldServer,
+};
+pub use toolset::structured::{SchemaError, StructuredOutput};
+pub use toolset::toolbox::{ToolChoice, ToolboxError};
+pub use turn::elicitation::Elicitations;
+pub use turn::hooks::HookHost;

@@ -1,13 +1,10 @@
 //! Schedules: prompts that the main agent of an assistant sets up for itself, for later and again and again.
 //!
-//! A schedule that is due becomes an item of the one queue, behind everything that people say, and never
-//! while its last one still waits there. Nobody runs while there is none; where there are, one timer waits
-//! for the earliest. They end with the input: a session that nobody speaks to any more is not kept alive.
+//! A schedule that is due becomes an item of the one queue, behind everything that people say, and never while
+//! its last one still waits there. Without schedules nothing runs; with some, one timer waits for the earliest.
+//! They end with the input: a session whose input has closed is not kept alive.
 
 mod clock;
-mod cron_create;
-mod cron_delete;
-mod cron_list;
 mod due;
 mod expression;
 mod notes;
@@ -19,7 +16,6 @@ use std::time::Duration;
 
 use centurion_hooks::events::ScheduledWork;
 use centurion_protocol::{Block, Env, World};
-use centurion_tools::{DynTool, Tool as _, erase};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::{Mutex, MutexGuard};
@@ -30,11 +26,10 @@ use tokio::sync::Notify;
 use self::clock::Clock;
 pub(crate) use self::expression::{Expression, ExpressionError};
 pub(crate) use self::notes::{Kept, read};
-use self::telling::{Missed, moment};
-use crate::agent::Agent;
-use crate::delegation::SessionMode;
-use crate::queue::{Item, Origin, Priority, Queue};
-use crate::session::Shared;
+use self::telling::Missed;
+pub(crate) use self::telling::moment;
+use crate::definition::rules::SessionMode;
+use crate::message::queue::{Item, Origin, Priority, Queue};
 use centurion_journal::{Journal, JournalError};
 
 /// How many there may be at once.
@@ -51,11 +46,11 @@ const SWITCH: &str = "CLAUDE_CODE_DISABLE_CRON";
 /// A prompt for later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Schedule {
-    id: String,
-    cron: Expression,
-    prompt: String,
+    pub(crate) id: String,
+    pub(crate) cron: Expression,
+    pub(crate) prompt: String,
     /// Whether it comes again and again.
-    recurring: bool,
+    pub(crate) recurring: bool,
     created: centurion_protocol::Timestamp,
 }
 
@@ -66,7 +61,7 @@ impl Schedule {
     }
 
     /// When it ends, if it recurs.
-    fn expires(&self) -> Option<Timestamp> {
+    pub(crate) fn expires(&self) -> Option<Timestamp> {
         self.recurring.then(|| self.created.checked_add(LIFETIME).unwrap_or(Timestamp::MAX))
     }
 }
@@ -100,32 +95,32 @@ pub(crate) enum ScheduleError {
 }
 
 /// What is asked for.
-struct Wish {
-    cron: String,
-    prompt: String,
-    recurring: bool,
+pub(crate) struct Wish {
+    pub(crate) cron: String,
+    pub(crate) prompt: String,
+    pub(crate) recurring: bool,
     /// Whether it outlives the process.
-    durable: bool,
+    pub(crate) durable: bool,
 }
 
 /// A schedule that is in force.
 #[derive(Clone, Debug)]
-struct Entry {
-    schedule: Schedule,
-    durable: bool,
+pub(crate) struct Entry {
+    pub(crate) schedule: Schedule,
+    pub(crate) durable: bool,
     /// When it is due; `None` once it was for the last time, until the turn with it is recorded.
-    due: Option<Timestamp>,
+    pub(crate) due: Option<Timestamp>,
 }
 
 /// The schedules of a session.
 pub(crate) struct Schedules {
     clock: Clock,
-    zone: TimeZone,
+    pub(crate) zone: TimeZone,
     /// The main agent's.
     journal: Arc<Journal>,
     /// In the order in which they were made.
     table: Mutex<Vec<Entry>>,
-    /// Wakes the one who keeps time when the earliest may be another.
+    /// Wakes the timer when another schedule may be the earliest.
     changed: Notify,
 }
 
@@ -135,27 +130,8 @@ impl Schedules {
         Self { clock: Clock::new(world), zone, journal, table, changed }
     }
 
-    /// Those of a session, or the reason why there are none.
-    fn of(shared: &Shared) -> Result<&Self, &'static str> {
-        shared
-            .schedules
-            .as_ref()
-            .ok_or("schedules are switched off in this session: do it now, or not at all")
-    }
-
-    /// The tools by which an agent sets them up.
     /// The names of the tools about schedules.
-    pub(crate) const TOOLS: [&str; 3] =
-        [cron_create::CronCreate::NAME, cron_delete::CronDelete::NAME, cron_list::CronList::NAME];
-
-    pub(crate) fn tools(caller: &Arc<Agent>) -> [Arc<dyn DynTool>; 3] {
-        let caller = || Arc::clone(caller);
-        [
-            erase(cron_create::CronCreate(caller())),
-            erase(cron_delete::CronDelete(caller())),
-            erase(cron_list::CronList(caller())),
-        ]
-    }
+    pub(crate) const TOOLS: [&str; 3] = ["CronCreate", "CronDelete", "CronList"];
 
     /// The table, without those that were due for the last time and have been told of.
     fn table(&self, queue: &Queue) -> MutexGuard<'_, Vec<Entry>> {
@@ -164,7 +140,7 @@ impl Schedules {
         table
     }
 
-    fn create(&self, queue: &Queue, wish: Wish) -> Result<Entry, ScheduleError> {
+    pub(crate) fn create(&self, queue: &Queue, wish: Wish) -> Result<Entry, ScheduleError> {
         let cron = Expression::parse(&wish.cron)?;
         if wish.prompt.trim().is_empty() {
             return Err(ScheduleError::NoPrompt);
@@ -198,7 +174,7 @@ impl Schedules {
         Ok(entry)
     }
 
-    fn delete(&self, queue: &Queue, id: &str) -> Result<Entry, ScheduleError> {
+    pub(crate) fn delete(&self, queue: &Queue, id: &str) -> Result<Entry, ScheduleError> {
         let mut table = self.table(queue);
         let Some(at) = table.iter().position(|entry| entry.schedule.id == id) else {
             return Err(ScheduleError::Unknown { id: id.to_owned() });
@@ -211,13 +187,12 @@ impl Schedules {
         Ok(entry)
     }
 
-    fn list(&self, queue: &Queue) -> Vec<Entry> {
+    pub(crate) fn list(&self, queue: &Queue) -> Vec<Entry> {
         self.table(queue).clone()
     }
 
-    /// Queues what is due, as long as somebody may say something. Never ends by itself: whoever runs the
-    /// session drops it.
-    async fn keep_time(&self, queue: &Queue) -> Infallible {
+    /// Queues what is due, until the input is closed. Never ends by itself: the session drops it.
+    pub(crate) async fn keep_time(&self, queue: &Queue) -> Infallible {
         loop {
             match self.wait() {
                 None => self.changed.notified().await,
@@ -260,6 +235,17 @@ impl Schedules {
         }
     }
 
+    /// What will come, as hooks are told.
+    pub(crate) fn work(&self, queue: &Queue) -> Vec<ScheduledWork> {
+        let work = |Entry { schedule, .. }: Entry| ScheduledWork {
+            id: schedule.id,
+            schedule: schedule.cron.into(),
+            recurring: schedule.recurring,
+            prompt: schedule.prompt,
+        };
+        self.list(queue).into_iter().map(work).collect()
+    }
+
     fn item(&self, text: String, origin: Origin) -> Item {
         Item {
             id: self.clock.world.record_id(),
@@ -270,9 +256,8 @@ impl Schedules {
         }
     }
 
-    /// Puts those in force again that a resumed session has in its journal, and tells once of what was
-    /// missed.
-    fn take_up(&self, queue: &Queue, kept: Vec<Kept>) {
+    /// Puts the schedules of a resumed session's journal in force again, and tells once of what was missed.
+    pub(crate) fn restore(&self, queue: &Queue, kept: Vec<Kept>) {
         let now = self.clock.now();
         let mut missed = Vec::new();
         let mut table = self.table(queue);
@@ -310,33 +295,6 @@ pub(crate) fn of_session(
 ) -> Option<Schedules> {
     let is_on = mode == SessionMode::Assistant && !env.is_on(SWITCH);
     is_on.then(|| Schedules::new(Arc::clone(world), zone, Arc::clone(journal)))
-}
-
-/// Goes on with what a resumed session has in its journal. Where there are no schedules they stay there.
-pub(crate) fn take_up(shared: &Shared, kept: Vec<Kept>) {
-    if let Some(schedules) = &shared.schedules {
-        schedules.take_up(&shared.queue, kept);
-    }
-}
-
-/// Queues what is due in a session, for as long as that runs.
-pub(crate) async fn keep_time(shared: &Shared) -> Infallible {
-    match &shared.schedules {
-        Some(schedules) => schedules.keep_time(&shared.queue).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// What will come in a session, as hooks are told.
-pub(crate) fn scheduled_work(shared: &Shared) -> Vec<ScheduledWork> {
-    let work = |Entry { schedule, .. }: Entry| ScheduledWork {
-        id: schedule.id,
-        schedule: schedule.cron.into(),
-        recurring: schedule.recurring,
-        prompt: schedule.prompt,
-    };
-    let entries = shared.schedules.as_ref().map(|schedules| schedules.list(&shared.queue));
-    entries.unwrap_or_default().into_iter().map(work).collect()
 }
 
 /// Notes in the journal of a copied session that the schedules stay with the session it was copied from.

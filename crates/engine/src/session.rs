@@ -4,13 +4,15 @@
 //! input that the queue holds.
 
 mod explain;
+mod handle;
 mod main_agent;
 mod open;
 mod options;
+mod report;
 mod results;
-mod shared;
 mod tool_server;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,25 +21,27 @@ use centurion_hooks::Registration;
 use centurion_hooks::events::SessionEnd;
 use centurion_protocol::sdk::{EventBody, Init, System, UnfinishedAgent};
 use centurion_protocol::{Block, Outcome, SessionId};
-use futures_util::future::{join_all, select_all};
+use futures_util::future::join_all;
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub use self::explain::ExplainError;
+pub use self::handle::Handle;
 pub use self::open::{OpenError, PROTOCOL_VERSION};
-pub use self::options::{AgentOptions, Extensions, Options, Start, Storage};
+pub use self::options::{
+    AgentOptions, Base, Extensions, Options, PermissionOptions, Start, Storage,
+};
 use self::results::Results;
-pub(crate) use self::shared::Shared;
-pub use self::shared::{Handle, View};
 pub use self::tool_server::{NotOffered, ToolReply, ToolServer};
-use crate::driver::{Driver, Run};
-use crate::elicitation::Elicitations;
-use crate::prompt::PromptOptions;
-use crate::queue::{Item, Origin, Priority};
-use crate::report;
-use crate::resolve::MainFlags;
-use crate::schedule;
-use crate::task::{Stopper, Task};
+use crate::agent::shared::Shared;
+use crate::agent::task::{Stopper, Task};
+use crate::definition::prompt::PromptOptions;
+use crate::definition::resolve::MainFlags;
+use crate::message::queue::{Item, Origin, Priority};
+use crate::toolset::servers::ServerPatience;
+use crate::turn::driver::{Driver, Run};
+use crate::turn::elicitation::Elicitations;
 use centurion_journal::JournalError;
 use centurion_journal::transcript::MAIN_AGENT;
 
@@ -45,6 +49,9 @@ use centurion_journal::transcript::MAIN_AGENT;
 const SHELL_GRACE: Duration = Duration::from_secs(5);
 /// How long agents have to end when the session does.
 const AGENT_GRACE: Duration = Duration::from_secs(5);
+
+/// How long the tasks of a session have to tidy up when it ends.
+const TIDY_GRACE: Duration = Duration::from_secs(2);
 
 /// One session with its main agent.
 pub struct Session {
@@ -55,11 +62,11 @@ pub struct Session {
     broken_lines: usize,
     /// How this process takes part in the session, until hooks have been told.
     begins: Option<&'static str>,
-    server_patience: Duration,
+    server_patience: ServerPatience,
     elicitations: Arc<Elicitations>,
     /// What the agent's definition says before the first input.
     initial_prompt: Option<String>,
-    /// What of the main agent flags have fixed, and how its prompt was asked for.
+    /// Which parts of the main agent flags have fixed, and how its prompt was asked for.
     asked: (MainFlags, PromptOptions),
     /// Keeps the hooks of the agent's definition in force.
     _agent_hooks: Vec<Registration>,
@@ -95,7 +102,7 @@ impl Session {
         let last = tokio::select! {
             biased;
             last = self.work() => last,
-            never = schedule::keep_time(&shared) => match never {},
+            never = keep_time(&shared) => match never {},
         };
         let unfinished = self.end_agents().await;
         self.results.close(&self.shared, unfinished);
@@ -149,7 +156,7 @@ impl Session {
         usable.map(|skill| skill.name.clone()).collect()
     }
 
-    /// Notes which agent the session runs as, for those who resume it.
+    /// Notes which agent the session runs as, for a later resume.
     fn record_agent(&self) -> Result<(), JournalError> {
         if let Some(kind) = &self.driver.identity().kind {
             self.driver.journal.note(MAIN_AGENT, &json!({"agent": kind}))?;
@@ -167,6 +174,11 @@ impl Session {
         self.elicitations.detach();
         agent.hooks.shutdown().await;
         self.driver.dispatch.agent.workspace.shells.shutdown().await;
+        self.shared.work.close();
+        if tokio::time::timeout(TIDY_GRACE, self.shared.work.wait()).await.is_err() {
+            let left = self.shared.work.len();
+            tracing::warn!(left, "tasks of the session were still at work when it ended");
+        }
     }
 
     /// What the main agent is to be told next; `None` when nothing will come any more. Agents in the
@@ -177,24 +189,27 @@ impl Session {
         }
         let delegation = &self.shared.delegation;
         let deadline = delegation.rules.wait.map(|wait| Instant::now() + wait);
+        let mut ends = delegation.ends();
         loop {
-            let agents = delegation.running();
+            ends.mark_unchanged();
+            let has_agents = delegation.has_running();
             if self.shared.queue.is_abandoned()
-                || (agents.is_empty()
+                || (!has_agents
                     && self.driver.dispatch.agent.workspace.shells.running().is_empty()
                     && !delegation.is_telling())
             {
                 // One that ended in this moment has told before it was gone.
                 return Some(self.shared.queue.pending(None)).filter(|items| !items.is_empty());
             }
-            let patience = if agents.is_empty() {
-                Some(SHELL_GRACE)
-            } else {
+            let patience = if has_agents {
                 deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+            } else {
+                Some(SHELL_GRACE)
             };
             tokio::select! {
                 items = self.shared.queue.arrival(None) => return items,
-                () = any_end(&agents) => {}
+                // The sender lives as long as the session.
+                _ = ends.changed() => {}
                 () = after(patience) => return None,
             }
         }
@@ -232,7 +247,7 @@ impl Session {
                 tracing::error!(%error, "the agent of the session could not be recorded");
             }
             self.driver.begin(source, &cancel).await;
-            // Nobody watches the files of skills: hosts are told of those that were there at the start.
+            // The files of skills are not watched: hosts are told of the skills that were there at the start.
             self.init.skills = self.skill_names();
             items = self.shared.queue.pending(None);
         }
@@ -244,8 +259,8 @@ impl Session {
         if let Some(thinking) = self.shared.take_chosen_thinking() {
             self.driver.settings.thinking = thinking;
         }
-        self.driver.take_up_servers();
-        self.driver.take_up_agents();
+        self.driver.refresh_servers();
+        self.driver.refresh_agents();
         let tools = self.driver.dispatch.toolbox.all_names();
         self.init.tools = tools.map(|name| public_name(name).to_owned()).collect();
         self.init.agents = self.agent_names();
@@ -273,10 +288,9 @@ impl Session {
         run.outcome
     }
 
-    /// Whether no other turn is owed: nothing waits, and nobody works whose end would be told.
+    /// Whether no other turn is owed: nothing is pending, and no agent is running whose end would be told.
     fn is_idle(&self) -> bool {
-        let has_agents = !self.shared.delegation.running().is_empty();
-        !has_agents && self.shared.queue.pending(None).is_empty()
+        !self.shared.delegation.has_running() && self.shared.queue.pending(None).is_empty()
     }
 
     /// Tells hosts that ask for it whether the session is at work.
@@ -312,15 +326,6 @@ fn cut_short(task: &Task) -> Option<UnfinishedAgent> {
     })
 }
 
-/// Waits until one of these agents has ended.
-async fn any_end(agents: &[Arc<Task>]) {
-    let ends = agents.iter().map(|task| Box::pin(task.ended(Duration::MAX)));
-    match agents {
-        [] => std::future::pending().await,
-        _ => drop(select_all(ends).await),
-    }
-}
-
 async fn after(patience: Option<Duration>) {
     match patience {
         Some(patience) => tokio::time::sleep(patience).await,
@@ -331,4 +336,12 @@ async fn after(patience: Option<Duration>) {
 /// The name that hosts know a tool by.
 fn public_name(tool: &str) -> &str {
     if tool == "Agent" { "Task" } else { tool }
+}
+
+/// Queues what is due in a session, for as long as that runs.
+async fn keep_time(shared: &Shared) -> Infallible {
+    match &shared.schedules {
+        Some(schedules) => schedules.keep_time(&shared.queue).await,
+        None => std::future::pending().await,
+    }
 }

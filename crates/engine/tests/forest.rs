@@ -2,8 +2,8 @@
 //! plan. What an agent does and how it ends, who speaks to whom, who is stopped, what a person does
 //! meanwhile, how many may run at once, and when the process dies, all follow from the seed.
 //!
-//! A failure names its seed. `CENTURION_FOREST_SEED=7` plays that one alone, `CENTURION_FOREST_SEEDS=5000`
-//! plays so many.
+//! A failure names its seed. `CENTURION_FOREST_SEED=7` plays that one alone, `CENTURION_FOREST_SEEDS=5000` plays
+//! 5,000.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -102,10 +102,13 @@ fn number(variable: &str) -> Option<u64> {
 #[test]
 fn every_forest_keeps_its_promises() {
     // I-3, I-4, I-8, I-10, I-12, S-158, S-159, S-206, S-229, S-231
-    if let Some(seed) = number("CENTURION_FOREST_SEED") {
-        try_to_grow(seed);
-        return;
+    match number("CENTURION_FOREST_SEED") {
+        Some(seed) => drop(try_to_grow(seed)),
+        None => grow_many(),
     }
+}
+
+fn grow_many() {
     let count = number("CENTURION_FOREST_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(0);
     let ends: Mutex<Ends> = Mutex::default();

@@ -28,6 +28,8 @@ mod agent_servers;
 mod agent_stage;
 #[path = "story/agent_storms.rs"]
 mod agent_storms;
+#[path = "story/agent_waits.rs"]
+mod agent_waits;
 #[path = "story/bench.rs"]
 mod bench;
 #[path = "story/contract.rs"]

@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_nanos(100);
 /// What a call may cost that no hook is for.
 const CALL: Duration = Duration::from_micros(20);
 
-/// Nobody: no hook of this benchmark runs.
+/// Answers nothing: no hook of this benchmark runs.
 struct Nobody;
 
 impl Delegate for Nobody {

@@ -1,4 +1,4 @@
-//! What runs although nobody waits for it: hooks that were told so, and processes that hooks left.
+//! Background work: hooks that are not waited for, and processes that hooks left.
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::task::JoinSet;

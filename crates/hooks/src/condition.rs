@@ -1,7 +1,7 @@
 //! The `if` of a hook: a permission rule that the call must match.
 //!
-//! A hook may be there to stop something, so that it must not be slipped past: one command of a command
-//! line is enough for the rule, and a command line that nobody can read counts as matching.
+//! A hook may be there to stop a call, so that no call may slip past it: one command of a command line is
+//! enough for the rule, and a command line that cannot be read counts as matching.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
 //! Hooks that are not carried out here: a model, an agent, a tool of a server or a function of the host
-//! answers. Whoever has those is handed in.
+//! answers. The caller hands the [`Delegate`] in.
 
 use std::pin::Pin;
 
@@ -26,7 +26,7 @@ pub struct ModelRequest<'a> {
     pub common: &'a Common,
 }
 
-/// Whoever answers. Dropping a future gives up on its answer.
+/// Answers for models, agents, servers and the host. Dropping a future gives up on its answer.
 pub trait Delegate: Send + Sync {
     /// Asks a model once; gives the text of its answer.
     fn prompt<'a>(&'a self, request: ModelRequest<'a>) -> DelegateFuture<'a, String>;

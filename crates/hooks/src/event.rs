@@ -102,7 +102,7 @@ const FIRED: &[Event] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Handlers {
     All,
-    /// No model: it would be asked too often, or nobody waits for its answer.
+    /// No model: it would be asked too often, or its answer would not be waited for.
     NoModel,
     /// Only what is there before the network is.
     Early,
@@ -225,7 +225,7 @@ impl Event {
         matches!(self, Self::SessionStart | Self::Setup | Self::CwdChanged | Self::FileChanged)
     }
 
-    /// How long a hook of this event may take where nobody said, if it is less than usual.
+    /// The default timeout of this event's hooks, if it is less than usual.
     pub(crate) fn patience(self) -> Option<Duration> {
         match self {
             Self::UserPromptSubmit => Some(Duration::from_secs(30)),

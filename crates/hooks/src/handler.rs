@@ -41,7 +41,7 @@ impl HandlerType {
         }
     }
 
-    /// How long a hook may take where nobody said.
+    /// The default timeout of a hook.
     fn patience(self) -> Duration {
         Duration::from_secs(match self {
             Self::Command | Self::Http | Self::McpTool | Self::Callback => 600,
@@ -107,9 +107,9 @@ pub enum Waiting {
     /// Whatever was about to happen.
     #[default]
     Event,
-    /// Nobody: what it says is told when it is there.
+    /// Nothing waits: what it says is told when it is there.
     Nobody,
-    /// Nobody, and exit code 2 wakes the model.
+    /// Nothing waits, and exit code 2 wakes the model.
     Wakes,
 }
 

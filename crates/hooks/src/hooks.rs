@@ -58,7 +58,7 @@ pub(crate) struct Shared {
     events: AtomicU32,
     state: Mutex<State>,
     pub(crate) core: Arc<Core>,
-    /// What runs although nobody waits for it. Ends with the session.
+    /// Hooks that are not waited for, and what hooks left running. Ends with the session.
     pub(crate) background: Background,
     pub(crate) watched: WatchList,
 }

@@ -23,7 +23,7 @@ pub(crate) struct Ended {
 pub(crate) enum End {
     #[default]
     Finished,
-    /// Whoever waited does not wait any more.
+    /// The caller has stopped waiting.
     Cancelled,
     /// It could not run, or not to its end.
     Failed(String),
@@ -106,7 +106,7 @@ impl Reply {
             _ if has_output && event != Event::WorktreeCreate => {}
             code => reply.error = Some(failure(code, &ended.stderr)),
         }
-        // Such an exit code is told nobody, and so is its text.
+        // Such an exit code is not told, and neither is its text.
         if event.exit_two() == ExitTwo::Ignored && reply.exit_two.take().is_some() {
             tracing::debug!(%event, label = reply.label, "exit code 2 has no effect");
         }

@@ -88,7 +88,7 @@ impl Hooks {
         }
     }
 
-    /// Runs a hook that somebody waits for.
+    /// Runs a hook that the event waits for.
     async fn run_one(
         &self,
         handler: &Arc<Handler>,
@@ -107,7 +107,7 @@ impl Hooks {
         reply
     }
 
-    /// Starts a hook that nobody waits for.
+    /// Starts a hook that the event does not wait for.
     fn leave(
         &self,
         handler: &Arc<Handler>,
@@ -158,7 +158,7 @@ fn session_end_budget(handlers: &[Arc<Handler>], env: &Env) -> Duration {
         .unwrap_or_else(|| SESSION_END.max(asked.min(LONGEST_SESSION_END)))
 }
 
-/// What is told later of a hook that nobody waited for.
+/// What is told later of a hook that the event did not wait for.
 fn late(told: &Told, waiting: Waiting, reply: Reply) -> LateReply {
     let name = &told.hook_name;
     let context = reply.specific().and_then(|it| it.additional_context.clone());

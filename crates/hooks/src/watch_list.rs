@@ -1,6 +1,6 @@
 //! Files whose changes are events: which they are, and how each was last seen.
 //!
-//! Nothing runs between two looks. Whoever has hooks to tell looks when there is time, such as between turns.
+//! Nothing runs between two looks. The owner of the hooks looks when there is time, such as between turns.
 
 use std::collections::HashMap;
 use std::fs;
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(look(), []);
         fs::remove_file(&b).unwrap();
         assert_eq!(look(), [(b.clone(), "unlink")]);
-        // What nobody wants any more is forgotten.
+        // A path that is no longer watched is forgotten.
         list.replace(&[]);
         fs::write(&a, "333").unwrap();
         assert_eq!(look(), []);

@@ -1,4 +1,4 @@
-//! What others see of hooks: when one starts and ends, and what one says after nobody waits for it.
+//! What others see of hooks: when one starts and ends, and what one says when it is no longer waited for.
 
 use centurion_protocol::AgentId;
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub enum HookOutcome {
     Cancelled,
 }
 
-/// What a hook said that nobody waited for.
+/// What a hook said that the event did not wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LateReply {
     pub hook_name: String,
@@ -55,7 +55,7 @@ pub struct LateReply {
     pub error: Option<String>,
 }
 
-/// Somebody who watches hooks. Called from the task that runs the hook: it must not block.
+/// An observer of hooks. Called from the task that runs the hook: it must not block.
 pub trait HookWatcher: Send + Sync {
     fn started(&self, hook: HookStarted);
     fn ended(&self, hook: HookResponse);

@@ -437,9 +437,9 @@ fn may_be_blank(json: &str) -> bool {
     matches!(json.as_bytes().get(1), None | Some(b'"' | b' ' | b'\\' | 0x80..))
 }
 
-/// Whether a provider would refuse a block from this speaker: only a model makes calls and thinks, only a
-/// user message answers calls, nobody says nothing, and a block must be what it says it is. A quick look
-/// spares nearly all blocks the reading.
+/// Whether a provider would refuse a block from this speaker: only a model makes calls and thinks, only a user
+/// message answers calls, no text is blank, and a block must be what it says it is. A quick look spares nearly
+/// all blocks the reading.
 fn is_unfit(role: Role, block: &RawValue) -> bool {
     #[derive(Deserialize)]
     struct Kind<'a> {
@@ -476,7 +476,7 @@ fn is_thinking(block: &RawValue) -> bool {
         )
 }
 
-/// The result of a call that nobody saw end.
+/// The result of a call whose end was not recorded.
 pub fn interrupted(id: &ToolUseId) -> Block {
     Block::ToolResult(ToolResult::error(id.clone(), INTERRUPTED))
 }

@@ -20,7 +20,7 @@ use crate::transport::read_body;
 /// The largest description of an authorization server that is read.
 const MOST_METADATA: usize = 1024 * 1024;
 
-/// A manager that has tokens for a server, or `None` where nobody has logged in.
+/// A manager that has tokens for a server, or `None` where the user has not logged in.
 pub(crate) async fn manager_with_tokens(
     remote: &McpRemote,
     credentials: &Path,

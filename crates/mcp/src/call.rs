@@ -290,7 +290,7 @@ impl Call<'_> {
             ServerResult::EmptyResult(_) => {
                 Ok(CallOutput { content: Vec::new(), structured: None, is_error: false })
             }
-            // A kind of content that nobody here knows is still worth reading.
+            // An unknown kind of content is still worth reading.
             ServerResult::CustomResult(result) => Ok(CallOutput {
                 is_error: result.0.get("isError").and_then(Value::as_bool).unwrap_or(false),
                 content: content::of_unknown(&result.0),
@@ -309,7 +309,7 @@ fn output(result: &CallToolResult) -> CallOutput {
     }
 }
 
-/// Tells the server that nobody waits any more. One that does not read is not waited for.
+/// Tells the server that the caller has stopped waiting. A server that does not read is not waited for.
 async fn withdraw(handle: RequestHandle<RoleClient>, reason: &str) {
     let _ = timeout(Duration::from_secs(1), handle.cancel(Some(reason.to_owned()))).await;
 }

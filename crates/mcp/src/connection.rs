@@ -52,7 +52,7 @@ impl Connection {
         self.link.seen().state.clone()
     }
 
-    /// Waits until the connection is made or has failed, but not longer than so.
+    /// Waits until the connection is made or has failed, for this long at most.
     pub async fn ready(&self, patience: Duration) -> State {
         self.link.ready(patience).await
     }
@@ -189,7 +189,7 @@ impl Connection {
         told.await.unwrap_or_else(|_| self.state())
     }
 
-    /// Whether it ends with whoever brought it.
+    /// Whether it is its owner's alone, and ends with the owner.
     pub fn is_own(&self) -> bool {
         self.lease.is_some()
     }
@@ -221,7 +221,7 @@ pub(crate) async fn call(
         Call { server: &server.name, live: &live, options, patience }.tool(tool, arguments).await;
     if let Err(CallError::NeedsAuth { reason, scope, .. }) = &mut result {
         let state = auth::needs_login(&link.settings, server, reason, scope.clone());
-        // Whoever called is told how to log in, too.
+        // The caller is told how to log in, too.
         if let Some(told) = state.reason() {
             told.clone_into(reason);
         }

@@ -4,7 +4,7 @@ use centurion_protocol::ToolResultContent;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 
-/// Larger pictures are refused by those who would have to look at them: five megabytes, as base64.
+/// Providers refuse larger pictures: five megabytes, as base64.
 const MOST_IMAGE: usize = 5 * 1024 * 1024 * 4 / 3;
 
 /// The parts of a call's result.
@@ -18,7 +18,7 @@ pub(crate) fn of_result(result: &CallToolResult) -> Vec<ToolResultContent> {
     content
 }
 
-/// A result whose form nobody has agreed on, as its JSON.
+/// A result of unknown form, as its JSON.
 pub(crate) fn of_unknown(result: &Value) -> Vec<ToolResultContent> {
     vec![ToolResultContent::Text(result.to_string())]
 }

@@ -1,5 +1,4 @@
-//! What servers ask of whoever runs this program: a person's answer, a model's answer, a way to a server
-//! that lives in the host.
+//! What servers ask of the host: a person's answer, a model's answer, a way to a server that lives in the host.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -37,7 +36,7 @@ pub enum ElicitationAnswer {
     Accept(Map<String, Value>),
     /// The person said no.
     Decline,
-    /// Nobody answered.
+    /// There was no answer.
     Cancel,
 }
 

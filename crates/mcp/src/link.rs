@@ -14,16 +14,16 @@ use crate::catalog::{Catalog, ServerInfo};
 use crate::client::Client;
 use crate::pool::Settings;
 
-/// A connection as everybody sees it.
+/// A connection as all its handles see it.
 pub(crate) struct Link {
     pub(crate) settings: Arc<Settings>,
     pub(crate) is_remote: bool,
     seen: Mutex<Seen>,
     generation: watch::Sender<u64>,
-    /// Handles send, the supervisor receives: connect again, and tell how that went. When it is full,
-    /// somebody has asked already, and a handle waits its turn.
+    /// Handles send, the supervisor receives: connect again, and tell how that went. When it is full, another
+    /// handle has asked already, and this one waits its turn.
     pub(crate) wishes: mpsc::Sender<oneshot::Sender<State>>,
-    /// Cancelled by whoever closes the connection.
+    /// Cancelled to close the connection: by its owner or by the pool.
     pub(crate) closing: CancellationToken,
     /// Cancelled by the supervisor when everything is closed.
     pub(crate) closed: CancellationToken,
@@ -83,7 +83,7 @@ impl Link {
         self.seen.lock()
     }
 
-    /// Changes what everybody sees, and tells them.
+    /// Changes what all handles see, and tells them.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Seen)) {
         change(&mut self.seen());
         self.generation.send_modify(|generation| *generation += 1);

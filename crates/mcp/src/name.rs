@@ -16,7 +16,7 @@ fn plain(name: &str) -> String {
     name.chars().map(|symbol| if is_plain(symbol) { symbol } else { '_' }).collect()
 }
 
-/// Cuts a text to so many bytes, between characters, and says so.
+/// Cuts a text to this many bytes, between characters, and says so.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     const MARK: &str = "… (cut)";
     if text.len() <= most {

@@ -26,8 +26,8 @@ use crate::pool::Settings;
 use crate::process::ServerProcess;
 use crate::transport::failure::{self, Failure};
 use crate::transport::{
-    AnyTransport, BoundedHttp, GivenUp, HttpCaller, LateAnswer, LineTransport, PATIENCE, Probe,
-    SdkTransport, SseTransport, Throttled, Watched,
+    AnyTransport, BoundedHttp, GivenUp, HttpCaller, LateAnswer, LineTransport, PATIENCE, Pipe,
+    Probe, SdkTransport, SseTransport, Throttled, Watched,
 };
 use crate::{auth, headers};
 
@@ -46,7 +46,7 @@ pub(crate) struct Session {
     pub(crate) info: ServerInfo,
     pub(crate) instructions: Option<String>,
     pub(crate) catalog: Catalog,
-    /// Newer servers tell of changes only to those who ask for it.
+    /// Newer servers tell of changes only to clients that subscribe.
     pub(crate) subscription: Option<Subscription>,
     service: RunningService<RoleClient, Arc<Client>>,
     process: Option<ServerProcess>,
@@ -126,12 +126,14 @@ pub(crate) async fn open(
             let late = LateAnswer::default();
             let opened = program.open(settings, server, greeting, PATIENCE, &late).await;
             match opened {
-                // It took its time to start, and is a newer one: it cannot be greeted as an older one.
-                Err(failure) if late.came() => {
-                    tracing::debug!(server = server.name, ?failure, "a server is started over");
-                    program.open(settings, server, Greeting::New, limit, &late).await
+                // It read the question, was slow to answer that it is a new one, and ended when it was greeted
+                // as an old one. There is nothing left to talk to.
+                Err(NotOpened::Ended(reason)) if late.came() => {
+                    tracing::debug!(server = server.name, reason, "a server is started over");
+                    let again = program.open(settings, server, Greeting::New, limit, &late).await;
+                    again.map_err(NotOpened::into_failure)
                 }
-                settled => settled,
+                settled => settled.map_err(NotOpened::into_failure),
             }
         }
         McpTransport::Sdk { name } => {
@@ -163,6 +165,22 @@ struct Program<'a> {
     env: &'a BTreeMap<String, String>,
 }
 
+/// Why a program is no server that can be used.
+enum NotOpened {
+    /// It ended, and why.
+    Ended(String),
+    Failed(Failure),
+}
+
+impl NotOpened {
+    fn into_failure(self) -> Failure {
+        match self {
+            Self::Ended(reason) => Failure::Lasting(reason),
+            Self::Failed(failure) => failure,
+        }
+    }
+}
+
 impl Program<'_> {
     /// Starts it and greets it. `patience` is for the question which protocol it speaks.
     async fn open(
@@ -172,14 +190,16 @@ impl Program<'_> {
         greeting: Greeting,
         patience: Duration,
         answer: &LateAnswer,
-    ) -> Result<Session, Failure> {
+    ) -> Result<Session, NotOpened> {
+        let failed = |reason| NotOpened::Failed(Failure::Lasting(reason));
         let Self { command, args, env } = self;
         let started = ServerProcess::start(settings, command, args, env);
-        let (mut process, stdout, stdin) = started
-            .map_err(|error| Failure::Lasting(format!("{command} could not start: {error}")))?;
+        let (mut process, stdout, stdin) =
+            started.map_err(|error| failed(format!("{command} could not start: {error}")))?;
         let given_up = GivenUp::default();
-        let pipes = LineTransport::new(stdout, stdin, given_up.clone());
-        let transport = AnyTransport::new(Probe::new(pipes, patience, answer.clone()));
+        let pipe = Pipe::of(&stdin);
+        let lines = LineTransport::new(stdout, stdin, given_up.clone());
+        let transport = AnyTransport::new(Probe::new(lines, pipe, patience, answer.clone()));
         let greeted = greet(settings, server, transport, greeting);
         match tokio::time::timeout(settings.limits.connect, greeted).await {
             Ok(Ok(mut session)) => {
@@ -187,9 +207,9 @@ impl Program<'_> {
                 session.given_up = given_up;
                 Ok(session)
             }
-            Ok(Err(Failure::Passing(_))) => Err(Failure::Lasting(process.why_ended().await)),
-            Ok(Err(failure)) => Err(failure),
-            Err(_) => Err(Failure::Lasting(process.with_last_words(late(settings)))),
+            Ok(Err(Failure::Passing(_))) => Err(NotOpened::Ended(process.why_ended().await)),
+            Ok(Err(failure)) => Err(NotOpened::Failed(failure)),
+            Err(_) => Err(failed(process.with_last_words(late(settings)))),
         }
     }
 }
@@ -236,7 +256,7 @@ fn http(settings: &Settings) -> Result<reqwest::Client, Failure> {
     settings.http().map_err(|error| Failure::Lasting(failure::chain(&error)))
 }
 
-/// Who vouches for us, where somebody has logged in.
+/// The holder of the user's tokens, where the user has logged in.
 async fn authority(
     settings: &Settings,
     remote: &McpRemote,
@@ -276,13 +296,15 @@ async fn greet(
     let mut catalog = Catalog::default();
     let parts = [Part::Tools, Part::Prompts, Part::Resources];
     tokio::select! {
-        read = catalog::list(&peer, &capabilities, &server.name, &parts, &mut catalog) => read?,
+        // A list that broke off is an empty one: the end that broke it is looked at first.
+        biased;
         () = ended.cancelled() => {
             return Err(Failure::Passing("it went away while it told what it offers".to_owned()));
         }
+        read = catalog::list(&peer, &capabilities, &server.name, &parts, &mut catalog) => read?,
     }
     let gone = CancellationToken::new();
-    let identity = told.server_info.as_ref();
+    let identity = told.server_info.as_ref().filter(|info| !info.name.is_empty());
     Ok(Session {
         subscription: subscribe(&peer, &told.protocol_version, &capabilities).await,
         info: ServerInfo {

@@ -32,7 +32,7 @@ pub struct PoolOptions {
     pub roots: Vec<PathBuf>,
     /// Where results that are too large are kept; private to the session.
     pub output_dir: PathBuf,
-    /// The file with OAuth tokens. Without one nobody is logged in anywhere.
+    /// The file with OAuth tokens. Without one the user is logged in nowhere.
     pub credentials: Option<PathBuf>,
     /// The version that servers are told.
     pub client_version: String,
@@ -136,8 +136,7 @@ impl Pool {
         })
     }
 
-    /// The connection to a server that everybody with the same server shares. The pool closes it, and
-    /// nobody else.
+    /// The connection that all users of the same server share. Only the pool closes it.
     pub fn share(&self, server: McpServer) -> Connection {
         let mut shared = self.shared.lock();
         let link = shared

@@ -1,4 +1,4 @@
-//! Signs of life from running calls, handed to whoever waits for the call.
+//! Signs of life from running calls, handed to their callers.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;

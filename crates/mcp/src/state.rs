@@ -8,7 +8,7 @@ pub enum State {
     /// It is being made, for the first time or again.
     Pending,
     Connected,
-    /// It could not be made, or it broke. Nothing is tried until somebody asks for it.
+    /// It could not be made, or it broke. Nothing is tried until a caller asks for it.
     Failed {
         reason: String,
     },
@@ -16,7 +16,7 @@ pub enum State {
     NeedsAuth {
         reason: String,
     },
-    /// Somebody closed it. It never comes back.
+    /// It was closed. It never comes back.
     Closed,
 }
 

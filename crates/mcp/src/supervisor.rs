@@ -60,7 +60,7 @@ impl Supervisor {
             let opened = tokio::select! {
                 biased;
                 () = self.link.closing.cancelled() => break,
-                // Whoever asks does not want to wait for the next try.
+                // A caller that asks now does not wait for the next try.
                 Some(newer) = self.wishes.recv() => {
                     (cause, wish) = (Cause::Asked, Some(newer));
                     continue;
@@ -116,10 +116,10 @@ impl Supervisor {
         });
     }
 
-    /// Answers whoever asked for the connection.
+    /// Answers the caller that asked for the connection.
     fn tell(&self, wish: Option<Wish>) {
         if let Some(wish) = wish {
-            // They may not wait any more.
+            // The caller may have stopped waiting.
             let _ = wish.send(self.link.seen().state.clone());
         }
     }
@@ -190,7 +190,7 @@ impl Supervisor {
         self.link.change(|seen| seen.catalog = shown);
     }
 
-    /// Waits, without a connection, until somebody wants one or nobody ever will.
+    /// Waits, without a connection, until a caller wants one or none can any more.
     async fn rest(&mut self) -> Event {
         tokio::select! {
             () = self.link.closing.cancelled() => Event::Closing,
@@ -245,7 +245,7 @@ fn changed(known: Stale, now: Stale) -> Vec<Part> {
     parts.into_iter().filter_map(|(is_changed, part)| is_changed.then_some(part)).collect()
 }
 
-/// What a newer server tells; nothing ever, where nobody is subscribed.
+/// What a newer server tells; never ends without a subscription.
 async fn next_notification(subscription: &mut Option<Subscription>) -> Option<ServerNotification> {
     match subscription {
         Some(subscription) => subscription.next().await.ok().flatten(),

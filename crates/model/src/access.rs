@@ -27,7 +27,7 @@ impl fmt::Debug for Access {
 /// A key, or why there is none.
 pub type KeyFuture<'a> = Pin<Box<dyn Future<Output = Result<String, String>> + Send + 'a>>;
 
-/// Somebody who gives keys that may not last.
+/// A source of keys that may not last.
 pub trait KeyHelper: Send + Sync {
     /// The key to use now; another one than that which was refused.
     fn key<'a>(&'a self, refused: Option<&'a str>) -> KeyFuture<'a>;

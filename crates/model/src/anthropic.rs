@@ -1,7 +1,7 @@
 //! Anthropic's Messages API, streaming.
 //!
-//! [`request`] writes what is sent, [`reader`] reads what comes back; this file knows where to and
-//! as whom.
+//! [`request`] writes what is sent, [`reader`] reads what comes back; this file knows the address and the
+//! credentials.
 
 mod reader;
 mod request;
@@ -17,6 +17,7 @@ use url::Url;
 
 pub use reader::AnthropicReader;
 
+use crate::catalog::ModelInfo;
 use crate::http::{self, Http};
 use crate::{
     Access, ErrorKind, EventStream, KeyFuture, KeyHelper, ModelError, OpenError, Provider, Request,
@@ -85,8 +86,9 @@ impl Anthropic {
 
 impl Provider for Anthropic {
     fn stream(&self, request: Request) -> EventStream {
-        let headers = request::headers(&self.headers, &request);
-        let body = request::body(&request, self.names.of(&request.model), &self.extra_body);
+        let info = ModelInfo::anthropic(&request.model);
+        let headers = request::headers(&self.headers, &request, &info);
+        let body = request::body(&request, &info, self.names.of(&request.model), &self.extra_body);
         let (http, url, helper) = (self.http.clone(), self.url.clone(), self.helper.clone());
         let sending = async move {
             let Some(helper) = helper else { return http.post(url, headers, body).await };

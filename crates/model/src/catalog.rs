@@ -9,7 +9,7 @@ use centurion_protocol::{Effort, Env, Thinking, Usage};
 const LARGE_SUFFIX: &str = "[1m]";
 const LARGE_WINDOW: u64 = 1_000_000;
 
-/// The short names and what they stand for when nobody says otherwise.
+/// The short names, the models that they stand for by default, and the variables that override them.
 const ALIASES: [(&str, &str, &str); 4] = [
     ("opus", "claude-opus-5-5", "ANTHROPIC_DEFAULT_OPUS_MODEL"),
     ("sonnet", "claude-sonnet-5-5", "ANTHROPIC_DEFAULT_SONNET_MODEL"),

@@ -1,7 +1,7 @@
 //! The rate gate: everything in the process that uses one credential for one model passes it.
 //!
-//! When a provider says "later", it says so to one request and means all. The gate closes for
-//! everybody until then, and opens for them one after another.
+//! When a provider says "later", it says so to one request and means all. The gate closes for all requests
+//! until then, and opens for them one after another.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -45,11 +45,11 @@ pub struct Gate {
     closing: Mutex<Option<Closing>>,
 }
 
-/// A time during which nobody passes.
+/// A time during which no request passes.
 #[derive(Clone, Copy)]
 struct Closing {
     until: Instant,
-    /// Over how long a time those who wait are let go.
+    /// Over how long a time the waiting requests are let go.
     spread: Duration,
 }
 
@@ -76,7 +76,7 @@ impl Gate {
         }
     }
 
-    /// Closes the gate for everybody. A closing never shortens an earlier one.
+    /// Closes the gate for all requests. A closing never shortens an earlier one.
     pub fn close_for(&self, wait: Duration) {
         let wait = wait.min(LONGEST_WAIT);
         let closing = Closing { until: Instant::now() + wait, spread: spread(wait) };
@@ -86,12 +86,12 @@ impl Gate {
         }
     }
 
-    /// Whether nobody passes now.
+    /// Whether no request passes now.
     pub fn is_closed(&self) -> bool {
         self.closing().is_some()
     }
 
-    /// For how long nobody passes yet.
+    /// For how long no request passes yet.
     pub(crate) fn held(&self) -> Duration {
         self.closing().map(|it| it.until.duration_since(Instant::now())).unwrap_or_default()
     }

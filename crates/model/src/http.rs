@@ -116,7 +116,7 @@ pub(crate) fn bytes_of(
 fn client(base: &Url, env: &Env) -> reqwest::Result<Client> {
     let mut builder = Client::builder()
         .tcp_nodelay(true)
-        // A redirect would carry the key to a place nobody named.
+        // A redirect would carry the key to a host that the user did not name.
         .redirect(redirect::Policy::none())
         // Compressed events come in lumps.
         .no_gzip();
@@ -127,7 +127,7 @@ fn client(base: &Url, env: &Env) -> reqwest::Result<Client> {
         // Reading the system's certificates takes longer than a whole local request.
         builder = builder.tls_backend_preconfigured(trusting_nobody()).http1_only();
     } else if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Somebody else may install one at the same moment, which is as good.
+        // Another thread may install one at the same moment, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
     builder.build()

@@ -39,6 +39,6 @@ pub use gate::{Gate, Gates, Pass};
 pub use model::{Model, ProviderKind};
 pub use open::OpenError;
 pub use openai::{OpenAi, OpenAiReader};
-pub use provider::{EventStream, Provider, Request, SystemPrompt};
+pub use provider::{EventStream, Prefix, Provider, Request, SystemPrompt};
 pub use retry::{ModelEvent, ModelStream, Patience, RetryNotice, RetryPolicy};
 pub use served_names::ServedNames;

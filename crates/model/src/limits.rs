@@ -99,7 +99,7 @@ pub(crate) fn too_large(why: impl std::fmt::Display) -> ModelError {
     )
 }
 
-/// Fails when so many bytes have come since the last piece of content that none is to be expected.
+/// Fails when too many bytes have come since the last piece of content: then none is to be expected.
 pub(crate) fn check_bytes_without_content(bytes: usize) -> Result<(), ModelError> {
     if bytes > MOST_BYTES_WITHOUT_CONTENT {
         let most = MOST_BYTES_WITHOUT_CONTENT / MIB;

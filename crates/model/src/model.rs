@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_protocol::{Env, Thinking, World};
+use parking_lot::Mutex;
 
 use crate::catalog::{Aliases, ModelInfo};
 use crate::discover::{self, Search};
@@ -25,6 +26,8 @@ struct Inner {
     /// What the user says about thinking where a request says nothing.
     thinking: Thinking,
     world: Arc<dyn World>,
+    /// What was last asked about a model, by the name that it was asked for: every request asks several times.
+    last_info: Mutex<Option<(String, ModelInfo)>>,
 }
 
 /// The kinds of providers.
@@ -96,6 +99,7 @@ impl Model {
                 Some(tokens) => Thinking::Budget(tokens),
             },
             world,
+            last_info: Mutex::default(),
         })))
     }
 
@@ -121,6 +125,7 @@ impl Model {
             gates: Gates::default(),
             thinking: Thinking::Auto,
             world,
+            last_info: Mutex::default(),
         }))
     }
 
@@ -171,6 +176,16 @@ impl Model {
 
     /// What is known of a model, by its full name or an alias.
     pub fn info(&self, name: &str) -> ModelInfo {
+        let mut last = self.0.last_info.lock();
+        if let Some((_, info)) = last.as_ref().filter(|(asked, _)| asked == name) {
+            return info.clone();
+        }
+        let info = self.look_up(name);
+        *last = Some((name.to_owned(), info.clone()));
+        info
+    }
+
+    fn look_up(&self, name: &str) -> ModelInfo {
         let name = self.resolve(name);
         let opened = &self.0.opened;
         match opened.kind {

@@ -1,8 +1,8 @@
 //! OpenAI's chat completions, streaming, and everything that speaks them: `OpenRouter`, vLLM,
 //! llama.cpp, Ollama, LM Studio.
 //!
-//! [`request`] translates the conversation, [`reader`] translates the answer back; this file knows
-//! where to and as whom.
+//! [`request`] translates the conversation, [`reader`] translates the answer back; this file knows the address
+//! and the credentials.
 
 mod message;
 mod reader;
@@ -93,7 +93,7 @@ impl OpenAi {
         http::is_loopback(&self.base)
     }
 
-    /// The model that is used when nobody names one: what the server offers first.
+    /// The default model: what the server offers first.
     pub(crate) async fn default_model(&self) -> Result<String, OpenError> {
         if is_openai(&self.base) {
             return Ok("gpt-5".to_owned());

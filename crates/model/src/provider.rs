@@ -14,9 +14,7 @@ use crate::{ModelError, StreamEvent};
 pub struct Request {
     /// The provider's own name of the model, aliases already resolved.
     pub model: String,
-    pub system: SystemPrompt,
-    pub tools: ToolSpecs,
-    pub conversation: Conversation,
+    pub prefix: Prefix,
     /// The largest answer allowed.
     pub max_tokens: u32,
     pub thinking: Thinking,
@@ -26,6 +24,15 @@ pub struct Request {
     pub agent: Option<AgentId>,
     /// The agent that started that one, unless it was the main agent.
     pub parent_agent: Option<AgentId>,
+}
+
+/// What a request begins with, as it is sent. Cloning shares all of it: requests that begin with the same prefix are read
+/// from the provider's cache.
+#[derive(Clone, Debug)]
+pub struct Prefix {
+    pub system: SystemPrompt,
+    pub tools: ToolSpecs,
+    pub conversation: Conversation,
 }
 
 /// The system prompt of one agent, rendered once. Its last section carries a cache breakpoint.

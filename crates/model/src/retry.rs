@@ -1,7 +1,7 @@
 //! Trying again: when, how often and after how long.
 //!
-//! What is tried again is the whole request. Whoever reads the stream is told to forget the partial
-//! answer, so that nothing is seen twice.
+//! What is tried again is the whole request. The reader of the stream is told to forget the partial answer, so
+//! that nothing is seen twice.
 
 #[cfg(test)]
 mod tests;
@@ -92,7 +92,7 @@ pub enum ModelEvent {
     Stream(StreamEvent),
     /// The answer failed and will start anew: what came of it until now is void.
     Retry(RetryNotice),
-    /// The provider wants everybody to wait, because of another request: this one has not begun.
+    /// The provider wants all requests to wait, because of another one: this one has not begun.
     Held,
 }
 
@@ -141,14 +141,14 @@ struct State {
     attempts: Attempts,
     /// How many retries there have been.
     retries: u32,
-    /// Whether whoever reads the stream knows that nothing comes for a while.
+    /// Whether the reader of the stream knows that nothing comes for a while.
     is_told_held: bool,
     stage: Stage,
 }
 
 enum Stage {
     Ready,
-    /// Until then nothing is sent, also if nobody looks meanwhile.
+    /// Until then nothing is sent, also if the stream is not polled meanwhile.
     Waiting(Instant),
     /// The pass is held as long as the request is under way, and not while waiting.
     Streaming {

@@ -1,4 +1,4 @@
-//! What models are called by whoever serves them, where that is not what people call them.
+//! The names by which a provider serves models, where they are not the usual ones.
 
 use std::collections::BTreeMap;
 

@@ -15,7 +15,8 @@ use serde_json::value::RawValue;
 
 use crate::sse::{self, Decoder};
 use crate::{
-    Answer, AnswerBuilder, EventStream, ModelError, Provider, Request, StreamEvent, SystemPrompt,
+    Answer, AnswerBuilder, EventStream, ModelError, Prefix, Provider, Request, StreamEvent,
+    SystemPrompt,
 };
 
 pub(crate) fn world() -> Arc<dyn World> {
@@ -46,9 +47,11 @@ pub(crate) fn request(model: &str, messages: impl IntoIterator<Item = Message>) 
     };
     Request {
         model: model.into(),
-        system: SystemPrompt::new(vec!["one".into(), "two".into()]),
-        tools: ToolSpecs::new(vec![tool]),
-        conversation,
+        prefix: Prefix {
+            system: SystemPrompt::new(vec!["one".into(), "two".into()]),
+            tools: ToolSpecs::new(vec![tool]),
+            conversation,
+        },
         max_tokens: 32_000,
         thinking: Thinking::Auto,
         effort: None,

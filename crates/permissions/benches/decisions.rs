@@ -1,8 +1,8 @@
-//! How long decisions take: 10,000 of them with 1,000 rules, against a target of 15 ms for calls of all kinds and of
-//! 100 ms for compound lines that come again.
+//! How long decisions take: 10,000 of them with 1,000 rules, against a target of 15 ms for calls of all kinds
+//! and of 100 ms for compound lines that come again.
 //!
-//! `cargo bench -p centurion-permissions` prints the times, and fails above the targets. 10,000 compound lines that are all different are measured as well, without a
-//! limit: no session has so many.
+//! `cargo bench -p centurion-permissions` prints the times, and fails above the targets. 10,000 compound lines
+//! that are all different are measured as well, without a limit: no session has that many.
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
 use std::hint::black_box;

@@ -1,9 +1,9 @@
 //! What an agent's definition keeps a tool to: with `Bash(git *)` in [`Role::only`], the agent has
 //! that much of Bash and no more.
 //!
-//! This only takes. A call that is given here still needs all that any other call needs, and what needs
-//! nobody's word elsewhere, such as a command that only reads, has to be given here as well. Modes make
-//! no difference.
+//! This only takes. A call that is given here still needs all that any other call needs, and what runs without
+//! a question elsewhere, such as a command that only reads, has to be given here as well. Modes make no
+//! difference.
 //!
 //! [`Role::only`]: crate::Role
 

@@ -18,7 +18,7 @@ use crate::shell_verdict;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     Allow,
-    /// A person, or whoever answers for one, has to say.
+    /// A person, or a program that answers for one, has to say.
     Ask,
     Deny,
 }

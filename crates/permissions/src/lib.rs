@@ -1,5 +1,5 @@
-//! May this call run? `decide(policy, call)` is a pure function of rules, mode and what the call
-//! would touch. No I/O: paths arrive resolved, and links are asked of whoever hands them in.
+//! May this call run? `decide(policy, call)` is a pure function of rules, mode and what the call would touch.
+//! No I/O: paths arrive resolved, and the caller hands in a lookup of links.
 
 mod access;
 mod beginnings;

@@ -24,7 +24,7 @@ pub enum Mode {
     BypassPermissions,
     /// As `default`, but rules that allow almost anything do not count.
     Auto,
-    /// Whatever does more than read is asked about, for somebody above to answer.
+    /// Whatever does more than read is asked about, whatever the rules allow.
     Bubble,
 }
 

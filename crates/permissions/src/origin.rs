@@ -13,7 +13,7 @@ pub enum RuleLevel {
     Flag,
     /// The project's settings of one person.
     Local,
-    /// The project's settings of everybody.
+    /// The project's settings that all its users share.
     Project,
     /// The settings of one person for all projects.
     User,

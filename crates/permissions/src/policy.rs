@@ -22,9 +22,9 @@ use crate::stance::{Bounds, OwnMode, Skipping, Stance};
 
 /// The rules, mode and places of one agent.
 ///
-/// Two layers: what binds this agent and everybody below it, the ceiling, and what its own definition
-/// adds for it alone, the role. Paths are absolute with symbolic links resolved, like those of
-/// [`Access`]: a link in one of them would make what is inside look as if it were outside.
+/// Two layers: what binds this agent and all agents below it, the ceiling, and what its own definition adds for
+/// it alone, the role. Paths are absolute with symbolic links resolved, like those of [`Access`]: a link in one
+/// of them would make what is inside look as if it were outside.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     pub mode: Mode,
@@ -43,7 +43,7 @@ pub struct Policy {
     pub home: Option<PathBuf>,
     /// Where the agent works: its own directory and those that were added.
     pub directories: Vec<PathBuf>,
-    /// Places that may be read although nobody works there, such as the session's own output files.
+    /// Places that may be read although the agent does not work there, such as the session's own output files.
     /// Writing there takes a rule, a mode or a person, as anywhere else outside.
     pub readable: Vec<PathBuf>,
     /// The git repository that the session began in, if the user trusts it. Only in it are read-only git
@@ -99,7 +99,7 @@ pub struct Role {
 /// Which part of a policy decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layer {
-    /// A rule that binds the agent and everybody below it.
+    /// A rule that binds the agent and all agents below it.
     Ceiling,
     /// A rule of the agent's own definition.
     Role,
@@ -284,7 +284,7 @@ pub struct Call<'a> {
     pub named: Option<&'a Path>,
     /// The input as the model gave it, for rules about parameters, agents and skills.
     pub input: Option<&'a RawValue>,
-    /// All names of the agent that the call would start or go on with, where that is known.
+    /// All names of the agent that the call would start or resume, where that is known.
     pub agent: &'a [String],
     /// Where the paths in shell commands lead.
     pub links: &'a dyn Links,

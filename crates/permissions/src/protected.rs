@@ -1,7 +1,7 @@
 //! Paths whose content runs as a program or decides what may run.
 //!
-//! Whoever writes there can make a later, harmless-looking step do anything. A write to them is
-//! therefore put to a person even where edits run freely.
+//! An agent that writes there can make a later, harmless-looking step do anything. A write to them is therefore
+//! put to a person even where edits run freely.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};

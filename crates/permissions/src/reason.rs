@@ -62,7 +62,7 @@ pub enum Reason {
     ReadOutside(PathBuf),
     /// The call writes where later steps may run what is written.
     ProtectedPath(PathBuf),
-    /// The command removes a place that nobody means to lose.
+    /// The command removes a critical place, such as the root or a home directory.
     CriticalRemoval(String),
     /// Nothing allows this write.
     Write(PathBuf),

@@ -185,8 +185,8 @@ impl Rule {
         Some(RuleWarning::OneToolOnly { tool: tool.to_owned(), instead, rule })
     }
 
-    /// That an ask or deny rule names a tool that nobody knows, if so. A name with `_` or `*` may be one
-    /// that comes later.
+    /// The warning that an ask or deny rule names an unknown tool. A name with `_` or `*` may be one that comes
+    /// later.
     pub fn unknown_tool(&self, kind: RuleKind) -> Option<RuleWarning> {
         let name = self.tool.name().filter(|name| !name.contains('_'))?;
         (kind != RuleKind::Allow && !is_known(name))

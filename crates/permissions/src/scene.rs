@@ -62,7 +62,7 @@ impl Scene<'_> {
         Some(found)
     }
 
-    /// Whether the path and what it leads to may be read without anybody's word.
+    /// Whether the path and what it leads to may be read without a question.
     pub(crate) fn is_open_to_reading(&self, path: &Path) -> bool {
         self.spots(path).all(|spot| {
             is_inside(&spot, &self.policy.directories) || is_inside(&spot, &self.policy.readable)

@@ -150,7 +150,7 @@ fn file_grant<'a>(
     given.ok_or_else(|| refused(Path::new(&redirection.target.written)))
 }
 
-/// Whether every file that the shell opens for a command needs nobody's word or is given.
+/// Whether every file that the shell opens for a command needs no permission or is given.
 pub(crate) fn are_files_given(
     command: &Command,
     scene: Scene<'_>,
@@ -163,7 +163,7 @@ pub(crate) fn are_files_given(
     })
 }
 
-/// Whether opening the file needs nobody's word.
+/// Whether opening the file needs no permission.
 fn is_free_file(redirection: &Redirection, command: &Command, scene: Scene<'_>) -> bool {
     if redirection.target.value.as_deref().is_some_and(is_sink) {
         return true;

@@ -23,7 +23,7 @@ const MOST_RULES: usize = 5;
 pub enum Suggestion {
     AddRules {
         rules: Vec<SuggestedRule>,
-        /// Always `allow`: nobody is asked whether to be asked more.
+        /// Always `allow`: a question never offers more questions.
         behavior: &'static str,
         destination: Destination,
     },

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Reads a file of at most so many bytes.
+/// Reads a file of at most `most` bytes.
 pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let size = file.metadata().map_or(0, |file| file.len().min(most));
@@ -14,13 +14,13 @@ pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_into(Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1), file, most)
 }
 
-/// Reads a file of at most so many bytes that is text.
+/// Reads a text file of at most `most` bytes.
 pub fn read_text_file(path: &Path, most: u64) -> io::Result<String> {
     let bytes = read_file(path, most)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Reads to the end of what has at most so many bytes.
+/// Reads to the end of an input of at most `most` bytes.
 pub fn read_all(reader: impl Read, most: u64) -> io::Result<Vec<u8>> {
     read_into(Vec::new(), reader, most)
 }

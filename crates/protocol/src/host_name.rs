@@ -44,7 +44,7 @@ impl HostName {
 
     fn domain(name: &str) -> Option<Self> {
         let name = name.trim_end_matches('.').to_lowercase();
-        // A number with dots behind it is a number to those who look names up.
+        // A resolver takes a number with dots behind it for a number.
         match Host::parse(&name) {
             Ok(Host::Ipv4(address)) => Some(Self::Address(address.into())),
             Ok(Host::Domain(name)) if !name.is_empty() => Some(Self::Domain(name)),

@@ -45,8 +45,8 @@ pub fn contain(text: &str) -> Cow<'_, str> {
 pub fn contain_part(text: &str, continuation: Continuation) -> Cow<'_, str> {
     let mut contained = String::new();
     let mut copied = 0;
-    for (at, bracket) in text.char_indices().filter(|(_, c)| is_bracket(*c)) {
-        let inside = text.get(at + bracket.len_utf8()..).unwrap_or_default();
+    for (at, bracket) in brackets(text) {
+        let inside = text.get(at + bracket.len()..).unwrap_or_default();
         let is_tag = match tag(inside) {
             Tag::Ours => true,
             Tag::Unfinished => continuation == Continuation::GoesOn,
@@ -55,7 +55,7 @@ pub fn contain_part(text: &str, continuation: Continuation) -> Cow<'_, str> {
         if is_tag {
             contained.push_str(text.get(copied..at).unwrap_or_default());
             contained.push_str(DEFUSED);
-            copied = at + bracket.len_utf8();
+            copied = at + bracket.len();
         }
     }
     if copied == 0 {
@@ -82,6 +82,14 @@ pub fn restore(text: &str) -> Cow<'_, str> {
     }
     restored.push_str(text.get(copied..).unwrap_or_default());
     Cow::Owned(restored)
+}
+
+/// Every opening bracket and where it stands. Nearly all text is ASCII, in which there is one kind.
+fn brackets(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_ascii = text.is_ascii();
+    let one_kind = is_ascii.then(|| text.match_indices('<'));
+    let any_kind = (!is_ascii).then(|| text.match_indices(is_bracket));
+    one_kind.into_iter().flatten().chain(any_kind.into_iter().flatten())
 }
 
 /// `<`, and what looks the same to a reader.

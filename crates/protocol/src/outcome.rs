@@ -74,7 +74,7 @@ pub enum Outcome {
     Interrupted,
     /// The program itself failed in the middle of it.
     Fault,
-    /// Somebody interrupted the run.
+    /// The run was interrupted from outside.
     Cancelled,
 }
 

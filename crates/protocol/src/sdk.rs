@@ -40,6 +40,7 @@ pub enum System {
     Init(Box<Init>),
     ApiRetry(ApiRetry),
     PermissionDenied(PermissionDenied),
+    AgentWaiting(AgentWaiting),
     Status(Status),
     Informational(Informational),
     TaskStarted(Box<TaskStarted>),
@@ -97,6 +98,36 @@ pub struct ApiRetry {
     pub retry_delay_ms: u64,
     pub error_status: Option<u16>,
     pub error: &'static str,
+    /// The agent whose request it is; absent for the main agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+}
+
+/// An agent waits for something other than its own work, or waits no longer.
+#[derive(Clone, Debug, Serialize)]
+pub struct AgentWaiting {
+    /// Absent for the main agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    pub waits_for: WaitsFor,
+    /// Whether the wait that was told of before is over.
+    pub is_over: bool,
+}
+
+/// What an agent can wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitsFor {
+    /// Another agent has to stop or to wait first: only so many work at once.
+    Slot,
+    /// An answer to a question.
+    Person,
+    /// The provider of its model asks for patience.
+    Provider,
+    /// The end of an agent that it started.
+    Agent,
+    /// MCP servers that an agent needs are not connected yet.
+    Servers,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -164,7 +195,7 @@ pub struct TaskProgress {
     pub usage: TaskUsage,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_tool_name: Option<String>,
-    /// What a model last said that it is doing, where somebody wants that.
+    /// What a model last said that it is doing, where the host asks for such summaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
@@ -324,6 +355,9 @@ pub struct UserMessage {
 pub struct Stream {
     pub event: Box<RawValue>,
     pub parent_tool_use_id: Option<ToolUseId>,
+    /// Absent for the main agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
 }
 
 /// A call that runs for longer is alive.
@@ -332,6 +366,9 @@ pub struct ToolProgress {
     pub tool_use_id: ToolUseId,
     pub tool_name: String,
     pub parent_tool_use_id: Option<ToolUseId>,
+    /// The agent that made the call; absent for the main agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
     pub elapsed_time_seconds: u64,
 }
 

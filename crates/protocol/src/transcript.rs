@@ -1,7 +1,7 @@
 //! The lines of a transcript, in the layout that existing readers of such files know.
 //!
-//! A line is written from [`Line`] and read through [`LineView`], which borrows from the file and leaves
-//! the message unread until somebody needs it.
+//! A line is written from [`Line`] and read through [`LineView`], which borrows from the file and leaves the
+//! message unread until its caller needs it.
 
 use std::borrow::Cow;
 

@@ -170,10 +170,13 @@ pub(crate) fn find(scan: &mut Scan, from: usize) -> Option<Found> {
     let text = scan.text;
     let mut at = from;
     while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<{ STEP + OPENING - 1 }>) {
-        if (0..STEP).fold(0, |groups, offset| groups | groups_at(&bytes[offset..])) != 0
-            && let Some(found) = (at..at + STEP).find_map(|at| read(scan, at))
-        {
-            return Some(found);
+        let groups: [u64; STEP] = std::array::from_fn(|offset| groups_at(&bytes[offset..]));
+        if groups.iter().fold(0, |all, groups| all | groups) != 0 {
+            let mut begun = groups.iter().enumerate().filter(|(_, groups)| **groups != 0);
+            let found = begun.find_map(|(offset, groups)| read_groups(scan, at + offset, *groups));
+            if found.is_some() {
+                return found;
+            }
         }
         at += STEP;
     }
@@ -188,8 +191,12 @@ fn groups_at(bytes: &[u8]) -> u64 {
 
 /// Reads the credential whose hint begins at the index.
 fn read(scan: &mut Scan, at: usize) -> Option<Found> {
+    read_groups(scan, at, groups_at(&scan.text[at..]))
+}
+
+/// Reads the credential whose hint, which is in one of the groups, begins at the index.
+fn read_groups(scan: &mut Scan, at: usize, mut groups: u64) -> Option<Found> {
     let rest = &scan.text[at..];
-    let mut groups = groups_at(rest);
     work::count(1);
     while groups != 0 {
         let group = groups.trailing_zeros() as usize;

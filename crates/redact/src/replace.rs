@@ -27,6 +27,10 @@ pub fn redact(text: &[u8]) -> Cow<'_, [u8]> {
 
 fn replaced_once(text: &[u8]) -> Cow<'_, [u8]> {
     let redacted = replaced(text);
+    let has_escapes = memmem::find(&redacted, ESCAPE).is_some();
+    if !has_escapes && memchr::memchr(b'\x1b', &redacted).is_none() {
+        return redacted;
+    }
     // Programs may put a colour into the middle of a key.
     let plain = match without_colours(&redacted) {
         Cow::Owned(plain) => match replaced(&plain) {
@@ -36,7 +40,7 @@ fn replaced_once(text: &[u8]) -> Cow<'_, [u8]> {
         Cow::Borrowed(_) => None,
     };
     let redacted = plain.map_or(redacted, Cow::Owned);
-    if memmem::find(&redacted, b"\\u00").is_none() {
+    if !has_escapes {
         return redacted;
     }
     // JSON may write any letter of a key as an escape.
@@ -112,7 +116,10 @@ fn without_colours(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// What such a sequence begins with.
+/// What every escape of an ASCII character begins with in JSON.
+const ESCAPE: &[u8] = b"\\u00";
+
+/// What a sequence for a terminal begins with.
 const STARTS: [&[u8]; 3] = [b"\x1b[", b"\\u001b[", b"\\u001B["];
 
 /// JSON with escapes of printable characters written as those characters. It means the same.

@@ -20,7 +20,7 @@ use crate::{
     processes, rules, system,
 };
 
-/// Where one command runs, and which files it needs of whoever runs it.
+/// Where one command runs, and which of its caller's files it needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Place {
@@ -132,7 +132,7 @@ impl Plan {
         Ok(own)
     }
 
-    /// Whoever serves the command outside, while that can still be reached.
+    /// Connects to the proxies outside, while they can still be reached.
     fn find_proxies(&self) -> Result<Proxies, ApplyError> {
         let reach = |socket: &PathBuf| {
             UnixStream::connect(socket).map_err(ApplyError::step("reach the proxy"))
@@ -149,7 +149,7 @@ impl Plan {
         Ok(proxies)
     }
 
-    /// Sets up what there is of a network.
+    /// Sets up the network that the command has.
     fn connect(
         &self,
         proxies: &Proxies,
@@ -201,7 +201,7 @@ impl Plan {
     }
 }
 
-/// Connections to whoever serves the command outside.
+/// Connections to the proxies that serve the command from outside.
 #[derive(Debug, Default)]
 struct Proxies {
     ways: Vec<(Way, UnixStream)>,
@@ -216,7 +216,7 @@ fn variables(ways: &[Way]) -> Vec<(&'static str, String)> {
     const EXCEPT: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
     let http = ways.contains(&Way::Http).then(|| format!("http://127.0.0.1:{HTTP_PORT}"));
-    // The proxy looks names up: there is nobody to ask for them in here.
+    // The proxy looks names up: there is no name server in here.
     let socks = ways.contains(&Way::Socks).then(|| format!("socks5h://127.0.0.1:{SOCKS_PORT}"));
     let own = (!ways.is_empty()).then(|| "localhost,127.0.0.1,::1".to_owned());
     let all = socks.or_else(|| http.clone());

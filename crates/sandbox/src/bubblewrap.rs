@@ -10,7 +10,7 @@ use crate::apply::{ApplyError, Place};
 use crate::view::{Mode, View};
 use crate::{Network, Plan};
 
-/// Everything read-only, devices and processes of its own, and an end with whoever started it.
+/// Everything read-only, devices and processes of its own; it ends with its parent.
 pub(crate) const BASE: [&str; 11] = [
     "--die-with-parent",
     "--unshare-ipc",

@@ -51,7 +51,7 @@ pub enum Way {
     Socks,
 }
 
-/// Which Unix sockets can be used: whoever listens on one acts outside of the sandbox.
+/// Which Unix sockets can be used: a program that listens on one acts outside of the sandbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum UnixSockets {

@@ -16,7 +16,7 @@ use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount
 use crate::namespaces::OwnMounts;
 use crate::system::{self, Reach};
 
-/// A file that nobody can read, to put over files that are hidden.
+/// An unreadable file, to put over files that are hidden.
 pub(crate) const UNREADABLE: &str = "/dev/.hidden";
 
 const NODES: [&str; 6] = ["full", "null", "random", "tty", "urandom", "zero"];

@@ -69,8 +69,8 @@ const STARTING: [c_long; 3] = [libc::SYS_execve, libc::SYS_fork, libc::SYS_vfork
 #[cfg(not(target_arch = "x86_64"))]
 const STARTING: [c_long; 1] = [libc::SYS_execve];
 
-/// From now on somebody else makes the connections of this process and of all that come after it:
-/// whoever holds the descriptor. To be called after [`install`].
+/// From now on the holder of the descriptor makes the connections of this process and of its descendants. To
+/// be called after [`install`].
 pub(crate) fn give_connections_away() -> io::Result<OwnedFd> {
     let connect = u32::try_from(libc::SYS_connect).map_err(io::Error::other)?;
     let give_away = sock_filter { code: RETURN, jt: 0, jf: 0, k: libc::SECCOMP_RET_USER_NOTIF };
@@ -262,7 +262,7 @@ fn of_sockets(sockets: Sockets, unix_sockets: &UnixSockets) -> Result<Rules> {
         refused.push(rule([is(0, libc::AF_NETLINK)?, is_not(2, libc::NETLINK_ROUTE)?])?);
         refused.push(rule([masked(1, TYPE, SOCK_PACKET)?])?);
         if matches!(unix_sockets, UnixSockets::Listed { .. }) {
-            // The others reach somebody without connecting first, or differ from what is handed in.
+            // The others reach a peer without connecting first, or differ from what is handed in.
             for kind in types_but(&[libc::SOCK_STREAM]) {
                 refused.push(rule([is(0, libc::AF_UNIX)?, masked(1, TYPE, kind)?])?);
             }

@@ -7,7 +7,7 @@ use crate::placeholders::Placeholders;
 use crate::proxy::greeting;
 use crate::{Method, Place, Plan};
 
-/// Held by whoever watches over a command, until nothing of it is left.
+/// Held by the process that watches over a command, until all processes of the command have ended.
 #[derive(Debug, Default)]
 pub struct Hold {
     _placeholders: Placeholders,
@@ -20,7 +20,7 @@ impl Plan {
     pub fn hold(&self, place: &Place) -> io::Result<Hold> {
         let placeholders = match self.method {
             Method::Namespaces | Method::Bubblewrap(_) => Placeholders::create(&self.sandbox)?,
-            // It could not keep anybody from removing them.
+            // Landlock could not keep a command from removing them.
             Method::Landlock => Placeholders::default(),
         };
         let proxies = self.sandbox.proxies().into_iter().map(|socket| {

@@ -20,8 +20,8 @@ use rustix::io::Errno;
 use crate::Sandbox;
 use crate::resolve::{Resolved, resolve};
 
-/// The mode of directories that stand only for what is missing within. Nobody gives one to a directory of
-/// his own, and it hinders nobody.
+/// The mode of directories that stand only for what is missing within. It is unusual enough to mark them, and
+/// gives the same access as an ordinary mode.
 const OURS: u32 = 0o1755;
 
 /// The mode of files that stand for missing ones.
@@ -37,7 +37,7 @@ pub(crate) struct Placeholders(Vec<Held>);
 
 #[derive(Debug)]
 struct Held {
-    /// The directory that may be written, locked by everyone who holds places below it.
+    /// The directory that may be written, locked by every process that holds places below it.
     root: File,
     places: Vec<PathBuf>,
 }
@@ -71,7 +71,7 @@ impl Held {
             return Ok(None);
         }
         let mut held = Self { root: lock(root)?, places: Vec::new() };
-        // Looked at again, now that nobody takes any away.
+        // Looked at again: under the lock, no other process takes any away.
         for (path, found) in find() {
             match stand_in(&found, is_for_directory(path)) {
                 Ok(place) => held.places.push(place),
@@ -86,7 +86,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Whoever else holds places here is the one to clear up.
+        // Another process holds places here: the last one clears up.
         if flock(&self.root, FlockOperation::NonBlockingLockExclusive).is_err() {
             return;
         }
@@ -169,17 +169,17 @@ fn take_away(place: &Path) {
     }
 }
 
-/// Takes the directories away that stood only for what was in them.
+/// Removes the directories that stood only for what was in them.
 fn take_away_directories(place: &Path) {
     for directory in place.ancestors().skip(1).take_while(|directory| is_placeholder(directory)) {
         if fs::remove_dir(directory).is_err() {
-            // Somebody has put something into it meanwhile: now it is an ordinary directory.
+            // A program has put something into it meanwhile: now it is an ordinary directory.
             let _ = fs::set_permissions(directory, Permissions::from_mode(0o755));
         }
     }
 }
 
-/// Locks a directory together with others. Only somebody who clears up holds it alone, and not for long.
+/// Locks a directory together with others. Only a process that clears up holds it alone, and not for long.
 fn lock(directory: &Path) -> io::Result<File> {
     const TRIES: usize = 400;
     let file = File::open(directory)?;

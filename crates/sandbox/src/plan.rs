@@ -66,7 +66,7 @@ pub enum Unavailable {
 }
 
 impl Plan {
-    /// The best that this machine can do. Whoever wants all or nothing looks at the gaps.
+    /// The best that this machine can do. A caller that wants all or nothing looks at the gaps.
     pub fn new(sandbox: Sandbox, support: &Support) -> Result<Self, Unavailable> {
         if !support.seccomp {
             return Err(Unavailable::Filter);

@@ -1,8 +1,8 @@
-//! The way out for commands that may reach some hosts or some Unix sockets: whoever decides stands outside.
+//! The way out for commands that may reach some hosts or some Unix sockets: the proxy outside decides.
 //!
-//! The command's network is empty but for a listener, which was made in there and handed out here: a
-//! socket stays in the network where it was made, whoever holds it. So nothing runs inside for us, and
-//! there is no other way out. Connections to Unix sockets are not made by the command at all, but here.
+//! The command's network is empty but for a listener, which was made in there and handed out here: a socket
+//! stays in the network where it was made, whichever process holds it. So no process of ours runs inside, and
+//! there is no other way out. The command does not connect to Unix sockets itself: the proxy does.
 
 mod broker;
 mod connection;
@@ -37,7 +37,7 @@ pub struct Routes {
     pub domains: Domains,
     /// The port of a proxy on this machine that is asked for hosts instead of looking for them here.
     pub http: Option<u16>,
-    /// The same for those who speak SOCKS, which nobody speaks here.
+    /// The same for SOCKS, which is served only through such a proxy.
     pub socks: Option<u16>,
     pub unix_sockets: Vec<PathBuf>,
 }

@@ -323,12 +323,12 @@ pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == -1 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it is open, and by the agreement with the parent nobody else in this process owns it.
+    // SAFETY: it is open, and by the agreement with the parent nothing else in this process owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// Adds a filter whose undecided calls are told to whoever holds the descriptor. System calls must be
-/// filtered already.
+/// Adds a filter that passes undecided calls to the holder of the descriptor. System calls must be filtered
+/// already.
 pub(crate) fn filter_and_listen(program: &[sock_filter]) -> io::Result<OwnedFd> {
     let length = libc::c_ushort::try_from(program.len()).map_err(io::Error::other)?;
     // The two types are one: four numbers in this order.
@@ -383,7 +383,7 @@ pub(crate) fn receive_call(calls: BorrowedFd<'_>) -> io::Result<Call> {
     Ok(Call { id: told.id, thread: told.pid, args: told.data.args })
 }
 
-/// Whether somebody still waits for the answer to a call.
+/// Whether the caller still waits for the answer to a call.
 pub(crate) fn is_waiting(calls: BorrowedFd<'_>, id: u64) -> bool {
     const VALID: libc::Ioctl = request(WRITE, 2, size_of::<u64>());
     // SAFETY: this request reads one number, which lives until the call is over.

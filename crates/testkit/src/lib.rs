@@ -4,14 +4,14 @@
 //! The server runs on a thread of its own, so that tests may be async or not, and whole programs
 //! can be run against it.
 
-mod needs;
 mod reply;
 mod scratch;
 pub mod secrets;
 mod server;
+mod skip;
 pub mod sse;
 
-pub use needs::needs;
 pub use reply::{Fault, Reply};
 pub use scratch::Scratch;
 pub use server::{Recorded, Server, closed_port};
+pub use skip::{Lack, skip};

@@ -13,7 +13,7 @@ pub struct Reply {
     pub(crate) headers: Vec<(String, String)>,
     /// What is sent, piece by piece.
     pub(crate) pieces: Vec<Vec<u8>>,
-    /// A piece that is sent after the others, so many times.
+    /// A piece that is sent after the others, this many times.
     pub(crate) flood: Option<(Vec<u8>, usize)>,
     pub(crate) fault: Option<Fault>,
     pub(crate) delay: Duration,
@@ -22,17 +22,17 @@ pub struct Reply {
 /// A way to go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Closes the connection after so many pieces.
+    /// Closes the connection after this many pieces.
     Reset { after: usize },
-    /// Sends an event that is no JSON after so many pieces, then goes on.
+    /// Sends an event that is no JSON after this many pieces, then goes on.
     Malformed { after: usize },
-    /// Sends bytes that are no text after so many pieces.
+    /// Sends bytes that are no text after this many pieces.
     Garbage { after: usize },
-    /// Sends an in-stream error after so many pieces, then ends.
+    /// Sends an in-stream error after this many pieces, then ends.
     StreamError { after: usize },
-    /// Ends the body properly, after so many pieces.
+    /// Ends the body properly, after this many pieces.
     End { after: usize },
-    /// Says nothing more after so many pieces, and keeps the connection open.
+    /// Says nothing more after this many pieces, and keeps the connection open.
     Silence { after: usize },
     /// Takes the request and never answers.
     BlackHole,
@@ -74,7 +74,7 @@ impl Reply {
         Self::status(status).header("content-type", "application/json").body(body.to_string())
     }
 
-    /// Too many requests; come back after so many seconds.
+    /// Too many requests; come back after this many seconds.
     pub fn rate_limit(seconds: &str) -> Self {
         Self::error(429, "rate_limit_error", "slow down").header("retry-after", seconds)
     }
@@ -93,7 +93,7 @@ impl Reply {
         Self { pieces: vec![body.into()], ..self }
     }
 
-    /// Sends one more piece, so many times: for answers larger than a test wants to hold.
+    /// Sends one more piece, this many times: for answers larger than a test wants to hold.
     pub fn flood(self, piece: impl Into<Vec<u8>>, times: usize) -> Self {
         Self { flood: Some((piece.into(), times)), ..self }
     }

@@ -144,7 +144,7 @@ impl Server {
         self.shared.sent.load(Ordering::Relaxed)
     }
 
-    /// Blocks until so many requests have come.
+    /// Blocks until this many requests have come.
     ///
     /// # Panics
     /// If they do not come in a reasonable time.
@@ -169,7 +169,7 @@ impl Drop for Server {
     }
 }
 
-/// A port on this machine on which nobody listens.
+/// A port on this machine on which no program listens.
 ///
 /// # Panics
 /// If the machine has no port left.
@@ -306,7 +306,7 @@ impl Body for Pieces {
             // The server closes a connection whose body fails.
             Some(Step::Reset) => Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into()))),
             Some(Step::Silence) => {
-                // Nobody will wake this body: it ends with its connection.
+                // Nothing wakes this body: it ends with its connection.
                 self.steps.push_front(Step::Silence);
                 Poll::Pending
             }

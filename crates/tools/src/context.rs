@@ -27,7 +27,8 @@ pub struct ToolContext {
     pub call: ToolUseId,
     /// Cancelled when the call must end now. A tool that waits, waits for this too.
     pub cancel: CancellationToken,
-    /// What the call was allowed to touch: the access that was decided about. `None` where nobody decides.
+    /// What the call was allowed to touch: the access that was decided about. `None` without a permission
+    /// decision.
     pub decided: Option<Access>,
     /// Whether a person has said yes to this very call.
     pub is_approved: bool,
@@ -113,10 +114,10 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What tools ask of whoever runs them: questions to a person, the mode of the session, news of
+/// What tools ask of the host that runs them: questions to a person, the mode of the session, news of
 /// background work.
 pub trait Host: Send + Sync {
-    /// Puts questions to a person. `Err` says why nobody answered.
+    /// Puts questions to a person. `Err` says why there is no answer.
     fn ask<'a>(
         &'a self,
         call: &'a ToolUseId,
@@ -130,10 +131,10 @@ pub trait Host: Send + Sync {
     fn propose_plan<'a>(&'a self, call: &'a ToolUseId, plan: String)
     -> HostFuture<'a, PlanVerdict>;
 
-    /// A call that runs for longer gave a sign of life: a fact for whoever watches.
+    /// A call that runs for longer gave a sign of life: a fact for observers.
     fn call_progressed(&self, _call: &ToolUseId, _tool: &str, _elapsed: Duration) {}
 
-    /// A background shell started or ended: a fact for whoever watches.
+    /// A background shell started or ended: a fact for observers.
     fn shell_changed(&self, change: ShellChange);
 
     /// Ends an agent; `None` when there is none of this id or name, as where there are no agents at all.
@@ -142,8 +143,8 @@ pub trait Host: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 
-    /// How an agent stands, after waiting for its end for so long at most; `None` when there is none of this
-    /// id or name. Whoever waited and was told of the end is not told again.
+    /// How an agent stands, after waiting for its end for this long at most; `None` when there is none of this
+    /// id or name. A caller that waited and was told of the end is not told again.
     fn agent_state<'a>(
         &'a self,
         _id: &'a str,
@@ -243,7 +244,7 @@ pub struct ShellEnd {
     pub description: String,
     /// `None` when a signal ended it.
     pub exit_code: Option<i32>,
-    /// Whether somebody stopped it on purpose.
+    /// Whether it was stopped on purpose.
     pub stopped: bool,
     pub output_file: PathBuf,
 }

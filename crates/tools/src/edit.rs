@@ -169,7 +169,7 @@ fn data(named: &Path, input: &EditInput, old: &str, new: &str, hash: &str) -> Va
     })
 }
 
-/// Says why not; when somebody else changed the file, also whether the edit would still fit.
+/// Says why not; when the file has changed since it was read, also whether the edit would still fit.
 fn explain(refusal: &Refusal, named: &Path, text: &Text, input: &EditInput) -> ToolError {
     let mut message = refusal.explain(named);
     if let Refusal::Outdated = refusal {

@@ -45,7 +45,7 @@ const FETCHING: [&str; 9] = [
     "advice.detachedHead=false",
     "submodule.recurse=false",
     "safe.bareRepository=explicit",
-    // A server that says nothing for so long will not.
+    // A server that says nothing for this long will not answer.
     "http.lowSpeedLimit=1",
     "http.lowSpeedTime=60",
 ];

@@ -18,7 +18,7 @@ type Lock = tokio::sync::Mutex<()>;
 
 static LOCKS: LazyLock<Mutex<HashMap<PathBuf, Weak<Lock>>>> = LazyLock::new(Mutex::default);
 
-/// Past this many entries, those that nobody holds are dropped.
+/// Past this many entries, unused locks are dropped.
 const SWEEP_AT: usize = 64;
 
 /// Waits until this call alone may change the file at `path` (resolved).

@@ -86,7 +86,7 @@ pub(crate) fn similar_names(missing: &Path) -> Vec<String> {
     found
 }
 
-/// Where the links on this machine lead, for whoever judges paths.
+/// Where the links on this machine lead: permission decisions ask this.
 #[derive(Clone, Copy, Debug)]
 pub struct DiskLinks;
 

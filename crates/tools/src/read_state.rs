@@ -1,7 +1,7 @@
 //! What an agent has read of which file, by content.
 //!
-//! Backs two rules: a file is read before it is changed, and a change that somebody else made in between
-//! is noticed. Both go by the hash of the whole content; times and sizes say nothing.
+//! Backs two rules: a file is read before it is changed, and a change that another process or agent made in
+//! between is noticed. Both go by the hash of the whole content; times and sizes say nothing.
 
 use std::collections::HashMap;
 use std::path::Path;

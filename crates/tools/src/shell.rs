@@ -84,7 +84,7 @@ pub enum ShellExit {
     Signal(i32),
     /// It ran longer than it may, and was ended.
     TimedOut(Duration),
-    /// Somebody wanted it to end.
+    /// It was ended on request, or with its session.
     Stopped,
     /// It wrote more than it may, and was ended.
     Overflow,
@@ -105,7 +105,7 @@ impl ShellExit {
     }
 }
 
-/// What a command that somebody waited for gave.
+/// The result of a foreground command.
 #[derive(Clone, Debug)]
 pub struct ShellResult {
     pub exit: ShellExit,
@@ -143,7 +143,7 @@ pub struct Shells {
     config: ShellsConfig,
     /// Every background shell that was started, in that order; ended ones stay for questions.
     background: Mutex<IndexMap<TaskId, Arc<Shell>>>,
-    /// Holds each guard that nobody waits for. Dropping the set drops them, which ends their commands.
+    /// Holds the guard of each background command. Dropping the set drops them, which ends their commands.
     tasks: Mutex<JoinSet<()>>,
     /// Cancelled when the session ends.
     closed: CancellationToken,

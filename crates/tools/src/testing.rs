@@ -1,4 +1,4 @@
-//! What the tests of tools share: a workspace in a scratch directory, whose host nobody may call.
+//! What the tests of tools share: a workspace in a scratch directory, whose host no tool may call.
 
 use std::path::Path;
 use std::sync::Arc;

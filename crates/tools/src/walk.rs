@@ -135,7 +135,7 @@ impl Walk<'_> {
 }
 
 impl<T: Send> Run<'_, T> {
-    /// Looks at so many directories at most, until there are none left.
+    /// Looks at this many directories at most, until there are none left.
     fn work(&self, most: usize) {
         let mut found = Vec::new();
         for _ in 0..most {

@@ -116,7 +116,7 @@ fn count_lines(count: usize) -> String {
     if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
 }
 
-/// Says why not; when somebody else changed the file, also what this write would have undone.
+/// Says why not; when the file has changed since it was read, also what this write would have undone.
 fn explain(refusal: &Refusal, named: &Path, existing: &Existing, content: &str) -> ToolError {
     let mut message = refusal.explain(named);
     if let Refusal::Outdated = refusal

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::tree::{assert_none, root};
 
 /// Each crate with those of the project that it may depend on.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("centurion-protocol", &[]),
     ("centurion-files", &[]),
     ("centurion-redact", &["centurion-files"]),
@@ -67,6 +67,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
             "centurion-mcp",
         ],
     ),
+    ("centurion-host", &["centurion-protocol", "centurion-engine"]),
     (
         "centurion",
         &[
@@ -82,6 +83,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
             "centurion-hooks",
             "centurion-mcp",
             "centurion-engine",
+            "centurion-host",
         ],
     ),
     ("centurion-testkit", &["centurion-protocol"]),

@@ -3,10 +3,13 @@
 
 mod dependencies;
 mod documents;
+mod folders;
 mod layers;
+mod modules;
 mod promises;
 mod reads;
 mod requirements;
+mod skips;
 mod sources;
 mod tree;
 mod writes;

@@ -36,7 +36,7 @@ const BOUNDED_OTHERWISE: [(&str, &str); 25] = [
     ("crates/config/src/agent_memory/text.rs", "`take`"),
     ("crates/config/src/files.rs", "`take`"),
     ("crates/config/src/trust/programs.rs", "`take`"),
-    ("crates/engine/src/summary.rs", "`take`"),
+    ("crates/engine/src/delegate/summary.rs", "`take`"),
     ("crates/files/src/replace.rs", "the length that was read before"),
     ("crates/mcp/src/headers.rs", "`take`"),
     ("crates/sandbox/src/proxy/broker.rs", "files of the kernel"),

@@ -38,6 +38,45 @@ fn libraries_leave_the_surroundings_to_the_binary() {
     assert_none(&complaints);
 }
 
+#[test]
+fn every_task_belongs_to_a_tracker() {
+    let sources = tree::sources();
+    let test_modules: BTreeSet<String> = sources.iter().flat_map(test_modules).collect();
+    let complaints: Vec<String> = sources
+        .iter()
+        .filter(|file| file.path.contains("/src/") && !file.path.contains("testkit"))
+        .filter(|file| !is_below(&file.path, &test_modules))
+        .flat_map(detached)
+        .collect();
+    assert_none(&complaints);
+}
+
+#[test]
+fn comments_say_who_acts() {
+    let complaints: Vec<String> = tree::sources().iter().flat_map(without_actor).collect();
+    assert_none(&complaints);
+}
+
+/// Comments that leave open who does something.
+fn without_actor(file: &File) -> Vec<String> {
+    const WORDS: [&str; 5] = ["whoever", "whomever", "nobody", "somebody", "anybody"];
+    complain(file, |line| {
+        let comment = line.trim_start().strip_prefix("//")?.to_lowercase();
+        let mut words = comment.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.any(|word| WORDS.contains(&word)).then_some("a comment names who acts")
+    })
+}
+
+/// Places where a task is started that nothing waits for.
+fn detached(file: &File) -> Vec<String> {
+    let product = File { path: file.path.clone(), text: before_tests(&file.text).to_owned() };
+    complain(&product, |line| {
+        let code = line.split("//").next().unwrap_or_default();
+        (code.contains("tokio::spawn(") || code.contains("task::spawn("))
+            .then_some("a task that nothing waits for: start it with a tracker")
+    })
+}
+
 fn trailing_space(file: &File) -> Vec<String> {
     complain(file, |line| line.ends_with([' ', '\t', '\r']).then_some("white space at the end"))
 }
@@ -97,7 +136,8 @@ fn is_library_code(path: &str) -> bool {
     let is_program = ["crates/cli/", "crates/testkit/", "xtask/", "fuzz/"]
         .iter()
         .any(|beginning| path.starts_with(beginning));
-    !is_program && !path.contains("/tests/") && !path.contains("/src/bin/")
+    let is_other = ["/tests/", "/src/bin/", "/examples/"].iter().any(|part| path.contains(part));
+    !is_program && !is_other
 }
 
 /// The modules that a file declares for tests only, as paths without `.rs`.

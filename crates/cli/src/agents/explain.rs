@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use centurion_engine::{Explanation, Session};
+use centurion_engine::{Explanation, Options, Session};
 use centurion_protocol::{SystemWorld, World};
 use clap::{Args, Parser};
 use serde_json::Value;
@@ -15,8 +15,9 @@ use crate::args::{ModelArgs, PermissionArgs, RunArgs};
 use crate::configuration::{Configuration, SettingsArgs};
 use crate::control::Control;
 use crate::mcp::McpArgs;
-use crate::output::{Nowhere, Output, printable};
+use crate::output::{self, Nowhere, Output, printable};
 use crate::setup;
+use crate::slow_servers;
 use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
@@ -87,20 +88,24 @@ pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::observe()?;
     let configuration = Configuration::load(&surroundings, &run.settings)?;
     configuration.warn();
-    let output = Arc::new(Output::default());
+    let output = Arc::new(output::queue(&surroundings.dirs));
     let control = Arc::new(Control::new(output, Arc::clone(&world)));
     let view = Arc::new(Nowhere);
     let (options, lasting) =
         setup::options(&run, &surroundings, configuration, world, view, &control).await?;
-    let session = Session::open(options).await?;
-    let explained = if as_main {
-        session.explain_main(&name).await
-    } else {
-        session.explain(&name, background, depth).await
+    let explaining = async |options: Options| {
+        let session = Session::open(options).await?;
+        let explained = if as_main {
+            session.explain_main(&name).await
+        } else {
+            session.explain(&name, background, depth).await
+        };
+        anyhow::Ok(explained)
     };
-    drop(session);
+    let servers = options.extensions.servers.clone();
+    let explained = slow_servers::beside(servers, Box::pin(explaining(options))).await?;
     lasting.pool.shutdown().await;
-    let explained = explained.map_err(anyhow::Error::msg)?;
+    let explained = explained?;
     let output = Output::default();
     if as_json {
         output.json_line(&explained);

@@ -23,7 +23,7 @@ const GROUPS: [(AgentSource, &str); 6] = [
     (AgentSource::BuiltIn, "Built in"),
 ];
 
-/// For whom a list is.
+/// Whether a list is for people or for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Text,

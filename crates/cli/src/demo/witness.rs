@@ -8,7 +8,7 @@ use centurion_protocol::sdk::{Event, EventBody, System};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-/// Somebody who watches and remembers.
+/// An observer that remembers what it saw.
 #[derive(Clone, Default)]
 pub(super) struct Witness(Arc<Mutex<Seen>>);
 
@@ -23,7 +23,7 @@ struct Seen {
     completed: usize,
     /// How often one ended in another way.
     failed: usize,
-    /// How often somebody read a message while at work.
+    /// Agents that read a message while at work.
     queued: BTreeSet<String>,
     /// How often the lead was woken by the end of an agent.
     woken: usize,
@@ -64,7 +64,7 @@ impl View for Witness {
     }
 }
 
-/// Whom a message waits for, as its receipt says.
+/// The recipient of a pending message, as its receipt says.
 fn queued_for(receipt: &Value) -> Option<&str> {
     let is_queued = receipt.get("status").and_then(Value::as_str) == Some("queued");
     receipt.get("pin")?.get("id")?.as_str().filter(|_| is_queued)

@@ -37,7 +37,7 @@ pub(crate) struct Contact {
     pub(crate) problems: Vec<String>,
 }
 
-/// Nobody is there to answer the questions of servers.
+/// Answers no question of a server: there is no person to ask.
 struct Nobody;
 
 impl Elicitor for Nobody {

@@ -13,7 +13,8 @@ pub(crate) async fn login(name: &str) -> anyhow::Result<()> {
     let declared = servers.find(name)?;
     ensure!(declared.standing.is_active(), "server `{name}` is {}", declared.standing);
     let credentials = servers.surroundings.dirs.mcp_credentials();
-    // A client that was registered beforehand may have a secret; a flag would show it to everybody.
+    // A client that was registered beforehand may have a secret; a flag would show it to all users of the
+    // machine.
     let secret = servers.env.get("MCP_CLIENT_SECRET").map(str::to_owned);
     centurion_mcp::login(&declared.server, &credentials, secret.as_deref(), show_page).await?;
     say(&format!("logged in to `{name}`"));

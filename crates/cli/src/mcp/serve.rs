@@ -1,6 +1,6 @@
 //! `centurion mcp serve`: this program as an MCP server on its standard streams.
 //!
-//! It ends when its input is closed, and takes everything with it that calls have started.
+//! It ends when its input is closed, and ends everything that calls have started.
 
 mod agents;
 mod client;
@@ -34,12 +34,13 @@ use super::McpArgs;
 use crate::args::{ModelArgs, PermissionArgs, RunArgs};
 use crate::configuration::{Configuration, SettingsArgs};
 use crate::control::Control;
-use crate::output::{Output, note};
+use crate::output::{self, note};
 use crate::setup::{self, Lasting};
 use crate::signals::Signals;
+use crate::slow_servers;
 use crate::surroundings::Surroundings;
 
-/// How long calls have to end once nobody waits for them any more.
+/// How long calls have to end once the client has stopped waiting for them.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// How long the client has to read the last answers after a signal.
@@ -114,9 +115,11 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     for_tools.model.is_optional = true;
     let view = Arc::new(Notes);
     let (options, lasting) = prepare(&for_tools, &surroundings, configuration, view).await?;
-    let roots = std::iter::once(options.cwd.clone()).chain(options.additional_directories.clone());
+    let roots = std::iter::once(options.base.cwd.clone())
+        .chain(options.base.additional_directories.clone());
     let roots: Vec<PathBuf> = roots.collect();
-    let tools = ToolServer::open(options).await?;
+    let servers = options.extensions.servers.clone();
+    let tools = slow_servers::beside(servers, Box::pin(ToolServer::open(options))).await?;
     let agents = Agents::new(args, surroundings, tools.mode(), roots);
     let server = Arc::new(Server::new(tools, agents));
     let code = serve(&server).await;
@@ -135,7 +138,7 @@ async fn serve(server: &Arc<Server>) -> anyhow::Result<ExitCode> {
     let serving = async {
         match serve_server_with_ct(Arc::clone(server), streams, cancel.clone()).await {
             Ok(running) => running.waiting().await.map(drop).context("the server broke"),
-            // Nobody had anything to ask.
+            // The client closed the connection without asking for anything.
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
                 Ok(())
             }
@@ -179,14 +182,15 @@ async fn prepare(
 ) -> anyhow::Result<(Options, Lasting)> {
     let world: Arc<dyn World> = Arc::new(SystemWorld);
     // There is no host on the standard streams, so that nothing is ever said there.
-    let control = Arc::new(Control::new(Arc::new(Output::default()), Arc::clone(&world)));
+    let control =
+        Arc::new(Control::new(Arc::new(output::queue(&surroundings.dirs)), Arc::clone(&world)));
     let (mut options, lasting) =
         setup::options(args, surroundings, configuration, world, view, &control).await?;
-    ENTRYPOINT.clone_into(&mut options.entrypoint);
+    ENTRYPOINT.clone_into(&mut options.base.entrypoint);
     Ok((options, lasting))
 }
 
-/// The servers that hooks call. Others have nothing to do for somebody who only uses the tools.
+/// The servers that hooks call. A client that only uses the tools needs no others.
 fn hook_servers(settings: &Settings) -> BTreeSet<String> {
     let hooks = HookSet::from_settings(settings);
     let server = |action: &Action| match action {

@@ -9,7 +9,8 @@ mod fold;
 mod style;
 mod window;
 
-use centurion_engine::View;
+use centurion_engine::{RoomFuture, View};
+use centurion_host::{FinishFuture, Front};
 use centurion_protocol::sdk::Event;
 
 use self::fold::Fold;
@@ -50,11 +51,14 @@ impl<V: View> View for LiveView<V> {
         drop(fold);
         self.next.wait_for_agents();
     }
+
+    fn wait_for_room(&self) -> Option<RoomFuture<'_>> {
+        self.next.wait_for_room()
+    }
 }
 
-/// Where events end that nobody else wants.
-pub(crate) struct Nowhere;
-
-impl View for Nowhere {
-    fn show(&self, _: &Event) {}
+impl<V: Front> Front for LiveView<V> {
+    fn finish(&self) -> FinishFuture<'_> {
+        self.next.finish()
+    }
 }

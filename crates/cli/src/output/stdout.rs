@@ -1,136 +1,108 @@
-//! Standard output that cannot hang the program.
-//!
-//! A reader that goes away, and one that does not read, are both found out: before a piece is written, the
-//! pipe is asked whether it takes one. While it does not, memory does not grow, because nothing else
-//! happens; and a signal to end still ends the program, because a thread of its own listens for it.
+//! Standard output, byte by byte: where bytes go, and whether there is a reader.
 
-use std::io::{self, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileTypeExt;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::io::{self, ErrorKind, IsTerminal as _, Write};
 
+use centurion_host::Sink;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
+use rustix::stdio::stdout;
 
-use crate::signals::Signals;
-
-/// A pipe that says that it takes something takes at least this much at once (`PIPE_BUF`).
+/// How much is written to a pipe at once (`PIPE_BUF`): a reader that reads a little makes itself known.
 const PIECE: usize = 4096;
 
-/// How long a reader may take for one piece before signals are listened for.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long the reader of standard error may take nothing when the program is to end.
+const LAST_PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
-/// How long a reader may take for one piece when the program is to end.
-const LAST_PATIENCE: Duration = Duration::from_secs(2);
-
-/// How often a pipe that takes nothing is asked.
-const PAUSE: Duration = Duration::from_millis(50);
-
-/// What is known of standard output.
+/// Writes to standard output without a buffer. A write waits for a reader that does not read.
 #[derive(Default)]
 pub(super) struct Stdout {
-    kind: OnceLock<Kind>,
-    /// Set once the program is to end: a host that does not read now is not waited for.
-    is_ending: Arc<AtomicBool>,
-    /// How many threads listen for signals in the place of a runtime that waits for its reader.
-    listeners: AtomicU8,
+    /// What is known of it.
+    kind: Option<Kind>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A pipe or a socket: another process has to read.
     Stream,
+    /// A person may stop it.
+    Terminal,
+    /// A file or a device, which waits for no reader.
     Other,
 }
 
-impl Stdout {
-    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut stdout = io::stdout().lock();
-        if self.kind() == Kind::Other {
-            return stdout.write_all(bytes).and_then(|()| stdout.flush());
+impl Kind {
+    fn look() -> Self {
+        let kind = rustix::fs::fstat(stdout()).map(|known| FileType::from_raw_mode(known.st_mode));
+        match kind {
+            Ok(FileType::Fifo | FileType::Socket) => Self::Stream,
+            _ if io::stdout().is_terminal() => Self::Terminal,
+            _ => Self::Other,
         }
-        for piece in bytes.chunks(PIECE) {
-            self.wait_for_reader()?;
-            stdout.write_all(piece)?;
-            // Standard output keeps back what follows the last line end.
-            stdout.flush()?;
-        }
-        Ok(())
-    }
-
-    /// Whether the reader has gone, though nothing was written.
-    pub(super) fn has_lost_reader(&self) -> bool {
-        self.kind() == Kind::Stream && ask(PollFlags::empty(), Duration::ZERO).is_err()
-    }
-
-    /// From now on a reader that does not read is not waited for.
-    pub(super) fn end_soon(&self) {
-        self.is_ending.store(true, Ordering::Relaxed);
-    }
-
-    fn kind(&self) -> Kind {
-        *self.kind.get_or_init(|| {
-            let file = io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from);
-            let kind = file.and_then(|file| file.metadata()).map(|known| known.file_type());
-            match kind {
-                Ok(kind) if kind.is_fifo() || kind.is_socket() => Kind::Stream,
-                _ => Kind::Other,
-            }
-        })
-    }
-
-    /// Waits until the pipe takes a piece.
-    fn wait_for_reader(&self) -> io::Result<()> {
-        if ask(PollFlags::OUT, PATIENCE)? {
-            return Ok(());
-        }
-        self.listen_for_signals();
-        let mut since = None;
-        while !ask(PollFlags::OUT, PAUSE)? {
-            if self.is_ending.load(Ordering::Relaxed)
-                && since.get_or_insert_with(Instant::now).elapsed() > LAST_PATIENCE
-            {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "its reader does not read"));
-            }
-        }
-        Ok(())
-    }
-
-    /// The runtime's thread waits here, so that another one must hear the signals meanwhile.
-    fn listen_for_signals(&self) {
-        if self.listeners.swap(1, Ordering::Relaxed) > 0 {
-            return;
-        }
-        let is_ending = Arc::clone(&self.is_ending);
-        // It ends with the process.
-        std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let Ok(runtime) = runtime else { return };
-            runtime.block_on(async {
-                if let Ok(mut signals) = Signals::new() {
-                    signals.next().await;
-                    is_ending.store(true, Ordering::Relaxed);
-                }
-            });
-        });
     }
 }
 
-/// Whether standard output is as wanted within a time; an error when its reader has gone.
-fn ask(wanted: PollFlags, patience: Duration) -> io::Result<bool> {
-    let stdout = io::stdout();
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let kind = *self.kind.get_or_insert_with(Kind::look);
+        let most = if kind == Kind::Stream { PIECE } else { bytes.len() };
+        let piece = bytes.get(..most).unwrap_or(bytes);
+        loop {
+            match rustix::io::write(stdout(), piece) {
+                // The process that started this one has made it so.
+                Err(rustix::io::Errno::AGAIN) => drop(ask(PollFlags::OUT, None)?),
+                written => return Ok(written?),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Sink for Stdout {
+    /// A pipe that says that it takes something takes at least one piece at once.
+    fn is_ready(&mut self) -> bool {
+        match *self.kind.get_or_insert_with(Kind::look) {
+            Kind::Stream => takes_piece(),
+            Kind::Terminal => false,
+            Kind::Other => true,
+        }
+    }
+}
+
+/// Whether a pipe takes a piece now. Where its reader has gone, the write says so.
+fn takes_piece() -> bool {
+    let stdout = stdout();
+    let mut asked = [PollFd::new(&stdout, PollFlags::OUT)];
+    let polled = poll(&mut asked, Some(&Timespec::default()));
+    polled.is_ok() && asked.first().is_some_and(|it| it.revents().contains(PollFlags::OUT))
+}
+
+/// Whether standard error takes a line within the time that a reader has at the end.
+pub(super) fn standard_error_takes_line() -> bool {
+    let stderr = rustix::stdio::stderr();
+    let mut asked = [PollFd::new(&stderr, PollFlags::OUT)];
+    poll(&mut asked, Some(&LAST_PATIENCE)).is_ok_and(|ready| ready > 0)
+}
+
+/// Whether the reader has gone, though nothing was written.
+pub(super) fn has_lost_reader() -> bool {
+    Kind::look() == Kind::Stream && ask(PollFlags::empty(), Some(Timespec::default())).is_err()
+}
+
+/// Waits until standard output is as wanted, for as long as is said; an error when its reader has gone.
+fn ask(wanted: PollFlags, patience: Option<Timespec>) -> io::Result<()> {
+    let stdout = stdout();
     let mut asked = [PollFd::new(&stdout, wanted)];
-    let patience = Timespec::try_from(patience).unwrap_or_default();
-    match poll(&mut asked, Some(&patience)) {
-        Ok(_) => {}
-        // A signal came: ask again.
-        Err(rustix::io::Errno::INTR) => return Ok(false),
+    match poll(&mut asked, patience.as_ref()) {
+        // After a signal the caller asks again.
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
     let found = asked.first().map_or(PollFlags::empty(), PollFd::revents);
     if found.intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL) {
-        return Err(io::ErrorKind::BrokenPipe.into());
+        return Err(ErrorKind::BrokenPipe.into());
     }
-    Ok(found.contains(wanted) && !wanted.is_empty())
+    Ok(())
 }

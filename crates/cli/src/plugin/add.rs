@@ -17,7 +17,7 @@ use crate::output::{Output, note, printable};
 /// Installs a plugin and switches it on.
 pub(super) fn add(written: &str, scope: Scope) -> anyhow::Result<()> {
     let plugins = Plugins::plain()?;
-    // Asked before anything is fetched: an installation that nobody can switch on is worth nothing.
+    // Asked before anything is fetched: an installation that cannot be switched on is worth nothing.
     plugins.settings_file(scope)?;
     let path = plugins.surroundings.cwd.join(written);
     let is_path = written.starts_with(['.', '/']) || (path.is_dir() && !written.contains('@'));

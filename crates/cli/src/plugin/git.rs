@@ -1,4 +1,4 @@
-//! Fetching with git: nobody is asked anything, nothing of the repository runs, and no shell is used.
+//! Fetching with git: the user is asked nothing, nothing of the repository runs, and no shell is used.
 
 use std::io::Read as _;
 use std::path::Path;

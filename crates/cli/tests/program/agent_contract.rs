@@ -84,7 +84,7 @@ fn an_answer_that_comes_after_its_question_runs_nothing_and_is_told() {
     host.send(&control("s", &json!({"subtype": "stop_task", "task_id": started["task_id"]})));
     let seen = host.until(|event| event["subtype"] == "task_notification");
     assert_eq!(seen.last().unwrap()["status"], "stopped");
-    // The question is withdrawn before anybody answers it.
+    // The question is withdrawn before the host answers it.
     let is_withdrawn = |event: &Value| {
         event["type"] == "control_cancel_request" && event["request_id"] == ask["request_id"]
     };

@@ -1,4 +1,4 @@
-//! How runs with agents end: when nobody waits any longer, by signals, and in the middle of everything.
+//! How runs with agents end: when the wait for them runs out, by signals, and in the middle of everything.
 
 use serde_json::{Value, json};
 

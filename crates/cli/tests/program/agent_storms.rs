@@ -143,7 +143,7 @@ fn killed_at_every_write_of_any_transcript_each_agent_ends_and_is_told_of_once()
             was_killed += 1;
             let when = format!("{how} write {write}");
             let resumed = stage.run("@@look", &["--resume", ID]);
-            // Before the first whole record there is no session to go on with.
+            // Before the first whole record there is no session to resume.
             if write > 2 {
                 resumed.assert_code(0);
             }

@@ -366,7 +366,7 @@ fn an_explained_agent_says_what_decided_each_part() {
     let from: Vec<&Value> =
         child["promptSections"].as_array().unwrap().iter().map(|it| &it["from"]).collect();
     assert_eq!(from[0], "the definition");
-    // The session itself has its own mode, and nobody above it.
+    // The session itself has its own mode, and no agent above it.
     let main = explained(&["--as-main"]);
     assert_eq!(main["permissionMode"]["value"], "default");
     assert_eq!(explained(&["--background"])["background"]["value"], true);

@@ -3,6 +3,7 @@
 
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use centurion_testkit::{Reply, sse};
@@ -24,7 +25,7 @@ pub(crate) fn run_measured(command: &mut Command) -> (Ended, u64) {
     (ended, watch.join().unwrap())
 }
 
-fn watch_memory(child: &Child) -> std::thread::JoinHandle<u64> {
+pub(crate) fn watch_memory(child: &Child) -> std::thread::JoinHandle<u64> {
     let status = format!("/proc/{}/status", child.id());
     std::thread::spawn(move || {
         let mut peak = 0;
@@ -225,10 +226,12 @@ fn a_reader_that_goes_away_ends_the_run_with_a_failing_code() {
 
 #[test]
 fn an_output_that_takes_nothing_gives_a_failing_code() {
-    for format in ["text", "json", "stream-json"] {
+    for (format, verbose) in
+        [("text", false), ("json", false), ("json", true), ("stream-json", true)]
+    {
         let program = Program::answering([Reply::text("done")]);
         let mut flags = vec!["-p", "go", "--output-format", format];
-        flags.extend((format == "stream-json").then_some("--verbose"));
+        flags.extend(verbose.then_some("--verbose"));
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = program.command(flags).stdout(full).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{format}");
@@ -296,38 +299,50 @@ fn closing_output(command: &Command) -> Command {
 
 #[test]
 fn a_host_that_does_not_read_costs_bounded_memory_and_a_signal_still_ends_the_program() {
-    // Each answer is far larger than a pipe: the program waits in the middle of the first. Shown without waiting, the
-    // answers would be three times the memory that it may have.
-    const ANSWERS: usize = 300;
-    for (name, code) in [("-TERM", 143), ("-INT", 130)] {
-        let long = "x".repeat(1 << 20);
-        let program = Program::with_handler(move |_| Reply::text(&long));
+    // Every answer describes an agent of the host at length: more than memory may have, and more than is kept on disk.
+    const MOST_KEPT: usize = 32;
+    let initialize = |agents: &Value| {
+        let request = json!({"subtype": "initialize", "agents": agents});
+        // As long as a pipe, so that each is taken before the next can be sent.
+        let pad = " ".repeat(1 << 16);
+        let line = json!({"type": "control_request", "request_id": "r", "request": request});
+        format!("{line}{pad}\n")
+    };
+    let first = initialize(&json!({"a": {"description": "x".repeat(4 << 20), "prompt": "work"}}));
+    let line = initialize(&json!(null));
+    for (name, code, requests) in [("-TERM", 143, 60), ("-INT", 130, 10)] {
+        let program = Program::answering([Reply::text("done")]);
         let mut child = program.command(STREAMS).stdin(Stdio::piped()).spawn().unwrap();
         let memory = watch_memory(&child);
-        let mut stdin = child.stdin.take().unwrap();
-        for _ in 0..ANSWERS {
-            stdin.write_all(format!("{}\n", user("go")).as_bytes()).unwrap();
-        }
-        // The answer is recorded before it is shown.
-        let is_recorded =
-            |path: &std::path::PathBuf| path.metadata().is_ok_and(|file| file.len() > 1 << 20);
-        eventually("an answer came", || {
-            program.transcripts().iter().any(is_recorded).then_some(())
+        let sent = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            let mut stdin = child.stdin.take().unwrap();
+            stdin.write_all(first.as_bytes()).unwrap();
+            let (line, sent) = (&line, &sent);
+            scope.spawn(move || {
+                while sent.load(Ordering::Relaxed) < requests
+                    && stdin.write_all(line.as_bytes()).is_ok()
+                {
+                    sent.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            let taken = requests.min(MOST_KEPT);
+            let has_taken = || (sent.load(Ordering::Relaxed) >= taken).then_some(());
+            eventually("the program goes on", has_taken);
+            // A program that did not wait now would take the rest.
+            std::thread::sleep(Duration::from_secs(2));
+            signal(&child, name);
+            // Nothing is read until the program has ended by itself.
+            let status = child.wait().unwrap();
+            assert_eq!(status.code(), Some(code), "{name}");
         });
-        // A program that did not wait would go on with the next prompts now: it has been given them all.
-        std::thread::sleep(Duration::from_secs(2));
-        let requests = program.server().requests().len();
-        assert!(requests <= 2, "{name}: {requests} requests although nobody reads");
-        signal(&child, name);
-        // Nothing is read until the program has ended by itself.
-        let status = child.wait().unwrap();
-        assert_eq!(status.code(), Some(code), "{name}");
         assert!(memory.join().unwrap() < MOST_MEMORY, "{name}");
-        drop(stdin);
+        let sent = sent.into_inner();
+        assert!(sent < MOST_KEPT + 10, "{name}: {sent} requests although nothing is read");
     }
 }
 
-/// The same command where files can grow only to so many blocks: writing more fails as on a full disk.
+/// The same command where files can grow only to this many blocks: writing more fails as on a full disk.
 fn with_full_disk(command: &Command, blocks: u32) -> Command {
     let mut limited = Command::new("sh");
     let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");

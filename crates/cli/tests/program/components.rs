@@ -80,7 +80,7 @@ impl Remote {
 
     /// The server that shows all of the protocol, over `streamableHttp` or `sse`.
     pub(crate) fn everything(transport: &str) -> Self {
-        // It must be given a port. Somebody else may take it first; then another one is tried.
+        // It must be given a port. Another program may take it first; then another one is tried.
         (0..5).find_map(|_| Self::everything_at(transport, closed_port())).unwrap()
     }
 

@@ -28,6 +28,21 @@ fn assert_keys(event: &Value, own: &str) {
 }
 
 #[test]
+fn a_host_that_asks_for_it_sees_who_waits_for_what() {
+    let stage = Stage::new(&json!({
+        "lead": [[agent("look @@scout", &json!({"subagent_type": "general-purpose"}))], "all done"],
+        "scout": ["I found 42."],
+    }));
+    let told = stage.run("@@lead", &["--include-wait-events"]);
+    told.assert_code(0);
+    let waits = told.of("agent_waiting");
+    let shown: Vec<[&Value; 2]> =
+        waits.iter().map(|wait| [&wait["waits_for"], &wait["is_over"]]).collect();
+    assert_eq!(shown, [[&json!("agent"), &json!(false)], [&json!("agent"), &json!(true)]]);
+    assert_keys(waits[0], "is_over waits_for");
+}
+
+#[test]
 fn an_agent_that_is_waited_for_is_told_of_in_the_order_that_hosts_know() {
     // S-186, S-187, S-319, S-328
     let stage = Stage::new(&json!({
@@ -145,7 +160,7 @@ fn a_run_waits_for_its_background_agents_and_hears_of_them_in_turns_of_their_own
     assert_eq!(background[0]["tasks"][0]["run_id"], started["run_id"]);
     assert_eq!(second["subagent_stats"]["started_in_background"], 1);
     assert_eq!(second["subagent_stats"]["completed"], 1);
-    // Who works in the background is heard, and nobody has to be told what it was asked.
+    // An agent in the background is heard; what it was asked is not shown.
     let of_child = |event: &&Value| event["agent_id"] == started["task_id"];
     let of_child: Vec<String> = told.events.iter().filter(of_child).map(outline).collect();
     assert_eq!(
@@ -157,7 +172,7 @@ fn a_run_waits_for_its_background_agents_and_hears_of_them_in_turns_of_their_own
             "assistant/text of a child",
         ]
     );
-    // Nobody takes the first result for the last: it waits until nothing is owed.
+    // The first result is not shown as if it were the last: it waits until nothing is owed.
     let tail = outlines(&told.events[told.events.len() - 7..]);
     assert_eq!(
         tail,

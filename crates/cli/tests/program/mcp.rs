@@ -156,25 +156,43 @@ fn a_repositorys_server_runs_when_it_is_trusted_or_enabled() {
 fn what_cannot_be_reached_says_why_and_keeps_secrets() {
     let program = Program::alone();
     let closed = Server::start_with(|_| Reply::status(401));
+    // Each failure has a secret to tell: a value, an address, a header that the server repeats.
+    let repeats = Server::start_with(|_| Reply::status(403).body("no key is s3cret-value"));
+    let away = format!("127.0.0.1:{}/mcp", closed_port());
     let config = json!({
         "dies": {"command": "sh", "args": ["-c", "echo broken $KEY >&2; exit 3"], "env": {"KEY": "s3cret-value"}},
-        "away": {"type": "http", "url": format!("http://127.0.0.1:{}/mcp?key=s3cret-value", closed_port())},
-        "locked": {"type": "http", "url": closed.url()},
+        "away": {"type": "http", "url": format!("http://s3cret-user:s3cret-word@{away}?key=s3cret-value")},
+        "locked": {"type": "http", "url": closed.url(), "headers": {"X-Key": "s3cret-value"}},
+        "repeats": {"type": "http", "url": repeats.url(), "headers": {"X-Key": "s3cret-value"}},
         "wrong": {"command": 1},
     });
-    let ended = program.run(&["mcp", "list", "--mcp-config", &config.to_string()]);
-    let lines: Vec<&str> = ended.stdout.lines().collect();
-    assert_eq!(lines.len(), 3, "{}", ended.stdout);
-    assert!(lines[0].contains("failed: "), "{}", lines[0]);
-    assert!(lines[1].contains("/mcp?… (http, flag): failed: "), "{}", lines[1]);
-    assert!(lines[2].contains("needs authentication: "), "{}", lines[2]);
-    assert!(
-        ended.stderr.contains("--mcp-config:1: server `wrong` is left out"),
-        "{}",
-        ended.stderr
-    );
-    let all = ended.stdout + &ended.stderr;
-    assert!(!all.contains("s3cret-value"), "{all}");
+    let config = config.to_string();
+    let reasons = [
+        ("dies", "failed", "it ended with code 3; it last said: broken …".to_owned()),
+        ("away", "failed", format!("(http://{away}?…): client error (Connect)")),
+        ("locked", "needs authentication", "run `centurion mcp login locked`".to_owned()),
+        ("repeats", "failed", "no key is …".to_owned()),
+    ];
+    let run = |arguments: &[&str]| {
+        let ended = program.run(&[&["mcp"], arguments, &["--mcp-config", &config]].concat());
+        let left_out = "--mcp-config:1: server `wrong` is left out";
+        assert!(ended.stderr.contains(left_out), "{}", ended.stderr);
+        let all = ended.stdout.clone() + &ended.stderr;
+        assert!(!all.contains("s3cret"), "{arguments:?}: {all}");
+        ended.stdout
+    };
+    let list = run(&["list"]);
+    let as_json: Value = serde_json::from_str(&run(&["list", "--json"])).unwrap();
+    assert_eq!((list.lines().count(), as_json.as_array().unwrap().len()), (4, 4), "{list}");
+    for (n, (name, state, reason)) in reasons.iter().enumerate() {
+        let line = list.lines().nth(n).unwrap();
+        let (_, why) = line.split_once(&format!("{state}: ")).unwrap_or_else(|| panic!("{line}"));
+        assert!(why.contains(reason), "{name}: {line}");
+        let why = as_json[n]["stateReason"].as_str().unwrap();
+        assert!(as_json[n]["name"] == *name && why.contains(reason), "{name}: {as_json}");
+    }
+    let details = run(&["get", "dies"]);
+    assert!(details.contains(&format!("state: failed: {}", reasons[0].2)), "{details}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 
-use centurion_testkit::Reply;
+use centurion_testkit::{Lack, Reply, skip};
 use serde_json::{Value, json};
 
 use crate::program::{Program, call};
@@ -70,7 +70,7 @@ fn an_allowed_domain_is_reached_and_a_denied_one_is_not() {
         get(&format!("http://127.0.0.2:{port}/page")),
         format!("echo x > /dev/tcp/127.0.0.1/{port}"),
     ];
-    let Some(results) = results(&network, &commands) else { return };
+    let Some(results) = results(&network, &commands) else { return skip(Lack::Sandbox) };
     let [allowed, denied, unlisted, direct] = results.as_slice() else { panic!("{results:?}") };
     assert!(allowed.contains("server got GET /page"), "{allowed}");
     for refused in [denied, unlisted] {
@@ -85,7 +85,7 @@ fn an_allowed_domain_is_reached_and_a_denied_one_is_not() {
 fn without_domains_there_is_no_network_at_all() {
     let port = server("server");
     let commands = [format!("echo ${{HTTP_PROXY-none}}; echo x > /dev/tcp/127.0.0.1/{port}")];
-    let Some(results) = results(&json!({}), &commands) else { return };
+    let Some(results) = results(&json!({}), &commands) else { return skip(Lack::Sandbox) };
     assert!(results[0].contains("none") && results[0].contains("unreachable"), "{results:?}");
 }
 
@@ -94,7 +94,7 @@ fn a_proxy_of_the_users_own_is_used() {
     let port = server("own proxy");
     let network = json!({"httpProxyPort": port, "deniedDomains": ["denied.org"]});
     let commands = [get("http://anywhere.org/page"), get("http://denied.org/page")];
-    let Some(results) = results(&network, &commands) else { return };
+    let Some(results) = results(&network, &commands) else { return skip(Lack::Sandbox) };
     assert!(results[0].contains("own proxy got GET http://anywhere.org/page"), "{results:?}");
     assert!(results[1].contains("403 Forbidden"), "{results:?}");
 }
@@ -118,7 +118,7 @@ fn a_listed_unix_socket_is_reached_and_no_other() {
         ));
     }
     let network = json!({"allowUnixSockets": [scratch.path().join("listed")]});
-    let Some(results) = results(&network, &commands) else { return };
+    let Some(results) = results(&network, &commands) else { return skip(Lack::Sandbox) };
     assert!(results[0].contains("listed says hello"), "{results:?}");
     assert!(results[1].contains("Permission denied"), "{results:?}");
     assert!(!results[1].contains("hello"), "{results:?}");

@@ -43,7 +43,7 @@ fn settings(program: &Program) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Runs git in a directory, as somebody who has never heard of this program.
+/// Runs git in a directory, as a user who has never heard of this program.
 fn git(directory: &Path, arguments: &[&str]) {
     let output = Command::new("git")
         .args(["-c", "user.name=Ann", "-c", "user.email=ann@example.com"])

@@ -12,7 +12,7 @@ use crate::program::{Program, eventually};
 const OLD: &str = "11111111-1111-4111-8111-111111111111";
 const YOUNG: &str = "22222222-2222-4222-8222-222222222222";
 
-/// A transcript of another project, last written so many days ago.
+/// A transcript of another project, last written this many days ago.
 fn transcript(program: &Program, id: &str, days: u64) -> PathBuf {
     let path = format!(".centurion/projects/-elsewhere/{id}.jsonl");
     program.scratch.write_home(&path, "{}\n");

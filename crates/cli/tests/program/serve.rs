@@ -329,7 +329,7 @@ fn questions_go_to_a_client_that_can_ask() {
         assert_eq!(program.scratch.project().join(file).exists(), action == "accept");
     }
     assert!(client.heard.last().unwrap().to_string().contains("said no"));
-    // A question dies with its call, and nobody waits for it.
+    // A question dies with its call, which does not wait for the answer.
     let id = client.begin("Bash", &json!({"command": "touch never.txt"}));
     let asked = |message: &Value| message["method"] == "elicitation/create";
     client.until(|message| asked(message) && message.to_string().contains("never.txt"));
@@ -642,7 +642,7 @@ fn a_client_that_asks_without_reading_waits_and_a_signal_still_ends_the_server()
         for id in 100..100 + total {
             let line = json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"});
             if writeln!(stdin, "{line}").is_err() {
-                return;
+                break;
             }
             counted.fetch_add(1, Ordering::Relaxed);
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use centurion_testkit::{Recorded, Reply};
 use serde_json::value::RawValue;
@@ -51,6 +52,27 @@ fn a_server_of_an_untrusted_folder_is_shown_with_its_reason_and_not_started() {
     assert_eq!(program.run(&["trust", "grant"]).code, Some(0));
     let trusted = init(&program.run(&start));
     assert!(mark.exists() && trusted[0].get("reason").is_none(), "{trusted}");
+}
+
+#[test]
+fn a_server_that_hangs_does_not_hold_the_run_up_and_the_run_says_so() {
+    let program = Program::answering([Reply::text("hello")]);
+    // It takes everything and answers nothing.
+    let server = json!({"command": "sh", "args": ["-c", "cat > /dev/null"]});
+    program.scratch.write(".mcp.json", json!({"mcpServers": {"mute": server}}).to_string());
+    assert_eq!(program.run(&["trust", "grant"]).code, Some(0));
+    let begun = Instant::now();
+    let ended = program.run(&["-p", "hi", "--output-format", "stream-json", "--verbose"]);
+    let waited = begun.elapsed();
+    assert!(waited < Duration::from_secs(20), "{waited:?}");
+    assert_eq!(ended.result()["result"], "hello");
+    let events = ended.events();
+    let init = events.iter().find(|event| event["subtype"] == "init").unwrap();
+    let told = &init["mcp_servers"][0];
+    assert_eq!((&told["name"], &told["status"]), (&json!("mute"), &json!("pending")), "{init}");
+    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("`mute`")).collect();
+    assert_eq!(lines.len(), 1, "{}", ended.stderr);
+    assert!(lines[0].contains("still connecting"), "{lines:?}");
 }
 
 #[test]
@@ -114,8 +136,11 @@ fn a_repositorys_server_waits_for_trust_and_the_run_says_so() {
     assert!(!started.exists(), "another file's server");
     assert!(of_server(&program.server().last()).iter().all(|name| name.starts_with("mcp__py__")));
 
-    let trusted = run(&program, "hi", &[]);
-    assert!(started.exists() && !trusted.stderr.contains("`repo`"), "{}", trusted.stderr);
+    // An agent that lists the server's tools waits for it, however slow the machine is.
+    let agents = json!({"adder": {"description": "d", "prompt": "p", "tools": ["mcp__repo__add"]}});
+    let flags = ["--agents", &agents.to_string(), "--agent", "adder"];
+    let trusted = run(&program, "hi", &flags.map(str::to_owned));
+    assert!(started.exists() && !trusted.stderr.contains("was not started"), "{}", trusted.stderr);
     assert!(of_server(&program.server().last()).contains(&"mcp__repo__add".to_owned()));
 }
 
@@ -199,12 +224,9 @@ fn tools_are_found_by_a_search_and_the_others_stay_where_they_are() {
     assert_eq!(told(&program).matches("ToolSearch can load").count(), 1);
 }
 
-#[test]
-fn a_host_sees_that_a_call_of_a_server_is_alive() {
-    let program = Program::answering([
-        call("toolu_1", "mcp__slow__progress", json!({"mark": "heard"})),
-        Reply::text("done"),
-    ]);
+/// The events of a run in which a tool of a server works until its sign of life was seen.
+fn signs_of_life(replies: impl IntoIterator<Item = Reply>) -> Vec<Value> {
+    let program = Program::answering(replies);
     let server = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/mcp/server.py");
     let config = json!({"slow": {"command": "python3", "args": [server, "signs"]}}).to_string();
     let flags = ["-p", "go", "--allowedTools", "mcp__slow", "--output-format", "stream-json"];
@@ -212,19 +234,50 @@ fn a_host_sees_that_a_call_of_a_server_is_alive() {
     command.args(["--verbose", "--mcp-config", &config]).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mark = program.scratch.project().join("heard");
-    let mut beats = Vec::new();
+    let mut events = Vec::new();
     for line in BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap) {
         let event: Value = serde_json::from_str(&line).unwrap();
         if event["type"] == "tool_progress" {
             // The tool ends when its sign was seen.
             std::fs::write(&mark, "").unwrap();
-            beats.push(event);
         }
+        events.push(event);
     }
     assert!(child.wait().unwrap().success());
-    assert_eq!(beats.len(), 1);
-    assert_eq!(beats[0]["tool_use_id"], "toolu_1");
-    assert_eq!(beats[0]["tool_name"], "mcp__slow__progress");
-    assert_eq!(beats[0]["parent_tool_use_id"], Value::Null);
-    assert!(beats[0]["elapsed_time_seconds"].is_u64(), "{}", beats[0]);
+    events
+}
+
+fn only<'a>(events: &'a [Value], key: &str, value: &str) -> &'a Value {
+    let found: Vec<&Value> = events.iter().filter(|event| event[key] == value).collect();
+    assert_eq!(found.len(), 1, "{key} {value}: {found:?}");
+    found[0]
+}
+
+#[test]
+fn a_host_sees_that_a_call_of_a_server_is_alive() {
+    let events = signs_of_life([
+        call("toolu_1", "mcp__slow__progress", json!({"mark": "heard"})),
+        Reply::text("done"),
+    ]);
+    let beat = only(&events, "type", "tool_progress");
+    assert_eq!(beat["tool_use_id"], "toolu_1");
+    assert_eq!(beat["tool_name"], "mcp__slow__progress");
+    assert_eq!(beat["parent_tool_use_id"], Value::Null);
+    assert_eq!(beat.get("agent_id"), None);
+    assert!(beat["elapsed_time_seconds"].is_u64(), "{beat}");
+}
+
+#[test]
+fn a_host_sees_whose_call_of_a_server_is_alive() {
+    let wish = json!({"description": "ask", "prompt": "ask", "run_in_background": false});
+    let events = signs_of_life([
+        call("toolu_1", "Agent", wish),
+        call("toolu_2", "mcp__slow__progress", json!({"mark": "heard"})),
+        Reply::text("it answered"),
+        Reply::text("done"),
+    ]);
+    let beat = only(&events, "type", "tool_progress");
+    assert_eq!(beat["tool_use_id"], "toolu_2");
+    assert_eq!(beat["parent_tool_use_id"], "toolu_1");
+    assert_eq!(beat["agent_id"], only(&events, "subtype", "task_started")["task_id"]);
 }

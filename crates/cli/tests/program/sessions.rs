@@ -129,7 +129,7 @@ fn a_file_that_was_read_before_can_be_edited_after_a_resume() {
     program.run(&["-p", "read", "--session-id", ID]);
     program.run(&["-p", "edit", "--resume", ID, "--permission-mode", "acceptEdits"]);
     assert_eq!(program.scratch.read("a.txt"), "two\n");
-    // Somebody else changed it since: by content, not by time.
+    // The file has changed since: by content, not by time.
     let program = Program {
         server: Program::answering([call("toolu_3", "Edit", edit), Reply::text("no")]).server,
         ..program

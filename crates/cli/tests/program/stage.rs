@@ -13,7 +13,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Each script answers to whoever's prompt names it with `@@name`.
+    /// Each script answers the agent whose prompt names it with `@@name`.
     pub(crate) fn new(scripts: &Value) -> Self {
         let program = Program::alone();
         let path = program.scratch.root().join("scenario.json");

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use centurion_testkit::Reply;
+use centurion_testkit::{Lack, Reply, skip};
 use serde_json::{Value, json};
 
 use crate::host::{Host, control};
@@ -310,7 +310,7 @@ const FORBIDDEN: [&str; 14] = [
 #[test]
 fn a_sandboxed_command_changes_nothing_that_makes_us_or_git_run_something() {
     if !can_confine_completely() {
-        return;
+        return skip(Lack::CompleteSandbox);
     }
     let commit = "git -c user.name=a -c user.email=a@b commit --allow-empty -qm in && git status --short && \
                   git branch side && echo committed";
@@ -378,7 +378,7 @@ fn a_sandboxed_command_changes_nothing_that_runs_in_any_place_where_it_may_write
     const KEPT: [&str; 4] =
         [".git/config", ".git/hooks/evil", ".claude/settings.json", ".mcp.json"];
     if !can_confine_completely() {
-        return;
+        return skip(Lack::CompleteSandbox);
     }
     let others = tempfile::tempdir().unwrap();
     let place = |name: &str| {
@@ -442,7 +442,7 @@ fn a_sandboxed_command_changes_no_script_that_what_the_user_brings_runs() {
         "tools/user-server.sh",
     ];
     if !can_confine_completely() {
-        return;
+        return skip(Lack::CompleteSandbox);
     }
     let tries = |path: &str| format!("echo evil >> {path} && echo WROTE {path}\n");
     let attack: String = SCRIPTS.map(tries).concat() + &tries("bin/ordinary");

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use centurion_testkit::Reply;
+use centurion_testkit::{Lack, Reply, skip};
 use serde_json::json;
 
 use crate::program::{Ended, Program, call, ended};
@@ -73,7 +73,7 @@ fn no_edit_reaches_the_users_own_configuration_in_a_working_directory() {
 #[test]
 fn no_sandboxed_command_reaches_the_users_own_configuration_in_a_working_directory() {
     if !can_confine_completely() {
-        return;
+        return skip(Lack::CompleteSandbox);
     }
     let program =
         person([call("b", "Bash", json!({"command": "sh attack.sh"})), Reply::text("done")]);
@@ -108,7 +108,7 @@ fn no_edit_reaches_a_configuration_directory_within_the_project() {
 #[test]
 fn no_sandboxed_command_changes_a_script_outside_of_the_project_that_runs() {
     if !can_confine_completely() {
-        return;
+        return skip(Lack::CompleteSandbox);
     }
     let program = Program::answering([
         call("b", "Bash", json!({"command": "sh attack.sh"})),

@@ -1,4 +1,4 @@
-//! Where paths really lead: links in a directory must not take anybody out of it.
+//! Where paths really lead: no link in a directory may lead out of it.
 
 use std::path::{Component, Path, PathBuf};
 

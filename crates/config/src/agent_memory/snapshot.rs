@@ -122,8 +122,8 @@ impl<'m> MemorySnapshot<'m> {
         &self.directory
     }
 
-    /// Looks at the snapshot when the agent is loaded. A memory that is empty begins with it; anything
-    /// else waits for somebody's word.
+    /// Looks at the snapshot when the agent is loaded. A memory that is empty begins with it; any other
+    /// memory waits for the user's decision.
     pub fn at_load(&self) -> Result<SnapshotLook, SnapshotError> {
         let Some(made_at) = self.made_at()? else {
             return Ok(SnapshotLook { standing: SnapshotStanding::Absent, problems: Vec::new() });

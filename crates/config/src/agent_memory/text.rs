@@ -15,7 +15,7 @@ use crate::files::{FileError, is_absence};
 /// The file that is shown from the start.
 pub(super) const INDEX: &str = "MEMORY.md";
 
-/// How much of it is shown: so many lines or bytes, whichever come first.
+/// How much of it is shown: this many lines or bytes, whichever come first.
 const MOST_LINES: usize = 200;
 const MOST_BYTES: usize = 25_000;
 

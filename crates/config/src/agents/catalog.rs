@@ -350,7 +350,7 @@ fn sort_key(definition: &AgentDefinition) -> (String, String) {
     (name.to_lowercase(), name.clone())
 }
 
-/// Which places are looked at, for whoever watches files.
+/// Which places are looked at: a caller that watches files watches these.
 pub fn watched_directories(sources: &AgentSources) -> Vec<PathBuf> {
     let wanted = STRONGEST_FIRST.into_iter().filter(|source| sources.wants(*source));
     let places = wanted.flat_map(|source| sources.places(source));

@@ -1,4 +1,4 @@
-//! What an agent is, whoever wrote it down and in whatever form.
+//! What an agent is, in whatever form its author wrote it down.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -14,8 +14,8 @@ use crate::fields::Located;
 use crate::settings::printable;
 use crate::trust::{PowerItem, Unaccepted};
 
-/// One agent, as it was defined. Nothing here is resolved: what is not said is left to whoever starts
-/// it, and every value knows the line that says it.
+/// One agent, as it was defined. Nothing here is resolved: the caller that starts it supplies what is not
+/// said, and every value knows the line that says it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentDefinition {
     /// The type by which it is asked for; that of a plugin's agent begins with the plugin's name.
@@ -177,7 +177,7 @@ impl AgentOrigin {
 /// The model that an agent asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentModel {
-    /// That of whoever starts it.
+    /// That of its parent.
     Inherit,
     /// An alias or a full id.
     Named(String),

@@ -3,7 +3,7 @@
 use centurion_protocol::is_hidden;
 use thiserror::Error;
 
-/// Longer than anybody types; it becomes a directory's name.
+/// Longer than any name that is typed; it becomes a directory's name.
 const LONGEST: usize = 128;
 
 /// Why a name cannot be an agent's.

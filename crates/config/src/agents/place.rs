@@ -1,4 +1,4 @@
-//! The agents of any one directory or file, for whoever wants to know what is wrong with them.
+//! The agents of any one directory or file, and what is wrong with them.
 
 use std::path::{Path, PathBuf};
 

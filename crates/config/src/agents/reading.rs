@@ -1,4 +1,4 @@
-//! From the fields that somebody wrote to a definition. Markdown and JSON meet here.
+//! From the fields that an author wrote to a definition. Markdown and JSON meet here.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -202,7 +202,7 @@ fn permission_mode(text: &str) -> Result<String, String> {
     found.ok_or_else(|| format!("use one of {}", PERMISSION_MODES.join(", ")))
 }
 
-/// A colour that nobody has is no reason to refuse anything.
+/// An unknown colour is no reason to refuse a definition.
 fn color(fields: &mut Fields) -> Option<Located<super::Color>> {
     let word = fields.word("color")?;
     match word.parse() {

@@ -25,7 +25,7 @@ const DISABLED: &str = "disabledMcpServers";
 pub enum McpTarget {
     /// For the user, in this project.
     Local,
-    /// For everybody who has the project.
+    /// For all users of the project.
     Project,
     /// For the user, in all projects.
     User,

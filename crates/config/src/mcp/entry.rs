@@ -1,5 +1,5 @@
-//! One server as somebody wrote it, checked: what is wrong with it is told with its line, and a server
-//! that would not be what was asked for is left out.
+//! One server as its author wrote it, checked: what is wrong with it is reported with its line, and a
+//! server that would not be what its author asked for is left out.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

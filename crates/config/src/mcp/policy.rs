@@ -14,7 +14,7 @@ use crate::settings::{McpSettings, Origin, Sourced};
 /// The lists, checked.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Policy {
-    /// `None` if nobody limits what may run.
+    /// `None` if no setting limits what may run.
     allowed: Option<Vec<Item>>,
     denied: Vec<Sourced<Item>>,
     /// Who limits it, for the message.

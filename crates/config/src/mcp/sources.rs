@@ -107,10 +107,10 @@ impl McpFlag {
 /// Who is asked about the servers of a project's `.mcp.json`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum McpApproval {
-    /// Nobody: those of a trusted folder run.
+    /// The user is asked about the folder only: servers of a trusted folder run.
     #[default]
     Folder,
-    /// The user, about each of them: those that nobody has decided about are pending.
+    /// The user, about each of them: an undecided server is pending.
     EachServer,
 }
 
@@ -160,7 +160,7 @@ pub(super) struct Found {
     pub(super) problems: Vec<Problem>,
 }
 
-/// What a state file says about servers of the project, whoever declared them.
+/// What a state file says about servers of the project, whichever file declares them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Choices {
     pub(super) file: PathBuf,

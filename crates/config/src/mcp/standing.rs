@@ -16,7 +16,7 @@ use crate::trust::Unaccepted;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpStanding {
     Active,
-    /// Somebody switched it off.
+    /// It was switched off.
     Disabled(McpDisabled),
     /// It is what the repository brought, and it was not accepted.
     Untrusted(Unaccepted),
@@ -24,7 +24,7 @@ pub enum McpStanding {
     Denied(McpDenial),
     /// A stronger declaration has its name.
     Shadowed(McpOrigin),
-    /// It is what the repository brought, and nobody has said yet whether it is wanted.
+    /// It is what the repository brought, and the user has not decided yet whether it runs.
     Pending,
 }
 

@@ -1,4 +1,4 @@
-//! What lies in a plugin's directory, whoever put it there and whether or not it is switched on.
+//! What lies in a plugin's directory, whether or not the plugin is switched on.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

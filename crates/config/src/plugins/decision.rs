@@ -23,9 +23,9 @@ pub struct DisabledPlugin {
 pub enum WhyDisabled {
     /// Settings switch it off.
     Settings(Origin),
-    /// Nobody switched it on, and it is off where nobody says.
+    /// No setting switches it on, and it is off by default.
     Default,
-    /// Nobody switched it on, and it was installed for other projects.
+    /// No setting switches it on, and it was installed for other projects.
     Elsewhere,
     /// Settings switch it on, and it is not there.
     NotInstalled(Origin),
@@ -60,15 +60,16 @@ pub(super) enum Decision {
     Off(WhyDisabled),
 }
 
-/// Whether the user brought a plugin to this project, and what it asks for where nobody says.
+/// What decides where no setting does: whether the plugin is installed for this user and project, and the
+/// default of its manifest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unsaid {
     pub(super) is_for_user: bool,
     pub(super) default_enabled: bool,
 }
 
-/// Decides about an installed plugin. What counts in the settings decides; a repository that nobody trusts
-/// can neither switch off what the user has nor give power to what it switches on.
+/// Decides about an installed plugin. What counts in the settings decides; an untrusted repository can
+/// neither switch off what the user has nor give power to what it switches on.
 pub(super) fn decide(switches: &[PluginSwitch], id: &PluginId, unsaid: Unsaid) -> Decision {
     let id = id.to_string();
     let about = || switches.iter().filter(|switch| switch.id == id);

@@ -104,8 +104,8 @@ impl PluginStores {
         Ok(Installed { plugin, problems })
     }
 
-    /// Forgets that a plugin is installed for a scope. What nobody has any more is deleted, but for the
-    /// data that it keeps.
+    /// Forgets that a plugin is installed for a scope. If no scope has it any more, its files are deleted,
+    /// but not the data that it keeps.
     pub fn uninstall(&self, plugin: &InstalledPlugin) -> Result<(), StoreError> {
         let _guard = self.lock()?;
         let file = self.list(INSTALLED);

@@ -1,7 +1,7 @@
 //! A plugin's manifest: what it says about itself and where its parts are.
 //!
 //! A known field of the wrong type is an error, with its line: a plugin that is not what its author meant
-//! does not load. A field that nobody knows is told and otherwise ignored.
+//! does not load. An unknown field is reported and otherwise ignored.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub struct Manifest {
     pub repository: Option<String>,
     pub license: Option<String>,
     pub keywords: Vec<String>,
-    /// Whether it is on where nobody says.
+    /// Whether it is on by default.
     pub default_enabled: bool,
     pub(super) parts: NamedParts,
     pub(super) options: Vec<UserOption>,

@@ -1,4 +1,4 @@
-//! A plugin that is switched on: what it brings, as those who use it want it.
+//! A plugin that is switched on: what it brings, in the form in which callers use it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -42,7 +42,7 @@ pub enum EnabledBy {
     /// `--plugin-dir`.
     Flag,
     Settings(Origin),
-    /// Nobody: the user installed it, and it is on where nobody says.
+    /// No setting: the user installed it, and it is on by default.
     Default,
 }
 
@@ -106,8 +106,8 @@ impl Plugin {
         }
     }
 
-    /// Its hooks, none where its power is limited. Their variables are as they were written: whoever runs
-    /// hooks puts them into the environment.
+    /// Its hooks, none where its power is limited. Their variables are as they were written: the hook
+    /// runner puts them into the environment.
     pub fn hooks(&self) -> &[PluginHooks] {
         if self.is_full() { &self.bundle.hooks } else { &[] }
     }
@@ -117,8 +117,7 @@ impl Plugin {
         if self.is_full() { servers(&self.bundle, &self.variables, env) } else { Vec::new() }
     }
 
-    /// The agent that the main conversation runs as where nobody else says; none where the plugin's power
-    /// is limited.
+    /// The agent that the main conversation runs as by default; none where the plugin's power is limited.
     pub fn main_agent(&self) -> Option<&MainAgent> {
         self.bundle.agent.as_ref().filter(|_| self.is_full())
     }
@@ -128,8 +127,8 @@ impl Plugin {
         &self.variables
     }
 
-    /// Makes the directory for its data, which only the user can enter. For whoever starts something of
-    /// the plugin's: hooks and servers expect it to be there.
+    /// Makes the directory for its data, which only the user can enter. The caller makes it before it
+    /// starts a hook or a server of the plugin: they expect it to be there.
     pub fn make_data_dir(&self) -> io::Result<()> {
         private::create_directory(&self.data)
     }

@@ -9,7 +9,7 @@ use crate::settings::{PluginSettings, Sourced};
 /// The lists, checked.
 #[derive(Clone, Debug, Default)]
 pub struct MarketplacePolicy {
-    /// `None` if nobody limits the sources.
+    /// `None` if no setting limits the sources.
     allowed: Option<Vec<MarketplaceSource>>,
     blocked: Vec<Sourced<MarketplaceSource>>,
     /// Items that are not understood. A list of allowed sources counts even so.
@@ -47,7 +47,7 @@ impl MarketplacePolicy {
     }
 
     /// Why a marketplace may not be used; `None` if it may. One whose source is not known is used only
-    /// where nobody limits the sources.
+    /// where no setting limits the sources.
     pub fn denial(&self, source: Option<&MarketplaceSource>) -> Option<String> {
         let blocked =
             self.blocked.iter().find(|item| source.is_some_and(|it| covers(&item.value, it)));

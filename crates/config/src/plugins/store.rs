@@ -23,7 +23,7 @@ pub struct PluginStores {
     others: Vec<PathBuf>,
 }
 
-/// For whom a plugin was installed.
+/// The scope that a plugin was installed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstallScope {
     Managed,
@@ -62,7 +62,7 @@ pub struct InstalledPlugin {
 }
 
 impl InstalledPlugin {
-    /// Whether it was installed for whoever works in this project.
+    /// Whether it was installed for this project or for all projects.
     pub(super) fn is_for(&self, project: &Path) -> bool {
         match self.scope {
             InstallScope::User | InstallScope::Managed => true,

@@ -1,6 +1,6 @@
 //! Checking a plugin for its author: all that is wrong with it, with file and line.
 //!
-//! What its hooks mean is known elsewhere: they come with the answer for whoever knows.
+//! Hooks are not checked here: they are part of the result, for the caller to check.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -96,8 +96,8 @@ impl Node {
     }
 }
 
-/// Reads only what stands at a path of names, and passes over the rest: such a file may hold much that is
-/// somebody else's. `None` where nothing is there.
+/// Reads only what stands at a path of names, and passes over the rest: such a file may hold much that
+/// other programs wrote. `None` where nothing is there.
 pub(crate) fn parse_at(text: &str, path: &[&str]) -> Result<Option<Node>, FileError> {
     let mut part = text.strip_prefix('\u{feff}').unwrap_or(text);
     if part.trim().is_empty() {

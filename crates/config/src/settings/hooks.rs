@@ -35,9 +35,9 @@ pub struct HookLimits {
     pub disabled: Option<Origin>,
     /// Who said that only managed hooks count.
     pub managed_only: Option<Origin>,
-    /// Patterns of the URLs that hooks may be posted to; `None` if nobody limits them.
+    /// Patterns of the URLs that hooks may be posted to; `None` if no setting limits them.
     pub http_urls: Option<Vec<Sourced<String>>>,
-    /// The variables that headers may name; `None` if nobody limits them.
+    /// The variables that headers may name; `None` if no setting limits them.
     pub http_variables: Option<Vec<Sourced<String>>>,
 }
 

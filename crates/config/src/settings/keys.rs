@@ -178,11 +178,11 @@ fn names_a_provider(value: &Value) -> bool {
     names.iter().filter_map(Value::as_str).any(|name| name.contains(':'))
 }
 
-/// How deep agents may start others, and how many may run at once, where nobody says.
+/// By default, how deep agents may start others, and how many may run at once.
 pub(super) const DEPTH: u32 = 3;
 pub(super) const RUNNING: u32 = 20;
 
-/// More than anybody means: what is written here is a slip.
+/// Higher numbers are not meant: they are slips.
 const MOST_AGENTS: u64 = 1_000_000;
 const MOST_TOKENS: u64 = 1_000_000_000_000;
 const LONGEST_WAIT: u64 = 7 * 24 * 3600;

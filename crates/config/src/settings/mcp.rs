@@ -14,7 +14,7 @@ pub struct McpSettings {
     pub enabled_of_project: Vec<Sourced<String>>,
     /// Servers of a project's `.mcp.json` that do not run, by name.
     pub disabled_of_project: Vec<Sourced<String>>,
-    /// The only servers that may run, as they were written; `None` if nobody limits them.
+    /// The only servers that may run, as they were written; `None` if no setting limits them.
     pub allowed: Option<Vec<Sourced<Value>>>,
     /// Servers that may not run, as they were written. They count whatever is allowed.
     pub denied: Vec<Sourced<Value>>,

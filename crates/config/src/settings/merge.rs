@@ -16,7 +16,7 @@ pub enum Standing {
     /// Nothing: what it brings is off.
     #[default]
     Untrusted,
-    /// A folder above it is trusted, or nobody can be asked: hooks, helpers and variables count.
+    /// A folder above it is trusted, or there is no user to ask: hooks, helpers and variables count.
     Partly,
     /// The folder itself is trusted.
     Full,
@@ -104,8 +104,8 @@ impl Merged {
         merged
     }
 
-    /// Switches off the limits of a repository that are above what somebody else wrote: its files are
-    /// the stronger ones, and would raise them. The flags say which values are such limits.
+    /// Switches off the repository's unaccepted limits that are higher than what another file says: the
+    /// repository's files are the stronger ones, and would raise them. The flags mark such limits.
     fn keep_limits(&mut self, foreign: &[bool]) {
         if !foreign.contains(&true) {
             return;

@@ -11,7 +11,7 @@ use super::merge::Off;
 
 const KEY: &str = "strictPluginOnlyCustomization";
 
-/// Who said of each kind that only plugins and managed files bring it; `None` where anybody may.
+/// Who said of each kind that only plugins and managed files bring it; `None` where all files may.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PluginOnly {
     pub skills: Option<Origin>,

@@ -16,7 +16,8 @@ pub struct PluginSettings {
     pub switches: Vec<PluginSwitch>,
     /// Marketplaces that settings make known, as they were written, each name once.
     pub marketplaces: Vec<(String, Sourced<Value>)>,
-    /// The only sources that marketplaces may have, as they were written; `None` if nobody limits them.
+    /// The only sources that marketplaces may have, as they were written; `None` if no setting limits
+    /// them.
     pub allowed: Option<Vec<Sourced<Value>>>,
     /// Sources that marketplaces may not have, as they were written.
     pub blocked: Vec<Sourced<Value>>,

@@ -176,7 +176,7 @@ impl SettingsSources {
         directories
     }
 
-    /// The file that an answer for this level is written to; `None` where nobody's answer belongs.
+    /// The file that an answer for this level is written to; `None` where no answer is stored.
     pub fn file_for(&self, level: Level) -> Option<SettingsFile> {
         let [shared, _] = PROJECT_DIRS;
         match level {

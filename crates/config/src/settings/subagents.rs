@@ -1,5 +1,5 @@
-//! What the settings say about agents that other agents start. What a value means while they run is
-//! the engine's business; what holds where nobody says anything is told here.
+//! What the settings say about agents that other agents start, and the defaults. What a value means while
+//! agents run is the engine's business.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub struct SubagentSettings {
     pub limits: SubagentLimits,
 }
 
-/// What holds agents down. Zero means that none may; `None` is what holds where nobody says anything.
+/// The limits of agents. Zero means that none may; `None` means that no setting says anything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SubagentLimits {
     /// How many agents may stand above each other below the main one.
@@ -86,9 +86,9 @@ pub enum SessionMode {
 }
 
 impl SubagentLimits {
-    /// How deep agents may start others where nobody says.
+    /// How deep agents may start others by default.
     pub const DEPTH: u32 = DEPTH;
-    /// How many agents may compute at once where nobody says.
+    /// How many agents may compute at once by default.
     pub const RUNNING: u32 = RUNNING;
 
     fn new(merged: &Merged) -> Self {

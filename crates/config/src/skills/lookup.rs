@@ -28,8 +28,8 @@ impl SkillCatalog {
         self.resolve(name, None).ok()
     }
 
-    /// The skill that a name means to somebody, who may be part of a plugin: the one of exactly this
-    /// name, or else the one of their plugin, or else the only one whose name ends with it.
+    /// The skill that a name means in a file, which may be part of a plugin: the one of exactly this name,
+    /// or else the one of that plugin, or else the only one whose name ends with it.
     pub fn resolve(
         &self,
         name: &str,

@@ -24,7 +24,8 @@ pub struct Preload<'p> {
     pub catalog: &'p SkillCatalog,
     pub project_dir: &'p Path,
     pub session: SessionId,
-    /// How hard the agent thinks; a skill that asks for it where nobody knows is left as it is.
+    /// How hard the agent thinks. Where this is `None`, a skill that asks for it keeps the variable as it
+    /// is.
     pub effort: Option<AgentEffort>,
 }
 

@@ -57,26 +57,8 @@ pub struct NamedFiles {
 /// Where a program or a script stands, a pattern means every file that it matches.
 pub fn named_files(commands: &[String], lookup: &Lookup<'_>) -> NamedFiles {
     let Ok(root) = lookup.root.canonicalize() else { return NamedFiles::default() };
-    let mut words: BTreeMap<String, Role> = BTreeMap::new();
-    let mut directories: BTreeSet<String> = BTreeSet::new();
     let mut is_cut = false;
-    for mention in commands.iter().flat_map(|it| mentions(it, lookup.home, &mut is_cut)) {
-        // What is not known at all may be anything.
-        if mention.text.chars().all(|letter| letter == UNKNOWN) {
-            continue;
-        }
-        let text = mention.text.replace(UNKNOWN, "*");
-        if mention.role == Role::Directory {
-            directories.insert(text);
-            continue;
-        }
-        if mention.role == Role::Named && has_wild(OsStr::new(&text)) && !is_literal(&text, lookup)
-        {
-            continue;
-        }
-        let role = words.entry(text).or_insert(mention.role);
-        *role = (*role).max(mention.role);
-    }
+    let (words, directories) = named_words(commands, lookup, &mut is_cut);
     is_cut |= words.len() > MOST_WORDS;
     let words: Vec<(&String, Role)> =
         words.iter().map(|(word, role)| (word, *role)).take(MOST_WORDS).collect();
@@ -135,6 +117,34 @@ pub fn named_files(commands: &[String], lookup: &Lookup<'_>) -> NamedFiles {
     let [present, missing, searched] =
         [present, missing, searched].map(|paths| paths.into_iter().collect());
     NamedFiles { present, missing, searched, is_cut }
+}
+
+/// The words of the commands that may be files, each with its role, and those that are directories.
+fn named_words(
+    commands: &[String],
+    lookup: &Lookup<'_>,
+    is_cut: &mut bool,
+) -> (BTreeMap<String, Role>, BTreeSet<String>) {
+    let mut words: BTreeMap<String, Role> = BTreeMap::new();
+    let mut directories: BTreeSet<String> = BTreeSet::new();
+    for mention in commands.iter().flat_map(|it| mentions(it, lookup.home, is_cut)) {
+        // What is not known at all may be anything.
+        if mention.text.chars().all(|letter| letter == UNKNOWN) {
+            continue;
+        }
+        let text = mention.text.replace(UNKNOWN, "*");
+        if mention.role == Role::Directory {
+            directories.insert(text);
+            continue;
+        }
+        if mention.role == Role::Named && has_wild(OsStr::new(&text)) && !is_literal(&text, lookup)
+        {
+            continue;
+        }
+        let role = words.entry(text).or_insert(mention.role);
+        *role = (*role).max(mention.role);
+    }
+    (words, directories)
 }
 
 /// Whether a word with signs of a pattern is the name of a file all the same.

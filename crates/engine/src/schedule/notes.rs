@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{MOST, Schedule};
-use crate::queue::SCHEDULE;
+use crate::message::queue::SCHEDULE;
 use centurion_journal::{Journal, JournalError};
 
 const CREATED: &str = "schedule_created";
@@ -38,12 +38,12 @@ struct Line {
     subtype: Option<String>,
     #[serde(default)]
     data: Value,
-    origin: Option<Told>,
+    origin: Option<ToldNote>,
 }
 
 /// Where a turn came from, if from schedules.
 #[derive(Deserialize)]
-struct Told {
+struct ToldNote {
     kind: String,
     #[serde(default)]
     id: Option<String>,
@@ -79,7 +79,7 @@ impl Line {
             Some(DELETED) => kept.retain(|it| self.data["id"] != it.schedule.id),
             // A turn, or the note of one that a hook kept out.
             _ => {
-                let noted = || Told::deserialize(&self.data["origin"]).ok();
+                let noted = || ToldNote::deserialize(&self.data["origin"]).ok();
                 if let Some(told) = self.origin.or_else(noted).filter(|it| it.kind == SCHEDULE) {
                     told.fold(*self.timestamp, kept);
                 }
@@ -88,7 +88,7 @@ impl Line {
     }
 }
 
-impl Told {
+impl ToldNote {
     fn fold(self, at: Timestamp, kept: &mut Vec<Kept>) {
         let until = self.due.map_or(at, |due| (*due).max(at));
         let is_told = |schedule: &Schedule| {

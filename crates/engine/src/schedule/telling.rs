@@ -9,7 +9,7 @@ use super::{LIFETIME_DAYS, Schedule};
 use centurion_protocol::markup::contain;
 
 /// A moment, as people write it where the session is.
-pub(super) fn moment(time: Timestamp, zone: &TimeZone) -> String {
+pub(crate) fn moment(time: Timestamp, zone: &TimeZone) -> String {
     time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M %Z").to_string()
 }
 

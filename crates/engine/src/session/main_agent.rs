@@ -9,16 +9,16 @@ use centurion_protocol::markup::contain;
 
 use super::{OpenError, Shared};
 use crate::agent::ToolScope;
-use crate::builder::{BroughtBy, ServersError};
-use crate::delegation::SessionMode;
-use crate::driver::RequestSettings;
-use crate::hooks::reminder;
-use crate::identity::Identity;
-use crate::preload::{Preloaded, Purpose, Skills, hook_set, preload};
-use crate::prompt::PromptOptions;
-use crate::resolve::{EffectiveAgent, MainFlags, Place, Reach, Starter, ToolView};
-use crate::servers::REQUIRED_PATIENCE;
-use crate::spec::BroughtHooks;
+use crate::agent::builder::{BroughtBy, ServersError};
+use crate::agent::hooks::reminder;
+use crate::definition::identity::Identity;
+use crate::definition::prompt::PromptOptions;
+use crate::definition::request_settings::RequestSettings;
+use crate::definition::resolve::{EffectiveAgent, MainFlags, Place, Reach, Starter, ToolView};
+use crate::definition::rules::SessionMode;
+use crate::definition::spec::BroughtHooks;
+use crate::delegate::preload::{Preloaded, Purpose, Skills, hook_set, preload};
+use crate::toolset::servers::REQUIRED_PATIENCE;
 
 /// What the main agent is made of, as flags and a definition have it.
 pub(super) struct MainAgent {
@@ -78,7 +78,12 @@ impl MainAgent {
         let name = &agent.definition.name.value;
         let refused = |reason| OpenError::Agent { name: name.clone(), reason };
         if let Some(required) = &agent.definition.required_mcp_servers {
-            shared.servers.require(required, REQUIRED_PATIENCE).await.map_err(refused)?;
+            let unmet = |source| OpenError::RequiredServers { name: name.clone(), source };
+            shared.servers.require(required, REQUIRED_PATIENCE).await.map_err(unmet)?;
+        }
+        let patience = shared.server_patience();
+        if let Some(settling) = shared.servers.settle_listed(&agent.definition, patience) {
+            settling.await;
         }
         let mut effective = self.resolve(agent, shared, flags, cwd)?;
         let definition = &agent.definition;

@@ -13,23 +13,25 @@ use thiserror::Error;
 
 use super::main_agent::{self, MainAgent};
 use super::results::Results;
-use super::shared::SharedParts;
-use super::{Options, Session, Shared, Start, Storage};
+use super::{Options, Session, Start, Storage};
 use crate::agent::AgentParts;
-use crate::agent_tool::meant;
-use crate::budget::{Budget, Limit};
-use crate::builder::{AgentBuilder, DefinitionSources, DriverParts, SessionFiles};
-use crate::delegation::Delegation;
-use crate::driver::Driver;
-use crate::environment::Environment;
-use crate::hooks::SessionHooks;
-use crate::permissions::Permissions;
-use crate::prompt::{main_sections, system_prompt};
-use crate::recall;
-use crate::resolve::LaunchError;
+use crate::agent::builder::{AgentBuilder, DefinitionSources, SessionFiles};
+use crate::agent::delegation::Delegation;
+use crate::agent::meant;
+use crate::agent::shared::{Shared, SharedParts};
+use crate::definition::environment::{Environment, GitState};
+use crate::definition::prompt::{main_sections, system_prompt};
+use crate::definition::resolve::LaunchError;
+use crate::delegate::build::DriverParts;
+use crate::delegate::recall;
+use crate::money::budget::{Budget, Limit};
+use crate::policy::permissions::Permissions;
 use crate::schedule::{self, Kept};
-use crate::servers::{Deferral, Servers};
-use crate::toolbox::ToolboxError;
+use crate::tools::ENGINE_TOOLS;
+use crate::toolset::servers::{Deferral, RequireError, Servers};
+use crate::toolset::toolbox::ToolboxError;
+use crate::turn::driver::Driver;
+use crate::turn::hooks::SessionHooks;
 
 /// The version of the headless protocol that our events follow; hosts look at it.
 pub const PROTOCOL_VERSION: &str = "2.1.325";
@@ -49,12 +51,14 @@ pub enum OpenError {
     Launch(#[from] LaunchError),
     #[error("the agent `{name}` cannot run: {reason}")]
     Agent { name: String, reason: String },
+    #[error("the agent `{name}` cannot run: {source}")]
+    RequiredServers { name: String, source: RequireError },
 }
 
 impl Session {
     /// Makes a session ready to run.
     pub async fn open(mut options: Options) -> Result<Self, OpenError> {
-        let environment = Environment::observe(&options).await;
+        let environment = observe(&options).await;
         let stamp = stamp(&mut options, &environment);
         let (journal, loaded, schedules) = open_journal(&options, stamp.clone())?;
         if let Some(model) = loaded.model.as_ref().filter(|_| options.restores_model) {
@@ -70,7 +74,7 @@ impl Session {
         let asked_for = (flags.clone(), options.prompt.clone());
         let mut main = MainAgent::plain(options.settings, options.prompt, mode);
         if let Some(agent) = &asked {
-            main.become_agent(agent, &shared, &flags, &options.cwd).await?;
+            main.become_agent(agent, &shared, &flags, &options.base.cwd).await?;
         }
         let builder = &shared.delegation.builder;
         let agent_hooks = main.register_hooks(&shared, &identity);
@@ -85,11 +89,11 @@ impl Session {
                 permissions: Arc::clone(&shared.permissions),
                 servers: Arc::clone(&shared.servers),
                 budget: shared.budget.child(Limit::default()),
-                seat: None,
+                slot: None,
                 task: None,
                 startable: main.view.startable().map(str::to_owned),
                 hooks: builder.agent_hooks(main.settings.effort),
-                cwd: options.cwd.clone(),
+                cwd: options.base.cwd.clone(),
                 read_state: seen(&loaded.seen_files),
             },
         );
@@ -111,8 +115,9 @@ impl Session {
         if driver.conversation.is_empty() {
             driver.context.extend(main.context);
         }
-        go_on(&shared, &driver.journal, schedules, is_resumed)?;
-        let mut init = init(&shared, &driver, &options.cwd, &options.additional_directories);
+        restore_work(&shared, &driver.journal, schedules, is_resumed).await?;
+        let mut init =
+            init(&shared, &driver, &options.base.cwd, &options.base.additional_directories);
         init.plugins = extensions.plugins;
         Ok(Self {
             shared,
@@ -130,6 +135,22 @@ impl Session {
     }
 }
 
+/// Looks at where the session stands.
+async fn observe(options: &Options) -> Environment {
+    let git = match &options.base.repository {
+        Some(root) => Some(GitState::observe(root, &options.base.env).await),
+        None => None,
+    };
+    let now = options.base.world.now().to_zoned(options.base.time_zone.clone());
+    Environment {
+        cwd: options.base.cwd.clone(),
+        additional_directories: options.base.additional_directories.clone(),
+        model: options.settings.model.clone(),
+        date: now.date().to_string(),
+        git,
+    }
+}
+
 /// Builds what the agents of the session share, in one pass from parts to whole.
 fn build_shared(
     options: &mut Options,
@@ -138,25 +159,27 @@ fn build_shared(
     journal: &Arc<Journal>,
 ) -> Arc<Shared> {
     // What the session keeps for the model to read later is the model's to read.
-    options.policy.readable.push(resolve(&options.storage.output_dir));
+    options.permission.policy.readable.push(resolve(&options.storage.output_dir));
     let permissions = Permissions::new(
-        std::mem::take(&mut options.policy),
-        options.bypass,
-        options.rule_source.take(),
-        options.rule_store.take(),
+        std::mem::take(&mut options.permission.policy),
+        options.permission.bypass,
+        options.permission.rule_source.take(),
+        options.permission.rule_store.take(),
     );
     let connections = std::mem::take(&mut options.extensions.servers);
-    let servers = Servers::new(connections, Deferral::chosen(&options.env));
+    let servers = Servers::new(connections, Deferral::chosen(&options.base.env));
     servers.withhold(std::mem::take(&mut options.extensions.withheld_servers));
+    servers.ask_for_tools(std::mem::take(&mut options.extensions.asked_tools));
     let rules = std::mem::take(&mut options.agents.rules);
-    let zone = options.time_zone.clone();
-    let schedules = schedule::of_session(&options.world, rules.mode, &options.env, zone, journal);
+    let zone = options.base.time_zone.clone();
+    let schedules =
+        schedule::of_session(&options.base.world, rules.mode, &options.base.env, zone, journal);
     let shared = Arc::new_cyclic(|session| {
         let builder = Arc::new(agent_builder(options, session, environment, stamp));
         let definitions = Arc::clone(&options.agents.definitions);
         Shared::new(SharedParts {
             id: options.start.id(),
-            world: Arc::clone(&options.world),
+            world: Arc::clone(&options.base.world),
             view: Arc::clone(&options.view),
             budget: Budget::root(options.max_budget),
             model: options.model.clone(),
@@ -183,15 +206,16 @@ fn agent_builder(
     let env_file = options.storage.output_dir.join("hook-environment.sh");
     let hooks = session_hooks(options, env_file.clone()).build(session);
     let settings_hooks = hooks.add(Scope::Session, std::mem::take(&mut options.extensions.hooks));
-    let users_env_file = options.env.get("CLAUDE_ENV_FILE").map(PathBuf::from);
+    let users_env_file = options.base.env.get("CLAUDE_ENV_FILE").map(PathBuf::from);
     let (storage, agents) = (&options.storage, &mut options.agents);
     AgentBuilder {
-        guard: options.guard.clone(),
-        sandbox: options.sandbox.clone(),
-        allows_sandboxed: options.allows_sandboxed,
+        guard: options.base.guard.clone(),
+        sandbox: options.permission.sandbox.clone(),
+        allows_sandboxed: options.permission.allows_sandboxed,
         output_dir: storage.output_dir.clone(),
         env_files: users_env_file.into_iter().chain([env_file]).collect(),
-        tools: builtin_under(options.sandbox.as_deref()),
+        tools: builtin_under(options.permission.sandbox.as_deref()),
+        engine_tools: ENGINE_TOOLS,
         choice: std::mem::take(&mut options.tools),
         environment,
         memory: options.memory.take().map(Arc::new),
@@ -200,19 +224,19 @@ fn agent_builder(
             redaction: storage.redaction,
             agents_dir: agents_dir(storage),
             transcript: storage.transcript.clone().unwrap_or_default(),
+            memories: agents.memory.take(),
         },
         settings: options.settings.clone(),
         hooks,
         settings_hooks: Arc::new(settings_hooks),
         agent_servers: agents.servers.take(),
         refuse_model: Arc::clone(&agents.refuse_model),
-        memories: agents.memory.take(),
         sources: DefinitionSources {
             only_plugin_hooks: agents.only_plugin_hooks,
             settings_files: std::mem::take(&mut agents.settings_files),
         },
         specs: Arc::default(),
-        env: Arc::clone(&options.env),
+        env: Arc::clone(&options.base.env),
     }
 }
 
@@ -223,26 +247,33 @@ fn session_hooks(options: &mut Options, env_file: PathBuf) -> SessionHooks {
         host: extensions.hook_host.take(),
         shows_runs: extensions.shows_hooks,
         home: extensions.home.take(),
-        guard: options.guard.clone(),
+        guard: options.base.guard.clone(),
         env_file,
-        env: Arc::clone(&options.env),
-        world: Arc::clone(&options.world),
-        project_dir: options.cwd.clone(),
+        env: Arc::clone(&options.base.env),
+        world: Arc::clone(&options.base.world),
+        project_dir: options.base.cwd.clone(),
         output_dir: options.storage.output_dir.clone(),
     }
 }
 
 /// Takes up what a resumed session left: its agents, and what was set up for later. A copy of a session is
 /// not the one that this was made for.
-fn go_on(
+async fn restore_work(
     shared: &Arc<Shared>,
     journal: &Journal,
     kept: Vec<Kept>,
     is_resumed: bool,
 ) -> Result<(), JournalError> {
     if is_resumed {
-        recall::take_up(shared);
-        schedule::take_up(shared, kept);
+        let restored = Arc::clone(shared);
+        // Its fault is not the session's: what is not restored now is found when it is asked for.
+        if let Err(fault) = tokio::task::spawn_blocking(move || recall::restore(&restored)).await {
+            tracing::error!(%fault, "the agents of earlier processes could not be restored");
+        }
+        // Where there are no schedules they stay in the journal.
+        if let Some(schedules) = &shared.schedules {
+            schedules.restore(&shared.queue, kept);
+        }
         return Ok(());
     }
     schedule::leave_behind(journal, &kept)
@@ -305,9 +336,9 @@ fn stamp(options: &mut Options, environment: &Environment) -> Stamp {
     Stamp {
         session: options.start.id(),
         agent: None,
-        cwd: options.cwd.display().to_string(),
+        cwd: options.base.cwd.display().to_string(),
         git_branch: environment.branch().to_owned(),
-        entrypoint: std::mem::take(&mut options.entrypoint),
+        entrypoint: std::mem::take(&mut options.base.entrypoint),
     }
 }
 
@@ -345,7 +376,7 @@ fn open_journal(
     options: &Options,
     stamp: Stamp,
 ) -> Result<(Arc<Journal>, Loaded, Vec<Kept>), OpenError> {
-    let (storage, world) = (&options.storage, Arc::clone(&options.world));
+    let (storage, world) = (&options.storage, Arc::clone(&options.base.world));
     let redaction = storage.redaction;
     let load = |text: &[u8]| (transcript::load(text), schedule::read(text));
     let (journal, (loaded, schedules)) = match (&options.start, &storage.transcript) {

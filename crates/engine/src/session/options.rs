@@ -1,36 +1,40 @@
 //! What a session is made from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use centurion_config::agent_memory::MemoryPlaces;
+use centurion_config::agents::AgentSources;
 use centurion_config::memory::Memory;
+use centurion_config::skills::SkillSources;
 use centurion_hooks::{HookRules, HookSet};
 use centurion_mcp::Connection;
 use centurion_model::Model;
 use centurion_permissions::Policy;
 use centurion_protocol::sdk::InitPlugin;
-use centurion_protocol::{Env, SessionId, World};
+use centurion_protocol::{Env, SessionId, SystemWorld, World};
 use centurion_tools::SandboxPolicy;
 use centurion_tools::guard::GuardProgram;
 use jiff::tz::TimeZone;
 
-use super::View;
-use crate::broker::Answerer;
-use crate::builder::{AgentServers, ModelRefusal};
-use crate::definitions::Definitions;
-use crate::delegation::DelegationRules;
-use crate::driver::RequestSettings;
-use crate::elicitation::Elicitations;
-use crate::hooks::HookHost;
-use crate::permissions::{Bypass, RuleSource, RuleStore};
-use crate::prompt::PromptOptions;
-use crate::resolve::MainFlags;
-use crate::servers::WithheldServer;
-use crate::structured::StructuredOutput;
-use crate::toolbox::ToolChoice;
+use crate::agent::builder::{AgentServers, ModelRefusal};
+use crate::agent::shared::{Unseen, View};
+use crate::definition::definitions::Definitions;
+use crate::definition::prompt::PromptOptions;
+use crate::definition::request_settings::RequestSettings;
+use crate::definition::resolve::MainFlags;
+use crate::definition::rules::DelegationRules;
+use crate::policy::broker::Answerer;
+use crate::policy::permissions::{Bypass, RuleSource, RuleStore};
+use crate::toolset::servers::{ServerPatience, WithheldServer};
+use crate::toolset::structured::StructuredOutput;
+use crate::toolset::toolbox::ToolChoice;
+use crate::turn::elicitation::Elicitations;
+use crate::turn::hooks::HookHost;
 use centurion_journal::Redaction;
+
+/// How many read-only calls run at once unless the options say otherwise.
+const CONCURRENT_CALLS: usize = 10;
 
 /// Where a session starts from.
 #[derive(Clone, Debug)]
@@ -75,24 +79,47 @@ pub struct Storage {
     pub redaction: Redaction,
 }
 
-/// Everything a session is made from.
-pub struct Options {
-    pub start: Start,
-    pub storage: Storage,
+impl Storage {
+    /// Keeps no transcript; only what is too large for an answer goes to this directory.
+    pub fn without_transcript(output_dir: PathBuf) -> Self {
+        Self { transcript: None, resumed: None, output_dir, redaction: Redaction::On }
+    }
+}
+
+/// Where a session works, and what it works with.
+pub struct Base {
     pub cwd: PathBuf,
+    /// The root of the repository whose state the main agent is told.
     pub repository: Option<PathBuf>,
     pub additional_directories: Vec<PathBuf>,
     pub env: Arc<Env>,
     pub world: Arc<dyn World>,
     pub time_zone: TimeZone,
-    pub model: Model,
-    pub settings: RequestSettings,
-    /// Whether a resumed session goes on with the model it had.
-    pub restores_model: bool,
-    pub prompt: PromptOptions,
-    /// The instruction files that apply; `None` leaves them out.
-    pub memory: Option<Memory>,
-    pub tools: ToolChoice,
+    /// The program that guards shell commands: it calls [`centurion_tools::guard::run`] when its first argument
+    /// is [`centurion_tools::guard::ARGUMENT`].
+    pub guard: GuardProgram,
+    /// How the program was started, as records say it.
+    pub entrypoint: String,
+}
+
+impl Base {
+    /// A directory, an empty environment, and the clock of this machine.
+    pub fn new(cwd: PathBuf, guard: GuardProgram) -> Self {
+        Self {
+            cwd,
+            repository: None,
+            additional_directories: Vec::new(),
+            env: Arc::default(),
+            world: Arc::new(SystemWorld),
+            time_zone: TimeZone::system(),
+            guard,
+            entrypoint: "sdk".to_owned(),
+        }
+    }
+}
+
+/// What the agents of a session may do.
+pub struct PermissionOptions {
     pub policy: Policy,
     /// Rules that may change while the session runs.
     pub rule_source: Option<Box<dyn RuleSource>>,
@@ -103,14 +130,84 @@ pub struct Options {
     pub sandbox: Option<Arc<SandboxPolicy>>,
     /// Whether a command that is confined needs no question.
     pub allows_sandboxed: bool,
+}
+
+impl PermissionOptions {
+    /// This policy, for as long as the session runs.
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            rule_source: None,
+            rule_store: None,
+            bypass: Bypass::Refused("this session was not opened with it"),
+            sandbox: None,
+            allows_sandboxed: false,
+        }
+    }
+
+    /// No rules: what is not read-only in this directory is asked about.
+    pub fn in_directory(cwd: &Path) -> Self {
+        Self::new(Policy {
+            cwd: cwd.to_owned(),
+            project_root: cwd.to_owned(),
+            directories: vec![cwd.to_owned()],
+            ..Policy::default()
+        })
+    }
+}
+
+/// Everything a session is made from. [`Options::new`] has a default for all that is not said.
+pub struct Options {
+    pub start: Start,
+    pub storage: Storage,
+    pub base: Base,
+    pub permission: PermissionOptions,
+    pub model: Model,
+    pub settings: RequestSettings,
+    /// Whether a resumed session goes on with the model it had.
+    pub restores_model: bool,
+    pub prompt: PromptOptions,
+    /// The instruction files that apply; `None` leaves them out.
+    pub memory: Option<Memory>,
+    pub tools: ToolChoice,
     pub max_budget: Option<f64>,
     pub structured: Option<StructuredOutput>,
+    /// Answers questions; without one they are denied.
     pub answerer: Option<Arc<dyn Answerer>>,
     pub view: Arc<dyn View>,
-    pub guard: GuardProgram,
-    pub entrypoint: String,
     pub extensions: Extensions,
     pub agents: AgentOptions,
+}
+
+impl Options {
+    /// A new session with a model in a directory: the built-in tools, no agents, no instruction files, no rules, no
+    /// view.
+    pub fn new(model: Model, base: Base, storage: Storage) -> Self {
+        let sources = (AgentSources::default(), SkillSources::default());
+        let definitions = Definitions::new(sources.0, sources.1, Arc::clone(&base.world));
+        Self {
+            start: Start::New(base.world.session_id()),
+            storage,
+            permission: PermissionOptions::in_directory(&base.cwd),
+            base,
+            settings: RequestSettings {
+                model: model.name().to_owned(),
+                concurrent_calls: CONCURRENT_CALLS,
+                ..RequestSettings::default()
+            },
+            model,
+            restores_model: false,
+            prompt: PromptOptions::default(),
+            memory: None,
+            tools: ToolChoice::All,
+            max_budget: None,
+            structured: None,
+            answerer: None,
+            view: Arc::new(Unseen),
+            extensions: Extensions::default(),
+            agents: AgentOptions::new(definitions),
+        }
+    }
 }
 
 /// The agents that the session knows, and what they may do.
@@ -168,8 +265,10 @@ pub struct Extensions {
     pub servers: Vec<Connection>,
     /// The servers that are declared and not started, for hosts to see.
     pub withheld_servers: Vec<WithheldServer>,
+    /// Tools that the command line names: the first turn waits for their servers as for those of the command line.
+    pub asked_tools: Vec<String>,
     /// How long the first turn waits for servers that are not there yet.
-    pub server_patience: Duration,
+    pub server_patience: ServerPatience,
     /// Where servers put their questions.
     pub elicitations: Arc<Elicitations>,
 }

@@ -3,15 +3,15 @@
 //! There is one result for each turn of the main agent, in the order of the turns. Several agents that end
 //! while it is busy are told of in one turn, which has one result.
 //!
-//! A host that keeps talking sees each result when its turn is over. A run of one prompt is over when nothing
-//! is owed: as long as agents work whose end will be told, its results are held back, so that nobody takes
-//! the first of them for the last. Shells in the background hold nothing back.
+//! A host that keeps talking sees each result when its turn is over. A run of one prompt is over when nothing is
+//! owed: as long as agents work whose end will be told, its results are held back, so that no reader takes the
+//! first of them for the last. Shells in the background hold nothing back.
 
 use centurion_protocol::sdk::{EventBody, RunResult, UnfinishedAgent};
 
 use super::Shared;
-use crate::delegation::Delegation;
-use crate::report;
+use crate::agent::delegation::Delegation;
+use crate::session::report;
 
 /// The results of a session.
 #[derive(Default)]
@@ -68,7 +68,7 @@ impl Results {
 
 /// Whether an agent's end is yet to be told.
 fn owes_news(shared: &Shared) -> bool {
-    let works = |it: &Delegation| it.is_telling() || !it.running().is_empty();
+    let works = |it: &Delegation| it.is_telling() || it.has_running();
     works(&shared.delegation)
         || shared.queue.pending(None).iter().any(|item| item.origin.is_of_agents())
 }

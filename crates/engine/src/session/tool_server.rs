@@ -1,4 +1,4 @@
-//! The tools of a session without its agent: whoever calls them is not ours.
+//! The tools of a session without its agent: another program calls them.
 //!
 //! A call passes the one dispatch, with all hooks, rules and confinement of a session. There is no
 //! conversation, so nothing is recorded.
@@ -12,10 +12,10 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::{Handle, OpenError, Options, Session};
-use crate::delegation::SessionMode;
-use crate::dispatch::{Company, Dispatched};
+use crate::definition::rules::SessionMode;
+use crate::turn::dispatch::{Company, Dispatched};
 
-/// The main agent's built-in tools, for somebody else to call.
+/// The main agent's built-in tools, for another program to call.
 pub struct ToolServer {
     session: Session,
     /// Held by a call that may change something: such calls take turns, as those of one agent do.
@@ -40,7 +40,7 @@ impl ToolServer {
     /// for hooks.
     pub async fn open(mut options: Options) -> Result<Self, OpenError> {
         options.storage.transcript = None;
-        // No agent runs here: there is nobody who could be told of the end of another, or woken at its time.
+        // No agent runs here: none could be told of the end of another, or woken at its time.
         options.agents.rules.limits.depth = 0;
         options.agents.rules.mode = SessionMode::Normal;
         options.agents.main = None;
@@ -55,7 +55,7 @@ impl ToolServer {
         Ok(Self { session, turn: tokio::sync::Mutex::default(), calls: AtomicU64::default() })
     }
 
-    /// The way to whoever answers questions.
+    /// The way to attach an answerer.
     pub fn handle(&self) -> Handle {
         self.session.handle()
     }
@@ -115,7 +115,7 @@ impl ToolServer {
     }
 }
 
-/// The result, with what hooks say beside it: there is no other way to tell whoever called.
+/// The result, with what hooks say beside it: there is no other way to tell the caller.
 fn reply(dispatched: Dispatched) -> ToolReply {
     let aside = dispatched.aside;
     let stopped = aside.stop.is_some();

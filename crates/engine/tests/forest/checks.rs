@@ -10,12 +10,12 @@ use crate::stage::{Ended, Life, Stage, time};
 /// After the first process, whatever became of it.
 pub(crate) fn after_life(stage: &Stage, life: &Life, records: &Records) {
     let house = &stage.plan.house;
-    // I-8: nobody waits for ever, whatever the limits.
+    // I-8: no agent waits for ever, whatever the limits.
     assert_ne!(life.ended, Ended::Stuck, "nobody can go on");
     assert!(life.faults.is_empty(), "{:#?}", life.faults);
-    // I-4: every question settles, by an answer or because nobody wants to know any more.
+    // I-4: every question settles, by an answer or because it was withdrawn.
     assert_eq!(life.open_questions, 0, "a question is open");
-    // S-225, D-12: the main agent needs no place, everybody else does.
+    // S-225, D-12: the main agent needs no slot, all others do.
     let (children, _) = life.most_flying;
     assert!(children <= house.running, "{children} agents compute at once, {} may", house.running);
     if let Some(most) = house.spawns {
@@ -37,7 +37,7 @@ pub(crate) fn after_life(stage: &Stage, life: &Life, records: &Records) {
     messages_reach_their_node(records);
     let is_over = matches!(life.ended, Ended::Over(_));
     if is_over {
-        // I-12: whoever watched saw what the records say.
+        // I-12: observers saw what the records say.
         for agent in &records.agents {
             assert_eq!(
                 life.agents.get(agent.id()).copied(),
@@ -136,7 +136,7 @@ fn node(agent: &Transcript) -> usize {
     prompt.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap()
 }
 
-/// I-3: nobody is told twice, and only whoever asked for the run is, or the lead in its place.
+/// I-3: no end is told twice, and only the asker of the run is told, or the lead in its place.
 fn told_at_most_once(records: &Records, agent: &Transcript) {
     for (_, note) in agent.notes("agent_end") {
         let readers = records.told(note["end"]["notification"].as_str().unwrap(), agent);
@@ -162,7 +162,7 @@ pub(crate) fn all_told(records: &Records, when: &str) {
     }
 }
 
-/// S-229: a message is read by whom it was for.
+/// S-229: a message is read by its recipient.
 fn messages_reach_their_node(records: &Records) {
     for agent in &records.agents {
         let node = node(agent);
@@ -280,7 +280,7 @@ pub(crate) fn after_waking(
         one_end_for_each_run(agent, life.ended);
         let status = agent.status();
         assert!(stays || has_budget || status == "completed", "{} is {status}", agent.id());
-        // S-229: whoever is set to work again reads all that waited, and nobody else does.
+        // S-229: a resumed agent reads all that was pending, and no other agent does.
         if stays {
             assert_eq!(mail::waiting(agent), mail::waiting(was), "{}", agent.id());
         } else {

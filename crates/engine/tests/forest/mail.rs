@@ -48,7 +48,7 @@ pub(crate) fn read_what_waited(agent: &Transcript) {
     );
 }
 
-/// What whoever sent a message was told, where that is that it will be read.
+/// What the sender of a message was told, where that is that it will be read.
 fn receipts(records: &Records) -> impl Iterator<Item = &Value> {
     let all = records.lead.iter().chain(&records.agents);
     let results = all.flat_map(|it| &it.lines).map(|line| &line["toolUseResult"]);

@@ -1,4 +1,4 @@
-//! The person of a forest: answers questions after a while, or not while anybody waits, and watches.
+//! The person of a forest: answers questions after a while, or when no agent waits any more, and watches.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::plan::Dice;
 /// When a person comes back to what was left unanswered.
 const NEXT_MORNING: Duration = Duration::from_hours(8);
 
-/// Somebody who answers.
+/// A person who answers.
 pub(crate) struct Person {
     seed: u64,
     asked: AtomicUsize,
@@ -56,16 +56,16 @@ impl Answerer for Person {
         Box::pin(async move {
             tokio::time::sleep(after).await;
             drop(open);
-            reply
+            Ok(reply)
         })
     }
 
     fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
-        Box::pin(std::future::ready(ElicitationAnswer::Cancel))
+        Box::pin(std::future::ready(Ok(ElicitationAnswer::Cancel)))
     }
 }
 
-/// What somebody who watches knows of the agents.
+/// What an observer knows of the agents.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     /// The state of each, in the order in which they were first started.

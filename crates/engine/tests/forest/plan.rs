@@ -7,7 +7,7 @@ use centurion_protocol::{SeededWorld, World};
 
 /// The most agents that one forest has, beside the lead.
 const MOST_NODES: usize = 14;
-/// The lead is node 0: nobody starts it.
+/// The lead is node 0: no agent starts it.
 pub(crate) const LEAD: usize = 0;
 
 /// A forest.

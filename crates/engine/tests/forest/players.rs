@@ -22,7 +22,7 @@ use crate::plan::{Action, Ending, LEAD, Node, Plan};
 pub(crate) enum Part {
     /// The plan.
     Plan,
-    /// The lead looks at its agents and reads what it is told. Nobody else does anything.
+    /// The lead looks at its agents and reads what it is told. No other agent does anything.
     Reading,
     /// The lead speaks to all agents that it had, and each has an answer.
     Waking,
@@ -114,7 +114,7 @@ impl Players {
             Line::Text(plan.latency, format!("{word} of node {node}"), StopReason::EndTurn)
         };
         if said > plan.turns.len() {
-            // Somebody spoke to it, or news came.
+            // Another agent spoke to it, or news came.
             return text("more");
         }
         match plan.ending {
@@ -287,7 +287,7 @@ impl Line {
                 (latency, events.collect())
             }
         };
-        // The answer streams in: whoever is stopped is stopped in the middle of it.
+        // The answer streams in: an agent that is stopped is stopped in the middle of it.
         let pause = latency / u32::try_from(events.len()).unwrap();
         let spoken = stream::iter(events).then(move |event| async move {
             tokio::time::sleep(pause).await;
@@ -300,6 +300,7 @@ impl Line {
 impl Provider for Players {
     fn stream(&self, request: Request) -> EventStream {
         let messages: Vec<Value> = request
+            .prefix
             .conversation
             .iter()
             .map(|message| serde_json::from_slice(&message.wire()[1..]).unwrap())

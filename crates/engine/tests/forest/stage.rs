@@ -1,5 +1,5 @@
-//! Where a forest grows: one directory, in which several processes live one after another. Each has a clock
-//! of its own that only moves when everybody waits.
+//! Where a forest grows: one directory, in which several processes live one after another. Each has a clock of
+//! its own that only moves when all tasks wait.
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use crate::person::{Person, Watch};
 use crate::plan::{Fate, LEAD, Meddling, Plan};
 use crate::players::{Part, Players, State, prompt};
 
-/// Whoever is not done by then never will be.
+/// A session that is not over by then never will be.
 const DEADLINE: Duration = Duration::from_hours(24 * 30);
 const MODEL: &str = "claude-opus-5-5";
 
@@ -43,7 +43,7 @@ pub(crate) enum Ended {
     Over(Option<Outcome>),
     /// The process was gone in the middle of it.
     Died,
-    /// Nobody could go on.
+    /// No task could go on.
     Stuck,
 }
 
@@ -132,7 +132,7 @@ impl Stage {
             Arc::new(SeededWorld::new(self.plan.seed.wrapping_mul(8) + number));
         let model = self.model(players, number);
         let mut options = self.bench.options(start, None, &Arc::new(Watcher::default()));
-        options.world = Arc::clone(&world);
+        options.base.world = Arc::clone(&world);
         options.model = model;
         options.view = Arc::clone(&watch) as Arc<dyn View>;
         options.answerer = Some(Arc::clone(&person) as Arc<dyn Answerer>);
@@ -158,7 +158,7 @@ impl Stage {
                 () = tokio::time::sleep(DEADLINE) => Ended::Stuck,
             }
         });
-        // Whatever still runs is gone in this moment, and nobody tidies up.
+        // Whatever still runs is gone in this moment, and nothing is tidied up.
         drop(runtime);
         let state = std::mem::take(&mut *state.lock());
         Life {
@@ -181,7 +181,7 @@ impl Stage {
     /// What the user set, as the plan has it.
     fn furnish(&self, options: &mut Options) {
         let house = &self.plan.house;
-        let folders = ProjectFolders { cwd: options.cwd.clone(), ..ProjectFolders::default() };
+        let folders = ProjectFolders { cwd: options.base.cwd.clone(), ..ProjectFolders::default() };
         let agents = AgentSources {
             folders: folders.clone(),
             built_in: builtin::agents(&Switches::default()),

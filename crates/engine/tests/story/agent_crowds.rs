@@ -296,3 +296,30 @@ async fn an_agent_whose_provider_asks_for_patience_keeps_nobody_from_working() {
     assert_eq!(results, ["worked", "got through", "got through"], "neither is taken for stalled");
     assert_eq!(told.asked_by("@@late").len(), 1, "the second one did not even try before");
 }
+
+#[tokio::test(start_paused = true)]
+async fn agents_that_ended_long_ago_leave_memory_and_are_found_again() {
+    let named = agent("general-purpose", "@@first", &json!({"name": "bob"}));
+    let many: Vec<Value> = (0..300).map(|_| waits("@@quick")).collect();
+    let bench = Bench::cast(&json!({
+        "lead": [
+            [named],
+            many,
+            many,
+            [{"tool": "ListAgents", "input": {}}],
+            [message("bob", "@@again")],
+            "asked", "heard",
+        ],
+        "first": ["first here"],
+        "quick": ["done"],
+        "again": ["still here"],
+    }));
+    let told = bench.run("@@lead").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed));
+    let texts = told.main_texts();
+    let listed = texts.iter().find(|text| text.contains("Subagents (")).expect("a list");
+    assert!(!listed.contains("bob"), "it is not in memory any more");
+    assert!(!listed.contains("Subagents (601)"), "{}", listed.lines().next().unwrap_or_default());
+    assert_eq!(told.asked_by("@@first").len(), 2, "with all that it knows");
+    assert!(field(told.news()[0], "result").unwrap().contains("still here"));
+}

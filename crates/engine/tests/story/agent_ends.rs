@@ -1,4 +1,4 @@
-//! How agents end: each once, honestly, told once to whoever is to be told, whatever else goes on.
+//! How agents end: each once, honestly, told once to the right recipient, whatever else goes on.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -70,7 +70,7 @@ impl Answerer for Hesitant {
     fn answer(&self, _: Ask) -> ReplyFuture<'_> {
         Box::pin(async {
             tokio::time::sleep(Duration::from_mins(5)).await;
-            Reply::Denied { reason: "no".to_owned(), interrupt: false }
+            Ok(Reply::Denied { reason: "no".to_owned(), interrupt: false })
         })
     }
 

@@ -26,7 +26,7 @@ struct Trusting;
 
 impl Answerer for Trusting {
     fn answer(&self, _: Ask) -> ReplyFuture<'_> {
-        Box::pin(std::future::ready(Reply::Allowed { input: None, remember: Vec::new() }))
+        Box::pin(std::future::ready(Ok(Reply::Allowed { input: None, remember: Vec::new() })))
     }
 
     fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {

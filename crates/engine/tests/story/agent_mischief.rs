@@ -1,4 +1,4 @@
-//! Mischief: agents that stop whom they should not, escape planning, take names that are none, or speak in
+//! Mischief: agents that stop agents that they should not, escape planning, take names that are none, or speak in
 //! markup; and faults of the program itself.
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn named(prompt: &str, name: &str) -> Value {
     agent("general-purpose", prompt, &json!({"name": name, "run_in_background": true}))
 }
 
-/// What the tool results of a run say to whoever made the calls of this prompt.
+/// What the tool results of a run say to the agent with this prompt.
 fn texts(told: &Told, prompt: &str) -> String {
     told.asked_by(prompt).last().unwrap().texts().join("\n")
 }
@@ -310,7 +310,7 @@ struct Trusting;
 
 impl Answerer for Trusting {
     fn answer(&self, _: Ask) -> ReplyFuture<'_> {
-        Box::pin(std::future::ready(Reply::Allowed { input: None, remember: Vec::new() }))
+        Box::pin(std::future::ready(Ok(Reply::Allowed { input: None, remember: Vec::new() })))
     }
 
     fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {

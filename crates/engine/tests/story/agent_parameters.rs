@@ -73,7 +73,7 @@ async fn without_a_type_the_usual_agent_runs_and_a_type_goes_before_it() {
     assert_eq!(told.asked_by("@@child")[1].tools, ["Read"], "the definition's tools, not all");
     let (refusal, is_error) = told.results()[3].clone();
     assert!(is_error && refusal.contains("nothing was started"), "{refusal}");
-    // Where the usual one may not run, nobody runs in its place.
+    // Where the usual one may not run, no other agent runs in its place.
     bench.deny = "Agent(general-purpose)";
     let told = bench.run("@@lead").await;
     let errors: Vec<bool> = told.results().iter().map(|(_, is_error)| *is_error).collect();
@@ -296,7 +296,8 @@ async fn a_call_passes_permissions_and_hooks_like_any_other() {
         let before = bench.adjust;
         bench.adjust = Box::new(move |options| {
             before(options);
-            options.policy.ask = Rule::parse_list("Agent", &RuleOrigin::Flag).unwrap().into();
+            options.permission.policy.ask =
+                Rule::parse_list("Agent", &RuleOrigin::Flag).unwrap().into();
         });
         let stage = Stage::silent();
         let told = stage.set(bench).run("@@lead").await;

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_config::mcp::{McpReference, McpServer};
-use centurion_engine::{AgentOptions, AgentServers, BroughtBy, Session, Start, View};
+use centurion_config::mcp::{McpReference, McpScope, McpServer};
+use centurion_engine::{
+    AgentOptions, AgentServers, AgentServersError, BroughtBy, ServerPatience, Session, Start, View,
+};
 use centurion_hooks::Event as HookEvent;
 use centurion_mcp::{Connection, State};
 use centurion_protocol::sdk::{Event, EventBody, System};
-use centurion_protocol::{SeededWorld, World};
+use centurion_protocol::{Block, SeededWorld, World};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::agent_stage::{agent, message, starts};
-use crate::bench::{Bench, Told, Watcher};
+use crate::agent_stage::{agent, message, starts, waits as waits_for};
+use crate::bench::{Asked, Bench, Told, Watcher};
 use crate::hook_stage::{Desk, Stage, server};
 
 fn greet(server: &str) -> Value {
@@ -28,9 +30,13 @@ struct Bringer {
 }
 
 impl AgentServers for Bringer {
-    fn read(&self, servers: &Value, by: &BroughtBy<'_>) -> Result<Vec<McpReference>, String> {
+    fn read(
+        &self,
+        servers: &Value,
+        by: &BroughtBy<'_>,
+    ) -> Result<Vec<McpReference>, AgentServersError> {
         self.brought_by.lock().push(by.name.to_owned());
-        let items = servers.as_array().ok_or("no list")?;
+        let items = servers.as_array().unwrap();
         let reference = |item: &Value| match item {
             Value::String(name) => McpReference::Named(name.clone()),
             object => {
@@ -260,7 +266,7 @@ async fn a_call_waits_for_a_server_that_is_still_coming_and_not_for_ever() {
         let before = bench.adjust;
         bench.adjust = Box::new(move |options| {
             before(options);
-            options.extensions.server_patience = Duration::ZERO;
+            options.extensions.server_patience = ServerPatience::default();
         });
         let begun = tokio::time::Instant::now();
         let told = bench.run("@@lead").await;
@@ -326,4 +332,139 @@ async fn an_agent_that_waits_for_its_servers_can_be_stopped() {
     assert!(waited < Duration::from_secs(5), "{waited:?}");
     assert_eq!(bringer.started.lock().len(), 1);
     assert!(told.asked_by("@@child").is_empty(), "it never came to speak");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_runs_sees_servers_come_and_go_from_its_next_turn_on() {
+    // S-177
+    let look = json!({"blocks": [{"tool": "Read", "input": {"file_path": "absent"}}], "latency_ms": 1_000});
+    for front in ["", "mcpServers:\n  - desk\n", "mcpServers:\n  - notes: {}\n"] {
+        let (bench, stage, _) = bench(&json!({
+            "lead": [[starts("@@child")], "meanwhile", "heard"],
+            "child": [look, look, look, look, "looked"],
+        }));
+        bench.agent("general-purpose", front, "Look.");
+        let told = bench
+            .live("@@lead", |handle, watcher| {
+                let stage = Arc::clone(&stage);
+                async move {
+                    let turn = |number| {
+                        let watcher = Arc::clone(&watcher);
+                        async move {
+                            let of_child = |asked: &&Asked| asked.agent.is_some();
+                            let has_come = |_: &[Value], asked: &[Asked]| {
+                                asked.iter().filter(of_child).count() == number
+                            };
+                            watcher.until(has_come).await;
+                        }
+                    };
+                    turn(1).await;
+                    assert!(handle.switch_server("desk", false));
+                    turn(2).await;
+                    assert!(handle.switch_server("desk", true));
+                    turn(3).await;
+                    assert!(handle.remove_server("desk"));
+                    turn(4).await;
+                    handle.add_server(stage.desk.connection());
+                }
+            })
+            .await;
+        let child = told.asked.iter().filter(|asked| asked.agent.is_some());
+        let has = |asked: &Asked, tool: &str| asked.tools.iter().any(|name| name == tool);
+        let turns: Vec<bool> = child.clone().map(|it| has(it, "mcp__desk__greet")).collect();
+        assert_eq!(turns, [true, false, true, false, true], "{front}");
+        let own = front.contains("notes");
+        assert!(child.clone().all(|it| has(it, "mcp__notes__greet") == own), "{front}");
+    }
+}
+
+/// Has the server `desk` come from somewhere else than the host, and be there after so many seconds.
+fn desk_of(scope: McpScope, seconds: u64, mut bench: Bench, stage: &Arc<Stage>) -> Bench {
+    *stage.desk.latency.lock() = Duration::from_secs(seconds);
+    let (before, stage) = (bench.adjust, Arc::clone(stage));
+    bench.adjust = Box::new(move |options| {
+        before(options);
+        let mut server = server("desk");
+        server.origin.scope = scope.clone();
+        options.extensions.servers = vec![stage.desk.own(server)];
+        let (asked_for, others) = (Duration::from_secs(20), Duration::from_secs(5));
+        options.extensions.server_patience = ServerPatience { asked_for, others };
+    });
+    bench
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_hangs_is_waited_for_once_and_longer_only_if_it_was_asked_for() {
+    let named = || vec!["Read".to_owned(), "mcp__desk__greet".to_owned()];
+    for (scope, asked_tools, waits) in [
+        (McpScope::Project, Vec::new(), 5),
+        (McpScope::User, Vec::new(), 5),
+        (McpScope::Flag, Vec::new(), 20),
+        (McpScope::Project, named(), 20),
+    ] {
+        let (bench, stage, _) = bench(&json!({
+            "lead": [[waits_for("@@child")], "done"],
+            "child": ["there"],
+        }));
+        let mut bench = desk_of(scope.clone(), 36_000, bench, &stage);
+        let before = bench.adjust;
+        bench.adjust = Box::new(move |options| {
+            before(options);
+            options.extensions.asked_tools.clone_from(&asked_tools);
+        });
+        let begun = tokio::time::Instant::now();
+        let watcher = Arc::new(Watcher::default());
+        let start = Start::New(SeededWorld::new(3).session_id());
+        let mut session = bench.open(start, None, &watcher).await;
+        session.handle().submit(SeededWorld::new(4).record_id(), vec![Block::text("@@lead")]);
+        session.handle().close();
+        let first = async {
+            watcher.until(|_, asked| !asked.is_empty()).await;
+            begun.elapsed()
+        };
+        let (_, first) = tokio::join!(session.run(), first);
+        assert_eq!(first.as_secs(), waits, "{scope:?}");
+        let init = watcher.events.lock().iter().find(|it| it["subtype"] == "init").cloned();
+        assert_eq!(init.unwrap()["mcp_servers"][0]["status"], "pending", "{scope:?}");
+        if waits == 5 {
+            assert!(begun.elapsed() < Duration::from_secs(waits + 2), "the child waits no more");
+        }
+        assert_eq!(watcher.asked.lock().len(), 3, "{scope:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_tools_of_a_server_that_comes_late_are_there_when_it_is() {
+    let look = json!({"blocks": [{"tool": "Read", "input": {"file_path": "absent"}}], "latency_ms": 3_000});
+    let (bench, stage, _) = bench(&json!({"lead": [look, [greet("desk")], "done"]}));
+    let bench = desk_of(McpScope::Project, 7, bench, &stage);
+    let told = bench.run("@@lead").await;
+    let has = |asked: &Asked| asked.tools.iter().any(|name| name == "mcp__desk__greet");
+    assert_eq!(told.asked.iter().map(has).collect::<Vec<_>>(), [false, true, true]);
+    assert_eq!(stage.desk.calls.lock().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_lists_tools_of_a_server_waits_for_it() {
+    // D-16
+    let (bench, stage, _) = bench(&json!({
+        "lead": [[agent("lister", "@@child", &json!({}))], "done"],
+        "child": [[greet("desk")], "greeted"],
+    }));
+    bench.agent("lister", "tools: mcp__desk__greet\n", "Greet.");
+    let bench = desk_of(McpScope::Project, 12, bench, &stage);
+    let told = bench.run("@@lead").await;
+    assert!(has(&told, "@@child", "mcp__desk__greet"), "{:?}", told.results());
+    assert_eq!(stage.desk.calls.lock().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_runs_as_an_agent_waits_for_the_servers_whose_tools_that_lists() {
+    let (mut bench, stage, _) = bench(&json!({"lead": [[greet("desk")], "greeted"]}));
+    bench.agent("lister", "tools: mcp__desk__greet\n", "Greet.");
+    bench.knows_agents(|agents| agents.main = Some("lister".to_owned()));
+    let bench = desk_of(McpScope::Project, 12, bench, &stage);
+    let told = bench.run("@@lead").await;
+    assert!(has(&told, "@@lead", "mcp__desk__greet"), "{:?}", told.results());
+    assert_eq!(stage.desk.calls.lock().len(), 1);
 }

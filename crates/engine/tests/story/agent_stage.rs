@@ -60,7 +60,7 @@ impl Bench {
         });
     }
 
-    /// Runs while somebody acts on the session from outside; then nothing more is submitted.
+    /// Runs while `act` acts on the session from outside; then nothing more is submitted.
     pub(crate) async fn live<F: Future<Output = ()>>(
         &self,
         prompt: &str,

@@ -141,7 +141,8 @@ async fn a_machine_that_slept_has_no_stalled_agents() {
     let before = std::mem::replace(&mut bench.adjust, Box::new(|_| {}));
     bench.adjust = Box::new(move |options| {
         before(options);
-        options.world = Arc::new(Sleepy(SeededWorld::new(3), std::sync::atomic::AtomicI64::new(0)));
+        options.base.world =
+            Arc::new(Sleepy(SeededWorld::new(3), std::sync::atomic::AtomicI64::new(0)));
     });
     let told = bench.run("@@lead").await;
     all_completed(&told, 5);
@@ -208,11 +209,22 @@ async fn reports_that_are_waited_for_together_fit_the_window_and_can_be_read_who
 
 #[tokio::test(start_paused = true)]
 async fn a_large_answer_is_not_counted_twice_against_the_window() {
-    let large = json!({"blocks": [{"text": "x"}, read()], "usage": {"input_tokens": 10, "output_tokens": 127_000}});
-    let bench = Bench { model: "small-model", ..Bench::says(&json!([large, "went on"])) };
-    bench.file("a.txt", "alpha\n");
-    let told = bench.run("hi").await;
-    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    // More than half of the window: one has room, and two have none.
+    let text = "word ".repeat(56_000);
+    let large = |input_tokens: u64| {
+        let usage = json!({"input_tokens": input_tokens, "output_tokens": 70_000});
+        json!({"blocks": [{"text": text}, read()], "usage": usage})
+    };
+    for (steps, outcome) in [
+        (json!([large(10), "went on"]), Outcome::Completed),
+        (json!([large(10), large(70_100), "never said"]), Outcome::ContextOverflow),
+    ] {
+        let bench = Bench { model: "small-model", ..Bench::says(&steps) };
+        bench.file("a.txt", "alpha\n");
+        let told = bench.run("hi").await;
+        assert_eq!(told.outcome, Some(outcome), "{}", told.result());
+        assert_eq!(told.requests.len(), 2);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use centurion_config::agents::AgentSources;
-use centurion_config::skills::SkillSources;
 use centurion_engine::{
-    AgentOptions, Answerer, Bypass, Definitions, Extensions, Options, PromptOptions, Redaction,
-    RequestSettings, Session, Start, Storage, StructuredOutput, ToolChoice, View,
+    Answerer, Base, Bypass, Options, PermissionOptions, Redaction, RequestSettings, Session, Start,
+    Storage, StructuredOutput, View,
 };
 use centurion_model::{EventStream, Model, Provider, ProviderKind, Request, RetryPolicy, script};
 use centurion_permissions::{Mode, Policy, Rule, RuleOrigin};
@@ -156,27 +154,30 @@ impl Bench {
         );
         let project = self.project();
         let rules = |text: &str| Rule::parse_list(text, &RuleOrigin::Flag).unwrap();
-        let mut options = Options {
-            start,
-            storage: Storage {
-                transcript: Some(self.transcript(id)),
-                resumed,
-                output_dir: self.dir.path().join("output"),
-                redaction: Redaction::On,
-            },
-            cwd: project.clone(),
-            repository: None,
-            additional_directories: Vec::new(),
-            env: Arc::new(Env::default()),
+        let base = Base {
             world: self.world(),
             time_zone: jiff::tz::TimeZone::UTC,
-            restores_model: false,
-            bypass: Bypass::Enabled,
-            rule_source: None,
-            rule_store: None,
-            sandbox: None,
-            allows_sandboxed: false,
-            model,
+            entrypoint: "test".to_owned(),
+            ..Base::new(project.clone(), GuardProgram::new("/nonexistent/guard"))
+        };
+        let storage = Storage {
+            transcript: Some(self.transcript(id)),
+            resumed,
+            output_dir: self.dir.path().join("output"),
+            redaction: Redaction::On,
+        };
+        let policy = Policy {
+            mode: self.mode,
+            allow: rules(self.allow).into(),
+            deny: rules(self.deny).into(),
+            ..PermissionOptions::in_directory(&project).policy
+        };
+        let mut options = Options {
+            start,
+            permission: PermissionOptions {
+                bypass: Bypass::Enabled,
+                ..PermissionOptions::new(policy)
+            },
             settings: RequestSettings {
                 model: self.model.to_owned(),
                 fallback_models: self.fallback.clone(),
@@ -185,30 +186,11 @@ impl Bench {
                 concurrent_calls: 10,
                 ..RequestSettings::default()
             },
-            prompt: PromptOptions::default(),
-            memory: None,
-            tools: ToolChoice::All,
-            policy: Policy {
-                mode: self.mode,
-                allow: rules(self.allow).into(),
-                deny: rules(self.deny).into(),
-                cwd: project.clone(),
-                project_root: project.clone(),
-                directories: vec![project],
-                ..Policy::default()
-            },
             max_budget: self.max_budget,
             structured: self.schema.map(|schema| StructuredOutput::parse(schema).unwrap()),
             answerer: self.answerer.clone(),
             view: Arc::clone(watcher) as Arc<dyn View>,
-            guard: GuardProgram::new("/nonexistent/guard"),
-            entrypoint: "test".to_owned(),
-            extensions: Extensions::default(),
-            agents: AgentOptions::new(Definitions::new(
-                AgentSources::default(),
-                SkillSources::default(),
-                self.world(),
-            )),
+            ..Options::new(model, base, storage)
         };
         (self.adjust)(&mut options);
         options
@@ -272,6 +254,7 @@ struct Recording {
 impl Provider for Recording {
     fn stream(&self, request: Request) -> EventStream {
         let messages: Vec<Value> = request
+            .prefix
             .conversation
             .iter()
             .map(|message| serde_json::from_slice(&message.wire()[1..]).unwrap())
@@ -280,14 +263,15 @@ impl Provider for Recording {
         self.watcher.asked.lock().push(Asked {
             agent: request.agent.as_ref().map(ToString::to_string),
             model: request.model.clone(),
-            system: request.system.sections().map(str::to_owned).collect(),
-            tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
+            system: request.prefix.system.sections().map(str::to_owned).collect(),
+            tools: request.prefix.tools.iter().map(|tool| tool.name.clone()).collect(),
             listing: request
+                .prefix
                 .tools
                 .iter()
                 .find(|tool| tool.name == "Agent")
                 .map(|tool| tool.description.clone()),
-            offers: request.tools.iter().map(plain).collect(),
+            offers: request.prefix.tools.iter().map(plain).collect(),
             effort: request.effort,
             thinking: request.thinking,
             messages: Value::Array(messages.clone()),

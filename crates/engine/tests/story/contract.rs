@@ -168,7 +168,7 @@ async fn a_life_in_the_background_passes_its_stations_in_order() {
     let at = |subtype: &str| lines.iter().position(|line| line["subtype"] == subtype);
     let said = lines.iter().rposition(|line| line["type"] == "assistant");
     assert!(at("agent_spawn") == Some(0) && at("agent_end") > said, "{record}");
-    // Whoever is told of it is told under the id that stands in the record of the end.
+    // The recipient is told of it under the id that stands in the record of the end.
     let owed = &lines.last().unwrap()["data"]["end"]["notification"];
     let told_of = |line: &Value| {
         line["queueItem"] == *owed && line.to_string().contains("<task-notification>")
@@ -360,6 +360,6 @@ async fn an_agent_that_is_defined_during_a_session_is_offered_and_can_be_started
     let main = told.asked.iter().filter(|it| it.agent.is_none());
     let line = "- newcomer: is new (Tools: Read)";
     let lists: Vec<bool> = main.map(|it| it.listing.as_ref().unwrap().contains(line)).collect();
-    // What stands before a conversation stays as it is until somebody speaks again: it is cached.
+    // What stands before a conversation stays as it is until a person speaks again: it is cached.
     assert_eq!(lists, [false, false, false, true]);
 }

@@ -3,8 +3,15 @@
 use centurion_protocol::Outcome;
 use serde_json::{Value, json};
 
-use crate::agent_stage::agent;
-use crate::bench::Bench;
+use crate::agent_stage::{agent, message};
+use crate::bench::{Asked, Bench, Told};
+
+/// What the sender of a message was answered, as data.
+fn receipt<'a>(told: &'a Told, status: &str) -> &'a Value {
+    let results = told.of("user", None).into_iter().map(|event| &event["tool_use_result"]);
+    let mut receipts = results.filter(|data| data["msg_id"].is_string());
+    receipts.find(|data| data["status"] == status).unwrap()
+}
 
 #[tokio::test(start_paused = true)]
 async fn a_call_waits_for_the_report_and_the_parent_goes_on_with_it() {
@@ -90,13 +97,47 @@ async fn a_message_reaches_a_running_agent_before_its_next_step() {
     }));
     bench.file("notes.txt", "x\n");
     let told = bench.run("@@lead").await;
-    let child = told.last_texts("@@worker");
-    assert!(child.contains("also count the lines"), "{child}");
-    let receipts: Vec<Value> =
-        told.of("user", None).into_iter().map(|event| event["tool_use_result"].clone()).collect();
-    let receipt = receipts.iter().find(|data| data["status"] == "queued").unwrap();
-    assert_eq!(receipt["success"], true);
+    let [first, second] = told.asked_by("@@worker")[..] else {
+        panic!("it has two steps, and the message makes no third: {:?}", told.requests);
+    };
+    let has_it = |asked: &Asked| asked.texts().concat().contains("also count the lines");
+    assert!(!has_it(first), "it was not sent yet: {:?}", first.texts());
+    assert!(has_it(second), "the step after the message: {:?}", second.texts());
+    assert_eq!(receipt(&told, "queued")["success"], true);
     assert!(!told.last_texts("@@lead").contains("\"origin\""), "the parent sees only its own call");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_an_address_of_an_agent_that_is_waited_for() {
+    // S-122
+    let bench = Bench::cast(&json!({
+        "lead": [
+            [
+                agent("general-purpose", "@@worker", &json!({"name": "bob"})),
+                agent("general-purpose", "@@friend", &json!({})),
+            ],
+            [message("bob", "@@more")],
+            "waiting",
+            "done",
+        ],
+        "worker": [
+            {"blocks": [{"tool": "Read", "input": {"file_path": "notes.txt"}}], "latency_ms": 5_000},
+            "counted",
+        ],
+        "friend": [[message("bob", "also count the lines")], "told it"],
+        "more": ["second report"],
+    }));
+    bench.file("notes.txt", "x\n");
+    let told = bench.run("@@lead").await;
+    // While its parent waits for it, another agent reaches it by name.
+    let second = told.asked_by("@@worker")[1].texts().concat();
+    assert!(second.contains("also count the lines"), "{second}");
+    assert!(told.last_texts("@@friend").contains("Queued: bob"), "{}", told.last_texts("@@friend"));
+    // After its end, the name still leads to it.
+    let is_bobs = |result: &&&Value| result["content"][0]["text"] == "counted";
+    let report = told.agent_results().iter().find(is_bobs).copied().unwrap().clone();
+    assert_eq!(receipt(&told, "resumed")["resumedAgentId"], report["agentId"]);
+    assert!(told.last_texts("@@lead").contains("second report"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,6 +164,12 @@ async fn an_agent_that_has_ended_goes_on_with_a_message() {
         .unwrap();
     assert!(child.to_string().contains("first report"), "{child}");
     assert_eq!(told.of("system", Some("task_started")).len(), 2);
+    // The agent that sent the message reads where the output is, and the file has what came of it.
+    let file = receipt(&told, "resumed")["outputFile"].as_str().unwrap();
+    let (answer, _) = told.results().into_iter().find(|(it, _)| it.contains("resumed")).unwrap();
+    assert!(answer.contains(file), "{answer}");
+    let output = std::fs::read_to_string(file).unwrap();
+    assert!(output.contains("second report"), "{output}");
 }
 
 #[tokio::test(start_paused = true)]

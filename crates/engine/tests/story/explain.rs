@@ -5,14 +5,15 @@ use std::process::Command;
 use std::sync::Arc;
 
 use centurion_protocol::{SeededWorld, World as _};
+use centurion_testkit::{Lack, skip};
 use serde_json::json;
 
 use crate::agent_stage::agent;
 use crate::bench::{Bench, Watcher};
-use centurion_engine::{Explanation, Start};
+use centurion_engine::{ExplainError, Explanation, Start};
 
 /// What the runtime would give an agent.
-async fn explained(bench: &Bench, name: &str) -> Result<Explanation, String> {
+async fn explained(bench: &Bench, name: &str) -> Result<Explanation, ExplainError> {
     let start = Start::New(SeededWorld::new(7).session_id());
     let session = bench.open(start, None, &Arc::new(Watcher::default())).await;
     session.explain(name, false, 0).await
@@ -37,7 +38,8 @@ async fn compare(bench: &mut Bench, names: &[String]) {
                 assert_eq!(asked.system, sections, "{name}");
             }
             // What cannot be started is refused in the same words.
-            (Err(reason), None) => {
+            (Err(error), None) => {
+                let reason = error.to_string();
                 let results = told.results();
                 assert!(
                     results.iter().any(|(text, _)| text.contains(&reason)),
@@ -65,7 +67,9 @@ async fn what_is_explained_is_what_is_sent_for_every_built_in_agent() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_explained_is_what_is_sent_for_agents_that_strangers_wrote() {
-    let Some(corpus) = std::env::var_os("CENTURION_CORPUS").map(PathBuf::from) else { return };
+    let Some(corpus) = std::env::var_os("CENTURION_CORPUS").map(PathBuf::from) else {
+        return skip(Lack::Corpus);
+    };
     let files = tempfile::tempdir().unwrap();
     let unpacked = Command::new("tar")
         .arg("-xzf")

@@ -141,6 +141,16 @@ async fn text_of_an_answer_that_never_finished_is_kept() {
     bench.retries = 1;
     let told = bench.run("hi").await;
     assert_eq!(told.outcome, Some(Outcome::ApiError));
-    let kept = told.lines().iter().filter(|line| line["type"] == "assistant").count();
-    assert_eq!(kept, 1);
+    assert_eq!(told.of("system", Some("api_retry")).len(), 1, "it was tried twice");
+    let lines = told.lines();
+    let kept: Vec<&Value> = lines.iter().filter(|line| line["type"] == "assistant").collect();
+    let [kept] = kept[..] else { panic!("once, and not once a try: {kept:?}") };
+    let text = kept["message"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(text, "the first ha", "all that came of the last try, and of no other");
+    assert_eq!(kept["message"]["stop_reason"], "cut_off");
+    // A later session still has it before the model.
+    let again = Bench { dir: bench.dir, ..Bench::says(&json!(["went on"])) };
+    let resumed = again.resume(&told, "go on").await;
+    let sent = resumed.requests.last().unwrap().to_string();
+    assert_eq!(sent.matches("the first ha").count(), 1, "{sent}");
 }

@@ -167,7 +167,7 @@ async fn hooks_hear_which_paths_a_rule_waited_for() {
     std::fs::write(rules.join("some.md"), "---\npaths: [\"*.txt\", \"src/**\"]\n---\nBe brief.")
         .unwrap();
     bench.adjust = Box::new(|options| {
-        let cwd = options.cwd.clone();
+        let cwd = options.base.cwd.clone();
         options.memory = Some(Memory::load(MemorySources { cwd, ..MemorySources::default() }));
     });
     let bench = stage.set(bench);

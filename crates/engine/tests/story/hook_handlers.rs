@@ -1,9 +1,10 @@
 //! Hooks that a model, an agent, a server or a web service carries out, and when they are asked.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use centurion_config::settings::Level;
-use centurion_engine::{Change, Rules};
+use centurion_engine::{Change, Rules, ServerPatience};
 use centurion_hooks::{Event, Frontmatter, HookOrigin, HookSet, HookSource};
 use centurion_permissions::{Mode, Rule, RuleOrigin};
 use centurion_protocol::{Block, Outcome, SeededWorld, World};
@@ -175,6 +176,21 @@ async fn a_tool_of_a_server_may_judge_where_its_condition_holds() {
     assert!(warning.as_str().unwrap().contains("elsewhere"), "{warning}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_hook_waits_for_its_server_where_the_run_does_not() {
+    let hooks = settings_hooks(Event::PreToolUse, &json!([verdict(&denial("no"))]));
+    let (mut bench, stage) = bench(json!({"default": writing()}), &hooks);
+    *stage.desk.latency.lock() = Duration::from_secs(12);
+    let before = bench.adjust;
+    bench.adjust = Box::new(move |options| {
+        before(options);
+        options.extensions.server_patience = ServerPatience::default();
+    });
+    let told = bench.run("write").await;
+    assert!(!exists(&bench), "{:?}", told.results());
+    assert_eq!(stage.desk.calls.lock().len(), 1);
+}
+
 #[tokio::test]
 async fn a_hook_of_a_skill_may_run_once() {
     let mut hook = verdict(&denial("only this time"));
@@ -235,10 +251,10 @@ async fn hooks_of_changed_settings_take_the_place_of_the_old_ones_unless_a_hook_
         let before = bench.adjust;
         bench.adjust = Box::new(move |options| {
             before(options);
-            let rules = Rules { directories: vec![options.cwd.clone()], ..Rules::default() };
+            let rules = Rules { directories: vec![options.base.cwd.clone()], ..Rules::default() };
             let files = vec![("project_settings", "/settings.json".into())];
             let change = Change { rules, files, hooks: new.clone(), ..Change::default() };
-            options.rule_source = Some(Box::new(Changes(vec![change])));
+            options.permission.rule_source = Some(Box::new(Changes(vec![change])));
         });
         let told = bench.run("write").await;
         assert_eq!(first_result(&told), format!("PreToolUse:Write hook error: {denied_by}"));
@@ -252,14 +268,15 @@ async fn what_was_kept_out_does_not_come_along_with_the_next_change() {
     let mut bench = Bench { mode: Mode::Default, ..Bench::says(&steps) };
     bench.adjust = Box::new(|options| {
         let allow = Rule::parse_list("Edit", &RuleOrigin::Flag).unwrap().into();
-        let rules = Rules { allow, directories: vec![options.cwd.clone()], ..Rules::default() };
+        let rules =
+            Rules { allow, directories: vec![options.base.cwd.clone()], ..Rules::default() };
         let change = |source| Change {
             rules: rules.clone(),
             files: vec![(source, format!("/{source}.json").into())],
             hooks: every_event(),
             ..Change::default()
         };
-        options.rule_source =
+        options.permission.rule_source =
             Some(Box::new(Changes(vec![change("project_settings"), change("user_settings")])));
     });
     for (objects, is_written) in [(true, false), (false, true)] {

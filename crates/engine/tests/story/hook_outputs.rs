@@ -45,6 +45,19 @@ fn last_holds(told: &Told, text: &str) -> usize {
     told.requests.last().unwrap().to_string().matches(text).count()
 }
 
+/// The results of calls in what the model was sent last, each as one text.
+fn read_results(told: &Told) -> Vec<String> {
+    let messages = told.requests.last().unwrap().as_array().unwrap().iter();
+    let blocks = messages.flat_map(|message| message["content"].as_array().unwrap());
+    let results = blocks.filter(|block| block["type"] == "tool_result");
+    let text = |block: &Value| match &block["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().map(|part| part["text"].as_str().unwrap()).collect(),
+        other => other.to_string(),
+    };
+    results.map(text).collect()
+}
+
 fn warnings(told: &Told) -> Vec<String> {
     let events = told.of("system", Some("informational"));
     let warnings = events.iter().filter(|event| event["level"] == "warning");
@@ -68,7 +81,7 @@ impl Answerer for Person {
         self.asked.lock().push(ask.reason);
         let no = || Reply::Denied { reason: "a person says no".to_owned(), interrupt: false };
         let yes = Reply::Allowed { input: None, remember: Vec::new() };
-        Box::pin(std::future::ready(if self.says_yes { yes } else { no() }))
+        Box::pin(std::future::ready(Ok(if self.says_yes { yes } else { no() })))
     }
 
     fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
@@ -115,7 +128,8 @@ async fn a_word_of_a_hook_before_a_call_counts_as_far_as_rules_and_people_let_it
         bench.deny = denies;
         bench.answerer = Some(Arc::clone(&person) as _);
         bench.adjust = Box::new(move |options| {
-            options.policy.ask = Rule::parse_list(asks, &RuleOrigin::Flag).unwrap().into();
+            options.permission.policy.ask =
+                Rule::parse_list(asks, &RuleOrigin::Flag).unwrap().into();
         });
         let bench = stage.set(bench);
         let told = bench.run("write").await;
@@ -227,24 +241,24 @@ async fn context_reaches_the_model_once_stays_in_the_transcript_and_cannot_pass_
 async fn what_hooks_make_of_a_result_is_what_the_model_reads() {
     let greeting = json!([[{"tool": "mcp__desk__greet", "id": "t1", "input": {}}], "done"]);
     let output = |fields| specific(Event::PostToolUse, fields);
+    let unchanged = bench(&reading()).run("go").await.results()[0].0.clone();
+    assert!(unchanged.contains("alpha"), "{unchanged}");
+    let feedback = "PostToolUse:Read hook feedback: odd";
     for (steps, answer, text, beside) in [
-        (&reading(), output(json!({"updatedToolOutput": "censored"})), "censored", ""),
-        (&reading(), output(json!({"updatedToolOutput": {"n": 1}})), r#"{"n":1}"#, ""),
-        (&reading(), output(json!({"updatedMCPToolOutput": "for servers"})), "alpha", ""),
-        (&greeting, output(json!({"updatedMCPToolOutput": "for servers"})), "for servers", ""),
-        (
-            &reading(),
-            json!({"decision": "block", "reason": "odd"}),
-            "alpha",
-            "PostToolUse:Read hook feedback: odd",
-        ),
+        (&reading(), output(json!({"updatedToolOutput": "censored"})), "censored", None),
+        (&reading(), output(json!({"updatedToolOutput": {"n": 1}})), r#"{"n":1}"#, None),
+        (&reading(), output(json!({"updatedMCPToolOutput": "for servers"})), &*unchanged, None),
+        (&greeting, output(json!({"updatedMCPToolOutput": "for servers"})), "for servers", None),
+        (&reading(), json!({"decision": "block", "reason": "odd"}), &unchanged, Some(feedback)),
     ] {
         let bench = Stage::at(Event::PostToolUse, answer.clone()).set(bench(steps));
         let told = bench.run("go").await;
         assert_eq!(told.outcome, Some(Outcome::Completed));
-        assert!(told.results()[0].0.contains(text), "{answer}: {:?}", told.results());
-        assert_eq!(last_holds(&told, "hook feedback"), usize::from(!beside.is_empty()));
-        assert!(last_holds(&told, beside) >= 1, "{answer}");
+        // The whole result: what a hook puts in its place stands there alone, for hosts and for the model.
+        assert_eq!(told.results(), [(text.to_owned(), false)], "{answer}");
+        assert_eq!(read_results(&told), [text], "{answer}");
+        assert_eq!(last_holds(&told, "hook feedback"), usize::from(beside.is_some()), "{answer}");
+        assert!(beside.is_none_or(|beside| last_holds(&told, beside) == 1), "{answer}");
     }
 }
 

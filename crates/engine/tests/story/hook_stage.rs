@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use centurion_config::mcp::{McpOrigin, McpScope, McpServer, McpTransport};
-use centurion_engine::{Elicitations, Extensions, Handle, HookHost, Options};
+use centurion_engine::{Elicitations, Extensions, Handle, HookHost, Options, ServerPatience};
 use centurion_hooks::{DelegateFuture, Event, HookSet};
 use centurion_mcp::{
     Connection, Elicitation, ElicitationKind, Elicitor, HostFuture, Pool, PoolOptions, SdkChannel,
@@ -63,7 +63,7 @@ impl Stage {
             hooks,
             hook_host: Some(Arc::clone(self) as Arc<dyn HookHost>),
             servers: vec![desk.connection()],
-            server_patience: Duration::from_secs(30),
+            server_patience: ServerPatience::same(Duration::from_secs(30)),
             elicitations: Arc::clone(&desk.elicitations),
             ..Extensions::default()
         };
@@ -147,11 +147,12 @@ impl Desk {
         desk
     }
 
-    fn connection(&self) -> Connection {
+    /// The connection that a session begins with.
+    pub(crate) fn connection(&self) -> Connection {
         self.pool.get().unwrap().share(server("desk"))
     }
 
-    /// A connection that ends with whoever brings it.
+    /// A connection that ends with its owner.
     pub(crate) fn own(&self, server: McpServer) -> Connection {
         self.pool.get().unwrap().own(server)
     }

@@ -1,7 +1,7 @@
 //! The matrix of hooks: every way in which calls happen × every event, told once, with the right ids.
 //!
-//! A way is data: what the model says, what surrounds it, and all that hooks must hear of it. Whoever adds
-//! a way in which an agent can run adds it here.
+//! A way is data: what the model says, what surrounds it, and all that hooks must hear of it. A new way in which
+//! an agent can run is added here.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -48,7 +48,7 @@ enum How {
     Resume,
     /// In a copy of another session, of which hooks have heard already.
     Fork,
-    /// Somebody else calls a tool.
+    /// Another program calls a tool.
     Serve,
 }
 
@@ -246,11 +246,11 @@ fn runs() -> Vec<Way> {
             "PreToolUse Read t1", "PostToolUse Read t1", "PostToolBatch t1", "Stop", "SessionEnd other",
         ]), |bench| {
             bench.adjust = Box::new(|options| {
-                let rules = Rules { directories: vec![options.cwd.clone()], ..Rules::default() };
+                let rules = Rules { directories: vec![options.base.cwd.clone()], ..Rules::default() };
                 let files = vec![("user_settings", "/settings.json".into())];
                 let hooks = every_event();
                 let change = Change { rules, files, hooks, ..Change::default() };
-                options.rule_source = Some(Box::new(Changes(vec![change])));
+                options.permission.rule_source = Some(Box::new(Changes(vec![change])));
             });
         }),
     ]
@@ -349,7 +349,7 @@ fn instructed(way: Way) -> Way {
     way.bench.file("deep/c.txt", "gamma\n");
     with(way, |bench| {
         bench.adjust = Box::new(|options| {
-            let cwd = options.cwd.clone();
+            let cwd = options.base.cwd.clone();
             options.memory = Some(Memory::load(MemorySources { cwd, ..MemorySources::default() }));
         });
     })
@@ -369,11 +369,11 @@ struct Yes;
 
 impl Answerer for Yes {
     fn answer(&self, _: Ask) -> ReplyFuture<'_> {
-        Box::pin(std::future::ready(Reply::Allowed { input: None, remember: Vec::new() }))
+        Box::pin(std::future::ready(Ok(Reply::Allowed { input: None, remember: Vec::new() })))
     }
 
     fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
-        Box::pin(std::future::ready(ElicitationAnswer::Accept(serde_json::Map::new())))
+        Box::pin(std::future::ready(Ok(ElicitationAnswer::Accept(serde_json::Map::new()))))
     }
 }
 

@@ -83,7 +83,7 @@ async fn cancelling_at_any_moment_leaves_a_history_that_can_go_on() {
             }
         };
         let told = bench.told(&session, outcome, &watcher);
-        // The transcript is open for one writer only, for as long as anybody can reach the session.
+        // The transcript is open for one writer only, for as long as the session can be reached.
         drop((session, handle));
         if outcome != Some(Outcome::Completed) {
             assert_eq!(outcome, Some(Outcome::Cancelled), "after {after} ms");

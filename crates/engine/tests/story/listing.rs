@@ -64,7 +64,7 @@ async fn the_text_says_which_way_to_delegate() {
         assert!(text.contains(advice), "{advice}: {text}");
     }
     assert!(!text.contains("fork") && !text.contains("worktree"), "{text}");
-    // No advice about what is not there: nobody waits for workers, and nothing runs in the background.
+    // No advice about what is not there: no call waits for workers, and nothing runs in the background.
     let cases: [(Rules, &str); 3] = [
         (|agents| agents.rules.background_is_off = true, ""),
         (|agents| agents.rules.mode = SessionMode::Coordinator, ""),

@@ -1,4 +1,4 @@
-//! A session that runs as an agent, and what a definition means for whomever runs as it.
+//! A session that runs as an agent, and what a definition means for an agent that runs as it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -225,7 +225,7 @@ async fn instruction_files_are_known_unless_the_definition_leaves_them_out() {
         let bench = as_boss(&scripts, front, |_| {});
         bench.file("CLAUDE.md", "Speak softly.");
         let bench = more(bench, |options| {
-            let cwd = options.cwd.clone();
+            let cwd = options.base.cwd.clone();
             options.memory = Some(Memory::load(MemorySources { cwd, ..MemorySources::default() }));
         });
         let told = bench.run("@@lead").await;

@@ -1,9 +1,14 @@
 //! How runs end: success only for an answer.
 
-use centurion_protocol::Outcome;
-use serde_json::json;
+use std::sync::Arc;
 
-use crate::bench::Bench;
+use centurion_engine::{RoomFuture, Start, View};
+use centurion_protocol::sdk::Event;
+use centurion_protocol::{Block, Outcome, SeededWorld, World};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::bench::{Bench, Watcher};
 
 #[tokio::test]
 async fn an_answer_is_a_success() {
@@ -143,4 +148,53 @@ async fn pieces_of_answers_are_shown_when_asked_for() {
     let text: String =
         pieces.iter().filter_map(|event| event["event"]["delta"]["text"].as_str()).collect();
     assert_eq!(text, "hello world");
+}
+
+/// A view whose reader has far too much to read, until it is let.
+struct Crowded {
+    watcher: Arc<Watcher>,
+    room: CancellationToken,
+}
+
+impl View for Crowded {
+    fn show(&self, event: &Event) {
+        self.watcher.show(event);
+    }
+
+    fn wait_for_room(&self) -> Option<RoomFuture<'_>> {
+        (!self.room.is_cancelled()).then(|| Box::pin(self.room.cancelled()) as RoomFuture<'_>)
+    }
+}
+
+#[tokio::test]
+async fn an_agent_sends_no_request_while_its_view_has_no_room() {
+    for is_stopped in [false, true] {
+        let (room, watcher) = (CancellationToken::new(), Arc::new(Watcher::default()));
+        let view = Crowded { watcher: Arc::clone(&watcher), room: room.clone() };
+        let view: Arc<dyn View> = Arc::new(view);
+        let bench = Bench {
+            adjust: Box::new(move |options| options.view = Arc::clone(&view)),
+            ..Bench::says(&json!(["hello"]))
+        };
+        let world = SeededWorld::new(7);
+        let mut session = bench.open(Start::New(world.session_id()), None, &watcher).await;
+        let handle = session.handle();
+        handle.submit(world.record_id(), vec![Block::text("hi")]);
+        handle.close();
+        let mut run = Box::pin(session.run());
+        let begun = watcher.until(|events, _| !events.is_empty());
+        tokio::select! {
+            _ = &mut run => panic!("it did not wait"),
+            () = begun => {}
+        }
+        assert!(futures_util::poll!(&mut run).is_pending());
+        assert!(watcher.asked.lock().is_empty());
+        if is_stopped {
+            handle.stop();
+            assert_eq!(run.await, Some(Outcome::Cancelled));
+        } else {
+            room.cancel();
+            assert_eq!(run.await, Some(Outcome::Completed));
+        }
+    }
 }

@@ -21,7 +21,7 @@ impl Answerer for Person {
     fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
         self.asked.lock().push(ask.tool.clone());
         let reply = (self.reply)(&ask);
-        Box::pin(std::future::ready(reply))
+        Box::pin(std::future::ready(Ok(reply)))
     }
 
     fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {

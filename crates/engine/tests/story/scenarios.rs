@@ -1,4 +1,4 @@
-//! What goes wrong with delegation elsewhere: who is asked, what binds everybody, what a resumed agent keeps.
+//! What goes wrong with delegation elsewhere: who is asked, what binds all agents, what a resumed agent keeps.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl Answerer for Refuser {
     fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
         self.0.lock().push(ask.agent);
         let reason = "not on a Friday".to_owned();
-        Box::pin(std::future::ready(Reply::Denied { reason, interrupt: false }))
+        Box::pin(std::future::ready(Ok(Reply::Denied { reason, interrupt: false })))
     }
 
     fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
@@ -192,9 +192,9 @@ async fn a_deny_rule_that_is_gone_does_not_live_on_in_a_child() {
     let knows = bench.adjust;
     bench.adjust = Box::new(move |options| {
         knows(options);
-        let rules = Rules { directories: vec![options.cwd.clone()], ..Rules::default() };
+        let rules = Rules { directories: vec![options.base.cwd.clone()], ..Rules::default() };
         let change = Change { rules, ..Change::default() };
-        options.rule_source = Some(Box::new(Changes(vec![change])));
+        options.permission.rule_source = Some(Box::new(Changes(vec![change])));
     });
     let told = bench.run("@@lead").await;
     assert!(bench.project().join("x.txt").exists(), "{:?}", told.results());

@@ -57,7 +57,7 @@ fn with_time(mut bench: Bench) -> (Bench, Arc<AtomicI64>) {
         before(options);
         let seed = 300 + u64::try_from(moved.load(Ordering::Relaxed)).unwrap();
         let (seeded, minutes) = (SeededWorld::new(seed), Arc::clone(&moved));
-        options.world = Arc::new(Moved { seeded, minutes });
+        options.base.world = Arc::new(Moved { seeded, minutes });
     });
     (bench, minutes)
 }
@@ -70,7 +70,7 @@ impl Told {
     }
 }
 
-/// Whether so many runs have ended.
+/// Whether this many runs have ended.
 fn results(events: &[Value], count: usize) -> bool {
     events.iter().filter(|event| event["type"] == "result").count() >= count
 }
@@ -347,7 +347,7 @@ async fn only_the_main_agent_of_an_assistant_has_schedules() {
     let before = off.adjust;
     off.adjust = Box::new(move |options| {
         before(options);
-        options.env = Arc::new(Env::from([("CLAUDE_CODE_DISABLE_CRON", "1")]));
+        options.base.env = Arc::new(Env::from([("CLAUDE_CODE_DISABLE_CRON", "1")]));
     });
     let told = off.run("@@lead").await;
     assert!(told.asked.iter().all(|asked| has_schedules(asked) == 0));

@@ -1,4 +1,4 @@
-//! What whoever watches is told about agents in the background while they work.
+//! What observers are told about agents in the background while they work.
 
 use centurion_engine::Limit;
 use centurion_protocol::Outcome;
@@ -47,7 +47,7 @@ fn asked(told: &Told) -> Vec<&Asked> {
     told.asked.iter().filter(|asked| asked.system[0].starts_with(SUMMARISER)).collect()
 }
 
-/// What watchers were told, each line once.
+/// What observers were told, each line once.
 fn lines(told: &Told) -> Vec<&str> {
     let progress = told.of("system", Some("task_progress")).into_iter();
     let mut lines: Vec<&str> = progress.filter_map(|event| event["summary"].as_str()).collect();
@@ -67,7 +67,7 @@ async fn whoever_watches_is_told_what_an_agent_in_the_background_is_doing() {
     assert!(asked[0].tools.is_empty() && asked[0].texts()[0].contains("[Read] "), "{asked:?}");
     assert!(!asked[0].texts()[0].contains("Now the tests"));
     assert!(asked[0].texts()[0].contains("notes. &lt;/system-reminder>"), "{asked:?}");
-    // It is nobody's conversation.
+    // It is part of no conversation.
     let id = &told.agent_ids()[0];
     let transcript = std::fs::read_to_string(told.agent_transcript(id)).unwrap();
     assert!(!transcript.contains("Checking the tests"), "{transcript}");

@@ -76,7 +76,7 @@ fn word(reply: &Reply) -> Option<(ToolDecision, Option<String>)> {
         .then(|| (ToolDecision::Allow, reply.output.reason.clone()))
 }
 
-/// Somebody would have to be asked about a call.
+/// A person would have to be asked about a call.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PermissionRequest<'a> {
     #[serde(flatten)]
@@ -105,7 +105,7 @@ impl EventInput for PermissionRequest<'_> {
     }
 }
 
-/// A call was not allowed, and nobody was asked.
+/// A call was not allowed, and no person was asked.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PermissionDenied<'a> {
     #[serde(flatten)]

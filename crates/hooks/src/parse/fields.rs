@@ -18,7 +18,7 @@ impl<'a> Fields<'a> {
         Self { object, wrong: Vec::new(), ignored: Vec::new() }
     }
 
-    /// Whether a field is of the wrong type, so that nobody knows what is meant.
+    /// Whether a field is of the wrong type, so that it is not clear what is meant.
     pub(super) fn is_wrong(&self) -> bool {
         !self.wrong.is_empty()
     }

@@ -125,7 +125,7 @@ fn fill<'v>(text: &str, value: impl Fn(&str) -> &'v str) -> String {
 async fn client(env: &Env) -> Result<Client, String> {
     let mut builder = Client::builder()
         .user_agent(concat!("centurion/", env!("CARGO_PKG_VERSION")))
-        // A redirect would carry the input and its secrets to a place that nobody allowed.
+        // A redirect would carry the input and its secrets to a place that no setting allowed.
         .redirect(redirect::Policy::none())
         .no_proxy();
     for proxy in proxies(env).map_err(|error| format!("has no proxy: {error}"))? {
@@ -133,7 +133,7 @@ async fn client(env: &Env) -> Result<Client, String> {
     }
     // Reading the certificates of the system takes its time.
     let building = tokio::task::spawn_blocking(move || {
-        // Whoever comes first in this process installs it; all install the same.
+        // The first caller in this process installs it; all install the same.
         let _ = rustls::crypto::ring::default_provider().install_default();
         builder.build()
     });

@@ -135,11 +135,11 @@ async fn what_a_command_leaves_running_does_not_hold_up_and_lives_until_the_end(
     let fifo = stage.scratch.project().join("fifo");
     let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
     assert!(made.success());
-    // It holds the pipes, and ends only when somebody writes or the session ends.
+    // It holds the pipes, and ends only when a line is written to the FIFO or the session ends.
     stage.command("UserPromptSubmit", "echo here; (read line < fifo; echo \"$line\" > got) &");
     let fired = stage.prompt().await;
     assert_eq!(fired.effects.context, ["here"]);
-    // It is still there: somebody takes the line.
+    // It is still there: it takes the line.
     tokio::task::spawn_blocking(move || std::fs::write(fifo, "still\n")).await.unwrap().unwrap();
     let got = stage.scratch.project().join("got");
     while std::fs::read_to_string(&got).unwrap_or_default() != "still\n" {

@@ -1,4 +1,4 @@
-//! Hooks that nobody waits for.
+//! Hooks that their event does not wait for.
 
 use centurion_config::settings::Level;
 use centurion_hooks::Event;

@@ -1,4 +1,4 @@
-//! The stage that hooks run on: a scratch project, and everybody who watches or answers.
+//! The stage that hooks run on: a scratch project, and all that watches or answers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) struct Stage {
     pub(crate) hooks: Hooks,
     pub(crate) answers: Arc<Answers>,
     pub(crate) seen: Arc<Seen>,
-    /// What comes from hooks that nobody waits for.
+    /// What comes from hooks that their event does not wait for.
     pub(crate) late: mpsc::UnboundedReceiver<LateReply>,
 }
 

@@ -106,7 +106,7 @@ pub(super) fn remote(server: &McpServer) -> Result<&McpRemote, LoginError> {
     }
 }
 
-/// What the server says to somebody that it does not know: where to log in, and what for.
+/// What the server says to a client that it does not know: where to log in, and what for.
 async fn challenge(remote: &McpRemote) -> Option<String> {
     let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "ping" });
     let request = reqwest::Client::new()

@@ -21,7 +21,7 @@ use crate::transport::failure::{self, Failure};
 const MOST_DESCRIPTION: usize = 2_048;
 /// Longer names are refused by providers.
 const MOST_NAME: usize = 128;
-/// A server that still has pages after so many goes in circles.
+/// A server that still has pages after this many goes in circles.
 const MOST_PAGES: usize = 1_000;
 
 /// How many things a list may have.
@@ -33,7 +33,7 @@ const MOST_PROBLEMS: usize = 50;
 /// How much of a name that is refused is shown.
 const SHOWN_NAME: usize = 100;
 
-/// What of a list is taken.
+/// How much of a list has been taken.
 #[derive(Default)]
 struct Taken {
     items: usize,
@@ -284,11 +284,15 @@ async fn list_resources(peer: &Peer<RoleClient>, catalog: &mut Catalog) -> Resul
     Ok(())
 }
 
-/// What is wrong with a list.
+/// What is wrong with a list; an error where there is no server any more that could have one.
 fn why(error: &ServiceError) -> Result<String, Failure> {
+    let gone = || Failure::Passing("the server is gone".to_owned());
     Ok(match error {
         ServiceError::McpError(error) => cut(&error.message, MOST_DESCRIPTION),
-        ServiceError::TransportClosed => "the server is gone".to_owned(),
+        ServiceError::TransportClosed => return Err(gone()),
+        ServiceError::TransportSend(error) if is_broken_pipe(error.error.as_ref()) => {
+            return Err(gone());
+        }
         ServiceError::UnexpectedResponse => "the answer is not a list".to_owned(),
         ServiceError::TransportSend(error) => match failure::of(error.error.as_ref()) {
             refused @ Failure::NeedsAuth { .. } => return Err(refused),
@@ -296,6 +300,13 @@ fn why(error: &ServiceError) -> Result<String, Failure> {
         },
         other => other.to_string(),
     })
+}
+
+/// Whether a program does not read any more.
+fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let mut errors = causes.filter_map(|error| error.downcast_ref::<io::Error>());
+    errors.any(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]

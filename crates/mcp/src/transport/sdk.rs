@@ -48,7 +48,7 @@ impl Transport<RoleClient> for SdkTransport {
                 Some(answer) if wants_answer => {
                     let answer = serde_json::from_value(answer)
                         .map_err(|error| SdkError(format!("its answer is no message: {error}")))?;
-                    // Nobody receives when the connection is being closed.
+                    // The receiver is gone when the connection is being closed.
                     let _ = sender.send(answer).await;
                     Ok(())
                 }

@@ -1,6 +1,6 @@
 //! Tells at once when nothing more can come from a server.
 //!
-//! The SDK first waits for its own open work when a server goes away; whoever waits for an answer cannot.
+//! The SDK first waits for its own open work when a server goes away; a caller that awaits an answer cannot.
 
 use std::future::Future;
 

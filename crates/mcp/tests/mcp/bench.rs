@@ -96,7 +96,7 @@ impl Bench {
 
     pub(crate) fn running(&self) -> usize {
         let is_running = |process: &&PathBuf| {
-            // What nobody has collected yet runs no more.
+            // A zombie, which its parent has not collected yet, runs no more.
             std::fs::read_to_string(process.join("stat"))
                 .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim().starts_with('Z'))
         };

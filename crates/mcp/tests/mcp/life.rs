@@ -95,7 +95,7 @@ async fn a_server_that_dies_during_a_call_is_an_error_at_once() {
     let next = connection.call("echo", object(json!({})), &options).await.unwrap_err().to_string();
     assert!(next.contains("failed") && next.contains("code 3"), "{next}");
 
-    // It is not started again by itself, but for whoever asks.
+    // It is not started again by itself, but only when a caller asks.
     assert_eq!(bench.pids().len(), 1);
     assert_eq!(connection.reconnect().await, State::Connected);
     assert_eq!(connection.tools().len(), 5);

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::bench::{Bench, PATIENCE, call, eventually, object, program, remote, server};
 use crate::web;
 
-/// The result of a call that must end without anybody's patience running out.
+/// The result of a call that must end before its timeout.
 async fn at_once(
     connection: &Connection,
     tool: &str,

@@ -139,12 +139,12 @@ async fn a_login_gives_tokens_that_are_kept_used_and_renewed() {
     assert_eq!(call(&connection, "echo", json!({})).await, "{}");
     assert_eq!(world.asked("/register").len(), 1);
 
-    // The server forgets the token: it is renewed without anybody noticing.
+    // The server forgets the token: it is renewed, and the caller does not notice.
     world.generation.store(2, Ordering::SeqCst);
     assert_eq!(call(&connection, "echo", json!({})).await, "{}");
     assert!(std::fs::read_to_string(&tokens).unwrap().contains("refresh-2"));
 
-    // It forgets everything: somebody has to log in again.
+    // It forgets everything: the user has to log in again.
     world.generation.store(9, Ordering::SeqCst);
     let error = connection.call("echo", object(json!({})), &CallOptions::default()).await;
     assert!(error.is_err());

@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
 use centurion_config::mcp::McpTransport;
-use centurion_mcp::{CallError, CallOptions, Progress, ResourceContent, State, tool_name};
+use centurion_mcp::{
+    CallError, CallOptions, Connection, Progress, ResourceContent, State, tool_name,
+};
 use centurion_permissions::Access;
 use centurion_protocol::ToolResultContent;
 use centurion_tools::ToolError;
@@ -236,33 +238,74 @@ async fn servers_that_say_too_much_or_too_little_work_too() {
     }
 }
 
-/// Speaks only the newest protocol. Started for the first time, it answers what it was asked so late that it
-/// has been greeted as an old one; that it refuses.
-const SLOW_AT_FIRST: &str = r#"
+/// Speaks only the newest protocol, and starts slowly: it thinks so long about what it was asked that it has been
+/// greeted as an old one, or reads nothing until a gate opens. It notes its starts and what it hears.
+const SLOW: &str = r#"
 id() { printf '%s' "$1" | sed 's/.*"id":\([0-9]*\).*/\1/'; }
 tell() { printf '{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private",%s}}\n' "$1" "$2"; }
-about='"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}'
-read -r question
-if mkdir "$1" 2>/dev/null; then
-  read -r greeting
-  tell "$(id "$question")" "$about"
-  printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"I am new"}}\n' "$(id "$greeting")"
-  exec cat
+about='"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructions":"Be kind."'
+answer() { tell "$(id "$question")" "$about"; }
+refuse() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"I am new"}}\n' "$(id "$greeting")"; }
+echo start >> "$1/starts"
+if [ "$2" = no-reader ]; then
+  until [ -e "$1/gate" ]; do sleep 0.02; done
 fi
-tell "$(id "$question")" "$about"
+read -r question
+case "$2" in
+  no-reader) ;;
+  ends) mkdir "$1/first" 2>/dev/null && { read -r greeting; answer; refuse; exit 1; } ;;
+  *) read -r greeting ;;
+esac
+case "$2" in
+  in-order) answer; refuse ;;
+  other-order) refuse; answer ;;
+  *) answer ;;
+esac
 while read -r line; do
+  printf '%s\n' "$line" >> "$1/heard"
   tell "$(id "$line")" '"tools":[{"name":"greet","inputSchema":{"type":"object"}}]'
 done
 "#;
 
-#[tokio::test]
-async fn a_new_server_that_starts_slowly_is_started_over_and_waited_for() {
+fn slow(manner: &'static str) -> (Bench, Connection, &'static str) {
     let bench = Bench::new();
-    let mark = bench.root().join("started").display().to_string();
-    let args = ["-c", SLOW_AT_FIRST, "server", &mark].map(str::to_owned).into();
+    let place = bench.root().display().to_string();
+    let args = ["-c", SLOW, "server", &place, manner].map(str::to_owned).into();
     let transport = McpTransport::Stdio { command: "sh".to_owned(), args, env: BTreeMap::new() };
     let connection = bench.pool.share(server(transport));
+    (bench, connection, manner)
+}
+
+#[tokio::test]
+async fn a_new_server_that_starts_slowly_is_started_once() {
+    let check = async |(bench, connection, manner): &(Bench, Connection, &str)| {
+        assert_eq!(connection.ready(PATIENCE).await, State::Connected, "{manner}");
+        assert_eq!(connection.tools()[0].name(), "mcp__test__greet", "{manner}");
+        assert_eq!(connection.server_info().unwrap().protocol, "2026-07-28", "{manner}");
+        assert_eq!(connection.instructions().as_deref(), Some("Be kind."), "{manner}");
+        let noted = |file: &str| std::fs::read_to_string(bench.root().join(file)).unwrap();
+        assert_eq!(noted("starts"), "start\n", "{manner}");
+        let heard = noted("heard");
+        let first: Value = serde_json::from_str(heard.lines().next().unwrap()).unwrap();
+        assert_eq!(first["method"], "tools/list", "no old greeting goes on: {manner} {heard}");
+        let version = &first["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
+        assert_eq!(version, "2026-07-28", "{manner} {heard}");
+    };
+    let still_starting = slow("no-reader");
+    let others = ["in-order", "other-order", "no-refusal"].map(slow);
+    // When they are connected, every patience has run out that the first one could have worn out.
+    for other in &others {
+        check(other).await;
+    }
+    std::fs::write(still_starting.0.root().join("gate"), "").unwrap();
+    check(&still_starting).await;
+}
+
+#[tokio::test]
+async fn a_new_server_that_ends_when_it_is_greeted_is_started_over_and_not_greeted() {
+    let (bench, connection, _) = slow("ends");
     assert_eq!(connection.ready(PATIENCE).await, State::Connected);
     assert_eq!(connection.tools()[0].name(), "mcp__test__greet");
-    assert_eq!(connection.server_info().unwrap().protocol, "2026-07-28");
+    let starts = std::fs::read_to_string(bench.root().join("starts")).unwrap();
+    assert_eq!(starts, "start\nstart\n");
 }

@@ -20,22 +20,27 @@ const EFFORT: &str = "effort-2025-11-24";
 const LARGE_WINDOW: &str = "context-1m-2025-08-07";
 
 /// The body: shared chunks between a few new bytes.
-pub(super) fn body(request: &Request, name: &str, extra: &Map<String, Value>) -> ChunkedBody {
+pub(super) fn body(
+    request: &Request,
+    info: &ModelInfo,
+    name: &str,
+    extra: &Map<String, Value>,
+) -> ChunkedBody {
     let mut body = ChunkedBody::default();
     let name = Value::from(name);
     let model = extra.get("model").unwrap_or(&name);
     body.push(format!(r#"{{"model":{model},"messages":["#));
     push_messages(&mut body, request);
     body.push(&b"]"[..]);
-    if !request.system.is_empty() && !extra.contains_key("system") {
+    if !request.prefix.system.is_empty() && !extra.contains_key("system") {
         body.push(&br#","system":"#[..]);
-        body.push(request.system.wire().clone());
+        body.push(request.prefix.system.wire().clone());
     }
-    if !request.tools.is_empty() && !extra.contains_key("tools") {
+    if !request.prefix.tools.is_empty() && !extra.contains_key("tools") {
         body.push(&br#","tools":"#[..]);
-        body.push(request.tools.wire().clone());
+        body.push(request.prefix.tools.wire().clone());
     }
-    let mut tail = tail(request);
+    let mut tail = tail(request, info);
     for (key, value) in extra.iter().filter(|(key, _)| *key != "model") {
         tail.insert(key.clone(), value.clone());
     }
@@ -47,8 +52,8 @@ pub(super) fn body(request: &Request, name: &str, extra: &Map<String, Value>) ->
 }
 
 fn push_messages(body: &mut ChunkedBody, request: &Request) {
-    let last = request.conversation.len().saturating_sub(1);
-    for (n, message) in request.conversation.iter().enumerate() {
+    let last = request.prefix.conversation.len().saturating_sub(1);
+    for (n, message) in request.prefix.conversation.iter().enumerate() {
         // The comma before the first one is left out.
         let from = usize::from(n == 0);
         match message.breakpoint_at().filter(|_| n == last) {
@@ -65,8 +70,7 @@ fn push_with_breakpoint(body: &mut ChunkedBody, message: &Message, from: usize, 
 }
 
 /// Everything small.
-fn tail(request: &Request) -> Map<String, Value> {
-    let info = ModelInfo::anthropic(&request.model);
+fn tail(request: &Request, info: &ModelInfo) -> Map<String, Value> {
     let mut tail = Map::new();
     let user = json!({ "session_id": request.session }).to_string();
     tail.insert("metadata".into(), json!({ "user_id": user }));
@@ -87,7 +91,7 @@ fn tail(request: &Request) -> Map<String, Value> {
 }
 
 /// The headers: those of every request, and who asks.
-pub(super) fn headers(fixed: &HeaderMap, request: &Request) -> HeaderMap {
+pub(super) fn headers(fixed: &HeaderMap, request: &Request, info: &ModelInfo) -> HeaderMap {
     let mut headers = fixed.clone();
     let mut identify = |name: &'static str, value: &str| {
         // A teammate's name may hold what no header can; then it stays unsaid.
@@ -103,7 +107,7 @@ pub(super) fn headers(fixed: &HeaderMap, request: &Request) -> HeaderMap {
         identify("x-claude-code-parent-agent-id", parent.as_str());
     }
     let chosen = fixed.get(BETA).and_then(|value| value.to_str().ok());
-    let mut list = betas(request);
+    let mut list = betas(request, info);
     list.splice(0..0, chosen);
     if let Ok(value) = HeaderValue::from_str(&list.join(","))
         && !list.is_empty()
@@ -113,8 +117,7 @@ pub(super) fn headers(fixed: &HeaderMap, request: &Request) -> HeaderMap {
     headers
 }
 
-fn betas(request: &Request) -> Vec<&'static str> {
-    let info = ModelInfo::anthropic(&request.model);
+fn betas(request: &Request, info: &ModelInfo) -> Vec<&'static str> {
     let mode = info.thinking_mode(request.thinking, request.max_tokens);
     let thinks = matches!(mode, ThinkingMode::Adaptive | ThinkingMode::Budget(_));
     let has_effort = request.effort.is_some_and(|asked| info.effort(asked).is_some());

@@ -12,9 +12,14 @@ use crate::{ErrorKind, ModelError, StreamEvent};
 
 const BREAKPOINT: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
+fn info(request: &Request) -> ModelInfo {
+    ModelInfo::anthropic(&request.model)
+}
+
 fn text_of(request: &Request) -> String {
     String::from_utf8(
-        body(request, ServedNames::default().of(&request.model), &Map::new()).to_vec(),
+        body(request, &info(request), ServedNames::default().of(&request.model), &Map::new())
+            .to_vec(),
     )
     .unwrap()
 }
@@ -70,25 +75,25 @@ fn a_turn_starts_with_the_bytes_of_the_turn_before() {
 #[test]
 fn nothing_of_a_conversation_is_copied() {
     let request = request("claude-opus-5-5", exchange());
-    let body = body(&request, &request.model, &Map::new());
+    let body = body(&request, &info(&request), &request.model, &Map::new());
     let shared = |bytes: &bytes::Bytes| {
         let own = bytes.as_ptr_range();
         body.chunks().filter(|chunk| own.contains(&chunk.as_ptr())).count()
     };
-    assert!(request.conversation.iter().all(|message| shared(message.wire()) > 0));
-    assert!(shared(request.system.wire()) == 1 && shared(request.tools.wire()) == 1);
+    assert!(request.prefix.conversation.iter().all(|message| shared(message.wire()) > 0));
+    assert!(shared(request.prefix.system.wire()) == 1 && shared(request.prefix.tools.wire()) == 1);
     let new: usize = body.chunks().map(bytes::Bytes::len).sum::<usize>()
-        - request.conversation.bytes()
-        - request.system.wire().len()
-        - request.tools.wire().len();
+        - request.prefix.conversation.bytes()
+        - request.prefix.system.wire().len()
+        - request.prefix.tools.wire().len();
     assert!(new < 400, "{new} new bytes");
 }
 
 #[test]
 fn what_is_not_there_is_not_sent() {
     let mut request = request("some-model[1m]", [Message::user("hi")]);
-    request.system = crate::SystemPrompt::new(Vec::new());
-    request.tools = centurion_protocol::ToolSpecs::new(Vec::new());
+    request.prefix.system = crate::SystemPrompt::new(Vec::new());
+    request.prefix.tools = centurion_protocol::ToolSpecs::new(Vec::new());
     request.effort = Some(Effort::High);
     let sent = json_of(&request);
     let keys: Vec<&str> = sent.as_object().unwrap().keys().map(String::as_str).collect();
@@ -111,7 +116,7 @@ fn older_models_are_given_a_budget() {
 fn extra_fields_are_merged_and_win() {
     let extra = json!({ "max_tokens": 7, "top_k": 3, "tools": [], "stream": false });
     let request = request("claude-opus-5-5", [Message::user("hi")]);
-    let sent = body(&request, &request.model, extra.as_object().unwrap()).to_vec();
+    let sent = body(&request, &info(&request), &request.model, extra.as_object().unwrap()).to_vec();
     let text = String::from_utf8(sent).unwrap();
     assert_eq!(text.matches("\"tools\"").count(), 1);
     let sent: Value = serde_json::from_str(&text).unwrap();
@@ -136,7 +141,7 @@ fn headers_say_who_asks_and_what_is_used() {
     let mut request = request("claude-opus-5-5", [Message::user("hi")]);
     request.agent = Some(AgentId::new("a1"));
     request.effort = Some(Effort::High);
-    let sent = headers(&provider.headers, &request);
+    let sent = headers(&provider.headers, &request, &info(&request));
     let get = |name: &str| sent.get(name).map(|value| value.to_str().unwrap().to_owned());
     let session = request.session.to_string();
     for (name, value) in [
@@ -158,14 +163,14 @@ fn headers_say_who_asks_and_what_is_used() {
 fn headers_leave_out_what_is_not_used() {
     let provider = client(&[("ANTHROPIC_AUTH_TOKEN", "token")]).unwrap();
     let mut request = request("some-model", [Message::user("hi")]);
-    let sent = headers(&provider.headers, &request);
+    let sent = headers(&provider.headers, &request, &info(&request));
     assert_eq!(sent.get("authorization").unwrap(), "Bearer token");
     for name in ["x-api-key", "anthropic-beta", "x-claude-code-agent-id"] {
         assert!(sent.get(name).is_none(), "{name}");
     }
     request.model = "claude-sonnet-4-5[1m]".into();
     request.thinking = Thinking::Disabled;
-    let sent = headers(&provider.headers, &request);
+    let sent = headers(&provider.headers, &request, &info(&request));
     assert_eq!(sent.get("anthropic-beta").unwrap(), "context-1m-2025-08-07");
     assert_eq!(client(&[]).unwrap().key_source(), "none");
 }

@@ -37,7 +37,7 @@ pub(super) struct Part {
 
 impl Canonical<Value> {
     pub(super) fn of(request: &Request) -> Self {
-        let messages = request.conversation.iter().map(|message| {
+        let messages = request.prefix.conversation.iter().map(|message| {
             // The wire form starts with a comma.
             parse(message.wire().get(1..).unwrap_or_default())
         });
@@ -50,8 +50,8 @@ impl Canonical<Value> {
                 Thinking::Budget(tokens) => format!("at most {tokens} tokens"),
             },
             effort: request.effort,
-            system: request.system.sections().map(Value::from).collect(),
-            tools: match parse(request.tools.wire()) {
+            system: request.prefix.system.sections().map(Value::from).collect(),
+            tools: match parse(request.prefix.tools.wire()) {
                 Value::Array(tools) => tools,
                 other => vec![other],
             },

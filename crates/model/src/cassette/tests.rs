@@ -13,7 +13,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::{BlockStart, Delta, ErrorKind, ModelError, StreamEvent, SystemPrompt, script};
+use crate::{BlockStart, Delta, ErrorKind, ModelError, Prefix, StreamEvent, SystemPrompt, script};
 
 type Item = Result<StreamEvent, ModelError>;
 
@@ -52,9 +52,11 @@ fn request(system: &str, messages: &[Message]) -> Request {
     let tool = ToolSpec { name: "Read".into(), description: "reads".into(), input_schema };
     Request {
         model: "sonnet-1".into(),
-        system: SystemPrompt::new(vec![system.into()]),
-        tools: ToolSpecs::new(vec![tool]),
-        conversation,
+        prefix: Prefix {
+            system: SystemPrompt::new(vec![system.into()]),
+            tools: ToolSpecs::new(vec![tool]),
+            conversation,
+        },
         max_tokens: 1000,
         thinking: Thinking::Auto,
         effort: Some(Effort::High),
@@ -70,6 +72,16 @@ fn session(last: char) -> SessionId {
 
 fn user(text: &str) -> Message {
     Message::user(text)
+}
+
+fn without_tools(mut request: Request) -> Request {
+    request.prefix.tools = ToolSpecs::new(Vec::new());
+    request
+}
+
+fn with_system(mut request: Request, text: &str) -> Request {
+    request.prefix.system = SystemPrompt::new(vec![text.into()]);
+    request
 }
 
 fn ask(text: &str) -> Request {
@@ -221,11 +233,8 @@ async fn a_request_that_was_not_recorded_is_refused_and_the_difference_shown() {
         (Request { max_tokens: 7, ..original() }, "differs in max_tokens"),
         (Request { thinking: Thinking::Disabled, ..original() }, "differs in thinking"),
         (Request { effort: None, ..original() }, "recorded: high\n  asked:    none"),
-        (Request { tools: ToolSpecs::new(Vec::new()), ..original() }, "tools[0]"),
-        (
-            Request { system: SystemPrompt::new(vec!["be long".into()]), ..original() },
-            "differs in system[0]",
-        ),
+        (without_tools(original()), "tools[0]"),
+        (with_system(original(), "be long"), "differs in system[0]"),
     ];
     for (request, reason) in refused {
         let message = text(&replaying, request).await;

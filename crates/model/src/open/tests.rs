@@ -22,7 +22,7 @@ async fn open_among(
 ) -> Result<Model, OpenError> {
     let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let places: Vec<Place> = ports.iter().map(|port| Place { kind: "Test", port: *port }).collect();
-    // A busy machine may take its time; only the silent server makes anybody wait this long.
+    // A busy machine may take its time; only the silent server makes the test wait this long.
     let search = Search { places: &places, patience: Duration::from_secs(2) };
     Model::open_among(spec, &Env::new(env), Access::default(), world(), search).await
 }

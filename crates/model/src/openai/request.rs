@@ -15,12 +15,12 @@ pub(super) fn body(request: &Request, served: &str) -> ChunkedBody {
     let mut body = ChunkedBody::default();
     let name = catalog::split_suffix(&request.model).0;
     body.push(format!(r#"{{"model":{},"messages":["#, Value::from(served)));
-    let mut is_first = request.system.is_empty();
+    let mut is_first = request.prefix.system.is_empty();
     if !is_first {
-        let system: Vec<&str> = request.system.sections().collect();
+        let system: Vec<&str> = request.prefix.system.sections().collect();
         body.push(json!({ "role": "system", "content": system.join("\n\n") }).to_string());
     }
-    for message in request.conversation.iter() {
+    for message in request.prefix.conversation.iter() {
         let wire = message.foreign(message::render);
         // A message of thinking alone leaves nothing to send.
         if !wire.is_empty() {
@@ -29,8 +29,8 @@ pub(super) fn body(request: &Request, served: &str) -> ChunkedBody {
         }
     }
     body.push(&b"]"[..]);
-    if !request.tools.is_empty() {
-        let tools: Vec<Tool<'_>> = request.tools.iter().map(Tool::from).collect();
+    if !request.prefix.tools.is_empty() {
+        let tools: Vec<Tool<'_>> = request.prefix.tools.iter().map(Tool::from).collect();
         let tools = serde_json::to_string(&tools).expect("invariant: all keys are strings");
         body.push(format!(r#","tools":{tools}"#));
     }

@@ -107,8 +107,8 @@ fn pictures_files_errors_and_thinking_find_their_place() {
 #[test]
 fn without_a_system_prompt_the_first_message_has_no_comma() {
     let mut request = request("m", [Message::user("hi")]);
-    request.system = crate::SystemPrompt::new(Vec::new());
-    request.tools = centurion_protocol::ToolSpecs::new(Vec::new());
+    request.prefix.system = crate::SystemPrompt::new(Vec::new());
+    request.prefix.tools = centurion_protocol::ToolSpecs::new(Vec::new());
     let sent = json_of(&request);
     assert_eq!(sent["messages"], json!([{ "role": "user", "content": "hi" }]));
     assert!(sent.get("tools").is_none());

@@ -1,4 +1,4 @@
-//! Retries under a clock that stands still until somebody waits.
+//! Retries under a clock that stands still until a task waits.
 
 use centurion_protocol::{Message, StopReason, Usage};
 use futures_util::StreamExt;

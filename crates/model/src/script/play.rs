@@ -102,8 +102,9 @@ fn events(step: &Step, asked: &Asked<'_>) -> Vec<StreamEvent> {
     let calls = blocks.iter().any(|block| kind_of(block) == "tool_use");
     let written: usize = blocks.iter().map(|block| block.to_string().len()).sum();
     let request = asked.view.request;
-    let read =
-        request.system.wire().len() + request.tools.wire().len() + request.conversation.bytes();
+    let read = request.prefix.system.wire().len()
+        + request.prefix.tools.wire().len()
+        + request.prefix.conversation.bytes();
     let usage = step.usage.or(Usage {
         input_tokens: tokens(read),
         output_tokens: tokens(written).max(1),

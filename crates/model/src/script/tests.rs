@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::*;
-use crate::{BlockStart, Delta, ErrorKind, ModelError, StreamEvent, SystemPrompt};
+use crate::{BlockStart, Delta, ErrorKind, ModelError, Prefix, StreamEvent, SystemPrompt};
 
 fn request(messages: &[Message]) -> Request {
     let mut conversation = Conversation::default();
@@ -22,9 +22,11 @@ fn request(messages: &[Message]) -> Request {
     let tool = ToolSpec { name: "Read".into(), description: "reads".into(), input_schema };
     Request {
         model: "claude-test-1".into(),
-        system: SystemPrompt::new(vec!["You are the reviewer.".into()]),
-        tools: ToolSpecs::new(vec![tool]),
-        conversation,
+        prefix: Prefix {
+            system: SystemPrompt::new(vec!["You are the reviewer.".into()]),
+            tools: ToolSpecs::new(vec![tool]),
+            conversation,
+        },
         max_tokens: 1000,
         thinking: Thinking::Auto,
         effort: None,
@@ -260,7 +262,9 @@ async fn stop_reason_and_usage_can_be_given_and_are_estimated_otherwise() {
         }
     );
     let asked = request(&[user("@@b")]);
-    let bytes = asked.system.wire().len() + asked.tools.wire().len() + asked.conversation.bytes();
+    let bytes = asked.prefix.system.wire().len()
+        + asked.prefix.tools.wire().len()
+        + asked.prefix.conversation.bytes();
     let answer = ask_with(&script, asked).await;
     assert_eq!(answer.usage.input_tokens, bytes.div_ceil(4) as u64);
     assert_eq!(

@@ -29,7 +29,7 @@ impl<'a> View<'a> {
     pub(super) fn new(request: &'a Request) -> Self {
         Self {
             request,
-            messages: request.conversation.iter().collect(),
+            messages: request.prefix.conversation.iter().collect(),
             history: OnceCell::new(),
             first_user: OnceCell::new(),
             last_user: OnceCell::new(),
@@ -46,11 +46,11 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn system(&self) -> String {
-        self.request.system.sections().collect::<Vec<_>>().join("\n")
+        self.request.prefix.system.sections().collect::<Vec<_>>().join("\n")
     }
 
     pub(super) fn offers(&self, tool: &str) -> bool {
-        self.request.tools.iter().any(|spec| spec.name == tool)
+        self.request.prefix.tools.iter().any(|spec| spec.name == tool)
     }
 
     pub(super) fn first_user(&self) -> &str {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use centurion_model::{Request, SystemPrompt};
+use centurion_model::{Prefix, Request, SystemPrompt};
 use centurion_protocol::{Conversation, Env, Message, SeededWorld, Thinking, ToolSpecs, World};
 
 pub(crate) fn world() -> Arc<dyn World> {
@@ -24,9 +24,11 @@ pub(crate) fn request() -> Request {
     conversation.push(Message::user("hi")).expect("a first message");
     Request {
         model: "test-model".into(),
-        system: SystemPrompt::new(vec!["be brief".into()]),
-        tools: ToolSpecs::new(Vec::new()),
-        conversation,
+        prefix: Prefix {
+            system: SystemPrompt::new(vec!["be brief".into()]),
+            tools: ToolSpecs::new(Vec::new()),
+            conversation,
+        },
         max_tokens: 100,
         thinking: Thinking::Auto,
         effort: None,

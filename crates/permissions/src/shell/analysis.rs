@@ -113,7 +113,7 @@ impl Analysis {
         &self.views.shapes
     }
 
-    /// What it might remove that nobody means to lose.
+    /// The critical place that it might remove.
     pub(crate) fn critical_removal(&self, policy: &Policy) -> Option<String> {
         self.removals.iter().find_map(|removal| removal.critical(policy)).map(str::to_owned)
     }

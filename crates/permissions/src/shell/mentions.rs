@@ -131,6 +131,36 @@ pub(crate) struct TreeUse {
 }
 
 impl Mentions {
+    /// Adds what a command may touch that its words do not name: values that are not known, trees, what it writes.
+    fn add_command(&mut self, command: &Command, places: &[PathBuf], cwd: &Path) {
+        let program = program(command);
+        let speaks = program.as_deref().is_some_and(|program| SPEAKERS.contains(&program));
+        let reads = program.as_deref().is_some_and(|program| READERS.contains(&program));
+        for (index, word) in command.words.iter().enumerate() {
+            if speaks || is_text(&command.words, index) {
+                continue;
+            }
+            if let Some(word) = expanded(word, program.as_deref()) {
+                self.add_shape(&word, !reads, places, cwd);
+            }
+            if word.value.is_none() {
+                self.add_shape(word, !reads, places, cwd);
+            }
+        }
+        if places.is_empty() {
+            self.add_anywhere(command, program.as_deref());
+        }
+        for redirection in &command.redirections {
+            if redirection.target.value.is_none() {
+                self.add_shape(&redirection.target, redirection.writes, places, cwd);
+            }
+        }
+        for (tree, used) in trees(command) {
+            self.add_tree(&tree, used, places);
+        }
+        self.add_writes(command, places);
+    }
+
     pub(crate) fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
@@ -204,32 +234,7 @@ pub(super) fn mentions(
                 elsewhere.extend(target.map(|path| join(place, path)));
             }
         }
-        let program = program(command);
-        let speaks = program.as_deref().is_some_and(|program| SPEAKERS.contains(&program));
-        let reads = program.as_deref().is_some_and(|program| READERS.contains(&program));
-        for (index, word) in command.words.iter().enumerate() {
-            if speaks || is_text(&command.words, index) {
-                continue;
-            }
-            if let Some(word) = expanded(word, program.as_deref()) {
-                mentions.add_shape(&word, !reads, places, cwd);
-            }
-            if word.value.is_none() {
-                mentions.add_shape(word, !reads, places, cwd);
-            }
-        }
-        if places.is_empty() {
-            mentions.add_anywhere(command, program.as_deref());
-        }
-        for redirection in &command.redirections {
-            if redirection.target.value.is_none() {
-                mentions.add_shape(&redirection.target, redirection.writes, places, cwd);
-            }
-        }
-        for (tree, used) in trees(command) {
-            mentions.add_tree(&tree, used, places);
-        }
-        mentions.add_writes(command, places);
+        mentions.add_command(command, places, cwd);
         if !command.words.is_empty() {
             for assignment in &command.assignments {
                 found.extend(assignment.value.as_deref().map(|path| (path, cwd.as_os_str())));

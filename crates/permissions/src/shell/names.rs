@@ -246,7 +246,7 @@ const STEERING: [&str; 175] = [
     "_JAVA_OPTIONS",
 ];
 
-/// Variables that name a program for those who build. One plain word is looked at as a command.
+/// Variables that name a program for build tools. One plain word is looked at as a command.
 const BUILDERS: [&str; 26] = [
     "AR",
     "AS",

@@ -8,7 +8,7 @@ use crate::paths::normalize;
 /// More than this many possible directories count as unknown.
 const MOST: usize = 8;
 
-/// The directories in which a command may run; none means that nobody knows.
+/// The directories in which a command may run; none means that they are unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Places(Arc<[PathBuf]>);
 
@@ -25,7 +25,7 @@ impl Places {
         &self.0
     }
 
-    /// About how many bytes it holds, as if nobody shared them.
+    /// About how many bytes it holds, as if they were not shared.
     pub(crate) fn weight(&self) -> usize {
         self.0.iter().map(|place| place.as_os_str().len() + size_of::<PathBuf>()).sum()
     }

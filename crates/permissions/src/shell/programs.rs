@@ -6,7 +6,7 @@ use Kind::{Interpreter, Launcher, Opaque, Options, Plain, Runner, Shell, Wrapper
 /// What a program does with its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It runs the words behind its options and so many operands. These short options take a value. An allow
+    /// It runs the words behind its options and this many operands. These short options take a value. An allow
     /// rule with a star never approves one: its author thought of the program, not of what it runs.
     Wrapper {
         valued: &'static str,

@@ -23,7 +23,7 @@ impl Removal {
         })
     }
 
-    /// What it might remove that nobody means to lose, as it is written there.
+    /// The critical place that it might remove, as it is written there.
     pub(super) fn critical(&self, policy: &Policy) -> Option<&str> {
         let critical = |target: &&String| removes_critical(target, &self.place, policy);
         self.targets.iter().find(critical).map(String::as_str)
@@ -36,7 +36,7 @@ impl Removal {
 }
 
 fn removes_critical(word: &str, cwd: &Path, policy: &Policy) -> bool {
-    // `~name` is somebody's home.
+    // `~name` is a user's home.
     if word.starts_with('~') && !word.contains('/') {
         return true;
     }

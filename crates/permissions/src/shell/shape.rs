@@ -150,12 +150,12 @@ impl Shape {
         self.0.iter().all(is_listed)
     }
 
-    /// Every text that fits, if there are at most so many.
+    /// Every text that fits, if there are at most `most`.
     pub(crate) fn texts(&self, most: usize) -> Option<Vec<String>> {
         self.alternatives(most)?.iter().map(Self::text).collect()
     }
 
-    /// A text for every way through it, with one number for all, if there are at most so many and nothing else
+    /// A text for every way through it, with one number for all, if there are at most `most` and nothing else
     /// in it is unknown.
     pub(crate) fn samples(&self, most: usize) -> Option<Vec<String>> {
         let sample = |shape: &Self| {

@@ -44,7 +44,7 @@ fn a_refusal_says_what_the_definition_allows() {
         "the agent's definition allows Bash only as Bash(git *) or Bash(make)"
     );
     assert_eq!((decision.layer, decision.rule), (Layer::Role, None));
-    // What is denied for everybody says so itself.
+    // What is denied for all agents says so itself.
     let denied = Policy { deny: fixture::rules("Bash(ls)"), ..policy };
     assert_eq!(decide(&denied, &call(&shell("ls"))).layer, Layer::Ceiling);
 }

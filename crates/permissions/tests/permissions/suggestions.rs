@@ -1,4 +1,4 @@
-//! What is offered to whoever is asked, and that it does what it promises.
+//! What is offered to the person who is asked, and that it does what it promises.
 
 use centurion_permissions::{
     Access, Call, Mode, Policy, Rule, RuleOrigin, Suggestion, Verdict, decide, suggest,

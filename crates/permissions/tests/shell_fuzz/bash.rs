@@ -23,12 +23,16 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A text that runs more programs never ends.
 const MOST_RECORDS: usize = 300;
 
-/// `gen` prints a command; programs whose name begins with `n` fail.
+/// `gen` prints a command; programs whose name begins with `n` fail. A record has the text's number, the
+/// directory, the file that was sourced (if one was) and the words.
 const SCRIPT: &str = r#"
 exec 210<&0 211>&1 </dev/null >/dev/null 2>&1
 command_not_found_handle() {
-    builtin local IFS=$'\x1f'
-    builtin printf '%s\x1f%s\x1f%s\x1e' "$TEXT_NUMBER" "$PWD" "$*" >&211
+    builtin local IFS=$'\x1f' frame sourced=
+    for frame in "${!FUNCNAME[@]}"; do
+        builtin [ "${FUNCNAME[frame]}" = source ] && sourced=${BASH_SOURCE[frame]}
+    done
+    builtin printf '%s\x1f%s\x1f%s\x1f%s\x1e' "$TEXT_NUMBER" "$PWD" "$sourced" "$*" >&211
     builtin [ "$1" = gen ] && builtin printf 'bb f1'
     builtin [ "${1#n}" = "$1" ]
 }
@@ -58,6 +62,14 @@ pub(crate) struct Bash {
     number: u64,
     files: BTreeMap<String, Vec<u8>>,
     links: Vec<(String, String)>,
+}
+
+/// A program that ran.
+struct Record {
+    place: PathBuf,
+    /// The file whose lines ran it, if one was sourced.
+    sourced: PathBuf,
+    words: Vec<String>,
 }
 
 struct Running {
@@ -116,7 +128,7 @@ impl Bash {
         request.extend_from_slice(text.as_bytes());
         request.push(0);
         let ran = running.stdin.write_all(&request).ok().and_then(|()| running.records(&number));
-        let Some((places, ran)) = ran else {
+        let Some(mut records) = ran else {
             self.shell = None;
             self.reset();
             return None;
@@ -127,7 +139,18 @@ impl Bash {
             self.shell = None;
             self.reset();
         }
+        records.retain(|record| !self.was_there(&record.sourced, &changed));
+        let (places, ran) = records.into_iter().map(|record| (record.place, record.words)).unzip();
         Some(Deeds { ran, places, changed })
+    }
+
+    /// Whether a sourced file has been there all along: the text only names it, and what it says is not
+    /// judged.
+    fn was_there(&self, sourced: &Path, changed: &[String]) -> bool {
+        let links = self.links.iter().map(|(name, _)| name);
+        let names: Vec<_> = self.files.keys().chain(links).collect();
+        let is_ours = |name: &&String| Path::new(name).file_name() == sourced.file_name();
+        names.iter().any(is_ours) && !names.iter().any(|name| changed.contains(name))
     }
 
     /// The files below the root that are not as they were.
@@ -198,24 +221,25 @@ impl Running {
     }
 
     /// The records of one text, up to its end.
-    fn records(&mut self, number: &str) -> Option<(Vec<PathBuf>, Vec<Vec<String>>)> {
-        let (mut places, mut ran) = (Vec::new(), Vec::new());
+    fn records(&mut self, number: &str) -> Option<Vec<Record>> {
+        let mut records = Vec::new();
         loop {
             while let Some(end) = self.unread.iter().position(|byte| [RECORD, DONE].contains(byte))
             {
                 let record: Vec<u8> = self.unread.drain(..=end).collect();
                 if record.last() == Some(&DONE) {
-                    return Some((places, ran));
+                    return Some(records);
                 }
-                if ran.len() > MOST_RECORDS {
+                if records.len() > MOST_RECORDS {
                     return None;
                 }
                 let words = record[..end].split(|byte| *byte == WORD);
                 let mut words = words.map(|word| String::from_utf8_lossy(word).into_owned());
                 // A program that an earlier text left behind is not this one's.
                 if words.next().as_deref() == Some(number) {
-                    places.push(PathBuf::from(words.next().unwrap_or_default()));
-                    ran.push(words.collect());
+                    let mut path = || PathBuf::from(words.next().unwrap_or_default());
+                    let (place, sourced) = (path(), path());
+                    records.push(Record { place, sourced, words: words.collect() });
                 }
             }
             match self.bytes.recv_timeout(PATIENCE) {

@@ -23,12 +23,12 @@ use landlock::{
     ABI, AccessFs, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, path_beneath_rules,
 };
 
-/// At least so many texts, and as many as a minute has time for.
+/// At least this many texts, and as many as a minute has time for.
 const TEXTS: u64 = 15_000;
 const TIME: Duration = Duration::from_mins(1);
 const SEED: u64 = 1;
 
-/// Of ten thousand texts, so many may never end: what they do is not judged.
+/// Of ten thousand texts, this many may never end: what they do is not judged.
 const MOST_HUNG: u64 = 20;
 
 /// Links, two to what a rule keeps and one to a directory.
@@ -353,6 +353,8 @@ fn the_search_finds_a_program_that_runs_unseen() {
     assert_eq!(programs, ["aa", "bb", "bb", "gen"]);
     assert_eq!(deeds.changed, ["out"]);
     assert!(judge.fault("aa x", &deeds).is_some(), "what ran is not what was judged");
+    let sourced = bash.run("echo bb > n1; . ./n1; . ./f1").unwrap();
+    assert_eq!(sourced.ran, [["bb"]], "a file that was there is only named");
     let access = Access::Shell("aa\rx".to_owned());
     let decision = decide(&judge.everything, &Call::new("Bash", &access));
     assert!(matches!(decision.reason, Reason::Unreadable { .. }));

@@ -48,7 +48,7 @@ pub(super) async fn serve(calls: OwnedFd, listed: Arc<Listed>) {
                 State::Over => return,
                 State::Called => {}
             }
-            // Fails when whoever called has gone.
+            // Fails when the calling process has gone.
             let Ok(call) = system::receive_call(calls.get_ref().as_fd()) else { continue };
             while answers.try_join_next().is_some() {}
             let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { return };

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, UnixStream};
 
 use crate::Way;
 
-/// How long somebody who has connected may take to say who it is.
+/// How long a client that has connected may take to say who it is.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Nothing that is said is longer.
@@ -28,7 +28,7 @@ pub(super) enum Greeting {
     Hold { id: String },
     /// The command asks for hosts here.
     Listener { id: String, way: Way, listener: TcpListener },
-    /// The command's connections are made by whoever has this.
+    /// The holder of this descriptor makes the command's connections.
     Connections { id: String, calls: OwnedFd },
 }
 

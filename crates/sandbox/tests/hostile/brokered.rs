@@ -13,7 +13,7 @@ use crate::cell::Cell;
 use crate::network::Listeners;
 use crate::proxied::start;
 
-/// A directory with a socket that may be reached, on which somebody says hello, and the proxy.
+/// A directory with a socket that may be reached, on which a server says hello, and the proxy.
 struct Outside {
     directory: TempDir,
     proxy: Proxy,

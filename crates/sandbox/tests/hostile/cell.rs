@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use centurion_sandbox::{
     Bubblewrap, Gap, Hold, Method, Namespaces, Network, Place, Plan, Sandbox, Support,
 };
+use centurion_testkit::{Lack, skip};
 use tempfile::TempDir;
 
 /// What no hostile command may get to see.
@@ -62,6 +63,11 @@ impl Cell {
         };
         let cells: Vec<_> =
             users.into_iter().flat_map(|user| Self::with_every_method(user, &adapt)).collect();
+        if cells.is_empty() {
+            skip(Lack::Sandbox);
+        } else if !cells.iter().any(|cell| cell.plan.gaps.is_empty()) {
+            skip(Lack::CompleteSandbox);
+        }
         for cell in &cells {
             let Plan { method, own_processes, gaps, .. } = &cell.plan;
             println!("{method:?} as {:?}, own processes {own_processes}, gaps {gaps:?}", cell.user);
@@ -171,7 +177,7 @@ impl Cell {
         [serde_json::to_string(&self.plan).unwrap(), place]
     }
 
-    /// What whoever watches over the commands would hold.
+    /// What the guard of the commands would hold.
     pub(crate) fn hold(&self) -> Hold {
         self.plan.hold(&self.place()).unwrap()
     }
@@ -245,8 +251,8 @@ fn names(directory: &Path) -> Vec<String> {
 
 /// The program that enters a sandbox, where every user can reach it.
 ///
-/// Copied by another process: while this one has it open for writing, a child of another test has, too,
-/// and nobody can start it.
+/// Copied by another process: while this one has it open for writing, a child of another test has, too, and
+/// it cannot be started.
 pub(crate) fn program_in(directory: &Path) -> PathBuf {
     let program = directory.join("sandboxed");
     let original = env!("CARGO_BIN_EXE_centurion-sandboxed");

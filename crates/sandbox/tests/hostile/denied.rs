@@ -76,7 +76,7 @@ fn what_is_allowed_within_the_denied_can_be_read_and_nothing_beside_it() {
     }
 }
 
-/// Whoever can read a disk needs no permission to read a file.
+/// A program that can read a disk needs no permission to read a file.
 #[test]
 fn there_are_no_disks() {
     for cell in Cell::all(|_| ()).iter().filter(|cell| cell.has_namespaces()) {

@@ -1,4 +1,4 @@
-//! Attempts to reach somebody outside.
+//! Attempts to reach listeners outside.
 
 use std::io::ErrorKind;
 use std::net::{TcpListener, UdpSocket};
@@ -65,7 +65,7 @@ impl Listeners {
                  defined(send(S, \"x\", 0)) or die $!"
             ))
         };
-        // A pair that is connected to itself, and then to somebody else.
+        // A pair that is connected to itself, and then to another peer.
         let pair = |kind: &str| {
             perl(&format!(
                 "socketpair(S, T, AF_UNIX, {kind}, 0) or die $!; \
@@ -115,7 +115,7 @@ fn nobody_outside_can_be_reached() {
             let listeners = Listeners::new(&cell);
             for (way, attack) in listeners.attacks() {
                 let said = cell.run(&attack);
-                // A datagram can be sent to nobody.
+                // A datagram can be sent without reaching a listener.
                 assert!(!said.ok || way == "udp", "{way}: {said:?} {:?}", cell.plan.method);
                 assert_eq!(listeners.reached(), [""; 0], "{way} {:?}", cell.plan.method);
             }
@@ -123,8 +123,8 @@ fn nobody_outside_can_be_reached() {
     }
 }
 
-/// Every type of a pair that can be written, with and without flags: whatever the kernel makes of it, it reaches
-/// nobody. Pairs that only their own processes can use can still be had.
+/// Every type of a pair that can be written, with and without flags: whatever the kernel makes of it, it
+/// reaches no listener. Pairs that only their own processes can use can still be had.
 #[test]
 fn no_type_of_a_pair_reaches_anybody() {
     let attempt = "perl -MSocket -e '

@@ -123,7 +123,7 @@ fn another_view_of_the_files_cannot_be_had() {
     }
 }
 
-/// Descriptors that somebody forgot to close would reach around everything.
+/// Descriptors that the parent left open would reach around everything.
 #[test]
 fn open_files_do_not_come_along() {
     for cell in Cell::all(|_| ()) {

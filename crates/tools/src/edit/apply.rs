@@ -64,7 +64,7 @@ fn replace(content: &str, old: &str, new: &str, replace_all: bool) -> Result<App
             _ => Err(EditError::EmptyOld),
         };
     }
-    // Somebody who writes CR means it, where it is there to be found.
+    // A model that writes CR means it, where the file has it.
     if (old.contains('\r') || new.contains('\r')) && content.contains(old) {
         let matches = find(content, old, replace_all)?;
         return Ok(splice(content, &matches, |_| new));

@@ -261,7 +261,7 @@ fn lines_of(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.strip_suffix(b"\n").unwrap_or(bytes).split(|byte| *byte == b'\n')
 }
 
-/// A line for showing: without its end, and not longer than anybody reads.
+/// A line for showing: without its end, and cut to a readable length.
 fn shorten(bytes: &[u8]) -> String {
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
     let start = bytes.get(..MAX_COLUMNS * 4).unwrap_or(bytes);

@@ -83,7 +83,7 @@ fn start(
         .args(program)
         .process_group(0)
         .spawn()?;
-    // The streams are the program's: whoever reads from it must see its end, and not ours.
+    // The streams are the program's: their reader must see the program's end, and not ours.
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&nothing)?;
     dup2_stdout(&nothing)?;

@@ -193,7 +193,7 @@ impl Watch {
         }
     }
 
-    /// Kills until nothing is left. Stays until then, or nobody would be there to kill the rest.
+    /// Kills until nothing is left. Stays until then: no other process would kill the rest.
     fn kill(&mut self) -> Left {
         let (end, left) = kill_all(&self.events);
         self.untold = end.or(self.untold.take());

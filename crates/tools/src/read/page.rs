@@ -62,15 +62,18 @@ impl Page {
         self.count >= self.lines || self.numbered.len() >= self.bytes
     }
 
-    /// Takes the next line, of which `length` characters exist. `false` when the page was full already.
-    pub(super) fn push(&mut self, line: &str, length: usize) -> bool {
+    /// Takes the next line, behind which `unseen` more characters of it exist. `false` when the page was full
+    /// already.
+    pub(super) fn push(&mut self, line: &str, unseen: usize) -> bool {
         if self.is_full() {
             return false;
         }
-        let mut shown = match line.char_indices().nth(self.columns) {
-            Some((end, _)) => line.get(..end).unwrap_or(line),
-            None => line,
-        };
+        let mut shown = line;
+        if line.len() > self.columns
+            && let Some((end, _)) = line.char_indices().nth(self.columns)
+        {
+            shown = line.get(..end).unwrap_or(line);
+        }
         if self.numbered.len() + shown.len() > self.bytes {
             if self.count > 0 {
                 return false;
@@ -78,14 +81,16 @@ impl Page {
             shown = line.get(..line.floor_char_boundary(self.bytes)).unwrap_or(line);
         }
         let number = self.first + self.count;
-        if shown.len() < line.len() || length > line.chars().count() {
-            self.cut.push((number, length));
+        if shown.len() < line.len() || unseen > 0 {
+            self.cut.push((number, line.chars().count() + unseen));
         }
         if self.count > 0 {
             self.numbered.push('\n');
             self.plain.push('\n');
         }
-        let _ = write!(self.numbered, "{number}\t{shown}");
+        let _ = write!(self.numbered, "{number}");
+        self.numbered.push('\t');
+        self.numbered.push_str(shown);
         self.plain.push_str(shown);
         self.count += 1;
         true

@@ -49,7 +49,7 @@ pub(super) fn read(
         let Some(line) = scan.line(page.columns() * 4)? else { break };
         let text = String::from_utf8_lossy(&line.start);
         let unseen = line.length - line.start.len();
-        if !page.push(&text, text.chars().count() + unseen) {
+        if !page.push(&text, unseen) {
             break;
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn read(
     let total = line_count(&text.content);
     let mut page = Page::new(request);
     for line in lines(&text.content).skip(page.first - 1) {
-        if !page.push(line, line.chars().count()) {
+        if !page.push(line, 0) {
             break;
         }
     }

@@ -1,8 +1,8 @@
 //! One background shell: its state, and who tells the model of its end.
 //!
-//! The end is told exactly once: by the call that waits for it, by the call that stops it, or else to
-//! the host. Whoever holds a [`Reporter`] has taken that on; a reporter that is dropped before it has
-//! told, because its call was cancelled, hands the duty back.
+//! The end is told exactly once: by the call that waits for it, by the call that stops it, or else to the host.
+//! The holder of a [`Reporter`] has taken that on; a reporter that is dropped before it has told, because its
+//! call was cancelled, hands the duty back.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(super) struct Shell {
     command: String,
     description: String,
     output_file: PathBuf,
-    /// Cancelled when somebody wants the end.
+    /// Cancelled to ask for the end.
     stop: CancellationToken,
     /// Cancelled when the end has come.
     ended: CancellationToken,
@@ -57,7 +57,7 @@ struct Record {
     exit: Option<ShellExit>,
     /// How many calls have taken it on to tell of the end.
     reporters: usize,
-    /// Who is told if no call does; nobody when the end has been told, or must not be.
+    /// Who is told if no call does; `None` when the end has been told, or must not be.
     host: Option<Arc<dyn Host>>,
 }
 
@@ -133,7 +133,7 @@ impl Shell {
         }
     }
 
-    /// Makes sure that nobody is told any more.
+    /// Makes sure that the host is not told any more.
     pub(super) fn silence(&self) {
         lock(&self.record).host = None;
     }
@@ -144,8 +144,8 @@ impl Shell {
         Reporter(Arc::clone(shell))
     }
 
-    /// Asks for the end and takes it on to tell of it; `None` when it has come, or somebody else has
-    /// asked already.
+    /// Asks for the end and takes it on to tell of it; `None` when the end has come, or another call has asked
+    /// already.
     pub(super) fn stopper(shell: &Arc<Self>) -> Option<Reporter> {
         let mut record = lock(&shell.record);
         if record.exit.is_some() || shell.stop.is_cancelled() {
@@ -157,7 +157,7 @@ impl Shell {
         Some(Reporter(Arc::clone(shell)))
     }
 
-    /// Tells the host of the end, if it has come and nobody else has told or will tell.
+    /// Tells the host of the end, if it has come and no call has told or will tell.
     fn tell_host(&self) {
         let (host, exit) = {
             let mut record = lock(&self.record);
@@ -191,7 +191,7 @@ fn one_line(text: &str) -> String {
 pub(super) struct Reporter(Arc<Shell>);
 
 impl Reporter {
-    /// Tells how it stands: if the shell has ended, nobody else will tell.
+    /// Tells how it stands: if the shell has ended, the host is not told again.
     pub(super) fn report(self) -> BackgroundShell {
         let mut record = lock(&self.0.record);
         if record.exit.is_some() {

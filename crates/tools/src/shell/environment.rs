@@ -11,7 +11,7 @@ use centurion_sandbox::Plan;
 use super::ShellsConfig;
 use crate::guard::quoted;
 
-/// Set unless the user has set them: nobody is there to use an editor, a pager or a prompt.
+/// Set unless the user has set them: there is no user to use an editor, a pager or a prompt.
 const UNATTENDED: [(&str, &str); 4] =
     [("GIT_EDITOR", "true"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("PAGER", "cat")];
 

@@ -22,7 +22,7 @@ use crate::guard::Confinement;
 /// No path is longer on any system.
 const LONGEST_PATH: u64 = 64 * 1024;
 
-/// Removes the files when dropped, but for an output that somebody wants to keep.
+/// Removes the files when dropped, but for an output that is to be kept.
 pub(super) struct Files {
     output: PathBuf,
     script: PathBuf,
@@ -46,7 +46,7 @@ impl Files {
         // The guard and the command stand elsewhere: relative paths would mislead them.
         let tasks = tasks.canonicalize().map_err(in_tasks)?;
         let output = tasks.join(format!("{id}.output"));
-        // Before there is anything that would remove it again: one that exists is somebody else's.
+        // Before there is anything that would remove it again: a file that exists belongs to another command.
         private::create(&output).map_err(in_tasks)?;
         let files = Self {
             output,

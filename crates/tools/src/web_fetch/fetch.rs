@@ -299,7 +299,7 @@ async fn client(env: &Env, outside_by: Option<Lookup>) -> Result<Client, FetchEr
         builder = builder.proxy(proxy);
     }
     let building = tokio::task::spawn_blocking(move || {
-        // Whoever comes first in this process installs it; all install the same.
+        // The first caller in this process installs it; all install the same.
         let _ = rustls::crypto::ring::default_provider().install_default();
         builder.build()
     });

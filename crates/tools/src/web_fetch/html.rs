@@ -1,7 +1,7 @@
 //! A web page as Markdown.
 //!
-//! Pages come from anywhere. One that nests without measure would exhaust the stack of whoever walks
-//! it and the patience of whoever parses it, so such a page is only stripped of its tags.
+//! Pages come from anywhere. A page that nests without measure would take the parser too long and overflow the
+//! stack of the tree walk, so such a page is only stripped of its tags.
 
 use std::rc::Rc;
 

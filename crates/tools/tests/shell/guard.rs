@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use centurion_protocol::{SystemWorld, World as _};
+use centurion_testkit::{Lack, skip};
 use serde_json::json;
 
 use crate::support::{Session, eventually, line_in, processes_with};
@@ -11,10 +12,10 @@ use crate::support::{Session, eventually, line_in, processes_with};
 const READY: &str = "CENTURION_TEST_PARENT_READY";
 const MARK: &str = "CENTURION_TEST_MARK";
 
-/// The other half of the test below: the process that it starts and kills. On its own it is over at once.
+/// The other half of the test below: the process that it starts and kills. On its own it is skipped.
 #[tokio::test]
 async fn parent() {
-    let Ok(ready) = std::env::var(READY) else { return };
+    let Ok(ready) = std::env::var(READY) else { return skip(Lack::OtherHalf) };
     let mark = std::env::var(MARK).unwrap();
     let session = Session::with(&[(MARK, &mark)], 1 << 30);
     session.bash("setsid sleep 600 & (sh -c 'trap \"\" TERM HUP; sleep 600' &)").await;

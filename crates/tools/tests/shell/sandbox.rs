@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use centurion_permissions::{Policy, Rule, RuleOrigin};
 use centurion_sandbox::{Bubblewrap, Gap, Namespaces, Sandbox, Support};
-use centurion_testkit::needs;
+use centurion_testkit::{Lack, skip};
 use centurion_tools::{
     DeniedFiles, DeniedSearch, SandboxPolicy, SandboxSettings, ShellsConfig, ToolError,
     builtin_under,
@@ -26,7 +26,7 @@ fn no_support() -> Support {
     }
 }
 
-/// What each method of this machine would be, were it the best.
+/// What each method of this machine would be, were it the best. What they cannot do together is told of as a skip.
 fn supports() -> Vec<Support> {
     let found = Support::detect();
     let none = || Namespaces::Missing("left out".to_owned());
@@ -39,7 +39,11 @@ fn supports() -> Vec<Support> {
     let usable = |support: &Support| SandboxPolicy::new(Sandbox::default(), support, settings());
     let all: Vec<Support> =
         all.into_iter().filter(|support| usable(support).unavailable().is_none()).collect();
-    needs("a sandbox", !all.is_empty());
+    if all.is_empty() {
+        skip(Lack::Sandbox);
+    } else if !all.iter().any(|support| usable(support).gaps().is_empty()) {
+        skip(Lack::CompleteSandbox);
+    }
     all
 }
 
@@ -322,7 +326,7 @@ async fn without_a_sandbox_the_model_is_told_or_nothing_runs() {
 
 #[tokio::test]
 async fn the_way_out_is_open_only_where_a_person_says_so() {
-    let Some(support) = supports().into_iter().next() else { return };
+    let Some(support) = supports().into_iter().next() else { return skip(Lack::Sandbox) };
     let out = json!({ "command": "echo a > ../outside", "dangerouslyDisableSandbox": true });
     let closed = session(&support, settings());
     let refused = closed.call("Bash", out.clone()).await.unwrap_err();
@@ -361,7 +365,7 @@ fn the_way_out_is_offered_only_where_it_is_open() {
 
 #[tokio::test]
 async fn a_command_that_is_excluded_runs_outside_but_nothing_joined_to_it() {
-    let Some(support) = supports().into_iter().next() else { return };
+    let Some(support) = supports().into_iter().next() else { return skip(Lack::Sandbox) };
     let excluded = vec!["touch".to_owned(), "git fetch *".to_owned()];
     let session = session(&support, SandboxSettings { excluded_commands: excluded, ..settings() });
     session.bash("touch ../free").await;

@@ -1,4 +1,4 @@
-//! Agents for whoever calls: each is a session of its own, as if its prompt had been typed.
+//! Agents for the caller: each is a session of its own, as if its prompt had been typed.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ use crate::configuration::Configuration;
 use crate::setup::Lasting;
 use crate::surroundings::Surroundings;
 
-/// How many steps may wait to be told. More are left out: nobody misses one of so many.
+/// How many steps may wait to be told. More are left out: the client does not miss one of that many.
 const STEPS: usize = 64;
 /// What the caller reads of a run that never was.
 const NOT_BEGUN: &str = "The run was stopped before it began.";
@@ -49,7 +49,7 @@ pub(super) struct Agents {
     at_work: Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// Whoever wants an agent to run.
+/// The client that wants an agent to run.
 pub(super) struct Caller {
     pub(super) peer: Peer<RoleServer>,
     /// Names the call in notifications of its progress, if those are wanted.
@@ -91,8 +91,8 @@ impl Agents {
         let view = Arc::clone(&watch) as Arc<dyn View>;
         let (mut options, lasting) = prepare(&args, &surroundings, configuration, view).await?;
         // Rules, hooks and trust are the server's, wherever the caller lets the agent work.
-        options.policy.cwd.clone_from(&directory);
-        options.cwd = directory;
+        options.permission.policy.cwd.clone_from(&directory);
+        options.base.cwd = directory;
         let id = options.start.id();
         let turn = self.turn(id);
         let turn = tokio::select! {
@@ -111,7 +111,7 @@ impl Agents {
         Ok(report(id, result))
     }
 
-    /// The turn of a session. Only one run at a time can go on with it.
+    /// The turn of a session. Only one run at a time can resume it.
     fn turn(&self, id: SessionId) -> Arc<tokio::sync::Mutex<()>> {
         let mut at_work = self.at_work.lock();
         at_work.retain(|_, turn| Arc::strong_count(turn) > 1);
@@ -182,7 +182,7 @@ impl Work {
             }
         }
         let result = self.watch.result.lock().take();
-        // Nobody sends steps any more once these are gone.
+        // No steps are sent any more once these are gone.
         let Self { session, lasting, watch } = self;
         drop((session, handle, watch));
         if !is_told {

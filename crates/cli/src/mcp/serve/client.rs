@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use centurion_engine::{Answerer, Ask, ElicitFuture, Reply, ReplyFuture};
+use centurion_engine::{Answerer, Ask, ElicitFuture, Reply, ReplyFuture, Unanswered};
 use centurion_mcp::{Elicitation, ElicitationAnswer, ElicitationKind};
 use rmcp::RoleServer;
 use rmcp::model::{ElicitRequestParams, ElicitationAction, ElicitationSchema};
@@ -48,9 +48,13 @@ impl Answerer for Client {
             let message = format!("May {} run? {}.\n{shown}{more}", ask.tool, ask.reason);
             // To accept is to say yes: there is nothing to fill in.
             match self.ask(message, ElicitationSchema::new(BTreeMap::new())).await {
-                Ok(_) => Reply::Allowed { input: None, remember: Vec::new() },
+                Ok(_) => Ok(Reply::Allowed { input: None, remember: Vec::new() }),
+                Err((ElicitationAnswer::Cancel, why)) => {
+                    Err(Unanswered(format!("{}, and {why}", ask.reason)))
+                }
                 Err((_, why)) => {
-                    Reply::Denied { reason: format!("{}, and {why}", ask.reason), interrupt: false }
+                    let reason = format!("{}, and {why}", ask.reason);
+                    Ok(Reply::Denied { reason, interrupt: false })
                 }
             }
         })
@@ -60,17 +64,17 @@ impl Answerer for Client {
     fn elicit(&self, question: Elicitation) -> ElicitFuture<'_> {
         Box::pin(async move {
             let ElicitationKind::Form { schema } = question.kind else {
-                return ElicitationAnswer::Cancel;
+                return Err(Unanswered("pages to visit are not passed on".to_owned()));
             };
             let Ok(schema) = serde_json::from_value(schema) else {
-                return ElicitationAnswer::Cancel;
+                return Err(Unanswered("the form cannot be passed on".to_owned()));
             };
             let message = format!("The MCP server {} asks: {}", question.server, question.message);
-            match self.ask(message, schema).await {
+            Ok(match self.ask(message, schema).await {
                 Ok(Value::Object(content)) => ElicitationAnswer::Accept(content),
                 Ok(_) => ElicitationAnswer::Accept(serde_json::Map::new()),
                 Err((answer, _)) => answer,
-            }
+            })
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What somebody may ask of an agent of this server: never more than the server itself may do.
+//! What a client may ask of an agent of this server: never more than the server itself may do.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -122,7 +122,7 @@ impl Request {
         }
     }
 
-    /// The model that was asked for. Models that are files belong to whoever started the server: they can
+    /// The model that was asked for. Only the user who started the server may use models that are files: they can
     /// be written to.
     pub(super) fn model(&self) -> Result<Option<&str>, String> {
         let Some(name) = self.model.as_deref().map(str::trim) else { return Ok(None) };

@@ -24,7 +24,7 @@ const INSTRUCTIONS: &str = "The tools of Centurion, a coding agent runtime, in t
     in. Each call is subject to its permission rules; one that is not allowed says why. To hand over a whole \
     task instead of single steps, call `centurion` with a prompt.";
 
-/// Tools and agents for whoever started this program.
+/// Tools and agents for the program that started this one.
 pub(super) struct Server {
     tools: ToolServer,
     agents: Agents,
@@ -45,7 +45,7 @@ impl Server {
         Self { tools, agents, offered, calls: TaskTracker::new() }
     }
 
-    /// Waits until all calls have ended, for so long at most, and ends what they have started.
+    /// Waits until all calls have ended, for this long at most, and ends what they have started.
     pub(super) async fn close(&self, patience: Duration) {
         self.calls.close();
         if tokio::time::timeout(patience, self.calls.wait()).await.is_err() {
@@ -108,7 +108,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// Whoever calls, if it can put questions to a person.
+/// The client, if it can put questions to a person.
 fn answerer(peer: &Peer<RoleServer>) -> Option<Arc<dyn Answerer>> {
     let can_ask = peer.supported_elicitation_modes().contains(&ElicitationMode::Form);
     can_ask.then(|| Arc::new(Client(peer.clone())) as Arc<dyn Answerer>)

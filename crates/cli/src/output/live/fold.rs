@@ -72,7 +72,7 @@ impl Fold {
         }
     }
 
-    /// What an event adds in a window of so many columns.
+    /// What an event adds in a window of this many columns.
     pub(super) fn lines(&mut self, event: &EventBody, width: Option<usize>) -> Vec<String> {
         self.width = width;
         let last = self.last.take();
@@ -124,8 +124,8 @@ impl Fold {
         }
     }
 
-    /// What an agent says while somebody waits for it. One in the background speaks into the words of
-    /// others: its report, when it ends, is what a person reads of it.
+    /// What an agent says while a call waits for it. One in the background speaks into the words of others: its
+    /// report, when it ends, is what a person reads of it.
     fn said(&self, tag: &AgentTag, text: &str) -> Vec<String> {
         match self.find(tag.agent_id.as_str()) {
             Some(worker) if !worker.is_background => {
@@ -136,7 +136,7 @@ impl Fold {
         }
     }
 
-    /// What somebody says, in lines that fit beside something.
+    /// A text in lines that fit beside something.
     fn wrapped(&self, text: &str, beside: usize) -> Vec<String> {
         text.trim().lines().flat_map(|line| wrap(&printable(line), beside, self.width)).collect()
     }
@@ -266,7 +266,7 @@ impl Fold {
         let style = self.style;
         let worker = self.find_mut(&progress.task_id)?;
         if progress.summary != worker.summary {
-            // It has begun nothing: somebody says what it is doing.
+            // It has begun nothing: a model says what it is doing.
             worker.summary.clone_from(&progress.summary);
             let said = progress.summary.as_deref().map(brief)?;
             return Some(worker.line(style, "◌", &style.painted(DIM, &said)));
@@ -292,7 +292,7 @@ impl Fold {
     fn end(&mut self, ended: &TaskNotification) -> Vec<String> {
         let style = self.style;
         let Some(worker) = self.find_mut(&ended.task_id) else {
-            // It began before anybody watched.
+            // It began before this view watched.
             return vec![style.painted(YELLOW, &format!("◆ {}", brief(&ended.summary)))];
         };
         worker.is_running = false;

@@ -25,7 +25,7 @@ pub(super) fn columns(text: &str) -> usize {
     text.chars().map(|letter| letter.width().unwrap_or(0)).sum()
 }
 
-/// The beginning of a plain text that takes so many columns at most, with a mark where something is missing.
+/// The beginning of a plain text that takes `most` columns at most, with a mark where something is missing.
 pub(super) fn cut(text: &str, most: usize) -> String {
     if columns(text) <= most { text.to_owned() } else { fit(text, Some(most)) }
 }

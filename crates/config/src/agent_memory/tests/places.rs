@@ -119,7 +119,7 @@ fn a_local_memory_is_invisible_to_git() {
     machine.memory(MemoryScope::Project).prepare().unwrap();
     assert_eq!(machine.files("repo/.claude"), ["agent-memory-local/scout/.gitignore"]);
     assert_eq!(machine.read("repo/.claude/agent-memory-local/scout/.gitignore"), "*\n");
-    // What somebody wrote there stays.
+    // An existing file stays.
     machine.write("repo/.claude/agent-memory-local/scout/.gitignore", "mine");
     machine.memory(MemoryScope::Local).prepare().unwrap();
     assert_eq!(machine.read("repo/.claude/agent-memory-local/scout/.gitignore"), "mine");

@@ -223,7 +223,7 @@ fn links_are_followed_within_their_scope_and_never_round_in_circles() {
     symlink(machine.path("home/repo/shared"), machine.path("home/repo/.claude/agents/in")).unwrap();
     symlink(machine.path("home/repo"), machine.path("home/repo/.claude/agents/round")).unwrap();
     symlink(machine.path("home/dotfiles/agents"), machine.path("home/.claude/agents")).unwrap();
-    // A whole directory of definitions that is somebody else's.
+    // A whole directory of definitions outside the repository.
     machine.agent("other/agents/c.md", "c");
     symlink(machine.path("other"), machine.path("home/repo/sub/.claude")).unwrap();
     let catalog = load(&machine.sources());
@@ -406,7 +406,7 @@ fn a_policy_of_plugins_alone_leaves_managed_agents_those_of_plugins_and_the_prog
     };
     assert_eq!(names(&sources), "kit:own managed set x");
     assert!(watched_directories(&sources).iter().all(|it| !it.starts_with(machine.path("home"))));
-    // The settings' own agents are off even where somebody forgets the rest.
+    // The settings' own agents stay off even if the caller sets `plugin_only` to false.
     let open = AgentSources { plugin_only: false, ..sources };
     assert_eq!(names(&open), "flag kit:own managed project set user x");
 }

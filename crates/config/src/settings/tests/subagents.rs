@@ -49,7 +49,7 @@ fn every_key_about_subagents_is_read_and_used() {
     assert_eq!(settings.agent().unwrap().value, "lead");
     assert!(settings.keys().iter().all(KeyReport::in_force), "{:?}", settings.keys());
     assert_eq!(settings.problems().count(), 0);
-    // Whoever asks for the object gets it whole.
+    // A caller that asks for the object gets it whole.
     assert_eq!(settings.value("subagents").unwrap()["limits"], everything()["subagents"]["limits"]);
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{Fold, Style, columns};
 use crate::output::live::window::fit;
 
-/// Somebody whose events are told.
+/// An agent whose events are told.
 #[derive(Clone, Copy)]
 struct Who {
     id: &'static str,

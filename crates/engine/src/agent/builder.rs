@@ -1,0 +1,234 @@
+//! What all agents of a session are built from, and what a definition means for one of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use centurion_config::Problem;
+use centurion_config::agent_memory::MemoryPlaces;
+use centurion_config::agents::{ActiveAgent, AgentSource};
+use centurion_config::mcp::{McpReference, McpServer, McpStanding};
+use centurion_config::memory::Memory;
+use centurion_hooks::{Hooks, Registration};
+use centurion_mcp::Connection;
+use centurion_protocol::{Effort, Env};
+use centurion_tools::guard::GuardProgram;
+use centurion_tools::{DynTool, SandboxPolicy};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::agent::hooks::AgentHooks;
+use crate::agent::listing::Listing;
+use crate::agent::shared::Shared;
+use crate::agent::{Agent, ToolScope};
+use crate::definition::environment::Environment;
+use crate::definition::request_settings::RequestSettings;
+use crate::definition::resolve::{
+    EffectiveAgent, LaunchError, Place, ResolveContext, Starter, resolve,
+};
+use crate::policy::broker::Broker;
+use crate::policy::permissions::Permissions;
+use crate::schedule::Schedules;
+use crate::toolset::servers::Servers;
+use crate::toolset::toolbox::{Offer, SpecCache, ToolChoice};
+use centurion_journal::{Redaction, Stamp};
+
+/// The tool by which an agent starts others.
+pub(crate) const AGENT_TOOL: &str = "Agent";
+
+/// The tools by which an agent starts and reaches others.
+const AGENT_TOOLS: [&str; 3] = [AGENT_TOOL, "ListAgents", "SendMessage"];
+
+/// Servers that definitions of agents bring.
+pub trait AgentServers: Send + Sync {
+    /// Reads what a definition says under `mcpServers`.
+    fn read(
+        &self,
+        servers: &Value,
+        by: &BroughtBy<'_>,
+    ) -> Result<Vec<McpReference>, AgentServersError>;
+
+    /// Starts a server that ends with the agent that brings it.
+    fn own(&self, server: McpServer) -> Connection;
+}
+
+/// Why the servers that a definition brings cannot be used.
+#[derive(Debug, Error)]
+pub enum AgentServersError {
+    #[error("{0}")]
+    Malformed(Problem),
+    #[error("its MCP server `{name}` is {standing}")]
+    NotActive { name: String, standing: McpStanding },
+    #[error("its MCP server `{name}`: {reason}")]
+    Refused { name: String, reason: String },
+}
+
+/// The definition that brings something.
+#[derive(Clone, Copy, Debug)]
+pub struct BroughtBy<'a> {
+    pub name: &'a str,
+    pub source: AgentSource,
+    pub path: &'a Path,
+}
+
+/// The servers that an agent has beside those of its parent.
+#[derive(Default)]
+pub(crate) struct BroughtServers {
+    pub(crate) all: Vec<Connection>,
+    /// Those of them that end with it.
+    pub(crate) own: Vec<Connection>,
+}
+
+/// Why an agent cannot have the servers that its definition asks for.
+#[derive(Debug, Error)]
+pub(crate) enum ServersError {
+    #[error("it asks for MCP servers, and this session has none for agents")]
+    NoSource,
+    #[error(transparent)]
+    Unusable(#[from] AgentServersError),
+    #[error("it asks for the MCP server `{name}`, which is not configured ({written})")]
+    NotConfigured { name: String, written: String },
+}
+
+/// Why a model may not be used, if so.
+pub type ModelRefusal = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// How the tools that reach agents and schedules are made. The session supplies this: such tools have agents
+/// built, and so stand above the builder.
+#[derive(Clone, Copy)]
+pub(crate) struct EngineTools {
+    /// The tool that starts agents.
+    pub(crate) starting: fn(Arc<Agent>, Arc<Listing>) -> Arc<dyn DynTool>,
+    /// The others by which an agent reaches agents.
+    pub(crate) reaching: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
+    /// The tools about schedules.
+    pub(crate) scheduling: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
+}
+
+/// What all agents of a session are built from.
+pub(crate) struct AgentBuilder {
+    pub(crate) env: Arc<Env>,
+    pub(crate) guard: GuardProgram,
+    pub(crate) sandbox: Option<Arc<SandboxPolicy>>,
+    pub(crate) allows_sandboxed: bool,
+    /// Output too large for an answer, private to the session.
+    pub(crate) output_dir: PathBuf,
+    /// Scripts that every command reads first.
+    pub(crate) env_files: Vec<PathBuf>,
+    pub(crate) tools: Vec<Arc<dyn DynTool>>,
+    pub(crate) engine_tools: EngineTools,
+    pub(crate) choice: ToolChoice,
+    pub(crate) environment: Environment,
+    pub(crate) memory: Option<Arc<Memory>>,
+    pub(crate) stamp: Stamp,
+    pub(crate) files: SessionFiles,
+    pub(crate) settings: RequestSettings,
+    /// The hooks of the session.
+    pub(crate) hooks: Hooks,
+    /// Keeps the hooks of the settings in force.
+    pub(crate) settings_hooks: Arc<Registration>,
+    pub(crate) agent_servers: Option<Arc<dyn AgentServers>>,
+    pub(crate) refuse_model: ModelRefusal,
+    pub(crate) sources: DefinitionSources,
+    pub(crate) specs: Arc<SpecCache>,
+}
+
+/// Where the transcripts of a session and the memories of its agents are, and how they are written.
+pub(crate) struct SessionFiles {
+    pub(crate) redaction: Redaction,
+    /// Where the transcripts of agents are.
+    pub(crate) agents_dir: PathBuf,
+    /// The main agent's transcript.
+    pub(crate) transcript: PathBuf,
+    /// Where agents keep their memories; `None` where they keep none.
+    pub(crate) memories: Option<MemoryPlaces>,
+}
+
+/// What the settings say about where definitions come from.
+pub(crate) struct DefinitionSources {
+    /// Whether only plugins and the administrator may bring hooks.
+    pub(crate) only_plugin_hooks: bool,
+    /// The settings files that exist, for the program's own agents.
+    pub(crate) settings_files: Vec<PathBuf>,
+}
+
+impl AgentBuilder {
+    /// The names of all tools that there are for an agent now, with those of its servers.
+    pub(crate) fn pool(&self, shared: &Shared, scope: &ToolScope<'_>, model: &str) -> Vec<String> {
+        let starts_agents = Listing::of(&shared.delegation, scope).is_some();
+        let has_schedules = scope.is_main && shared.schedules.is_some();
+        let for_agents: &[&str] = if starts_agents { &AGENT_TOOLS } else { &[] };
+        let for_schedules: &[&str] = if has_schedules { &Schedules::TOOLS } else { &[] };
+        let built_in = self.tools.iter().map(|tool| tool.name());
+        let names = built_in.chain(for_agents.iter().copied()).chain(for_schedules.iter().copied());
+        let mut pool = self.offer(scope.permissions, &shared.broker).names(names);
+        // The order of the toolbox.
+        if starts_agents || has_schedules {
+            pool.sort();
+        }
+        let window = shared.model.info(model).context_window;
+        let served = scope.servers.serve(scope.permissions, window);
+        pool.extend(served.offered.into_keys().chain(served.deferred));
+        pool
+    }
+
+    /// What decides which tools an agent is offered.
+    pub(crate) fn offer<'a>(&'a self, permissions: &'a Permissions, broker: &Broker) -> Offer<'a> {
+        Offer { choice: &self.choice, permissions, has_answerer: broker.has_answerer() }
+    }
+
+    /// Decides what a definition means for an agent at this place.
+    pub(crate) fn resolve(
+        &self,
+        shared: &Shared,
+        agent: &ActiveAgent,
+        place: Place<'_>,
+        starter: &Starter,
+        scope: &ToolScope<'_>,
+    ) -> Result<EffectiveAgent, LaunchError> {
+        let pool = self.pool(shared, scope, &starter.model);
+        let context = ResolveContext {
+            rules: &shared.delegation.rules,
+            resolve_model: &|name| shared.model.resolve(name),
+            refuse_model: &*self.refuse_model,
+            bypass: scope.permissions.bypass(),
+            pool: &pool,
+            keeps_memory: self.files.memories.as_ref().is_some_and(|it| it.auto_memory),
+            only_plugin_hooks: self.sources.only_plugin_hooks,
+        };
+        resolve(&agent.definition, agent.color, place, starter, &context)
+    }
+
+    /// The hooks of the session, for an agent with this effort.
+    pub(crate) fn agent_hooks(&self, effort: Option<Effort>) -> AgentHooks {
+        let registration = Arc::clone(&self.settings_hooks);
+        AgentHooks::new(self.hooks.clone(), registration, self.files.transcript.clone(), effort)
+    }
+
+    /// Connects what a definition asks for: servers that it brings are started, those that it names are found
+    /// among others. One that is not found is an error that says where it is `written`: nothing is left out in
+    /// silence.
+    pub(crate) fn servers(
+        &self,
+        asked: &Value,
+        by: &BroughtBy<'_>,
+        written: &dyn std::fmt::Display,
+        among: &Servers,
+    ) -> Result<BroughtServers, ServersError> {
+        let source = self.agent_servers.as_ref().ok_or(ServersError::NoSource)?;
+        let mut brought = BroughtServers::default();
+        for reference in source.read(asked, by)? {
+            let connection = match reference {
+                McpReference::Inline(server) => {
+                    let own = source.own(*server);
+                    brought.own.push(own.clone());
+                    own
+                }
+                McpReference::Named(name) => among.find(&name).ok_or_else(|| {
+                    ServersError::NotConfigured { name, written: written.to_string() }
+                })?,
+            };
+            brought.all.push(connection);
+        }
+        Ok(brought)
+    }
+}

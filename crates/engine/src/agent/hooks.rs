@@ -1,0 +1,140 @@
+//! The hooks of one agent: what they are told of it, and where goes what they say to people.
+//!
+//! What they say to the model is for the places that fire them to put before it, by [`reminder`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use centurion_files::private::create_directory;
+use centurion_hooks::events::FileChanged;
+use centurion_hooks::{
+    Common, Effects, EffortLevel, Event, EventInput, Fired, HookRules, HookSet, Hooks, Registration,
+};
+use centurion_protocol::markup::contain;
+use centurion_protocol::sdk::{EventBody, Informational, System};
+use centurion_protocol::{Effort, SessionId};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::agent::shared::Shared;
+
+/// The hooks of one agent, and what they are told of it.
+pub(crate) struct AgentHooks {
+    /// `None` where hooks do not reach.
+    hooks: Option<Hooks>,
+    /// Keeps the hooks of the settings in force.
+    from_settings: Option<Arc<Registration>>,
+    /// The main agent's transcript.
+    transcript: PathBuf,
+    effort: Option<Effort>,
+}
+
+impl AgentHooks {
+    pub(crate) fn new(
+        hooks: Hooks,
+        from_settings: Arc<Registration>,
+        transcript: PathBuf,
+        effort: Option<Effort>,
+    ) -> Self {
+        Self { hooks: Some(hooks), from_settings: Some(from_settings), transcript, effort }
+    }
+
+    /// For an agent that is itself a hook: a hook does not set off others.
+    pub(crate) fn none(transcript: PathBuf) -> Self {
+        Self { hooks: None, from_settings: None, transcript, effort: None }
+    }
+
+    pub(crate) async fn shutdown(&self) {
+        if let Some(hooks) = &self.hooks {
+            hooks.shutdown().await;
+        }
+    }
+}
+
+impl Agent {
+    /// Whether a hook would run. Costs next to nothing: every call of every agent asks.
+    pub(crate) fn has_hooks(&self, event: Event) -> bool {
+        self.hooks.hooks.as_ref().is_some_and(|hooks| !hooks.is_empty_for(event))
+    }
+
+    /// Runs the hooks of an event and tells people what the hooks have to say to them.
+    pub(crate) async fn fire<E: EventInput>(
+        &self,
+        input: &E,
+        cancel: &CancellationToken,
+    ) -> Fired<E::Verdict> {
+        let hooks = self.hooks.hooks.as_ref().filter(|hooks| !hooks.is_empty_for(E::EVENT));
+        let Some((hooks, shared)) = hooks.zip(self.shared.upgrade()) else {
+            return Fired::default();
+        };
+        if matches!(E::EVENT, Event::SessionStart | Event::CwdChanged | Event::FileChanged) {
+            // These hooks are given a file there, to set variables in.
+            let place = &self.workspace.output_dir;
+            if let Err(error) = create_directory(place) {
+                shared.inform("warning", format!("cannot make {}: {error}", place.display()));
+            }
+        }
+        let fired = hooks.fire(&self.common(shared.id), input, cancel).await;
+        tell_people(&shared, &fired.hook_name, &fired.effects);
+        fired
+    }
+
+    /// Tells hooks of the files that they watch and that changed since the last look.
+    pub(crate) async fn fire_file_changes(&self, cancel: &CancellationToken) {
+        let Some(hooks) = &self.hooks.hooks else { return };
+        for change in hooks.changed_files(&self.workspace.cwd()) {
+            let changed = FileChanged { file_path: &change.path, event: change.event };
+            self.fire(&changed, cancel).await;
+        }
+    }
+
+    /// Puts the hooks of changed settings in force.
+    pub(crate) fn replace_hooks(&self, set: HookSet, rules: HookRules) {
+        if let (Some(hooks), Some(registration)) = (&self.hooks.hooks, &self.hooks.from_settings) {
+            hooks.limit(rules);
+            registration.replace(set);
+        }
+    }
+
+    fn common(&self, session_id: SessionId) -> Common {
+        Common {
+            session_id,
+            prompt_id: self.prompt().map(|id| id.to_string()),
+            transcript_path: self.hooks.transcript.clone(),
+            cwd: self.workspace.cwd(),
+            permission_mode: Some(self.permissions.mode().to_string()),
+            effort: self.hooks.effort.map(|level| EffortLevel { level }),
+            agent_id: self.identity.id.clone(),
+            agent_type: self.identity.kind.clone(),
+            parent_agent_id: self.identity.parent.clone(),
+            depth: self.identity.depth,
+        }
+    }
+}
+
+fn tell_people(shared: &Shared, hook_name: &str, effects: &Effects) {
+    for message in &effects.user_messages {
+        shared.inform("info", message.clone());
+    }
+    for error in &effects.errors {
+        shared.inform("warning", error.to_string());
+    }
+    if !effects.terminal_sequences.is_empty() {
+        let message = format!(
+            "{hook_name} hook: its terminalSequence has no effect: this session has no terminal"
+        );
+        shared.inform("warning", message);
+    }
+}
+
+impl Shared {
+    /// Tells people something that is no part of the conversation.
+    pub(crate) fn inform(&self, level: &'static str, content: String) {
+        self.show(EventBody::System(System::Informational(Informational { content, level })));
+    }
+}
+
+/// What hooks have to say to a model, as it reads it: data, whatever it looks like (invariant I-9).
+pub(crate) fn reminder(text: &str) -> String {
+    format!("<system-reminder>\n{}\n</system-reminder>", contain(text))
+}

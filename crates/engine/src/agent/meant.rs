@@ -1,0 +1,52 @@
+//! Which agent is meant by a name, and all names that rules may know it by.
+//!
+//! Rules about agents speak of names, and an agent has several: its own, and what else leads to it. A deny rule
+//! for one of them holds for all.
+
+use centurion_config::agents::{ActiveAgent, AgentCatalog};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::agent::Agent;
+use crate::definition::builtin::{self, USUAL};
+
+/// The agent that a call asks for.
+pub(crate) fn find<'c>(catalog: &'c AgentCatalog, asked: &str) -> Option<&'c ActiveAgent> {
+    catalog.find(asked).or_else(|| catalog.find(builtin::alias(asked)?))
+}
+
+/// All names that lead to agents of a type.
+pub(crate) fn names(catalog: &AgentCatalog, kind: &str) -> Vec<String> {
+    let leads_there = |other: &&str| {
+        find(catalog, other).is_some_and(|agent| agent.definition.name.value == kind)
+    };
+    let others = builtin::other_names(kind).filter(leads_there).map(str::to_owned);
+    std::iter::once(kind.to_owned()).chain(others).collect()
+}
+
+/// All names of the agent that a call of the Agent tool would start or resume; none where it would not.
+pub(crate) fn names_for_call(caller: &Agent, input: &RawValue) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Asked {
+        #[serde(default)]
+        subagent_type: Value,
+        #[serde(default)]
+        resume: Value,
+    }
+    let Some(shared) = caller.shared.upgrade() else { return Vec::new() };
+    let delegation = &shared.delegation;
+    let Ok(asked) = serde_json::from_str::<Asked>(input.get()) else { return Vec::new() };
+    let catalog = delegation.definitions.agents();
+    if let Some(id) = given(asked.resume.as_str()) {
+        let task = delegation.find(id);
+        return task.map(|task| names(&catalog, &task.spec.agent_type)).unwrap_or_default();
+    }
+    let meant = find(&catalog, given(asked.subagent_type.as_str()).unwrap_or(USUAL));
+    meant.map(|agent| names(&catalog, &agent.definition.name)).unwrap_or_default()
+}
+
+/// What was asked for; nothing is asked for with an empty text.
+pub(crate) fn given(wish: Option<&str>) -> Option<&str> {
+    wish.map(str::trim).filter(|wish| !wish.is_empty())
+}

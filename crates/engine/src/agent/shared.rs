@@ -1,0 +1,315 @@
+//! What the agents of a session share.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+
+use centurion_hooks::{HookSet, Registration, Scope};
+use centurion_model::Model;
+use centurion_permissions::Mode;
+use centurion_protocol::sdk::{Event, EventBody, PermissionDenial, Status, System};
+use centurion_protocol::{AgentId, RecordId, SessionId, Thinking, Usage, World};
+use centurion_tools::Shells;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::agent::background_tasks::{self, BackgroundTasks};
+use crate::agent::delegation::Delegation;
+use crate::message::queue::Queue;
+use crate::money::budget::Budget;
+use crate::money::usage::UsageTotals;
+use crate::policy::broker::Broker;
+use crate::policy::permissions::Permissions;
+use crate::schedule::Schedules;
+use crate::toolset::servers::{ServerPatience, Servers};
+
+/// An observer of the session.
+pub trait View: Send + Sync {
+    fn show(&self, event: &Event);
+
+    /// A turn is over, and its result waits until agents in the background have ended.
+    fn wait_for_agents(&self) {}
+
+    /// Waits while too much is kept for a reader that does not read; `None` if there is room now. Agents wait
+    /// before each request.
+    fn wait_for_room(&self) -> Option<RoomFuture<'_>> {
+        None
+    }
+}
+
+pub type RoomFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// Shows nothing.
+pub(crate) struct Unseen;
+
+impl View for Unseen {
+    fn show(&self, _: &Event) {}
+}
+
+/// What the agents of a session share.
+pub(crate) struct Shared {
+    pub(crate) id: SessionId,
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) view: Arc<dyn View>,
+    pub(crate) queue: Queue,
+    pub(crate) broker: Arc<Broker>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) model: Model,
+    pub(crate) usage_totals: Arc<Mutex<UsageTotals>>,
+    /// The main agent's.
+    pub(crate) permissions: Arc<Permissions>,
+    /// The main agent's.
+    pub(crate) servers: Arc<Servers>,
+    /// Every task that works for the session.
+    pub(crate) work: TaskTracker,
+    run: Mutex<RunState>,
+    pub(crate) background: BackgroundTasks,
+    /// The shells of all agents that have any.
+    shells: Mutex<Vec<Weak<Shells>>>,
+    /// Denied calls of agents whose end is yet to be told, by the id of that notification.
+    denials: Mutex<HashMap<RecordId, Vec<PermissionDenial>>>,
+    /// The agents of the session.
+    pub(crate) delegation: Delegation,
+    /// What the main agent has set up for later; `None` where it cannot.
+    pub(crate) schedules: Option<Schedules>,
+    server_patience: ServerPatience,
+    /// Notes that agents read with their next input, by agent. They wake no agent.
+    side_notes: Mutex<Vec<(Option<AgentId>, String)>>,
+    /// Keeps the hooks of plugins and hosts in force.
+    added_hooks: Mutex<Vec<Registration>>,
+}
+
+#[derive(Default)]
+struct RunState {
+    /// Cancels the run that is under way.
+    current: Option<CancellationToken>,
+    /// An interrupt came when a run was due but had not begun.
+    interrupts_next: bool,
+    /// A model chosen while the session runs, for the next run.
+    chosen_model: Option<String>,
+    chosen_thinking: Option<Thinking>,
+    /// What hooks named the session.
+    title: Option<String>,
+}
+
+/// What a session is built from.
+pub(crate) struct SharedParts {
+    pub(crate) id: SessionId,
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) view: Arc<dyn View>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) model: Model,
+    pub(crate) permissions: Arc<Permissions>,
+    pub(crate) servers: Arc<Servers>,
+    pub(crate) server_patience: ServerPatience,
+    pub(crate) delegation: Delegation,
+    pub(crate) schedules: Option<Schedules>,
+}
+
+impl Shared {
+    pub(crate) fn new(parts: SharedParts) -> Self {
+        Self {
+            id: parts.id,
+            world: parts.world,
+            view: parts.view,
+            queue: Queue::default(),
+            broker: Arc::default(),
+            budget: parts.budget,
+            model: parts.model,
+            usage_totals: Arc::default(),
+            permissions: parts.permissions,
+            servers: parts.servers,
+            work: TaskTracker::new(),
+            run: Mutex::default(),
+            background: BackgroundTasks::default(),
+            shells: Mutex::default(),
+            denials: Mutex::default(),
+            delegation: parts.delegation,
+            schedules: parts.schedules,
+            server_patience: parts.server_patience,
+            side_notes: Mutex::default(),
+            added_hooks: Mutex::default(),
+        }
+    }
+
+    /// The same session for a side question: it is not shown, no person can be asked and no agent started, but
+    /// its usage is counted.
+    pub(crate) fn aside(&self, permissions: Arc<Permissions>) -> Self {
+        let aside = Self::new(SharedParts {
+            id: self.id,
+            world: Arc::clone(&self.world),
+            view: Arc::new(Unseen),
+            budget: self.budget.child(None),
+            model: self.model.clone(),
+            permissions,
+            servers: Servers::none(),
+            server_patience: ServerPatience::default(),
+            delegation: self.delegation.without_agents(),
+            schedules: None,
+        });
+        Self { usage_totals: Arc::clone(&self.usage_totals), work: self.work.clone(), ..aside }
+    }
+
+    /// How long the first turn of an agent waits for servers that are not there yet.
+    pub(crate) fn server_patience(&self) -> ServerPatience {
+        self.server_patience
+    }
+
+    pub(crate) fn title(&self) -> Option<String> {
+        self.run.lock().title.clone()
+    }
+
+    pub(crate) fn set_title(&self, title: Option<String>) {
+        self.run.lock().title = title;
+    }
+
+    /// Adds hooks for the rest of the session.
+    pub(crate) fn add_hooks(&self, set: HookSet) {
+        let registration = self.delegation.builder.hooks.add(Scope::Session, set);
+        let mut added = self.added_hooks.lock();
+        added.push(registration);
+    }
+
+    /// Takes note of the shells of an agent, so that they can be ended from outside.
+    pub(crate) fn note_shells(&self, shells: &Arc<Shells>) {
+        let mut all = self.shells.lock();
+        all.retain(|shells| shells.strong_count() > 0);
+        all.push(Arc::downgrade(shells));
+    }
+
+    /// The shells of all agents that have any.
+    pub(crate) fn all_shells(&self) -> Vec<Arc<Shells>> {
+        let all = self.shells.lock();
+        all.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Keeps what an agent was not allowed to do until its end is told.
+    pub(crate) fn keep_denials(&self, news: RecordId, denials: &[PermissionDenial]) {
+        if !denials.is_empty() {
+            let mut kept = self.denials.lock();
+            kept.insert(news, denials.to_vec());
+        }
+    }
+
+    /// The denied calls of the agent whose end this notification tells.
+    pub(crate) fn take_denials(&self, news: RecordId) -> Vec<PermissionDenial> {
+        let mut kept = self.denials.lock();
+        kept.remove(&news).unwrap_or_default()
+    }
+
+    /// The agent, or the first of those above it that has not ended; `None` is the main agent.
+    pub(crate) fn living(&self, agent: Option<&AgentId>) -> Option<AgentId> {
+        let delegation = &self.delegation;
+        let mut agent = agent.cloned();
+        while let Some(id) = agent {
+            let task = delegation.find(id.as_str())?;
+            if task.is_running() {
+                return Some(id);
+            }
+            agent = task.run().asker.map(|asker| asker.agent);
+        }
+        None
+    }
+
+    /// Shows an event that has no record.
+    pub(crate) fn show(&self, body: EventBody) {
+        self.show_as(self.world.record_id(), body);
+    }
+
+    /// Shows an event under the id of its record.
+    pub(crate) fn show_as(&self, uuid: RecordId, body: EventBody) {
+        if matches!(body, EventBody::System(System::Init(_)) | EventBody::Result(_)) {
+            background_tasks::tell(self);
+        }
+        self.view.show(&Event { body, session_id: self.id, uuid });
+    }
+
+    /// Tells an agent something with its next turn, without waking it. If it has ended, the nearest agent up the
+    /// line of askers that still runs is told instead.
+    pub(crate) fn add_side_note(&self, agent: Option<AgentId>, text: String) {
+        // Looked at under the lock that an ending agent takes: nothing is left with an agent that is gone.
+        let mut side_notes = self.side_notes.lock();
+        side_notes.push(self.heard_by_the_living(agent, text));
+    }
+
+    fn heard_by_the_living(
+        &self,
+        agent: Option<AgentId>,
+        text: String,
+    ) -> (Option<AgentId>, String) {
+        let hears = self.living(agent.as_ref());
+        let text = match agent.filter(|agent| hears.as_ref() != Some(agent)) {
+            Some(gone) => format!("For agent {gone}, which has ended:\n{text}"),
+            None => text,
+        };
+        (hears, text)
+    }
+
+    /// An agent has ended: what it was still to be told is told to its parent.
+    pub(crate) fn pass_on_side_notes(&self, gone: &AgentId) {
+        let mut side_notes = self.side_notes.lock();
+        let is_its = |(to, _): &mut (Option<AgentId>, String)| to.as_ref() == Some(gone);
+        let left: Vec<_> = side_notes.extract_if(.., is_its).collect();
+        let passed = left.into_iter().map(|(to, text)| self.heard_by_the_living(to, text));
+        side_notes.extend(passed.collect::<Vec<_>>());
+    }
+
+    /// What an agent is to be told now.
+    pub(crate) fn take_side_notes(&self, agent: Option<&AgentId>) -> Vec<String> {
+        let mut side_notes = self.side_notes.lock();
+        let is_its = |(to, _): &mut (Option<AgentId>, String)| to.as_ref() == agent;
+        side_notes.extract_if(.., is_its).map(|(_, text)| text).collect()
+    }
+
+    pub(crate) fn show_mode(&self, mode: Mode) {
+        let permission_mode = mode.to_string();
+        self.show(EventBody::System(System::Status(Status { status: None, permission_mode })));
+    }
+
+    /// Adds what requests to a model consumed; returns what it cost.
+    pub(crate) fn add_usage(&self, model: &str, usage: &Usage) -> f64 {
+        let info = self.model.info(model);
+        self.usage_totals.lock().add(model, &info, usage)
+    }
+
+    /// Marks the beginning of a run; what is returned cancels it.
+    pub(crate) fn begin_run(&self) -> CancellationToken {
+        let cancel = CancellationToken::new();
+        let mut run = self.run.lock();
+        if std::mem::take(&mut run.interrupts_next) {
+            cancel.cancel();
+        }
+        run.current = Some(cancel.clone());
+        cancel
+    }
+
+    pub(crate) fn end_run(&self) {
+        self.run.lock().current = None;
+    }
+
+    /// Cancels the run that is under way or else, where one `is_due`, the next.
+    pub(crate) fn interrupt_run(&self, is_due: bool) {
+        let mut run = self.run.lock();
+        match &run.current {
+            Some(current) => current.cancel(),
+            None => run.interrupts_next = is_due,
+        }
+    }
+
+    pub(crate) fn choose_model(&self, model: String) {
+        self.run.lock().chosen_model = Some(model);
+    }
+
+    pub(crate) fn choose_thinking(&self, thinking: Thinking) {
+        self.run.lock().chosen_thinking = Some(thinking);
+    }
+
+    pub(crate) fn take_chosen_model(&self) -> Option<String> {
+        self.run.lock().chosen_model.take()
+    }
+
+    pub(crate) fn take_chosen_thinking(&self) -> Option<Thinking> {
+        self.run.lock().chosen_thinking.take()
+    }
+}

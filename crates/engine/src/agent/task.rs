@@ -1,0 +1,429 @@
+//! One agent that another one started: how it stands, and who is told of its end.
+//!
+//! The end is told either to the call that waits for it or later, by a notification. The choice is made under one
+//! lock when the agent ends: its result is told once and never twice. That lock is never held together with
+//! another agent's: the queue finds the recipient.
+
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_protocol::sdk::TaskUsage;
+use centurion_protocol::{AgentId, Outcome, RecordId, ToolUseId, Usage};
+use parking_lot::{Mutex, MutexGuard};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::evidence::Evidence;
+use crate::agent::stall::StallTimer;
+use crate::definition::identity::Identity;
+use crate::definition::spec::AgentSpec;
+use crate::message::mail::{Arrival, Mail};
+use crate::message::queue::Queue;
+use crate::money::budget::Account;
+use centurion_journal::OutputFile;
+use centurion_journal::{Journal, JournalError};
+
+/// Where an agent's transcript and its output are.
+pub(crate) struct Files {
+    pub(crate) transcript: PathBuf,
+    pub(crate) output: PathBuf,
+}
+
+/// How an agent stood before it was set to work again.
+pub(crate) struct Before(TaskState);
+
+/// An agent, from its start on; it stays when it has ended, so that others can speak to it again.
+pub(crate) struct Task {
+    pub(crate) id: AgentId,
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) spec: Arc<AgentSpec>,
+    pub(crate) transcript: PathBuf,
+    pub(crate) output: OutputFile,
+    pub(crate) stall: StallTimer,
+    /// What it may spend and has spent, over all its runs.
+    pub(crate) account: Arc<Account>,
+    state: Mutex<TaskState>,
+    /// Held by a caller that speaks to it or sets it to work again, so that callers do so one after another.
+    door: Mutex<()>,
+    /// Whether it has ended, for callers that wait.
+    ended: watch::Sender<bool>,
+}
+
+struct TaskState {
+    run: TaskRun,
+    /// The call that waits for the end of this run.
+    waiter: Option<oneshot::Sender<Arc<End>>>,
+    standing: Standing,
+    progress: Progress,
+    stopped_by: Option<Stopper>,
+    /// Whether the caller that stopped it tells of its end.
+    is_quiet: bool,
+}
+
+/// How an agent stands.
+enum Standing {
+    /// It runs, and this is where messages for it are written down.
+    AtWork(Arc<Journal>),
+    Ended(Arc<End>),
+}
+
+impl TaskState {
+    fn new(run: TaskRun, standing: Standing) -> Self {
+        let progress = Progress::default();
+        Self { run, waiter: None, standing, progress, stopped_by: None, is_quiet: false }
+    }
+
+    fn end(&self) -> Option<&Arc<End>> {
+        match &self.standing {
+            Standing::AtWork(_) => None,
+            Standing::Ended(end) => Some(end),
+        }
+    }
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Posted {
+    /// The agent will read it.
+    Queued,
+    /// The agent has ended, and nothing was done.
+    HasEnded,
+}
+
+/// The agent that set another one to work, and in which of its own runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Asker {
+    pub(crate) agent: AgentId,
+    pub(crate) run: String,
+}
+
+/// One time that the agent is set to work.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskRun {
+    pub(crate) id: String,
+    /// The call that set it to work.
+    pub(crate) call: ToolUseId,
+    /// Who made that call and is told of the end; `None` is the main agent.
+    pub(crate) asker: Option<Asker>,
+    pub(crate) prompt: String,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) started: Instant,
+}
+
+/// What it has done in this run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Progress {
+    pub(crate) tokens: u64,
+    pub(crate) tool_uses: u64,
+    pub(crate) last_tool: Option<String>,
+    /// What it does now, in a few words.
+    pub(crate) activity: String,
+    /// What a model says that it is doing.
+    pub(crate) summary: Option<String>,
+}
+
+/// Who wanted an agent to end before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Stopper {
+    /// Another agent.
+    Agent,
+    /// A person or their host.
+    Person,
+    /// The session is over.
+    Session,
+    /// It was silent for too long.
+    Watchdog,
+}
+
+/// How a run of an agent ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct End {
+    pub(crate) outcome: Outcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stopped_by: Option<Stopper>,
+    /// What it said last.
+    pub(crate) text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) structured: Option<Value>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) errors: Vec<String>,
+    /// Calls that were not allowed, each with why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) denials: Vec<Denial>,
+    /// Of the last answer.
+    pub(crate) usage: Usage,
+    pub(crate) cumulative_usage: Usage,
+    /// What its own requests cost.
+    #[serde(default)]
+    pub(crate) dollars: f64,
+    pub(crate) model: String,
+    pub(crate) turns: u32,
+    pub(crate) duration_ms: u64,
+    pub(crate) evidence: Evidence,
+    /// How many messages for it waited unread.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(crate) unread: usize,
+    /// The id of the notification: whichever record contains it has told of this end.
+    pub(crate) notification: RecordId,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
+/// A call that an agent was not allowed to make.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Denial {
+    pub(crate) tool: String,
+    pub(crate) reason: String,
+}
+
+impl End {
+    /// The state in the words of the public protocol.
+    pub(crate) fn status(&self) -> &'static str {
+        match self.outcome {
+            Outcome::Completed => "completed",
+            Outcome::Cancelled => "killed",
+            _ => "failed",
+        }
+    }
+
+    /// What is said about messages that the agent has not read, if there are any.
+    pub(crate) fn unread_words(&self) -> Option<String> {
+        match self.unread {
+            0 => None,
+            1 => {
+                Some("1 message waits unread: it is read first when the agent goes on.".to_owned())
+            }
+            count => Some(format!(
+                "{count} messages wait unread: they are read first when the agent goes on."
+            )),
+        }
+    }
+
+    pub(crate) fn task_usage(&self) -> TaskUsage {
+        TaskUsage {
+            total_tokens: self.usage.total(),
+            tool_uses: self.evidence.calls(),
+            duration_ms: self.duration_ms,
+        }
+    }
+}
+
+/// Does something that must not keep an agent from ending.
+fn or_log(act: impl FnOnce(), what: &'static str) {
+    if std::panic::catch_unwind(AssertUnwindSafe(act)).is_err() {
+        tracing::error!(what, "a fault of the program at an agent's end");
+    }
+}
+
+impl Task {
+    /// An agent that begins, and writes to this journal.
+    pub(crate) fn new(
+        id: AgentId,
+        spec: Arc<AgentSpec>,
+        files: Files,
+        account: Arc<Account>,
+        run: TaskRun,
+        journal: Arc<Journal>,
+    ) -> Arc<Self> {
+        Self::with(id, spec, files, account, TaskState::new(run, Standing::AtWork(journal)))
+    }
+
+    /// An agent of an earlier process, as its record tells.
+    pub(crate) fn recalled(
+        id: AgentId,
+        spec: Arc<AgentSpec>,
+        files: Files,
+        account: Arc<Account>,
+        run: TaskRun,
+        end: Arc<End>,
+    ) -> Arc<Self> {
+        Self::with(id, spec, files, account, TaskState::new(run, Standing::Ended(end)))
+    }
+
+    fn with(
+        id: AgentId,
+        spec: Arc<AgentSpec>,
+        files: Files,
+        account: Arc<Account>,
+        state: TaskState,
+    ) -> Arc<Self> {
+        let has_ended = state.end().is_some();
+        Arc::new(Self {
+            identity: Arc::new(Identity::of_spec(&spec, &id)),
+            id,
+            spec,
+            transcript: files.transcript,
+            output: OutputFile::new(files.output),
+            stall: StallTimer::default(),
+            account,
+            state: Mutex::new(state),
+            door: Mutex::default(),
+            ended: watch::Sender::new(has_ended),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, TaskState> {
+        self.state.lock()
+    }
+
+    /// The holder of this guard is the only one that speaks to the agent or sets it to work.
+    pub(crate) fn door(&self) -> MutexGuard<'_, ()> {
+        self.door.lock()
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.state().end().is_none()
+    }
+
+    /// Whether no call waits for it.
+    pub(crate) fn is_background(&self) -> bool {
+        self.state().waiter.is_none()
+    }
+
+    pub(crate) fn run(&self) -> TaskRun {
+        self.state().run.clone()
+    }
+
+    pub(crate) fn end(&self) -> Option<Arc<End>> {
+        self.state().end().cloned()
+    }
+
+    pub(crate) fn stopped_by(&self) -> Option<Stopper> {
+        self.state().stopped_by
+    }
+
+    /// From now on the end of this run is this caller's to tell.
+    pub(crate) fn await_end(&self) -> oneshot::Receiver<Arc<End>> {
+        let (sender, receiver) = oneshot::channel();
+        let mut state = self.state();
+        match state.end() {
+            Some(end) => {
+                // The receiver is in our hands.
+                let _ = sender.send(Arc::clone(end));
+            }
+            None => state.waiter = Some(sender),
+        }
+        receiver
+    }
+
+    /// Lets go of the call that waits: it goes on without the result, which becomes a notification.
+    /// Whether there was one.
+    pub(crate) fn detach(&self) -> bool {
+        self.state().waiter.take().is_some()
+    }
+
+    /// Wants the agent to end. Whether it was running.
+    pub(crate) fn stop(&self, by: Stopper) -> bool {
+        let mut state = self.state();
+        if state.end().is_some() {
+            return false;
+        }
+        state.stopped_by.get_or_insert(by);
+        state.run.cancel.cancel();
+        true
+    }
+
+    /// Wants the agent to end; the caller tells of its end in its place. Whether it was running, and no other
+    /// caller tells of it already.
+    pub(crate) fn stop_quietly(&self, by: Stopper) -> bool {
+        let was_quiet = std::mem::replace(&mut self.state().is_quiet, true);
+        !was_quiet && self.stop(by)
+    }
+
+    /// Accepts a message for the agent, if it runs: it is written down, and then put before it. Nothing of it
+    /// is lost from here on, whatever becomes of the agent and of the process.
+    pub(crate) fn post(&self, queue: &Queue, mail: &Mail) -> Result<Posted, JournalError> {
+        let state = self.state();
+        let Standing::AtWork(journal) = &state.standing else { return Ok(Posted::HasEnded) };
+        mail.accept(journal)?;
+        queue.push(mail.item(&self.id, Arrival::AtWork));
+        Ok(Posted::Queued)
+    }
+
+    /// Ends the run, unless it would be a success and something waits to be read: then it goes on, and there is
+    /// no end. `record` writes the end down, and `tell` makes news of it where no waiting call takes the result.
+    /// All under one lock: nothing can be posted in between, and a caller that sees the end finds its record and
+    /// its news.
+    pub(crate) fn finish(
+        &self,
+        mut end: End,
+        queue: &Queue,
+        record: impl FnOnce(&End),
+        tell: impl FnOnce(&End),
+    ) -> Option<Arc<End>> {
+        let mut state = self.state();
+        let heir = state.run.asker.as_ref().map(|asker| &asker.agent);
+        end.unread = match end.outcome {
+            Outcome::Completed => queue.leave_if_idle(&self.id, heir)?,
+            _ => queue.leave(&self.id, heir),
+        };
+        let end = Arc::new(end);
+        // Whatever breaks here, it has ended, and its waiter must not wait for ever.
+        or_log(|| record(&end), "recording");
+        state.standing = Standing::Ended(Arc::clone(&end));
+        let is_taken = state.waiter.take().is_some_and(|it| it.send(Arc::clone(&end)).is_ok())
+            || state.is_quiet;
+        if !is_taken {
+            or_log(|| tell(&end), "telling");
+        }
+        drop(state);
+        self.ended.send_replace(true);
+        Some(end)
+    }
+
+    /// Sets an agent that has ended to work again; `None` if it runs.
+    pub(crate) fn begin(&self, run: TaskRun, journal: Arc<Journal>) -> Option<Before> {
+        let mut state = self.state();
+        state.end()?;
+        let before = std::mem::replace(&mut *state, TaskState::new(run, Standing::AtWork(journal)));
+        drop(state);
+        self.stall.note_activity();
+        self.ended.send_replace(false);
+        Some(Before(before))
+    }
+
+    /// It could not begin after all, and is as it was.
+    pub(crate) fn restore(&self, before: Before) {
+        *self.state() = before.0;
+        self.ended.send_replace(true);
+    }
+
+    /// Waits for the end, for this long at most.
+    pub(crate) async fn ended(&self, patience: Duration) -> Option<Arc<End>> {
+        let mut ended = self.ended.subscribe();
+        let waiting = ended.wait_for(|ended| *ended);
+        // The sender lives as long as the task.
+        let _ = tokio::time::timeout(patience, waiting).await;
+        self.end()
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        self.state().progress.clone()
+    }
+
+    pub(crate) fn advance(&self, change: impl FnOnce(&mut Progress)) -> Progress {
+        let mut state = self.state();
+        change(&mut state.progress);
+        state.progress.clone()
+    }
+
+    pub(crate) fn usage(&self) -> TaskUsage {
+        let state = self.state();
+        let duration = state.run.started.elapsed().as_millis();
+        TaskUsage {
+            total_tokens: state.progress.tokens,
+            tool_uses: state.progress.tool_uses,
+            duration_ms: u64::try_from(duration).unwrap_or(u64::MAX),
+        }
+    }
+}

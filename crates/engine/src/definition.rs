@@ -1,0 +1,14 @@
+//! What an agent is to be: definitions, the rules of the user about agents, and what both mean together.
+//!
+//! Plain values and how they are read. Nothing here runs.
+
+pub mod builtin;
+pub(crate) mod definitions;
+pub(crate) mod environment;
+pub(crate) mod identity;
+pub(crate) mod limits;
+pub(crate) mod prompt;
+pub(crate) mod request_settings;
+pub(crate) mod resolve;
+pub(crate) mod rules;
+pub(crate) mod spec;

@@ -1,0 +1,129 @@
+//! The agents and skills that a session knows, as they are on disk now.
+//!
+//! Looked at once when the session begins. From the second look on the kernel watches the directories, so that a
+//! look at what has not changed costs nothing.
+
+mod watch;
+
+use std::sync::Arc;
+
+use centurion_config::agents::{
+    AgentCatalog, AgentLoader, AgentSources, ReadAgent, watched_directories,
+};
+use centurion_config::skills::{SkillCatalog, SkillLoader, SkillSources};
+use centurion_protocol::World;
+use parking_lot::{Mutex, MutexGuard};
+
+use self::watch::Watch;
+
+/// All definitions of a session.
+pub struct Definitions {
+    state: Mutex<LoadState>,
+    world: Arc<dyn World>,
+}
+
+struct LoadState {
+    agent_sources: AgentSources,
+    skill_sources: SkillSources,
+    agents: AgentLoader,
+    skills: SkillLoader,
+    known: Option<Known>,
+    watch: Option<Watch>,
+    looks: u64,
+}
+
+/// The agents that there are.
+#[derive(Clone)]
+pub(crate) struct Known {
+    pub(crate) agents: Arc<AgentCatalog>,
+    /// Another number for everything else that was there.
+    pub(crate) version: u64,
+}
+
+impl Definitions {
+    pub fn new(agents: AgentSources, skills: SkillSources, world: Arc<dyn World>) -> Arc<Self> {
+        let state = LoadState {
+            agent_sources: agents,
+            skill_sources: skills,
+            agents: AgentLoader::new(),
+            skills: SkillLoader::new(),
+            known: None,
+            watch: None,
+            looks: 0,
+        };
+        Arc::new(Self { state: Mutex::new(state), world })
+    }
+
+    fn state(&self) -> MutexGuard<'_, LoadState> {
+        self.state.lock()
+    }
+
+    /// Adds agents that a host brings, before those that it brought earlier.
+    pub fn add(&self, agents: Vec<ReadAgent>) {
+        let mut state = self.state();
+        state.agent_sources.flag.splice(0..0, agents);
+        state.watch = None;
+    }
+
+    /// All agents as they are now.
+    pub fn agents(&self) -> Arc<AgentCatalog> {
+        self.known().agents
+    }
+
+    /// All skills as they are now. Only agents that name some ask for them.
+    pub fn skills(&self) -> Arc<SkillCatalog> {
+        let mut state = self.state();
+        let LoadState { skill_sources, skills, .. } = &mut *state;
+        skills.load(skill_sources, &*self.world)
+    }
+
+    pub(crate) fn known(&self) -> Known {
+        let mut state = self.state();
+        state.looks += 1;
+        let is_fresh = state.watch.as_ref().is_some_and(|watch| !watch.has_changed());
+        if let (true, Some(known)) = (is_fresh, &state.known) {
+            return known.clone();
+        }
+        // Most sessions look once; watching is for those that look again. It begins before the look, so
+        // that no change falls in between, and anew after each change: directories may have come.
+        if state.looks > 1 {
+            state.watch = Watch::new(&watched_directories(&state.agent_sources));
+        }
+        let LoadState { agent_sources, agents, known, .. } = &mut *state;
+        let agents = agents.load(agent_sources, &*self.world);
+        let version = match known {
+            Some(known) if Arc::ptr_eq(&known.agents, &agents) => known.version,
+            Some(known) => known.version + 1,
+            None => 0,
+        };
+        let now = Known { agents, version };
+        state.known = Some(now.clone());
+        now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use centurion_config::agents::ProjectFolders;
+    use centurion_protocol::SystemWorld;
+
+    #[test]
+    fn a_new_agent_is_there_at_the_next_look_and_what_has_not_changed_is_not_read_again() {
+        // S-050
+        let scratch = tempfile::tempdir().unwrap();
+        let cwd = scratch.path().canonicalize().unwrap();
+        let agents = cwd.join(".claude/agents");
+        std::fs::create_dir_all(&agents).unwrap();
+        let folders = ProjectFolders { cwd, ..ProjectFolders::default() };
+        let sources = AgentSources { folders: folders.clone(), ..AgentSources::default() };
+        let skills = SkillSources { folders, ..SkillSources::default() };
+        let definitions = Definitions::new(sources, skills, Arc::new(SystemWorld));
+        assert!(definitions.agents().active.is_empty());
+        let (one, two) = (definitions.known(), definitions.known());
+        assert!(Arc::ptr_eq(&one.agents, &two.agents) && one.version == two.version);
+        std::fs::write(agents.join("a.md"), "---\nname: a\ndescription: d\n---\nx\n").unwrap();
+        assert!(definitions.agents().find("a").is_some());
+        assert_ne!(definitions.known().version, one.version);
+    }
+}

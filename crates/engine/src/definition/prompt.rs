@@ -1,0 +1,95 @@
+//! What an agent is told before it starts: its system prompt and the context of its first message.
+
+use centurion_model::SystemPrompt;
+use centurion_protocol::markup::contain;
+use serde::Serialize;
+
+use crate::definition::environment::Environment;
+use crate::definition::resolve::EffectiveAgent;
+use crate::definition::rules::{DelegationRules, SessionMode};
+
+const MAIN: &str = include_str!("prompts/main.md");
+/// What a main agent is told that only directs others.
+const COORDINATOR: &str = include_str!("prompts/coordinator.md");
+/// What every agent is told that another one starts.
+const CHILD: &str = include_str!("prompts/child.md");
+
+/// How the user changes the system prompt of a run.
+#[derive(Clone, Debug, Default)]
+pub struct PromptOptions {
+    /// Stands in the place of the default prompt. An empty text removes it.
+    pub replace: Option<String>,
+    /// Comes after the prompt.
+    pub append: Option<String>,
+}
+
+/// A part of a system prompt, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Section {
+    pub from: &'static str,
+    pub text: String,
+}
+
+impl Section {
+    pub(crate) fn memory(text: &str) -> Self {
+        Self { from: "the agent's memory", text: text.trim().to_owned() }
+    }
+}
+
+/// The parts that say something.
+fn sections<const N: usize>(parts: [(&'static str, &str); N]) -> Vec<Section> {
+    let parts = parts.into_iter().map(|(from, text)| (from, text.trim()));
+    let parts = parts.filter(|(_, text)| !text.is_empty());
+    parts.map(|(from, text)| Section { from, text: text.to_owned() }).collect()
+}
+
+/// The system prompt of a main agent: what to do, then where, and what the agent remembers.
+pub(crate) fn main_sections(
+    options: &PromptOptions,
+    environment: &Environment,
+    mode: SessionMode,
+    memory: Option<&str>,
+) -> Vec<Section> {
+    let usual = match mode {
+        SessionMode::Coordinator => COORDINATOR,
+        _ => MAIN,
+    };
+    let mut sections = sections([
+        ("the prompt", options.replace.as_deref().unwrap_or(usual)),
+        ("what the user adds", options.append.as_deref().unwrap_or("")),
+        ("the environment", &environment.render()),
+    ]);
+    sections.extend(memory.map(Section::memory));
+    sections
+}
+
+/// The parts as requests have them.
+pub(crate) fn system_prompt(sections: Vec<Section>) -> SystemPrompt {
+    SystemPrompt::new(sections.into_iter().map(|section| section.text).collect())
+}
+
+/// The sections of the system prompt of an agent that another one starts: its definition's, what it means
+/// to be one, and where it is.
+pub(crate) fn agent_sections(
+    effective: &EffectiveAgent,
+    environment: &Environment,
+    rules: &DelegationRules,
+) -> Vec<Section> {
+    let with_git = effective.instructions.value;
+    let environment = environment.of_agent(&effective.cwd.value, &effective.model.value, with_git);
+    sections([
+        ("the definition", &effective.prompt.value),
+        ("what every started agent is told", CHILD),
+        ("what the user adds", rules.append_prompt.as_deref().unwrap_or("")),
+        ("the environment", &environment.render()),
+    ])
+}
+
+/// The instructions that people keep in files, as a model reads them beside the user's words.
+pub(crate) fn instructions(memory: &str) -> String {
+    format!(
+        "<system-reminder>\nInstructions that the user and the project keep in files. Follow them where they \
+         bear on the task; the user's own words in this conversation go first.\n\n{}\n</system-reminder>",
+        contain(memory)
+    )
+}

@@ -1,0 +1,576 @@
+//! The one resolver: what an agent will run with, and what decided each part of it.
+//!
+//! A pure function of the definition, the wishes of the parent, the parent itself, and the session. The runtime
+//! runs what comes out, and `centurion agents explain` prints it.
+
+mod background;
+mod provenance;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+use std::path::PathBuf;
+
+use centurion_config::agents::{
+    AgentDefinition, AgentEffort, AgentModel, AgentSource, Color, Isolation, MemoryScope,
+};
+use centurion_config::trust::Unaccepted;
+use centurion_permissions::{Mode, OwnMode, RuleOrigin, RuleSet, Stance};
+use centurion_protocol::{Effort, Thinking};
+use serde::Serialize;
+use thiserror::Error;
+
+pub(crate) use self::background::runs_in_background;
+pub use self::provenance::{Decided, Provenance};
+pub use self::tools::{LeftOut, Reach, ToolView};
+use crate::definition::builtin;
+use crate::definition::rules::{DelegationRules, SessionMode};
+use crate::policy::permissions::Bypass;
+
+/// What binds the mode of an agent, as `agents explain` says it.
+const PLANNING: &str = "an agent below a planner plans";
+const ASKING_NOBODY: &str = "an agent below one that asks nobody asks nobody";
+const SKIPPING: &str = "permissions are skipped only where the user enabled it for this run";
+
+/// What the parent asks for beyond the definition.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wishes {
+    pub model: Option<String>,
+    pub background: Option<bool>,
+    pub isolation: Option<Isolation>,
+    pub max_turns: Option<u32>,
+    pub cwd: Option<PathBuf>,
+}
+
+/// Who starts the agent.
+#[derive(Clone, Debug)]
+pub(crate) struct Starter {
+    pub model: String,
+    pub effort: Option<Effort>,
+    pub thinking: Thinking,
+    /// How freely it works.
+    pub stance: Stance,
+    /// The main agent's is zero.
+    pub depth: u32,
+    pub cwd: PathBuf,
+}
+
+/// What flags and the environment say about a main agent, which its definition does not change.
+#[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub struct MainFlags {
+    pub has_model: bool,
+    pub has_effort: bool,
+    pub has_mode: bool,
+    pub has_turns: bool,
+}
+
+/// In whose place the agent works.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place<'a> {
+    /// The session itself runs as it.
+    Main(&'a MainFlags),
+    /// Another agent starts it.
+    Below(&'a Wishes),
+}
+
+/// What the session knows that bears on every agent.
+pub(crate) struct ResolveContext<'a> {
+    pub rules: &'a DelegationRules,
+    /// The full name of a model.
+    pub resolve_model: &'a dyn Fn(&str) -> String,
+    /// Why a model may not be used, if so.
+    pub refuse_model: &'a dyn Fn(&str) -> Option<String>,
+    pub bypass: Bypass,
+    /// All tools that there are now.
+    pub pool: &'a [String],
+    /// Whether agents keep memories at all.
+    pub keeps_memory: bool,
+    /// Whether only plugins and the administrator may bring hooks.
+    pub only_plugin_hooks: bool,
+}
+
+/// Everything that an agent runs with.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EffectiveAgent {
+    pub name: Decided<String>,
+    pub color: Color,
+    pub prompt: Decided<String>,
+    pub tools: Vec<String>,
+    /// Tools that there are and that the agent does not have, each with why.
+    #[serde(serialize_with = "reasons")]
+    pub left_out: Vec<(String, LeftOut)>,
+    /// Entries of its list that give it no tool, each with why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unresolved: Vec<String>,
+    #[serde(skip)]
+    pub view: ToolView,
+    /// What decided about the tools: the lists of the definition.
+    pub tool_lists: Vec<Decided<String>>,
+    /// What its definition limits single tools to.
+    #[serde(skip)]
+    pub only: RuleSet,
+    /// Tools that it has for its memory alone.
+    pub for_memory: Vec<String>,
+    pub model: Decided<String>,
+    pub effort: Decided<Option<Effort>>,
+    #[serde(skip)]
+    pub thinking: Thinking,
+    pub permission_mode: Decided<Mode>,
+    /// The mode that it has by itself; one without has that of the agent that starts it, also when that
+    /// changes.
+    #[serde(skip)]
+    pub own_mode: OwnMode,
+    /// Whether it changes nothing, by no tool and no command, and starts no agent that does.
+    pub only_reads: bool,
+    pub max_turns: Decided<Option<u32>>,
+    pub background: Decided<bool>,
+    pub memory: Option<Decided<MemoryScope>>,
+    pub skills: Option<Decided<Vec<String>>>,
+    pub mcp_servers: Option<Decided<serde_json::Value>>,
+    pub required_mcp_servers: Option<Decided<Vec<String>>>,
+    pub hooks: Option<Decided<serde_json::Value>>,
+    pub initial_prompt: Option<Decided<String>>,
+    pub reminder: Option<Decided<String>>,
+    /// Whether it is told what the instruction files say.
+    pub instructions: Decided<bool>,
+    pub cwd: Decided<PathBuf>,
+    /// What is not in force although the definition asks for it, and why.
+    pub problems: Vec<String>,
+}
+
+/// Why an agent cannot be started.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum LaunchError {
+    #[error(
+        "agent `{name}` would have no tools at all, so it was not started: {}. \
+         Correct `tools` in {place}", .unresolved.join("; ")
+    )]
+    NoTools { name: String, unresolved: Vec<String>, place: String },
+    #[error("agent `{name}` cannot use the model `{model}`: {reason}")]
+    Model { name: String, model: String, reason: String },
+    #[error(
+        "agents are {depth} deep here, and at most {most} may be: do the work yourself, or hand it back"
+    )]
+    TooDeep { depth: u32, most: u32 },
+    #[error(
+        "agent `{name}` asks for isolation: {isolation}, which this version cannot give, so it was \
+         not started"
+    )]
+    Isolation { name: String, isolation: &'static str },
+    #[error(
+        "agent `{name}` asks for the conversation that it is started from (forkContext), which this \
+         version cannot give, so it was not started"
+    )]
+    Context { name: String },
+    #[error("agent `{name}` has a limit in `tools` that cannot be read: {reason}")]
+    Limit { name: String, reason: String },
+}
+
+/// Decides everything about an agent.
+pub(crate) fn resolve(
+    definition: &AgentDefinition,
+    color: Color,
+    place: Place<'_>,
+    starter: &Starter,
+    context: &ResolveContext<'_>,
+) -> Result<EffectiveAgent, LaunchError> {
+    let resolving = Resolving { definition, place, starter, context };
+    resolving.check_depth()?;
+    let mut problems = Vec::new();
+    let background = match place {
+        Place::Main(_) => Decided::new(false, Provenance::Default("the session itself")),
+        Place::Below(wishes) => runs_in_background(definition, wishes.background, context.rules),
+    };
+    let usual = context.rules.child_mode.filter(|_| matches!(place, Place::Below(_)));
+    let (own_mode, problem) = own_mode(definition, starter.stance.mode, usual);
+    problems.extend(problem);
+    let permission_mode = resolving.mode(own_mode.as_ref());
+    let memory = definition.memory.as_ref().filter(|_| context.keeps_memory);
+    let (view, for_memory) =
+        resolving.view(background.value, permission_mode.value, memory.is_some());
+    resolving.check_tools(&view)?;
+    let only = resolving.confinement(&view)?;
+    let (tools, left_out) = resolving.split(&view);
+    let model = resolving.model()?;
+    resolving.check_isolation()?;
+    resolving.check_context()?;
+    let (effort, thinking) = resolving.effort();
+    let at = |located: &centurion_config::Located<_>| Provenance::of(definition, located);
+    let mut guarded = |value: &Option<centurion_config::Located<serde_json::Value>>, what: &str| {
+        let value = value.as_ref()?;
+        match resolving.is_powerless() {
+            None => Some(Decided::new(value.value.clone(), at(value))),
+            Some(reason) => {
+                problems.push(format!("`{what}` is not in force: {reason}"));
+                None
+            }
+        }
+    };
+    let mut hooks = guarded(&definition.hooks, "hooks");
+    let mcp_servers = guarded(&definition.mcp_servers, "mcpServers");
+    let may_hook = !context.only_plugin_hooks || brings_hooks(definition.origin.source);
+    if !may_hook && hooks.take().is_some() {
+        problems
+            .push("`hooks` is not in force: managed settings leave hooks to plugins".to_owned());
+    }
+    if let (Some(_), Some(reason)) = (memory, resolving.is_powerless()) {
+        problems.push(format!("writing to its `memory` is asked about: {reason}"));
+    }
+    Ok(EffectiveAgent {
+        name: resolving.said(&definition.name).map(Clone::clone),
+        color,
+        prompt: resolving.said(&definition.prompt).map(Clone::clone),
+        tools,
+        left_out,
+        unresolved: view.unresolved(context.pool),
+        tool_lists: resolving.tool_lists(),
+        view,
+        only,
+        for_memory,
+        model,
+        effort,
+        thinking,
+        permission_mode,
+        own_mode: own_mode.map(|own| own.value).unwrap_or_default(),
+        only_reads: builtin::only_reads(definition),
+        max_turns: resolving.max_turns(),
+        background,
+        memory: memory.map(|memory| resolving.said(memory).map(|scope| *scope)),
+        skills: resolving.maybe(definition.skills.as_ref()),
+        mcp_servers,
+        required_mcp_servers: resolving.maybe(definition.required_mcp_servers.as_ref()),
+        hooks,
+        initial_prompt: resolving.maybe(definition.initial_prompt.as_ref()),
+        reminder: resolving.maybe(definition.critical_reminder.as_ref()),
+        instructions: resolving.instructions(),
+        cwd: resolving.cwd(),
+        problems,
+    })
+}
+
+/// The mode that an agent of this definition has by itself below one in the mode `above`: the definition's, or `usual`,
+/// which the user chose for all agents. With it comes what is not in force, if something is.
+pub(crate) fn own_mode(
+    definition: &AgentDefinition,
+    above: Mode,
+    usual: Option<Mode>,
+) -> (Option<Decided<OwnMode>>, Option<String>) {
+    let said = definition.permission_mode.as_ref().and_then(|located| {
+        let mode: Mode = located.value.parse().ok()?;
+        Some((mode, Provenance::of(definition, located)))
+    });
+    let mut problem = None;
+    if let Some((mode, by)) = said {
+        match modesty(definition) {
+            None => return (Some(Decided::new(OwnMode::Given(mode), by)), None),
+            Some(_) if mode.gives_at_most(above) => {
+                return (Some(Decided::new(OwnMode::Modest(mode), by)), None);
+            }
+            Some(reason) => problem = Some(format!("`permissionMode` is not in force: {reason}")),
+        }
+    }
+    // An agent that skips permissions skips them for its children, too.
+    let usual = usual.filter(|_| above != Mode::BypassPermissions).map(|mode| {
+        let by = Provenance::Setting(format!("subagents.permissionMode: {mode}"));
+        Decided::new(OwnMode::Given(mode), by)
+    });
+    (usual, problem)
+}
+
+/// Whether definitions of this source bring hooks where managed settings leave hooks to plugins.
+pub(crate) fn brings_hooks(source: AgentSource) -> bool {
+    matches!(source, AgentSource::BuiltIn | AgentSource::Plugin | AgentSource::Policy)
+}
+
+/// Why the definition cannot bring a mode that gives more than the one above has, if so. Only the user,
+/// the administrator, a flag and a trusted project can; plugins that the user did not bring have no mode.
+fn modesty(definition: &AgentDefinition) -> Option<String> {
+    match definition.origin.source {
+        AgentSource::BuiltIn => Some("what is built in lets nobody do more".to_owned()),
+        _ => definition.withheld.as_ref().map(ToString::to_string),
+    }
+}
+
+struct Resolving<'a> {
+    definition: &'a AgentDefinition,
+    place: Place<'a>,
+    starter: &'a Starter,
+    context: &'a ResolveContext<'a>,
+}
+
+impl Resolving<'_> {
+    /// A value of the definition.
+    fn said<'v, T>(&self, value: &'v centurion_config::Located<T>) -> Decided<&'v T> {
+        Decided::new(&value.value, Provenance::of(self.definition, value))
+    }
+
+    fn maybe<T: Clone>(&self, value: Option<&centurion_config::Located<T>>) -> Option<Decided<T>> {
+        value.map(|value| self.said(value).map(T::clone))
+    }
+
+    fn name(&self) -> String {
+        self.definition.name.value.clone()
+    }
+
+    fn depth(&self) -> u32 {
+        match self.place {
+            Place::Main(_) => 0,
+            Place::Below(_) => self.starter.depth + 1,
+        }
+    }
+
+    fn check_depth(&self) -> Result<(), LaunchError> {
+        let most = self.context.rules.limits.depth;
+        match self.depth() {
+            depth if depth > most => Err(LaunchError::TooDeep { depth: self.starter.depth, most }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why the definition may not bring what acts for the user, if so.
+    fn is_powerless(&self) -> Option<&Unaccepted> {
+        self.definition.withheld.as_ref()
+    }
+
+    fn view(&self, in_background: bool, mode: Mode, has_memory: bool) -> (ToolView, Vec<String>) {
+        let reach = match self.place {
+            Place::Main(_) if self.context.rules.mode == SessionMode::Coordinator => {
+                Reach::Coordinator
+            }
+            Place::Main(_) => Reach::Main,
+            Place::Below(_) => Reach::Child {
+                in_background,
+                may_delegate: self.depth() < self.context.rules.limits.depth,
+                is_planning: mode == Mode::Plan,
+            },
+        };
+        let mut view = ToolView::new(self.definition, reach);
+        let for_memory = if has_memory { view.inject() } else { Vec::new() };
+        (view, for_memory)
+    }
+
+    /// A list that gives nothing although it names something is a mistake.
+    fn check_tools(&self, view: &ToolView) -> Result<(), LaunchError> {
+        let Some(listed) = &self.definition.tools else { return Ok(()) };
+        let has_any = self.context.pool.iter().any(|tool| view.admits(tool).is_ok());
+        let unresolved = view.unresolved(self.context.pool);
+        // What a server of its own brings is known when that server is there.
+        let brings_servers = self.definition.mcp_servers.is_some();
+        let is_served = brings_servers && listed.iter().any(|name| name.starts_with("mcp__"));
+        if has_any || is_served || unresolved.is_empty() || listed.is_empty() {
+            return Ok(());
+        }
+        let place = self.said(listed).by.to_string();
+        Err(LaunchError::NoTools { name: self.name(), unresolved, place })
+    }
+
+    fn confinement(&self, view: &ToolView) -> Result<RuleSet, LaunchError> {
+        let limit = |reason| LaunchError::Limit { name: self.name(), reason };
+        view.confinement(&RuleOrigin::Session).map_err(limit)
+    }
+
+    fn split(&self, view: &ToolView) -> (Vec<String>, Vec<(String, LeftOut)>) {
+        let (mut tools, mut left_out) = (Vec::new(), Vec::new());
+        for tool in self.context.pool {
+            match view.admits(tool) {
+                Ok(()) => tools.push(tool.clone()),
+                Err(why) => left_out.push((tool.clone(), why)),
+            }
+        }
+        (tools, left_out)
+    }
+
+    fn tool_lists(&self) -> Vec<Decided<String>> {
+        let lists = [
+            ("tools", self.definition.tools.as_ref()),
+            ("disallowedTools", self.definition.disallowed_tools.as_ref()),
+        ];
+        let list = |(key, list): (&str, Option<&centurion_config::Located<Vec<String>>>)| {
+            Some(self.said(list?).map(|names| format!("{key}: {}", names.join(", "))))
+        };
+        lists.into_iter().filter_map(list).collect()
+    }
+
+    /// The call's, the settings' for this type, the definition's, the environment's, the parent's.
+    fn model(&self) -> Result<Decided<String>, LaunchError> {
+        let rules = self.context.rules;
+        let parents = || Decided::new(self.starter.model.clone(), Provenance::Parent);
+        let own = || {
+            let located = self.definition.model.as_ref()?;
+            let by = Provenance::of(self.definition, located);
+            Some(match &located.value {
+                AgentModel::Inherit => Decided::new(self.starter.model.clone(), by),
+                AgentModel::Named(name) => Decided::new(name.clone(), by),
+            })
+        };
+        let by_setting = || {
+            let (_, model) =
+                rules.models.iter().find(|(name, _)| **name == self.definition.name.value)?;
+            let by =
+                Provenance::Setting(format!("subagents.models.{}", self.definition.name.value));
+            Some(match model.as_str() {
+                "inherit" => Decided::new(self.starter.model.clone(), by),
+                model => Decided::new(model.to_owned(), by),
+            })
+        };
+        let decided = match self.place {
+            Place::Main(flags) if flags.has_model => {
+                Decided::new(self.starter.model.clone(), Provenance::Flag("--model"))
+            }
+            Place::Main(_) => own()
+                .unwrap_or_else(|| Decided::new(self.starter.model.clone(), Provenance::Session)),
+            Place::Below(wishes) => {
+                let by_call = wishes
+                    .model
+                    .clone()
+                    // Coordinators hand work on; which model does it is not theirs to say.
+                    .filter(|_| rules.mode != SessionMode::Coordinator)
+                    .map(|model| Decided::new(model, Provenance::Call("model")));
+                let by_variable = || {
+                    let by = Provenance::Variable("CLAUDE_CODE_SUBAGENT_MODEL");
+                    rules.subagent_model.clone().map(|model| Decided::new(model, by))
+                };
+                by_call
+                    .or_else(by_setting)
+                    .or_else(own)
+                    .or_else(by_variable)
+                    .unwrap_or_else(parents)
+            }
+        };
+        let decided = decided.map(|model| (self.context.resolve_model)(&model));
+        match (self.context.refuse_model)(&decided.value) {
+            None => Ok(decided),
+            Some(reason) => {
+                Err(LaunchError::Model { name: self.name(), model: decided.value, reason })
+            }
+        }
+    }
+
+    fn effort(&self) -> (Decided<Option<Effort>>, Thinking) {
+        let inherited = Decided::new(self.starter.effort, Provenance::Parent);
+        let is_fixed = match self.place {
+            Place::Main(flags) => flags.has_effort,
+            Place::Below(_) => self.context.rules.effort_is_fixed,
+        };
+        if is_fixed {
+            let by = Provenance::Flag("--effort or CLAUDE_CODE_EFFORT_LEVEL");
+            return (Decided::new(self.starter.effort, by), self.starter.thinking);
+        }
+        match self.maybe(self.definition.effort.as_ref()) {
+            None => (inherited, self.starter.thinking),
+            Some(Decided { value: AgentEffort::Level(level), by }) => {
+                (Decided::new(Some(level), by), self.starter.thinking)
+            }
+            // A number says how many tokens it may think.
+            Some(Decided { value: AgentEffort::Amount(tokens), by }) => {
+                (Decided::new(None, by), Thinking::Budget(tokens))
+            }
+        }
+    }
+
+    /// The mode in force: never more than the one above may but by a mode of its own.
+    fn mode(&self, own: Option<&Decided<OwnMode>>) -> Decided<Mode> {
+        let stance = self.starter.stance;
+        let by_itself = |inherited| own.map_or(inherited, |own| own.by.clone());
+        match self.place {
+            Place::Main(flags) if flags.has_mode => {
+                Decided::new(stance.mode, Provenance::Flag("--permission-mode"))
+            }
+            Place::Main(_) => match own.and_then(|own| own.value.mode()).unwrap_or(stance.mode) {
+                Mode::BypassPermissions if self.context.bypass != Bypass::Enabled => {
+                    Decided::new(stance.mode, Provenance::Ceiling(SKIPPING))
+                }
+                mode => Decided::new(mode, by_itself(Provenance::Session)),
+            },
+            Place::Below(_) => {
+                let own_mode = own.map(|own| own.value).unwrap_or_default();
+                let mode = stance.below(own_mode, self.context.bypass.skipping()).mode;
+                let own_mode = own_mode.mode();
+                let by = match (own_mode, stance.mode) {
+                    (Some(own), _) if own == mode => by_itself(Provenance::Parent),
+                    (Some(_), Mode::Plan) => Provenance::Ceiling(PLANNING),
+                    (Some(Mode::BypassPermissions), _) if mode == stance.mode => {
+                        Provenance::Ceiling(SKIPPING)
+                    }
+                    (Some(_), _) => Provenance::Ceiling(ASKING_NOBODY),
+                    (None, _) => Provenance::Parent,
+                };
+                Decided::new(mode, by)
+            }
+        }
+    }
+
+    fn max_turns(&self) -> Decided<Option<u32>> {
+        let own =
+            self.maybe(self.definition.max_turns.as_ref()).map(|it| it.map(|n| Some(n.get())));
+        let limit = self.context.rules.limits.turns;
+        let decided = match self.place {
+            Place::Main(flags) if flags.has_turns => {
+                return Decided::new(None, Provenance::Flag("--max-turns"));
+            }
+            Place::Below(Wishes { max_turns: Some(turns), .. }) => {
+                Decided::new(Some(*turns), Provenance::Call("max_turns"))
+            }
+            _ => own.unwrap_or(Decided::new(None, Provenance::Default("no limit"))),
+        };
+        match limit {
+            Some(limit) if decided.value.is_none_or(|turns| turns > limit) => {
+                let by = Provenance::Setting("subagents.limits.turns".to_owned());
+                Decided::new(Some(limit), by)
+            }
+            _ => decided,
+        }
+    }
+
+    /// Until there is a way to isolate an agent, one that asks for it is not started.
+    fn check_isolation(&self) -> Result<(), LaunchError> {
+        let asked = match self.place {
+            Place::Main(_) => None,
+            Place::Below(wishes) => wishes.isolation,
+        };
+        let asked = asked.or_else(|| self.definition.isolation.as_ref().map(|it| it.value));
+        match asked {
+            None => Ok(()),
+            Some(isolation) => {
+                let isolation = isolation.as_str();
+                Err(LaunchError::Isolation { name: self.name(), isolation })
+            }
+        }
+    }
+
+    /// Until there are forks, an agent that would have to see its parent's conversation is not started.
+    fn check_context(&self) -> Result<(), LaunchError> {
+        let asks = self.definition.fork_context.as_ref().is_some_and(|it| it.value);
+        match self.place {
+            Place::Below(_) if asks => Err(LaunchError::Context { name: self.name() }),
+            _ => Ok(()),
+        }
+    }
+
+    fn instructions(&self) -> Decided<bool> {
+        match &self.definition.omit_claude_md {
+            Some(omits) => self.said(omits).map(|omits| !omits),
+            None => Decided::new(true, Provenance::Default("agents know the instruction files")),
+        }
+    }
+
+    fn cwd(&self) -> Decided<PathBuf> {
+        match self.place {
+            Place::Below(Wishes { cwd: Some(cwd), .. }) => {
+                Decided::new(cwd.clone(), Provenance::Call("cwd"))
+            }
+            Place::Below(_) => Decided::new(self.starter.cwd.clone(), Provenance::Parent),
+            Place::Main(_) => Decided::new(self.starter.cwd.clone(), Provenance::Session),
+        }
+    }
+}
+
+fn reasons<S: serde::Serializer>(
+    left_out: &[(String, LeftOut)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let reason = |(tool, why): &(String, LeftOut)| (tool.clone(), why.to_string());
+    serializer.collect_map(left_out.iter().map(reason))
+}

@@ -1,0 +1,37 @@
+//! Whether the parent waits for an agent that it starts: the one decision.
+
+use centurion_config::agents::AgentDefinition;
+
+use super::{Decided, Provenance};
+use crate::definition::rules::{DelegationRules, SessionMode};
+
+/// Whether an agent runs in the background.
+pub(crate) fn runs_in_background(
+    definition: &AgentDefinition,
+    wish: Option<bool>,
+    rules: &DelegationRules,
+) -> Decided<bool> {
+    if rules.background_is_off {
+        let by = Provenance::Variable("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
+        return Decided::new(false, by);
+    }
+    let forced = match rules.mode {
+        SessionMode::Normal => None,
+        SessionMode::Coordinator => Some("a coordinator waits for nobody"),
+        SessionMode::Assistant => Some("an assistant waits for nobody"),
+        SessionMode::Proactive => Some("whoever acts by itself waits for nobody"),
+    };
+    if let Some(rule) = forced {
+        return Decided::new(true, Provenance::Default(rule));
+    }
+    match (&definition.background, wish) {
+        (_, Some(true)) => Decided::new(true, Provenance::Call("run_in_background")),
+        // An agent that is made for the background stays there, whatever the call says.
+        (Some(own), _) if own.value => Decided::new(true, Provenance::of(definition, own)),
+        (_, Some(false)) => Decided::new(false, Provenance::Call("run_in_background")),
+        (_, None) if rules.background => {
+            Decided::new(true, Provenance::Setting("subagents.background".to_owned()))
+        }
+        (_, None) => Decided::new(false, Provenance::Default("the call waits")),
+    }
+}

@@ -1,0 +1,235 @@
+//! Which tools an agent has: a pipeline in which a tool that is left out is left out for one reason.
+//!
+//! What no agent below the main one gets, what an agent in the background does not get, what the definition takes
+//! away, what it lists, in this order; tools of its memory come back at the end.
+
+use std::fmt;
+
+use centurion_config::agents::AgentDefinition;
+use centurion_permissions::{Rule, RuleOrigin, RuleSet, ToolSelector};
+use serde::{Deserialize, Serialize};
+
+/// Tools that only the main agent has: they speak to a person, wake it later, or look after what it started.
+const MAIN_ONLY: [&str; 6] =
+    ["AskUserQuestion", "CronCreate", "CronDelete", "CronList", "EnterPlanMode", "TaskOutput"];
+
+/// The built-in tools that an agent in the background may have. Tools of servers it may have all.
+const IN_BACKGROUND: [&str; 19] = [
+    "Agent",
+    "Bash",
+    "Edit",
+    "ExitPlanMode",
+    "Glob",
+    "Grep",
+    "ListMcpResourcesTool",
+    "NotebookEdit",
+    "PowerShell",
+    "Read",
+    "ReadMcpResourceTool",
+    "SendMessage",
+    "Skill",
+    "TaskStop",
+    "TodoWrite",
+    "ToolSearch",
+    "WebFetch",
+    "WebSearch",
+    "Write",
+];
+
+/// The tools of a main agent that only directs others.
+const ORCHESTRATION: [&str; 5] = ["Agent", "ListAgents", "SendMessage", "TaskOutput", "TaskStop"];
+
+/// What an agent needs to keep its memory.
+pub(crate) const MEMORY_TOOLS: [&str; 3] = ["Edit", "Read", "Write"];
+
+/// Whose tools they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Reach {
+    Main,
+    /// A main agent that has others do all the work.
+    Coordinator,
+    #[serde(rename_all = "camelCase")]
+    Child {
+        in_background: bool,
+        /// Whether it may start agents of its own: they would not be too deep.
+        may_delegate: bool,
+        is_planning: bool,
+    },
+}
+
+/// The tools of one agent, whatever tools there are at a moment: servers come and go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ToolView {
+    /// Those that pass the pipeline.
+    #[serde(rename_all = "camelCase")]
+    Chosen {
+        reach: Reach,
+        /// `None` is all.
+        listed: Option<Vec<ToolSelector>>,
+        taken: Vec<ToolSelector>,
+        /// Given for the agent's memory, though it would not have them otherwise.
+        for_memory: Vec<String>,
+    },
+    /// Exactly these: a fork has the tools of the agent that it comes from.
+    Exact(Vec<String>),
+}
+
+/// Why an agent does not have a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeftOut {
+    MainOnly,
+    NotInBackground,
+    TooDeep,
+    NotPlanning,
+    NotForCoordinators,
+    /// By this entry of `disallowedTools`.
+    Taken(String),
+    NotListed,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MainOnly => formatter.write_str("only the main agent has it"),
+            Self::NotInBackground => formatter.write_str("agents in the background do not have it"),
+            Self::TooDeep => formatter.write_str("agents of this depth start no others"),
+            Self::NotPlanning => formatter.write_str("it is for agents that plan"),
+            Self::NotForCoordinators => {
+                formatter.write_str("a coordinator has others do the work: start an agent")
+            }
+            Self::Taken(entry) => write!(formatter, "`disallowedTools` has `{entry}`"),
+            Self::NotListed => formatter.write_str("`tools` does not list it"),
+        }
+    }
+}
+
+impl ToolView {
+    /// What a definition asks for.
+    pub(crate) fn new(definition: &AgentDefinition, reach: Reach) -> Self {
+        let listed = definition.tools.as_ref().filter(|_| !definition.has_all_tools());
+        let taken = definition.disallowed_tools.as_ref();
+        Self::Chosen {
+            reach,
+            listed: listed.map(|tools| selectors(tools)),
+            taken: taken.map(|tools| selectors(tools)).unwrap_or_default(),
+            for_memory: Vec::new(),
+        }
+    }
+
+    /// All tools that an agent of this reach may have.
+    pub(crate) fn all(reach: Reach) -> Self {
+        Self::Chosen { reach, listed: None, taken: Vec::new(), for_memory: Vec::new() }
+    }
+
+    /// Whether the agent has a tool of this name.
+    pub fn admits(&self, tool: &str) -> Result<(), LeftOut> {
+        let (reach, listed, taken, for_memory) = match self {
+            Self::Exact(names) if names.iter().any(|name| name == tool) => return Ok(()),
+            Self::Exact(_) => return Err(LeftOut::NotListed),
+            Self::Chosen { reach, listed, taken, for_memory } => (reach, listed, taken, for_memory),
+        };
+        if for_memory.iter().any(|name| name == tool) {
+            return Ok(());
+        }
+        reach.admits(tool)?;
+        if let Some(entry) = taken.iter().find(|entry| entry.selects(tool)) {
+            return Err(LeftOut::Taken(entry.to_string()));
+        }
+        match listed {
+            Some(listed) if !listed.iter().any(|entry| entry.selects(tool)) => {
+                Err(LeftOut::NotListed)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the tools that a memory needs; returns those that the agent would not have had.
+    pub(crate) fn inject(&mut self) -> Vec<String> {
+        let missing: Vec<String> = MEMORY_TOOLS
+            .into_iter()
+            .filter(|tool| self.admits(tool).is_err())
+            .map(str::to_owned)
+            .collect();
+        if let Self::Chosen { for_memory, .. } = self {
+            for_memory.clone_from(&missing);
+        }
+        missing
+    }
+
+    /// The entries that name no tool of the pool, and those whose tools the agent cannot have.
+    pub(crate) fn unresolved(&self, pool: &[String]) -> Vec<String> {
+        let Self::Chosen { listed: Some(listed), .. } = self else { return Vec::new() };
+        let is_met = |entry: &ToolSelector| {
+            pool.iter().any(|tool| entry.selects(tool) && self.admits(tool).is_ok())
+        };
+        let unmet = listed.iter().filter(|entry| !is_met(entry));
+        unmet
+            .map(|entry| match pool.iter().find(|tool| entry.selects(tool)) {
+                Some(tool) => match self.admits(tool) {
+                    Err(why) => format!("{entry} ({why})"),
+                    Ok(()) => entry.to_string(),
+                },
+                None => format!("{entry} (there is no such tool)"),
+            })
+            .collect()
+    }
+
+    /// The types of agents that the list lets it start: `Agent(a, b)`; `None` is all.
+    pub(crate) fn startable(&self) -> Option<&str> {
+        let Self::Chosen { listed: Some(listed), .. } = self else { return None };
+        let entries = || listed.iter().filter(|entry| entry.name() == Some("Agent"));
+        if entries().any(|entry| entry.specifier().is_none()) {
+            return None;
+        }
+        entries().find_map(ToolSelector::specifier)
+    }
+
+    /// What the entries with a part in parentheses limit tools to. The types that may be started are not
+    /// among them: those are no rule about a call's permission.
+    pub(crate) fn confinement(&self, origin: &RuleOrigin) -> Result<RuleSet, String> {
+        let mut rules = RuleSet::default();
+        let Self::Chosen { listed: Some(listed), .. } = self else { return Ok(rules) };
+        let limits = |entry: &&ToolSelector| entry.specifier().is_some();
+        for entry in listed.iter().filter(limits).filter(|entry| entry.name() != Some("Agent")) {
+            let is_lifted = |other: &ToolSelector| {
+                other.specifier().is_none() && entry.name().is_some_and(|name| other.selects(name))
+            };
+            if !listed.iter().any(is_lifted) {
+                let rule = Rule::parse(entry.as_str(), origin.clone());
+                rules.extend([rule.map_err(|error| error.to_string())?]);
+            }
+        }
+        if rules.iter().next().is_some() {
+            // What is listed without a limit has none, also where a command does the same.
+            let plain = listed.iter().filter(|entry| entry.specifier().is_none());
+            let names = plain.filter_map(ToolSelector::name);
+            rules.extend(names.filter_map(|name| Rule::parse(name, origin.clone()).ok()));
+        }
+        Ok(rules)
+    }
+}
+
+fn selectors(names: &[String]) -> Vec<ToolSelector> {
+    names.iter().cloned().map(ToolSelector::from).collect()
+}
+
+impl Reach {
+    fn admits(self, tool: &str) -> Result<(), LeftOut> {
+        match self {
+            Self::Coordinator if !ORCHESTRATION.contains(&tool) => Err(LeftOut::NotForCoordinators),
+            Self::Child { .. } if MAIN_ONLY.contains(&tool) => Err(LeftOut::MainOnly),
+            Self::Child { may_delegate: false, .. } if tool == "Agent" => Err(LeftOut::TooDeep),
+            Self::Child { is_planning: false, .. } if tool == "ExitPlanMode" => {
+                Err(LeftOut::NotPlanning)
+            }
+            Self::Child { in_background: true, .. }
+                if !tool.starts_with("mcp__") && !IN_BACKGROUND.contains(&tool) =>
+            {
+                Err(LeftOut::NotInBackground)
+            }
+            Self::Main | Self::Coordinator | Self::Child { .. } => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What one agent runs with, as plain data: the record of its start holds it, and the agent is resumed by it, in
+//! this process or a later one. What acts for the user is not in it: see `Powers`.
+
+use std::path::PathBuf;
+
+use centurion_permissions::Mode;
+use centurion_protocol::{AgentId, Effort, Thinking, ToolUseId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::definition::resolve::ToolView;
+
+/// The effective options of one agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "a record, in which each says one thing")]
+pub(crate) struct AgentSpec {
+    pub(crate) agent_type: String,
+    /// Who defined the type.
+    pub(crate) source: String,
+    pub(crate) color: String,
+    pub(crate) description: String,
+    pub(crate) name: Option<String>,
+    pub(crate) parent: Option<AgentId>,
+    pub(crate) depth: u32,
+    /// The types from the main agent's children down to this one.
+    pub(crate) path: Vec<String>,
+    /// The call that started it.
+    pub(crate) call: ToolUseId,
+    pub(crate) model: String,
+    pub(crate) effort: Option<Effort>,
+    pub(crate) thinking: Thinking,
+    /// The mode at its start.
+    pub(crate) mode: Mode,
+    /// The mode that it had by itself. When it is resumed, this gives no more than the resuming agent has.
+    #[serde(default)]
+    pub(crate) own_mode: Option<Mode>,
+    /// How many requests it may send in each of its runs.
+    pub(crate) max_turns: Option<u32>,
+    pub(crate) tools: ToolView,
+    /// Rules that single tools are confined to.
+    pub(crate) only: Vec<String>,
+    /// The sections of the system prompt.
+    pub(crate) system: Vec<String>,
+    pub(crate) cwd: PathBuf,
+    /// Whether it changes nothing, by no tool and no command.
+    #[serde(default)]
+    pub(crate) only_reads: bool,
+    /// Whether it is told what the instruction files say.
+    pub(crate) instructions: bool,
+    pub(crate) reminder: Option<String>,
+    /// What its answer must fit.
+    pub(crate) schema: Option<Value>,
+    pub(crate) in_background: bool,
+    /// Whether it is not expected to be resumed.
+    pub(crate) is_one_shot: bool,
+    /// What the call asked for, where it could differ from what is in force.
+    pub(crate) requested: Value,
+}
+
+/// Hooks that come with an agent.
+#[derive(Clone, Debug)]
+pub(crate) struct BroughtHooks {
+    pub(crate) value: Value,
+    pub(crate) path: PathBuf,
+    /// The skill that brings them; `None` for the agent's own definition.
+    pub(crate) skill: Option<String>,
+}
+
+/// What a definition brings, and where it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Brought {
+    pub(crate) value: Value,
+    pub(crate) path: PathBuf,
+}

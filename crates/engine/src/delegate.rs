@@ -1,0 +1,13 @@
+//! How one agent has another work for it: start, resume, report, stop.
+
+pub(crate) mod build;
+pub(crate) mod host;
+pub(crate) mod notification;
+pub(crate) mod outcome;
+pub(crate) mod powers;
+pub(crate) mod preload;
+pub(crate) mod recall;
+pub(crate) mod spawn;
+pub(crate) mod spending;
+pub(crate) mod stop_all;
+pub(crate) mod summary;

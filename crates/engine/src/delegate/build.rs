@@ -1,0 +1,135 @@
+//! The one way to build an agent of a session, and its driver.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+
+use centurion_config::memory::MemoryTracker;
+use centurion_journal::Journal;
+use centurion_model::SystemPrompt;
+use centurion_protocol::Conversation;
+use centurion_tools::{DynTool, Shells, ShellsConfig, Workspace};
+use parking_lot::Mutex;
+
+use crate::agent::builder::AgentBuilder;
+use crate::agent::listing::Listing;
+use crate::agent::shared::Shared;
+use crate::agent::{Agent, AgentParts};
+use crate::definition::prompt::instructions;
+use crate::definition::request_settings::RequestSettings;
+use crate::definition::resolve::ToolView;
+use crate::delegate::host::AgentHost;
+use crate::toolset::structured::StructuredOutput;
+use crate::toolset::toolbox::{Toolbox, ToolboxError};
+use crate::turn::dispatch::Dispatch;
+use crate::turn::driver::Driver;
+
+/// How many bytes one command may write before it is ended.
+const MAX_OUTPUT_VARIABLE: &str = "CENTURION_MAX_COMMAND_OUTPUT_BYTES";
+
+/// What a driver is built from, beside its agent.
+pub(crate) struct DriverParts {
+    pub(crate) view: ToolView,
+    pub(crate) system: SystemPrompt,
+    pub(crate) settings: RequestSettings,
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) conversation: Conversation,
+    pub(crate) structured: Option<StructuredOutput>,
+    /// Whether it is told what the instruction files say.
+    pub(crate) instructions: bool,
+}
+
+impl AgentBuilder {
+    /// All tools that an agent could have, in their order, with what they say about agents now.
+    fn candidates(&self, shared: &Shared, agent: &Arc<Agent>) -> (Vec<Arc<dyn DynTool>>, u64) {
+        let listing = Listing::of(&shared.delegation, &agent.tool_scope());
+        let hash = Listing::hash(listing.as_ref());
+        let mut tools = self.tools.clone();
+        if let Some(listing) = listing {
+            tools.push((self.engine_tools.starting)(Arc::clone(agent), listing));
+            tools.extend((self.engine_tools.reaching)(agent));
+        }
+        if agent.identity.is_main() && shared.schedules.is_some() {
+            tools.extend((self.engine_tools.scheduling)(agent));
+        }
+        if tools.len() > self.tools.len() {
+            tools.sort_by(|one, other| one.name().cmp(other.name()));
+        }
+        (tools, hash)
+    }
+
+    /// Builds an agent of a session.
+    pub(crate) fn agent(&self, shared: &Arc<Shared>, parts: AgentParts) -> Arc<Agent> {
+        let shells = Arc::new(self.shells(parts.cwd.clone()));
+        shared.note_shells(&shells);
+        Arc::new_cyclic(|agent| {
+            let permissions = Arc::clone(&parts.permissions);
+            let (read, denied, hosts) =
+                (Arc::clone(&permissions), Arc::clone(&permissions), permissions);
+            let workspace = Workspace {
+                root: parts.cwd.clone(),
+                cwd: Mutex::new(parts.cwd.clone()),
+                read_state: parts.read_state.clone(),
+                may_read: Arc::new(move |path| !read.denies_reading(path)),
+                find_denied: Arc::new(move || denied.find_denied()),
+                host_rule: Arc::new(move |url| hosts.host_rule(url)),
+                sandbox: self.sandbox.clone(),
+                todos: Mutex::default(),
+                shells,
+                output_dir: self.output_dir.clone(),
+                env: Arc::clone(&self.env),
+                world: Arc::clone(&shared.world),
+                host: Arc::new(AgentHost::new(Weak::clone(agent))),
+            };
+            Agent::new(Arc::downgrade(shared), Arc::new(workspace), parts)
+        })
+    }
+
+    fn shells(&self, cwd: PathBuf) -> Shells {
+        let config = ShellsConfig::new(self.guard.clone(), self.stamp.session, cwd);
+        Shells::new(ShellsConfig {
+            environment_files: self.env_files.clone(),
+            max_output: self.env.number(MAX_OUTPUT_VARIABLE).unwrap_or(config.max_output),
+            ..config
+        })
+    }
+
+    /// Builds the driver of an agent.
+    pub(crate) fn driver(
+        &self,
+        shared: &Arc<Shared>,
+        agent: Arc<Agent>,
+        parts: DriverParts,
+    ) -> Result<Driver, ToolboxError> {
+        let DriverParts { view, structured, .. } = parts;
+        let (tools, hash) = self.candidates(shared, &agent);
+        let offer = self.offer(&agent.permissions, &shared.broker);
+        let cache = Some(Arc::clone(&self.specs));
+        let mut toolbox = Toolbox::new(tools, view, &offer, cache, hash)?;
+        if let Some(structured) = &structured {
+            toolbox = toolbox.with(Arc::new(structured.clone()));
+        }
+        let is_new = parts.conversation.is_empty();
+        let memory = self.memory.as_ref().filter(|_| parts.instructions);
+        let told = memory.filter(|_| is_new).and_then(|memory| memory.render());
+        agent.note_settings(&parts.settings);
+        let dispatch = Dispatch {
+            toolbox,
+            agent,
+            broker: Arc::clone(&shared.broker),
+            allows_sandboxed: self.allows_sandboxed,
+        };
+        Ok(Driver {
+            context: told.as_deref().map(instructions).into_iter().collect(),
+            structured,
+            memory: memory.map(|memory| MemoryTracker::new(Arc::clone(memory))),
+            ..Driver::new(
+                Arc::clone(shared),
+                parts.journal,
+                dispatch,
+                parts.conversation,
+                parts.system,
+                parts.settings,
+            )
+        })
+    }
+}

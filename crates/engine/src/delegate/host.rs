@@ -1,0 +1,249 @@
+//! What tools may ask of the agent that runs them: questions to a person, planning, news of shells.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use centurion_permissions::Mode;
+use centurion_protocol::sdk::{EventBody, ToolProgress, WaitsFor};
+use centurion_protocol::{AgentId, ToolUseId};
+use centurion_tools::{
+    AgentState, AgentStop, Answer, Host, HostFuture, PlanVerdict, Question, ShellChange, ShellEnd,
+};
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::to_raw_value;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::agent::shared::Shared;
+use crate::agent::task::{Stopper, Task};
+use crate::delegate::notification;
+use crate::delegate::outcome::whole_result;
+use crate::policy::broker::{Ask, AskingAgent, Reply};
+use centurion_protocol::markup::contain;
+
+/// How long a call that stops an agent waits for its end.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why a tool gets no answer any more.
+const ENDED: &str = "the session has ended";
+
+/// The host of one agent's tools.
+pub(crate) struct AgentHost {
+    /// Weak, because the agent owns the shells that own this.
+    agent: Weak<Agent>,
+}
+
+/// The agent and its session, as long as both are there.
+struct Reached {
+    agent: Arc<Agent>,
+    shared: Arc<Shared>,
+}
+
+impl AgentHost {
+    pub(crate) fn new(agent: Weak<Agent>) -> Self {
+        Self { agent }
+    }
+
+    fn reach(&self) -> Option<Reached> {
+        let agent = self.agent.upgrade()?;
+        let shared = agent.shared.upgrade()?;
+        Some(Reached { agent, shared })
+    }
+}
+
+impl Reached {
+    fn show_mode(&self) {
+        self.shared.show_mode(self.agent.permissions.mode());
+    }
+
+    /// Why this agent does not end another, if so: the main agent ends all, others only agents that they started
+    /// or set to work, and the descendants of these.
+    fn refuses_to_end(&self, other: &Task) -> Option<String> {
+        let (delegation, identity) = (&self.shared.delegation, &self.agent.identity);
+        let own = identity.id.as_ref()?;
+        if own == &other.id {
+            return Some("this is you: to end, say what you have found and stop".to_owned());
+        }
+        let parent = |id: &AgentId| delegation.find(id.as_str())?.identity.parent.clone();
+        let is_among = |first: Option<AgentId>, sought: &AgentId| {
+            std::iter::successors(first, parent).any(|id| id == *sought)
+        };
+        if is_among(identity.parent.clone(), &other.id) {
+            // Its end would wait for the end of this call.
+            let id = &other.id;
+            return Some(format!(
+                "you work for agent {id}: end yourself and say why it should end too"
+            ));
+        }
+        let asker = other.run().asker.map(|asker| asker.agent);
+        let works_here = is_among(other.identity.parent.clone(), own) || is_among(asker, own);
+        (!works_here).then(|| {
+            let id = &other.id;
+            format!("agent {id} does not work for you: say in your report why it should end")
+        })
+    }
+
+    async fn put(&self, tool: &str, call: &ToolUseId, input: serde_json::Value) -> Reply {
+        let denied = |reason: &str| Reply::Denied { reason: reason.to_owned(), interrupt: false };
+        let Ok(input) = to_raw_value(&input) else { return denied("the question cannot be sent") };
+        let reason = format!("{tool} needs an answer from the user");
+        let ask = Ask {
+            tool: tool.to_owned(),
+            call: call.clone(),
+            input,
+            reason,
+            suggestions: Vec::new(),
+            agent: AskingAgent::of(&self.agent.identity),
+        };
+        // The dispatch drops this future when the call is cancelled, which withdraws the question.
+        let (broker, cancel) = (&self.shared.broker, CancellationToken::new());
+        self.agent.tell_wait(WaitsFor::Person, broker.ask(ask, &cancel)).await
+    }
+}
+
+/// How far an agent is that has not ended.
+fn at_work(task: &Task) -> String {
+    let progress = task.progress();
+    match progress.summary {
+        Some(summary) => format!("{summary}\n{}", progress.activity),
+        None => progress.activity,
+    }
+}
+
+impl Host for AgentHost {
+    fn ask<'a>(
+        &'a self,
+        call: &'a ToolUseId,
+        questions: Vec<Question>,
+    ) -> HostFuture<'a, Result<Vec<Answer>, String>> {
+        #[derive(Deserialize)]
+        struct Answered {
+            #[serde(default)]
+            answers: indexmap::IndexMap<String, String>,
+        }
+        Box::pin(async move {
+            let reached = self.reach().ok_or(ENDED)?;
+            match reached.put("AskUserQuestion", call, json!({"questions": questions})).await {
+                Reply::Allowed { input, .. } => {
+                    let answered = input.and_then(|raw| serde_json::from_str(raw.get()).ok());
+                    let Answered { answers } = answered.ok_or("the answer came without answers")?;
+                    let answer = |(question, answer)| Answer { question, answer };
+                    Ok(answers.into_iter().map(answer).collect())
+                }
+                Reply::Denied { reason, .. } => Err(reason),
+                Reply::Cancelled => Err("the question was withdrawn".to_owned()),
+            }
+        })
+    }
+
+    fn enter_plan_mode<'a>(&'a self, _: &'a ToolUseId) -> HostFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            let reached = self.reach().ok_or(ENDED)?;
+            reached.agent.permissions.enter_plan()?;
+            reached.show_mode();
+            Ok(())
+        })
+    }
+
+    fn propose_plan<'a>(
+        &'a self,
+        call: &'a ToolUseId,
+        plan: String,
+    ) -> HostFuture<'a, PlanVerdict> {
+        Box::pin(async move {
+            let Some(reached) = self.reach() else {
+                return PlanVerdict::Rejected(ENDED.to_owned());
+            };
+            let permissions = &reached.agent.permissions;
+            if permissions.mode() != Mode::Plan {
+                return PlanVerdict::Rejected("plan mode is not on".to_owned());
+            }
+            // No agent below a planner writes, even if a person approves it (invariant I-1).
+            if permissions.must_plan() {
+                let reason = "you work for an agent that plans: put your plan into your report";
+                return PlanVerdict::Rejected(reason.to_owned());
+            }
+            match reached.put("ExitPlanMode", call, json!({"plan": plan})).await {
+                Reply::Allowed { .. } => {
+                    permissions.leave_plan();
+                    reached.show_mode();
+                    PlanVerdict::Approved
+                }
+                Reply::Denied { reason, .. } => PlanVerdict::Rejected(reason),
+                Reply::Cancelled => PlanVerdict::Rejected("the question was withdrawn".to_owned()),
+            }
+        })
+    }
+
+    fn call_progressed(&self, call: &ToolUseId, tool: &str, elapsed: Duration) {
+        if let Some(Reached { agent, shared }) = self.reach() {
+            if let Some(task) = &agent.task {
+                task.stall.note_activity();
+            }
+            shared.show(EventBody::ToolProgress(ToolProgress {
+                tool_use_id: call.clone(),
+                tool_name: tool.to_owned(),
+                parent_tool_use_id: agent.identity.call.clone(),
+                agent_id: agent.identity.id.clone(),
+                elapsed_time_seconds: elapsed.as_secs(),
+            }));
+        }
+    }
+
+    fn shell_changed(&self, change: ShellChange) {
+        if let Some(Reached { shared, .. }) = self.reach() {
+            notification::show_shell(&shared, &change);
+        }
+    }
+
+    fn stop_agent<'a>(&'a self, id: &'a str) -> HostFuture<'a, Option<Result<AgentStop, String>>> {
+        Box::pin(async move {
+            let reached = self.reach()?;
+            let task = reached.shared.delegation.find(id)?;
+            if let Some(reason) = reached.refuses_to_end(&task) {
+                return Some(Err(reason));
+            }
+            let was_running = task.stop(Stopper::Agent);
+            // Its end is known when the call answers.
+            task.ended(STOP_PATIENCE).await;
+            let (id, description) = (task.id.to_string(), task.spec.description.clone());
+            Some(Ok(AgentStop { id, description, was_running }))
+        })
+    }
+
+    fn agent_state<'a>(
+        &'a self,
+        id: &'a str,
+        patience: Option<Duration>,
+    ) -> HostFuture<'a, Option<AgentState>> {
+        Box::pin(async move {
+            let Reached { shared, .. } = self.reach()?;
+            let task = shared.delegation.find(id)?;
+            let end = match patience {
+                Some(patience) => task.ended(patience).await,
+                None => task.end(),
+            };
+            // The news of it are told with this answer, unless they were told already.
+            let told = end.as_ref().filter(|_| patience.is_some()).map(|end| end.notification);
+            let told = told.filter(|id| shared.queue.claim(*id));
+            Some(AgentState {
+                id: task.id.to_string(),
+                description: task.spec.description.clone(),
+                status: end.as_ref().map_or("running", |end| end.status()),
+                text: match &end {
+                    Some(end) => contain(&whole_result(&task, end)).into_owned(),
+                    None => contain(&at_work(&task)).into_owned(),
+                },
+                output_file: task.output.path().to_owned(),
+                notification: told.map(|id| id.to_string()),
+            })
+        })
+    }
+
+    fn owe_shell_end(&self, end: ShellEnd) {
+        if let Some(Reached { agent, shared }) = self.reach() {
+            notification::owe_shell_end(&shared, &end, agent.identity.id.as_ref());
+        }
+    }
+}

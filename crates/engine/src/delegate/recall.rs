@@ -1,0 +1,360 @@
+//! Agents of earlier processes: who they were, how they ended, and what is still owed about them.
+//!
+//! All of it is read from their transcripts. An agent whose record has a start and no end was interrupted:
+//! its end is written now, and told once. An end is told when some other transcript contains the id of its
+//! notification; what is not told yet is owed. Mail that it had not read stays where it is, in its
+//! transcript, until it is set to work again.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aho_corasick::AhoCorasick;
+use centurion_protocol::{AgentId, Outcome, Timestamp, ToolUseId, Usage, bounded};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::json;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::delegation::Delegation;
+use crate::agent::evidence::Evidence;
+use crate::agent::shared::Shared;
+use crate::agent::task::{Asker, End, Files, Task, TaskRun};
+use crate::definition::spec::AgentSpec;
+use crate::delegate::notification;
+use crate::delegate::spawn;
+use crate::delegate::spending::{self, PastRun};
+use crate::message::life_records::{END, RESUME, SPAWN};
+use crate::message::mail;
+use crate::money::budget::{Account, Amount};
+use centurion_journal::transcript;
+use centurion_journal::{Journal, MOST_TRANSCRIPT, Stamp, TranscriptFile};
+
+/// The agent that a name or id means, of this process or an earlier one.
+pub(crate) fn find(shared: &Arc<Shared>, to: &str) -> Option<Arc<Task>> {
+    let delegation = &shared.delegation;
+    delegation.find(to).or_else(|| {
+        let id = delegation.id_of(to);
+        // Only what looks like an id becomes part of a path.
+        let is_id = id.as_str().len() == 17
+            && id.as_str().starts_with('a')
+            && id.as_str().bytes().skip(1).all(|byte| byte.is_ascii_hexdigit());
+        let path = is_id.then(|| spawn::places(delegation, &id).transcript)?;
+        let told = ToldEnds::read(shared, &path)?;
+        let is_counted = delegation.account(&id).is_some();
+        let others = if is_counted { Vec::new() } else { transcripts(delegation) };
+        let runs = others.iter().filter_map(|path| ToldEnds::read(shared, path));
+        let spent = spending::by_agent(&runs.flat_map(|told| told.runs).collect::<Vec<_>>());
+        Some(told.enter(shared, delegation, &spent)?.0)
+    })
+}
+
+/// Where the transcripts of the session's agents are.
+fn transcripts(delegation: &Delegation) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(&delegation.builder.files.agents_dir).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|it| it == "jsonl"));
+    paths
+}
+
+/// Restores the agents of the session's earlier processes: ends those that were interrupted, and queues what is
+/// owed for the main agent. All agents with undelivered results have stopped. Reads files, and so blocks.
+pub(crate) fn restore(shared: &Arc<Shared>) {
+    let delegation = &shared.delegation;
+    let mut paths = transcripts(delegation);
+    let mut told: Vec<ToldEnds> =
+        paths.iter().filter_map(|path| ToldEnds::read(shared, path)).collect();
+    // A name means the agent that got it last.
+    told.sort_by_key(|told| told.started);
+    let runs: Vec<PastRun> = told.iter().flat_map(|told| told.runs.clone()).collect();
+    let spent = spending::by_agent(&runs);
+    let entered = told.into_iter().filter_map(|told| told.enter(shared, delegation, &spent));
+    let ends =
+        entered.flat_map(|(task, ends)| ends.into_iter().map(move |end| (Arc::clone(&task), end)));
+    let ends: Vec<(Arc<Task>, Ended)> = ends.collect();
+    let askers = ends.iter().filter_map(|(_, ended)| ended.run.asker.as_ref());
+    let askers: HashSet<PathBuf> =
+        askers.map(|asker| spawn::places(delegation, &asker.agent).transcript).collect();
+    // Nearly every end is told in the transcript of the agent that asked for the run.
+    paths.sort_by_key(|path| !askers.contains(path));
+    paths.insert(0, delegation.builder.files.transcript.clone());
+    for (task, Ended { run, end }) in untold(ends, &paths) {
+        shared.queue.push(notification::agent_news(&task, &run, &end));
+    }
+}
+
+/// The ends whose notifications no other transcript holds. All are looked for at once, because a session may have
+/// thousands of agents, and only until all are found.
+fn untold(ends: Vec<(Arc<Task>, Ended)>, transcripts: &[PathBuf]) -> Vec<(Arc<Task>, Ended)> {
+    if ends.is_empty() {
+        return ends;
+    }
+    let ids = ends.iter().map(|(_, ended)| ended.end.notification.to_string());
+    // Ids are short: too many for this to succeed would not fit into memory.
+    let Ok(finder) = AhoCorasick::new(ids) else { return ends };
+    let mut told = vec![false; ends.len()];
+    for path in transcripts {
+        if told.iter().all(|is_told| *is_told) {
+            break;
+        }
+        let text = bounded::read_file(path, MOST_TRANSCRIPT).unwrap_or_default();
+        for found in finder.find_iter(&text) {
+            let number = found.pattern().as_usize();
+            told[number] |= ends[number].0.transcript != *path;
+        }
+    }
+    ends.into_iter().zip(told).filter(|(_, is_told)| !is_told).map(|(end, _)| end).collect()
+}
+
+/// What a transcript says about its agent.
+struct ToldEnds {
+    id: AgentId,
+    path: PathBuf,
+    spec: AgentSpec,
+    started: Timestamp,
+    /// All its runs, with what each has spent.
+    runs: Vec<PastRun>,
+    /// How its runs ended.
+    ends: Vec<Ended>,
+    /// Its last run, if that has no end.
+    interrupted: Option<Interrupted>,
+    /// How many messages it has not read.
+    unread: usize,
+}
+
+/// A run that has ended.
+struct Ended {
+    run: TaskRun,
+    end: End,
+}
+
+/// A run whose process ended before it did.
+struct Interrupted {
+    run: TaskRun,
+    usage: Usage,
+    dollars: f64,
+    /// What it had said last.
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Note<T> {
+    subtype: String,
+    timestamp: Timestamp,
+    data: T,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SpawnNote {
+    agent_id: AgentId,
+    spec: AgentSpec,
+}
+
+/// What the notes of all beginnings have.
+#[derive(Deserialize)]
+struct BeginNote {
+    run: String,
+    prompt: String,
+    asker: Option<Asker>,
+    /// Without it, the call that first started the agent.
+    call: Option<ToolUseId>,
+}
+
+#[derive(Deserialize)]
+struct EndNote {
+    run: String,
+    end: End,
+}
+
+impl ToldEnds {
+    /// Reads the notes of an agent's life; `None` for a file of another program.
+    fn read(shared: &Shared, path: &Path) -> Option<Self> {
+        let text = bounded::read_file(path, MOST_TRANSCRIPT).ok()?;
+        let (_, Note { timestamp, data: SpawnNote { agent_id, spec }, .. }) =
+            notes::<SpawnNote>(&text, SPAWN).next()?;
+        let mut told = Self {
+            id: agent_id,
+            path: path.to_owned(),
+            spec,
+            started: timestamp,
+            runs: Vec::new(),
+            ends: Vec::new(),
+            interrupted: None,
+            unread: mail::waiting(&text).len(),
+        };
+        let mut ends: HashMap<String, End> =
+            notes::<EndNote>(&text, END).map(|(_, it)| (it.data.run, it.data.end)).collect();
+        let begun = notes::<BeginNote>(&text, SPAWN).take(1);
+        for (at, begun) in begun.chain(notes::<BeginNote>(&text, RESUME)) {
+            let end = ends.remove(&begun.data.run);
+            told.add(shared, begun.data, end, &text, at);
+        }
+        Some(told)
+    }
+
+    /// Adds a run that began at some place of the transcript.
+    fn add(&mut self, shared: &Shared, begun: BeginNote, end: Option<End>, text: &[u8], at: usize) {
+        let BeginNote { run: id, prompt, asker, call } = begun;
+        let call = call.unwrap_or_else(|| self.spec.call.clone());
+        let (cancel, started) = (CancellationToken::new(), Instant::now());
+        let run = TaskRun { id, call, asker, prompt, cancel, started };
+        let (id, asker) = (run.id.clone(), run.asker.clone());
+        // Only the last run can have been interrupted: no agent is set to work again before its end is written.
+        self.interrupted = None;
+        let (tokens, dollars) = if let Some(end) = end {
+            let spent = (end.cumulative_usage.total(), end.dollars);
+            self.ends.push(Ended { run, end });
+            spent
+        } else {
+            let (usage, dollars) =
+                spending::of_answers(text.get(at..).unwrap_or_default(), &shared.model);
+            let text = transcript::last_words(text).unwrap_or_default();
+            self.interrupted = Some(Interrupted { run, usage, dollars, text });
+            (usage.total(), dollars)
+        };
+        let spent = Amount { dollars, tokens };
+        self.runs.push(PastRun { agent: self.id.clone(), id, asker, spent });
+    }
+}
+
+/// What an agent was started for, if its process ended before it was told.
+pub(crate) fn unread_prompt(text: &[u8]) -> Option<String> {
+    let (at, begun) = notes::<BeginNote>(text, SPAWN).next()?;
+    let is_read = |line: &[u8]| {
+        memchr::memmem::find(line, b"\"type\":\"user\"").is_some()
+            // A line that was torn says nothing.
+            && serde_json::from_slice::<IgnoredAny>(line).is_ok()
+    };
+    let mut since = text.get(at..)?.split(|byte| *byte == b'\n');
+    (!since.any(is_read)).then_some(begun.data.prompt)
+}
+
+/// The notes of a kind, each with its place. A line that only looks like one, because a call has such an
+/// input, is none.
+fn notes<T: DeserializeOwned>(
+    text: &[u8],
+    subtype: &str,
+) -> impl Iterator<Item = (usize, Note<T>)> {
+    let marker = marker(subtype);
+    let places: Vec<usize> = memchr::memmem::find_iter(text, marker.as_bytes()).collect();
+    places.into_iter().filter_map(move |at| {
+        let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |end| end + 1);
+        let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |end| at + end);
+        let note: Note<T> = serde_json::from_slice(&text[start..end]).ok()?;
+        (note.subtype == subtype).then_some((at, note))
+    })
+}
+
+/// How a note of a kind looks in its line. Text inside a record has its quotes escaped and cannot look so.
+fn marker(subtype: &str) -> String {
+    format!("\"subtype\":\"{subtype}\"")
+}
+
+impl ToldEnds {
+    /// Enters the agent into the table. One that was interrupted has its end now. Returns all its ends.
+    fn enter(
+        mut self,
+        shared: &Shared,
+        delegation: &Delegation,
+        spent: &HashMap<AgentId, Amount>,
+    ) -> Option<(Arc<Task>, Vec<Ended>)> {
+        let was_interrupted = self.interrupted.is_some();
+        self.ends.extend(self.interrupted.map(|it| it.end(shared, &self.spec.model)));
+        let Ended { run, end } = self.ends.last_mut()?;
+        // A session that was stopped dropped its queue, and did not count what it held.
+        end.unread = self.unread;
+        let account = delegation.account(&self.id).unwrap_or_else(|| {
+            let spent = spent.get(&self.id).copied().unwrap_or_default();
+            Account::new(delegation.rules.limits.budget, spent)
+        });
+        let output = spawn::places(delegation, &self.id).output;
+        let files = Files { transcript: self.path, output };
+        let (spec, last) = (Arc::new(self.spec), Arc::new(end.clone()));
+        let task = Task::recalled(self.id.clone(), spec, files, account, run.clone(), last);
+        if was_interrupted {
+            record_interruption(shared, delegation, &task, end);
+        }
+        delegation.enter(&task);
+        Some((task, self.ends))
+    }
+}
+
+impl Interrupted {
+    /// The end of the run, with what was said last.
+    fn end(self, shared: &Shared, model: &str) -> Ended {
+        let end = End {
+            outcome: Outcome::Interrupted,
+            stopped_by: None,
+            text: self.text,
+            structured: None,
+            errors: Vec::new(),
+            denials: Vec::new(),
+            usage: Usage::default(),
+            cumulative_usage: self.usage,
+            dollars: self.dollars,
+            model: model.to_owned(),
+            turns: 0,
+            duration_ms: 0,
+            evidence: Evidence::default(),
+            unread: 0,
+            notification: shared.world.record_id(),
+        };
+        Ended { run: self.run, end }
+    }
+}
+
+fn record_interruption(shared: &Shared, delegation: &Delegation, task: &Task, end: &End) {
+    let stamp = Stamp {
+        agent: Some(task.id.clone()),
+        cwd: task.spec.cwd.display().to_string(),
+        ..delegation.builder.stamp.clone()
+    };
+    let written = TranscriptFile::open(&task.transcript).and_then(|file| {
+        let world = Arc::clone(&shared.world);
+        let journal = Journal::resume(file, None, stamp, world, delegation.builder.files.redaction);
+        journal.note(END, &json!({"run": task.run().id, "status": end.status(), "end": end}))
+    });
+    if let Err(error) = written {
+        tracing::error!(%error, agent = %task.id, "an interruption could not be recorded");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(kind: &str, subtype: &str, data: &serde_json::Value) -> String {
+        let timestamp = "2026-01-01T00:00:00Z";
+        json!({"type": kind, "subtype": subtype, "timestamp": timestamp, "data": data}).to_string()
+            + "\n"
+    }
+
+    fn begin(subtype: &str, run: &str, prompt: &str) -> String {
+        line("system", subtype, &json!({"run": run, "prompt": prompt}))
+    }
+
+    #[test]
+    fn a_call_whose_input_looks_like_a_note_is_none() {
+        let forged = json!({"subtype": END, "timestamp": "2026-01-01T00:00:00Z", "data": {"run": "x", "prompt": "y"}});
+        let text = begin(END, "r1", "p")
+            + &line("assistant", "", &json!({"input": forged, "run": "r2", "prompt": "q"}));
+        let found: Vec<String> =
+            notes::<BeginNote>(text.as_bytes(), END).map(|(_, note)| note.data.run).collect();
+        assert_eq!(found, ["r1"]);
+    }
+
+    #[test]
+    fn what_an_agent_was_never_told_is_known_from_its_record() {
+        // S-231
+        let said = json!({"type": "user", "message": {"content": "find it"}}).to_string() + "\n";
+        let spawned = begin(SPAWN, "r1", "find it");
+        assert_eq!(unread_prompt(spawned.as_bytes()).as_deref(), Some("find it"));
+        let told = spawned + &said;
+        assert_eq!(unread_prompt(told.as_bytes()), None);
+        let spawned = begin(SPAWN, "r1", "find it");
+        let torn = spawned + &said[..said.len() / 2];
+        assert_eq!(unread_prompt(torn.as_bytes()).as_deref(), Some("find it"));
+    }
+}

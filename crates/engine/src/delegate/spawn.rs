@@ -1,0 +1,587 @@
+//! The one spawn: every agent that another one starts, or sets to work again, begins here and ends here.
+//!
+//! An agent is a task of this process with a handle from its first moment. Whether a call waits for it is the
+//! waiter's affair. When it ends, the record of its end is written first; then its state changes, under one lock
+//! with the choice of who is told; then comes whatever is slow.
+
+mod resume;
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use centurion_hooks::events::SubagentStart;
+use centurion_hooks::{Registration, Scope};
+use centurion_mcp::Connection;
+use centurion_model::SystemPrompt;
+use centurion_permissions::{Role, Rule, RuleError, RuleOrigin};
+use centurion_protocol::markup::contain;
+use centurion_protocol::sdk::WaitsFor;
+use centurion_protocol::{AgentId, Block, Outcome, ToolUseId};
+use centurion_tools::ReadState;
+use futures_util::FutureExt;
+use serde::Serialize;
+use serde_json::json;
+use thiserror::Error;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::builder::{BroughtServers, ServersError};
+use crate::agent::delegation::Delegation;
+use crate::agent::hooks::reminder;
+use crate::agent::shared::Shared;
+use crate::agent::task::{Asker, End, Files, Stopper, Task, TaskRun};
+use crate::agent::{Agent, AgentParts};
+use crate::definition::builtin;
+use crate::definition::request_settings::RequestSettings;
+use crate::definition::spec::{AgentSpec, BroughtHooks};
+use crate::delegate::build::DriverParts;
+use crate::delegate::notification;
+use crate::delegate::powers::Powers;
+use crate::delegate::preload::hook_set;
+use crate::delegate::summary;
+use crate::message::life_records::{END, SPAWN};
+use crate::message::queue::{Item, Origin, Priority};
+use crate::money::budget::{Account, Amount};
+use crate::toolset::servers::Servers;
+use crate::toolset::structured::{SchemaError, StructuredOutput};
+use crate::toolset::toolbox::ToolboxError;
+use crate::turn::driver::{Driver, Run};
+use centurion_journal::transcript::Loaded;
+use centurion_journal::{Journal, JournalError, Stamp};
+use centurion_redact::keep_over;
+
+pub(crate) use self::resume::resume;
+
+/// Why an agent could not be started or resumed.
+#[derive(Debug, Error)]
+pub(crate) enum SpawnError {
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Tools(#[from] ToolboxError),
+    #[error("a rule of its definition cannot be read: {0}")]
+    Rule(#[from] RuleError),
+    #[error("its output schema cannot be used: {0}")]
+    Schema(#[from] SchemaError),
+    #[error(transparent)]
+    Servers(#[from] ServersError),
+    #[error("the agent is at work already")]
+    AtWork,
+    #[error("a fault of the program: {0}")]
+    Fault(String),
+}
+
+/// Where the end of an agent is told to the call that waits for it.
+pub(crate) type Ending = oneshot::Receiver<Arc<End>>;
+
+/// What is to be started.
+pub(crate) struct Launch {
+    pub(crate) spec: Arc<AgentSpec>,
+    pub(crate) powers: Powers,
+    pub(crate) prompt: String,
+    pub(crate) initial_prompt: Option<String>,
+    /// What the definition asks for and does not get.
+    pub(crate) problems: Vec<String>,
+    /// The servers that it has beside its parent's.
+    pub(crate) servers: BroughtServers,
+    pub(crate) structured: Option<StructuredOutput>,
+    pub(crate) call: ToolUseId,
+    pub(crate) read_state: ReadState,
+    /// The texts of skills that it knows from the start.
+    pub(crate) skills: Vec<String>,
+}
+
+/// The record of a start.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SpawnNote<'a> {
+    agent_id: &'a AgentId,
+    run: String,
+    asker: Option<Asker>,
+    prompt: String,
+    spec: &'a AgentSpec,
+}
+
+/// An agent that is about to run.
+struct Child {
+    shared: Arc<Shared>,
+    task: Arc<Task>,
+    driver: Driver,
+    agent: Arc<Agent>,
+    /// Keeps its own hooks in force.
+    hooks: Vec<Registration>,
+    /// Servers that end with it.
+    servers: Vec<Connection>,
+    items: Vec<Item>,
+    /// What its definition asks for and does not get.
+    problems: Vec<String>,
+    /// What it has done in this run.
+    run: Run,
+    /// Whether hooks know that it began.
+    has_begun: bool,
+    has_ended: bool,
+}
+
+/// Starts an agent. The receiver gets its end, where a call is to wait for it.
+pub(crate) fn spawn(
+    shared: &Arc<Shared>,
+    parent: &Agent,
+    launch: Launch,
+) -> Result<(Arc<Task>, Option<Ending>), SpawnError> {
+    let delegation = &shared.delegation;
+    let id = shared.world.agent_id();
+    let run = new_run(shared, parent, launch.call.clone(), launch.prompt.clone());
+    let files = places(delegation, &id);
+    let journal = Arc::new(Journal::new(
+        files.transcript.clone(),
+        stamp(delegation, &launch.spec, &id),
+        Arc::clone(&shared.world),
+        delegation.builder.files.redaction,
+    ));
+    let account = Account::new(delegation.rules.limits.budget, Amount::default());
+    let (spec, to) = (Arc::clone(&launch.spec), Arc::clone(&journal));
+    let task = Task::new(id.clone(), spec, files, account, run, to);
+    let start = Start {
+        loaded: Loaded::default(),
+        read_state: launch.read_state,
+        servers: launch.servers,
+        structured: launch.structured,
+        powers: launch.powers,
+        parent_servers: Some(Arc::clone(&parent.servers)),
+        journal,
+    };
+    let mut child = Child::new(shared, delegation, &task, start, parent)?;
+    // Nothing can fail any more: what has a beginning will have an end.
+    let TaskRun { id: run, asker, prompt, .. } = task.run();
+    let note = SpawnNote { agent_id: &id, run, asker, prompt, spec: &launch.spec };
+    child.driver.journal.note(SPAWN, &note)?;
+    child.driver.journal.rest();
+    child.problems = launch.problems;
+    let context = &mut child.driver.context;
+    context.extend(launch.skills);
+    context.extend(launch.spec.reminder.iter().map(|text| reminder(text)));
+    child.items = first_items(shared, &id, launch.initial_prompt, &launch.prompt);
+    Ok(begin(delegation, task, child, launch.spec.in_background))
+}
+
+fn begin(
+    delegation: &Delegation,
+    task: Arc<Task>,
+    mut child: Child,
+    in_background: bool,
+) -> (Arc<Task>, Option<Ending>) {
+    let end = (!in_background).then(|| task.await_end());
+    child.shared.queue.listen(&task.id);
+    delegation.enter(&task);
+    // Its beginning is recorded, so that it will have an end, whatever breaks.
+    let shown = catch_unwind(AssertUnwindSafe(|| child.show_beginning()));
+    if let Err(panic) = shown {
+        child.fail(&*panic);
+    }
+    let (kind, run) = (&task.spec.agent_type, task.run().id);
+    tracing::debug!(agent = %task.id, kind, run, depth = task.spec.depth, in_background, "an agent begins");
+    let shared = Arc::clone(&child.shared);
+    shared.work.spawn(child.live());
+    (task, end)
+}
+
+/// What an agent begins with.
+struct Start {
+    loaded: Loaded,
+    read_state: ReadState,
+    servers: BroughtServers,
+    structured: Option<StructuredOutput>,
+    powers: Powers,
+    /// `None` for the main agent's.
+    parent_servers: Option<Arc<Servers>>,
+    journal: Arc<Journal>,
+}
+
+impl Child {
+    fn new(
+        shared: &Arc<Shared>,
+        delegation: &Delegation,
+        task: &Arc<Task>,
+        start: Start,
+        parent: &Agent,
+    ) -> Result<Self, SpawnError> {
+        let (spec, builder) = (&task.spec, &delegation.builder);
+        let only = spec.only.iter().map(|text| Rule::parse(text, RuleOrigin::Session));
+        let only = only.collect::<Result<Vec<_>, _>>()?;
+        let role = Role {
+            only: only.into_iter().collect(),
+            memory: start.powers.memory,
+            // Earlier records do not say it.
+            only_reads: spec.only_reads || builtin::is_scout(&spec.source, &spec.agent_type),
+            ..Role::default()
+        };
+        let permissions = Arc::new(parent.permissions.child(role, start.powers.own_mode));
+        let inherited = start.parent_servers.unwrap_or_else(|| Arc::clone(&shared.servers));
+        let agent = builder.agent(
+            shared,
+            AgentParts {
+                identity: Arc::clone(&task.identity),
+                permissions,
+                servers: with_own(&inherited, &start.servers),
+                budget: parent.budget.with(&task.account),
+                slot: Some(delegation.slots.slot().until(task.run().cancel)),
+                task: Some(Arc::clone(task)),
+                // `Agent(a, b)` limits what the main agent starts; elsewhere it only says that it may.
+                startable: None,
+                hooks: builder.agent_hooks(spec.effort),
+                cwd: spec.cwd.clone(),
+                read_state: start.read_state,
+            },
+        );
+        agent.set_prompt(parent.prompt());
+        let hooks = register_hooks(shared, task, &start.powers.hooks);
+        let settings = RequestSettings {
+            model: spec.model.clone(),
+            effort: spec.effort,
+            thinking: spec.thinking,
+            max_turns: spec.max_turns,
+            partial_messages: false,
+            ..builder.settings.clone()
+        };
+        let parts = DriverParts {
+            view: spec.tools.clone(),
+            system: SystemPrompt::new(spec.system.clone()),
+            settings,
+            journal: start.journal,
+            conversation: start.loaded.conversation,
+            structured: start.structured,
+            instructions: spec.instructions,
+        };
+        let mut driver = builder.driver(shared, Arc::clone(&agent), parts)?;
+        driver.counted = start.loaded.counted;
+        Ok(Self {
+            shared: Arc::clone(shared),
+            task: Arc::clone(task),
+            driver,
+            agent,
+            hooks,
+            servers: start.servers.own,
+            items: Vec::new(),
+            problems: Vec::new(),
+            run: Run::new(),
+            has_begun: false,
+            has_ended: false,
+        })
+    }
+
+    /// Shows observers that it begins, and what it has to do without.
+    fn show_beginning(&self) {
+        write_meta(&self.task, None);
+        notification::show_started(&self.shared, &self.task);
+        let kind = &self.task.spec.agent_type;
+        for problem in &self.problems {
+            self.shared.inform("warning", format!("agent {kind}: {problem}"));
+        }
+    }
+
+    /// From its first moment to its last. Its waiter is told of its end, whatever breaks and where.
+    async fn live(mut self) {
+        if let Err(panic) = AssertUnwindSafe(self.run_to_its_end()).catch_unwind().await {
+            self.fail(&*panic);
+            // Nothing is asked any more that could break, but for what an end is made of.
+            let settled = catch_unwind(AssertUnwindSafe(|| {
+                if !self.has_ended
+                    && let Some(end) = self.settle()
+                {
+                    self.show_end(&end);
+                }
+            }));
+            if settled.is_err() {
+                tracing::error!(agent = %self.task.id, "an agent broke, and its end as well");
+            }
+        }
+        if let Some(slot) = &self.agent.slot {
+            slot.leave();
+        }
+        if AssertUnwindSafe(self.tidy_up()).catch_unwind().await.is_err() {
+            tracing::error!(agent = %self.task.id, "what an agent left could not be tidied up");
+        }
+    }
+
+    /// It ends by a fault of the program.
+    fn fail(&mut self, panic: &(dyn Any + Send)) {
+        self.run.outcome = Outcome::Fault;
+        self.run.errors.push(panic_words(panic));
+    }
+
+    async fn run_to_its_end(&mut self) {
+        let cancel = self.task.run().cancel;
+        loop {
+            let is_broken = self.run.outcome == Outcome::Fault;
+            let work = AssertUnwindSafe(async {
+                if !is_broken {
+                    self.work(&cancel).await;
+                }
+            });
+            if let Err(panic) = work.catch_unwind().await {
+                self.fail(&*panic);
+            }
+            // Hooks that were told of the start are told of the stop, however it ended.
+            if self.has_begun && !std::mem::take(&mut self.run.told_stop) {
+                self.driver.fire_stop(&self.run.text, &CancellationToken::new()).await;
+            }
+            if let Some(end) = self.settle() {
+                return self.show_end(&end);
+            }
+            // Something came for it when it had stopped: it begins once more, and hooks are told so.
+            self.has_begun = false;
+            self.items = self.shared.queue.pending(Some(&self.task.id));
+        }
+    }
+
+    /// Works until there is an outcome: when it is its turn, and as long as something comes of it.
+    async fn work(&mut self, cancel: &CancellationToken) {
+        let seated = async {
+            let _waiting = self.task.stall.pause();
+            if let Some(slot) = &self.agent.slot {
+                self.agent.tell_wait(WaitsFor::Slot, slot.take()).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            // What it was to be told stands in its transcript nevertheless: it may be set to work again.
+            () = cancel.cancelled() => {}
+            () = seated => {}
+        }
+        self.task.stall.note_activity();
+        if !self.has_begun && !cancel.is_cancelled() {
+            self.has_begun = true;
+            self.tell_start(cancel).await;
+            let patience = self.shared.server_patience();
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = self.agent.servers.settle(patience) => {}
+            }
+        }
+        let items = std::mem::take(&mut self.items);
+        let stall = self.shared.delegation.rules.stall;
+        let task = Arc::clone(&self.task);
+        let watchdog = async {
+            match stall {
+                Some(stall) => task.stall.stalled(stall).await,
+                None => std::future::pending().await,
+            }
+            task.stop(Stopper::Watchdog);
+            std::future::pending::<()>().await;
+        };
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.driver.run(&mut self.run, &items, cancel) => outcome,
+            () = watchdog => Ok(()),
+            never = summary::keep_telling(&self.shared, &self.task, &self.agent) => match never {},
+        };
+        if let Err(error) = outcome {
+            self.run.outcome = Outcome::JournalFailed;
+            self.run.errors.push(error.to_string());
+        }
+        if let Some(slot) = &self.agent.slot {
+            slot.leave();
+        }
+    }
+
+    /// Writes the end down and makes it known, unless there is something left to do.
+    fn settle(&mut self) -> Option<Arc<End>> {
+        let (task, queue, journal) = (&self.task, &self.shared.queue, &self.driver.journal);
+        let task_run = task.run();
+        let record = |end: &End| {
+            let note = json!({"run": task_run.id, "status": end.status(), "end": end});
+            tracing::debug!(agent = %task.id, run = task_run.id, status = end.status(), "an agent has ended");
+            if let Err(error) = journal.note(END, &note) {
+                tracing::error!(%error, agent = %task.id, "an agent's end could not be recorded");
+            }
+            // A caller that resumes the agent opens the file anew, perhaps before all is tidied up here.
+            journal.rest();
+            count(&self.shared.delegation, end);
+        };
+        let tell = |end: &End| notification::tell_end(queue, task, &task_run, end);
+        let end = self.end();
+        self.shared.keep_denials(end.notification, &self.run.denials);
+        let ended = task.finish(end, queue, record, tell)?;
+        self.has_ended = true;
+        self.shared.delegation.note_end(task);
+        self.shared.pass_on_side_notes(&self.task.id);
+        Some(ended)
+    }
+
+    async fn tell_start(&mut self, cancel: &CancellationToken) {
+        let start =
+            SubagentStart { agent_id: &self.task.id, agent_type: &self.task.spec.agent_type };
+        let fired = self.driver.dispatch.agent.fire(&start, cancel).await;
+        // Hooks may add to what it knows, and keep no agent from running.
+        self.driver.aside.context.extend(fired.context_for_model());
+    }
+
+    /// How it ended, as data.
+    fn end(&self) -> End {
+        let run = &self.run;
+        let stopped_by = self.task.stopped_by();
+        let ended_on_denial = run.outcome == Outcome::Completed && run.ended_on_denial;
+        let outcome = match (run.outcome, stopped_by) {
+            (Outcome::Cancelled, Some(Stopper::Watchdog)) => Outcome::Stalled,
+            (Outcome::Completed, _) if ended_on_denial => Outcome::Denied,
+            (outcome, _) => outcome,
+        };
+        let millis = self.task.run().started.elapsed().as_millis();
+        End {
+            outcome,
+            stopped_by: stopped_by.filter(|_| outcome != Outcome::Completed),
+            text: run.text.clone(),
+            structured: run.structured.clone(),
+            errors: run.errors.clone(),
+            denials: run.denial_reasons.clone(),
+            usage: run.last_usage,
+            cumulative_usage: run.usage,
+            dollars: run.dollars,
+            model: self.driver.settings.model.clone(),
+            turns: run.turns,
+            duration_ms: u64::try_from(millis).unwrap_or(u64::MAX),
+            evidence: run.evidence.clone(),
+            unread: 0,
+            notification: self.shared.world.record_id(),
+        }
+    }
+
+    /// Shows the end to the views.
+    fn show_end(&self, end: &End) {
+        self.task.output.end(&notification::closing_words(end));
+        write_meta(&self.task, Some(end));
+        notification::show_ended(&self.shared, &self.task, end);
+    }
+
+    /// The slow part, in the background.
+    async fn tidy_up(&mut self) {
+        self.hooks.clear();
+        self.driver.dispatch.agent.workspace.shells.shutdown().await;
+        for server in &self.servers {
+            server.close().await;
+        }
+    }
+}
+
+/// What a fault of the program says of itself.
+pub(super) fn panic_words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let words = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    words.unwrap_or("it did not say why").to_owned()
+}
+
+fn count(delegation: &Delegation, end: &End) {
+    delegation.count(|stats| match end.outcome {
+        Outcome::Completed => stats.completed += 1,
+        Outcome::Cancelled => match end.stopped_by {
+            Some(Stopper::Person) => stats.killed.user += 1,
+            Some(Stopper::Agent) => stats.killed.parent += 1,
+            _ => stats.killed.system += 1,
+        },
+        _ => stats.failed += 1,
+    });
+}
+
+fn new_run(shared: &Shared, asker: &Agent, call: ToolUseId, prompt: String) -> TaskRun {
+    TaskRun {
+        id: format!("{:016x}", shared.world.random()),
+        call,
+        asker: asker.asker(),
+        prompt,
+        cancel: CancellationToken::new(),
+        started: Instant::now(),
+    }
+}
+
+/// Where an agent's transcript and its output are.
+pub(crate) fn places(delegation: &Delegation, id: &AgentId) -> Files {
+    let builder = &delegation.builder;
+    Files {
+        transcript: builder.files.agents_dir.join(format!("agent-{id}.jsonl")),
+        output: builder.output_dir.join("tasks").join(format!("{id}.output")),
+    }
+}
+
+fn stamp(delegation: &Delegation, spec: &AgentSpec, id: &AgentId) -> Stamp {
+    Stamp {
+        agent: Some(id.clone()),
+        cwd: spec.cwd.display().to_string(),
+        ..delegation.builder.stamp.clone()
+    }
+}
+
+/// What the agent is told first: words of an agent and of a definition, in which nothing passes for our markup.
+fn first_items(
+    shared: &Shared,
+    id: &AgentId,
+    initial_prompt: Option<String>,
+    prompt: &str,
+) -> Vec<Item> {
+    let item = |text: String, origin| Item {
+        id: shared.world.record_id(),
+        priority: Priority::Next,
+        addressee: Some(id.clone()),
+        content: vec![Block::Text(contain(&text).into_owned())],
+        origin,
+    };
+    match initial_prompt {
+        // A command stands alone, so that it can be replaced by what it means.
+        Some(initial) if initial.trim_start().starts_with('/') => {
+            vec![item(initial, Origin::Initial), item(prompt.to_owned(), Origin::Delegation)]
+        }
+        Some(initial) => vec![item(format!("{initial}\n\n{prompt}"), Origin::Delegation)],
+        None => vec![item(prompt.to_owned(), Origin::Delegation)],
+    }
+}
+
+/// The servers of the agent: its parent's, and what its definition brings in the place of those with the same name.
+/// What the definition only names is the parent's already, unless another agent than the parent has it.
+fn with_own(inherited: &Arc<Servers>, brought: &BroughtServers) -> Arc<Servers> {
+    let is_inherited = |it: &Connection| {
+        let is_own = brought.own.iter().any(|own| own.name() == it.name());
+        !is_own && inherited.find(it.name()).is_some()
+    };
+    inherited.child(brought.all.iter().filter(|it| !is_inherited(it)).cloned().collect())
+}
+
+/// Puts the hooks of the agent's own definition in force, for as long as the result is held.
+fn register_hooks(shared: &Shared, task: &Task, brought: &[BroughtHooks]) -> Vec<Registration> {
+    let register = |brought| {
+        let set = hook_set(shared, &task.spec.agent_type, brought).as_subagent();
+        shared.delegation.builder.hooks.add(Scope::Agent(Some(task.id.clone())), set)
+    };
+    brought.iter().map(register).collect()
+}
+
+/// The small file beside a transcript by which other programs know the agent.
+fn write_meta(task: &Task, end: Option<&End>) {
+    let spec = &task.spec;
+    let mut meta = json!({
+        "agentType": spec.agent_type,
+        "isBuiltIn": spec.source == "built-in",
+        "description": spec.description,
+        "toolUseId": spec.call,
+        "spawnDepth": spec.depth,
+        "requestShape": if spec.in_background { "background" } else { "foreground" },
+        "model": spec.model,
+        "permissionMode": spec.mode,
+        "color": spec.color,
+    });
+    if let Some(fields) = meta.as_object_mut() {
+        let name = spec.name.as_ref().map(|name| json!(name));
+        let parent = spec.parent.as_ref().map(|parent| json!(parent));
+        let finished = end.filter(|end| end.outcome == Outcome::Completed).map(|_| json!(true));
+        for (key, value) in [("name", name), ("parentAgentId", parent), ("finished", finished)] {
+            fields.extend(value.map(|value| (key.to_owned(), value)));
+        }
+    }
+    let path = task.transcript.with_extension("meta.json");
+    // What an agent is for is in another agent's words, and those may hold anything.
+    let meta = meta.to_string();
+    if let Err(error) = keep_over(&path, &meta) {
+        tracing::debug!(%error, path = %path.display(), "an agent's file could not be written");
+    }
+}

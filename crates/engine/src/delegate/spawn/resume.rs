@@ -1,0 +1,138 @@
+//! Resuming an agent that has ended, in this process or in an earlier one.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use centurion_config::agents::AgentSource;
+use centurion_protocol::{RecordId, ToolUseId};
+use centurion_tools::ReadState;
+use serde_json::json;
+
+use super::{Child, SpawnError, Start, begin, first_items, new_run, panic_words, stamp};
+use crate::agent::Agent;
+use crate::agent::builder::{BroughtBy, BroughtServers, ServersError};
+use crate::agent::delegation::Delegation;
+use crate::agent::shared::Shared;
+use crate::agent::task::{Task, TaskRun};
+use crate::definition::spec::{AgentSpec, Brought};
+use crate::delegate::powers::Powers;
+use crate::delegate::recall;
+use crate::message::life_records::RESUME;
+use crate::message::mail::{self, Arrival, Mail};
+use crate::message::queue::Item;
+use crate::toolset::structured::StructuredOutput;
+use centurion_journal::transcript::{self, Loaded};
+use centurion_journal::{Journal, TranscriptFile};
+
+/// Resumes an agent that has ended, in this process or in an earlier one: its options are those of its start, its
+/// conversation is what its transcript holds. In the background, always. The asker is told of the end and pays
+/// for it; what the agent spent before counts. It has all its turns again.
+///
+/// The note of the beginning accepts the message. The caller holds the agent's door.
+pub(crate) fn resume(
+    shared: &Arc<Shared>,
+    asker: &Agent,
+    task: &Arc<Task>,
+    call: ToolUseId,
+    mail: &Mail,
+) -> Result<(), SpawnError> {
+    let delegation = &shared.delegation;
+    let mut file = TranscriptFile::open(&task.transcript)?;
+    let text = file.read()?;
+    let loaded = transcript::load_agent(&text);
+    let (world, stamp) = (Arc::clone(&shared.world), stamp(delegation, &task.spec, &task.id));
+    let redaction = delegation.builder.files.redaction;
+    let journal = Arc::new(Journal::resume(file, loaded.last, stamp, world, redaction));
+    let run = new_run(shared, asker, call, mail.text.clone());
+    let before = task.begin(run, Arc::clone(&journal)).ok_or(SpawnError::AtWork)?;
+    let made = catch_unwind(AssertUnwindSafe(|| {
+        let mut child = rebuild(shared, delegation, asker, task, loaded, journal, mail)?;
+        child.items = left_unread(shared, task, &text, mail);
+        Ok(child)
+    }));
+    let made = made.unwrap_or_else(|panic| Err(SpawnError::Fault(panic_words(&*panic))));
+    let child = match made {
+        Ok(child) => child,
+        Err(error) => {
+            task.restore(before);
+            return Err(error);
+        }
+    };
+    begin(delegation, Arc::clone(task), child, true);
+    Ok(())
+}
+
+/// Makes the agent as it was, and writes down that it begins with this message.
+fn rebuild(
+    shared: &Arc<Shared>,
+    delegation: &Delegation,
+    asker: &Agent,
+    task: &Arc<Task>,
+    loaded: Loaded,
+    journal: Arc<Journal>,
+    mail: &Mail,
+) -> Result<Child, SpawnError> {
+    let spec = &task.spec;
+    let schema = spec.schema.as_ref().map(|schema| StructuredOutput::parse(&schema.to_string()));
+    let powers = Powers::on_resume(shared, delegation, spec, asker.permissions.mode());
+    let start = Start {
+        read_state: seen(&loaded),
+        loaded,
+        servers: servers(delegation, asker, spec, powers.mcp_servers.as_ref())?,
+        structured: schema.transpose()?,
+        powers,
+        parent_servers: None,
+        journal,
+    };
+    let child = Child::new(shared, delegation, task, start, asker)?;
+    let TaskRun { id, call, asker, prompt, .. } = task.run();
+    let note = json!({
+        "agentId": task.id, "run": id, "call": call, "asker": asker,
+        "prompt": prompt, "item": mail.id, "from": mail.from,
+    });
+    child.driver.journal.note(RESUME, &note)?;
+    Ok(child)
+}
+
+/// What an agent reads first when it is set to work again: the task that its process did not come to tell
+/// it, the mail that waited, and the message that sets it to work.
+fn left_unread(shared: &Shared, task: &Task, transcript: &[u8], mail: &Mail) -> Vec<Item> {
+    let missed = recall::unread_prompt(transcript);
+    let mut items =
+        missed.map(|prompt| first_items(shared, &task.id, None, &prompt)).unwrap_or_default();
+    let held = shared.queue.pending(Some(&task.id));
+    let mut held: HashMap<RecordId, Item> = held.into_iter().map(|item| (item.id, item)).collect();
+    for mail in mail::waiting(transcript).iter().chain([mail]) {
+        items.push(held.remove(&mail.id).unwrap_or_else(|| {
+            let item = mail.item(&task.id, Arrival::AtBeginning);
+            shared.queue.push(item.clone());
+            item
+        }));
+    }
+    items
+}
+
+/// The servers that the agent has beside those of the main agent.
+fn servers(
+    delegation: &Delegation,
+    asker: &Agent,
+    spec: &AgentSpec,
+    brought: Option<&Brought>,
+) -> Result<BroughtServers, ServersError> {
+    let Some(brought) = brought else { return Ok(BroughtServers::default()) };
+    let by = BroughtBy {
+        name: &spec.agent_type,
+        source: AgentSource::of_name(&spec.source).unwrap_or(AgentSource::Project),
+        path: &brought.path,
+    };
+    delegation.builder.servers(&brought.value, &by, &brought.path.display(), &asker.servers)
+}
+
+fn seen(loaded: &Loaded) -> ReadState {
+    let state = ReadState::default();
+    for result in &loaded.seen_files {
+        state.replay(result);
+    }
+    state
+}

@@ -1,0 +1,116 @@
+//! What agents of earlier processes have spent, as their records tell.
+//!
+//! Every run was asked for by the main agent or in a run of another agent. What it spent counts for its own agent
+//! and for all agents up that line, once each, as it did while it ran (`budget.rs`).
+
+use std::collections::{HashMap, HashSet};
+
+use centurion_model::Model;
+use centurion_protocol::{AgentId, Usage};
+use serde::Deserialize;
+
+use crate::agent::task::Asker;
+use crate::money::budget::Amount;
+
+/// One run, as its record tells.
+#[derive(Clone, Debug)]
+pub(crate) struct PastRun {
+    pub(crate) agent: AgentId,
+    pub(crate) id: String,
+    pub(crate) asker: Option<Asker>,
+    /// What its own requests have spent.
+    pub(crate) spent: Amount,
+}
+
+/// What each agent has spent with everything below it.
+pub(crate) fn by_agent(runs: &[PastRun]) -> HashMap<AgentId, Amount> {
+    let by_id: HashMap<&str, &PastRun> = runs.iter().map(|run| (run.id.as_str(), run)).collect();
+    let mut spent: HashMap<AgentId, Amount> = HashMap::new();
+    for run in runs {
+        let mut charged: HashSet<&AgentId> = HashSet::new();
+        // A record that was tampered with could lead round in circles.
+        let mut seen: HashSet<&str> = HashSet::new();
+        let mut next = Some(run);
+        while let Some(one) = next.filter(|one| seen.insert(&one.id)) {
+            if charged.insert(&one.agent) {
+                *spent.entry(one.agent.clone()).or_default() += run.spent;
+            }
+            next = one.asker.as_ref().and_then(|asker| by_id.get(asker.run.as_str()).copied());
+        }
+    }
+    spent
+}
+
+/// What the answers in a part of a transcript consumed, and what that cost.
+pub(crate) fn of_answers(text: &[u8], model: &Model) -> (Usage, f64) {
+    #[derive(Deserialize)]
+    struct Line {
+        #[serde(rename = "type")]
+        kind: String,
+        message: Option<Answer>,
+    }
+    #[derive(Deserialize)]
+    struct Answer {
+        id: Option<String>,
+        model: Option<String>,
+        usage: Option<Usage>,
+    }
+    // An answer has a line for each of its blocks, and each says what all of it consumed.
+    let mut seen: HashSet<String> = HashSet::new();
+    let (mut total, mut dollars) = (Usage::default(), 0.0);
+    let finder = memchr::memmem::Finder::new("\"type\":\"assistant\"");
+    for line in text.split(|byte| *byte == b'\n').filter(|line| finder.find(line).is_some()) {
+        let line = serde_json::from_slice::<Line>(line).ok().filter(|it| it.kind == "assistant");
+        let Some(Answer { id: Some(id), model: Some(name), usage: Some(usage) }) =
+            line.and_then(|line| line.message)
+        else {
+            continue;
+        };
+        if seen.insert(id) {
+            total += usage;
+            dollars += model.info(&name).cost(&usage);
+        }
+    }
+    (total, dollars)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(agent: &str, id: &str, asker: Option<(&str, &str)>, tokens: u64) -> PastRun {
+        let asker =
+            asker.map(|(agent, run)| Asker { agent: AgentId::new(agent), run: run.to_owned() });
+        let spent = Amount { dollars: 0.0, tokens };
+        PastRun { agent: AgentId::new(agent), id: id.to_owned(), asker, spent }
+    }
+
+    #[test]
+    fn a_run_counts_for_its_agent_and_for_whoever_asked_up_the_line() {
+        // scenario 23, S-158
+        let runs = [
+            run("a", "a1", None, 100),
+            run("b", "b1", Some(("a", "a1")), 10),
+            // The main agent asked for this one, and `a` does not pay for it.
+            run("b", "b2", None, 1),
+            run("c", "c1", Some(("b", "b2")), 1000),
+        ];
+        let spent = by_agent(&runs);
+        let of = |agent: &str| spent[&AgentId::new(agent)].tokens;
+        assert_eq!((of("a"), of("b"), of("c")), (110, 1011, 1000));
+    }
+
+    #[test]
+    fn whoever_is_set_to_work_by_one_that_it_started_is_charged_once() {
+        let runs = [
+            run("a", "a1", None, 100),
+            run("b", "b1", Some(("a", "a1")), 10),
+            run("a", "a2", Some(("b", "b1")), 1),
+        ];
+        let spent = by_agent(&runs);
+        let of = |agent: &str| spent[&AgentId::new(agent)].tokens;
+        assert_eq!((of("a"), of("b")), (111, 11));
+        let circle = [run("a", "a1", Some(("b", "b1")), 1), run("b", "b1", Some(("a", "a1")), 1)];
+        assert_eq!(by_agent(&circle)[&AgentId::new("a")].tokens, 2);
+    }
+}

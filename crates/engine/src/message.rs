@@ -1,0 +1,6 @@
+//! What reaches an agent between its turns: the queue, mail, and how records tell of it.
+
+pub(crate) mod life_records;
+pub(crate) mod mail;
+pub(crate) mod queue;
+pub(crate) mod titles;

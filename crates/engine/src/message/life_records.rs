@@ -1,0 +1,5 @@
+//! The kinds of records by which a transcript tells of an agent's life.
+
+pub(crate) const SPAWN: &str = "agent_spawn";
+pub(crate) const RESUME: &str = "agent_resume";
+pub(crate) const END: &str = "agent_end";

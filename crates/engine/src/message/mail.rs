@@ -1,0 +1,198 @@
+//! Mail: what agents say to each other, from the moment it is accepted to the moment it is read.
+//!
+//! Mail is stored only in the recipient's transcript. A line there says that it was accepted; the sender is told
+//! so after that. A line of the conversation that has its id contains it: then it was read. Mail that was
+//! accepted and not read is pending, in this process or a later one.
+
+use std::collections::HashSet;
+
+use centurion_protocol::transcript::{QueueOperation, QueueOperationBody};
+use centurion_protocol::{AgentId, Block, RecordId};
+use memchr::memmem::Finder;
+use serde::Deserialize;
+
+use crate::message::life_records::RESUME;
+use crate::message::queue::{Item, Origin, Priority};
+use centurion_journal::{Journal, JournalError};
+use centurion_protocol::markup::contain;
+
+/// A message of one agent to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mail {
+    pub(crate) id: RecordId,
+    /// The sender, in words for the recipient.
+    pub(crate) from: String,
+    pub(crate) text: String,
+}
+
+/// What the recipient is doing when it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    AtWork,
+    /// It begins, perhaps because of this.
+    AtBeginning,
+}
+
+impl Mail {
+    /// The message as it is put before an agent.
+    pub(crate) fn item(&self, to: &AgentId, arrival: Arrival) -> Item {
+        let (from, text) = (&self.from, contain(&self.text));
+        let said = match arrival {
+            Arrival::AtWork => {
+                format!(
+                    "{from} says, while you are at work (an agent speaks, not the user):\n{text}"
+                )
+            }
+            Arrival::AtBeginning => format!("{from} says:\n{text}"),
+        };
+        Item {
+            id: self.id,
+            priority: Priority::Next,
+            addressee: Some(to.clone()),
+            content: vec![Block::Text(said)],
+            origin: Origin::Message { from: self.from.clone() },
+        }
+    }
+
+    /// Writes down that it was accepted.
+    pub(crate) fn accept(&self, journal: &Journal) -> Result<(), JournalError> {
+        let origin = Origin::Message { from: self.from.clone() }.to_value().unwrap_or_default();
+        journal.enqueue(QueueOperationBody {
+            operation: QueueOperation::Enqueue,
+            content: &self.text,
+            queue_item: self.id,
+            origin: &origin,
+        })
+    }
+}
+
+/// A line that may be about mail.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    #[serde(rename = "type")]
+    kind: String,
+    queue_item: Option<RecordId>,
+    operation: Option<QueueOperation>,
+    content: Option<String>,
+    origin: Option<Peer>,
+    subtype: Option<String>,
+    data: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct Peer {
+    from: Option<String>,
+}
+
+/// A message that set its agent to work: the note of the run's beginning accepts it.
+#[derive(Deserialize)]
+struct Beginning {
+    item: RecordId,
+    from: String,
+    prompt: String,
+}
+
+/// The mail that a transcript has accepted and its agent has not read, oldest first.
+pub(crate) fn waiting(transcript: &[u8]) -> Vec<Mail> {
+    let mut mailbox = Mailbox::default();
+    // Nearly all transcripts have none.
+    let has = |text: &str| memchr::memmem::find(transcript, text.as_bytes()).is_some();
+    if has("queue-operation") || has(RESUME) {
+        let (item, resume) = (Finder::new("\"queueItem\""), Finder::new(RESUME));
+        let lines = transcript.split(|byte| *byte == b'\n');
+        for line in lines.filter(|line| item.find(line).or_else(|| resume.find(line)).is_some()) {
+            // A line that was torn says nothing.
+            if let Ok(line) = serde_json::from_slice::<Line>(line) {
+                mailbox.take(line);
+            }
+        }
+    }
+    mailbox.waiting()
+}
+
+/// What lines have told of mail so far.
+#[derive(Default)]
+struct Mailbox {
+    accepted: Vec<Mail>,
+    read: HashSet<RecordId>,
+}
+
+impl Mailbox {
+    fn take(&mut self, line: Line) {
+        match (line.kind.as_str(), line.queue_item) {
+            ("queue-operation", Some(id)) if line.operation == Some(QueueOperation::Enqueue) => {
+                let from = line.origin.and_then(|origin| origin.from);
+                let mail = from.zip(line.content).map(|(from, text)| Mail { id, from, text });
+                self.accepted.extend(mail);
+            }
+            ("user", Some(id)) => drop(self.read.insert(id)),
+            ("system", _) if line.subtype.as_deref() == Some(RESUME) => {
+                let begun = line.data.and_then(|data| Beginning::deserialize(data).ok());
+                let mail = begun.map(|it| Mail { id: it.item, from: it.from, text: it.prompt });
+                self.accepted.extend(mail);
+            }
+            _ => {}
+        }
+    }
+
+    fn waiting(mut self) -> Vec<Mail> {
+        self.accepted.retain(|mail| !self.read.contains(&mail.id));
+        self.accepted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use centurion_protocol::{SeededWorld, World};
+    use serde_json::json;
+
+    fn mail(world: &SeededWorld, text: &str) -> Mail {
+        Mail { id: world.record_id(), from: "The agent bob".to_owned(), text: text.to_owned() }
+    }
+
+    fn accepted(mail: &Mail) -> String {
+        let origin = json!({"kind": "peer", "from": mail.from});
+        json!({"type": "queue-operation", "operation": "enqueue", "content": mail.text,
+               "queueItem": mail.id, "origin": origin})
+        .to_string()
+            + "\n"
+    }
+
+    fn begun(mail: &Mail) -> String {
+        let data = json!({"run": "r", "item": mail.id, "from": mail.from, "prompt": mail.text});
+        json!({"type": "system", "subtype": RESUME, "data": data}).to_string() + "\n"
+    }
+
+    fn read(mail: &Mail) -> String {
+        let message = json!({"role": "user", "content": "…"});
+        json!({"type": "user", "message": message, "queueItem": mail.id}).to_string() + "\n"
+    }
+
+    #[test]
+    fn what_was_accepted_waits_until_the_conversation_has_it() {
+        // S-229, scenario 25
+        let world = SeededWorld::new(1);
+        let [one, two, three] = ["one", "two", "three"].map(|text| mail(&world, text));
+        let text = accepted(&one) + &begun(&two) + &accepted(&three);
+        assert_eq!(waiting(text.as_bytes()), [one.clone(), two.clone(), three.clone()]);
+        let text = text + &read(&two);
+        assert_eq!(waiting(text.as_bytes()), [one.clone(), three.clone()]);
+        let torn = text.clone() + read(&one).trim_end().trim_end_matches('}');
+        assert_eq!(waiting(torn.as_bytes()), [one.clone(), three.clone()], "it was not read");
+        let half = accepted(&one);
+        assert!(waiting(&half.as_bytes()[..half.len() / 2]).is_empty(), "it was not accepted");
+        let text = text + &read(&one) + &read(&three);
+        assert!(waiting(text.as_bytes()).is_empty());
+    }
+
+    #[test]
+    fn a_call_whose_input_looks_like_mail_is_none() {
+        let world = SeededWorld::new(1);
+        let input: serde_json::Value =
+            serde_json::from_str(&accepted(&mail(&world, "forged"))).unwrap();
+        let call = json!({"type": "assistant", "message": {"content": [{"input": input}]}});
+        assert!(waiting(call.to_string().as_bytes()).is_empty());
+    }
+}

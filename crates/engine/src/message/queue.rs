@@ -1,0 +1,454 @@
+//! The one queue: everything that can wake a model waits here, with a priority and an addressee.
+//!
+//! An item leaves only after the turn that contains it has been recorded: `pending` shows what is due,
+//! `delivered` takes it away.
+
+use std::collections::HashSet;
+
+use centurion_protocol::{AgentId, Block, RecordId};
+use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::Notify;
+
+/// How soon an item is due. Within one priority, first come, first served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Priority {
+    /// Before anything else that waits.
+    Now,
+    /// What people say.
+    Next,
+    /// News of background work: never before a person's own input.
+    Later,
+}
+
+/// Something an agent must be told.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub id: RecordId,
+    pub priority: Priority,
+    /// `None` is the main agent.
+    pub addressee: Option<AgentId>,
+    pub content: Vec<Block>,
+    pub origin: Origin,
+}
+
+/// Where an item came from.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// A person typed it, or a host sent it on their behalf.
+    Person,
+    /// Background work ended: this run of an agent, or a shell.
+    TaskNotification { run: Option<String> },
+    /// Several agents ended, and this tells of all of them.
+    TaskNotifications { covers: Vec<RecordId> },
+    /// A hook has something to say, or something to ask.
+    Hook,
+    /// The task that an agent was started for.
+    Delegation,
+    /// What a definition puts before the first input.
+    Initial,
+    /// Another agent says it.
+    Message { from: String },
+    /// A schedule of the main agent was due.
+    Schedule { id: String, due: Timestamp },
+    /// Schedules were due while the session was closed, until it was opened again.
+    MissedSchedules { ids: Vec<String>, until: Timestamp },
+}
+
+/// What kind of origin a schedule is.
+pub(crate) const SCHEDULE: &str = "schedule";
+/// What kind of origin the end of background work is.
+const TASK_NOTIFICATION: &str = "task-notification";
+/// Who tells of the work of a session's own agents and shells, as hosts know it.
+const PRODUCER: &str = "session-task";
+
+impl Origin {
+    /// The origin as hosts and transcripts spell it; `None` for people.
+    pub(crate) fn to_value(&self) -> Option<Value> {
+        match self {
+            Self::Person => None,
+            Self::Hook => Some(serde_json::json!({"kind": "hook"})),
+            Self::TaskNotification { run: Some(run) } => Some(
+                serde_json::json!({"kind": TASK_NOTIFICATION, "producer": PRODUCER, "runId": run}),
+            ),
+            Self::TaskNotification { run: None } => {
+                Some(serde_json::json!({"kind": TASK_NOTIFICATION, "producer": PRODUCER}))
+            }
+            Self::TaskNotifications { covers } => Some(
+                serde_json::json!({"kind": TASK_NOTIFICATION, "producer": PRODUCER, "covers": covers}),
+            ),
+            Self::Delegation | Self::Initial => Some(serde_json::json!({"kind": "coordinator"})),
+            Self::Message { from } => Some(serde_json::json!({"kind": "peer", "from": from})),
+            Self::Schedule { id, due } => Some(
+                serde_json::json!({"kind": SCHEDULE, "id": id, "due": centurion_protocol::Timestamp::from(*due)}),
+            ),
+            Self::MissedSchedules { ids, until } => Some(
+                serde_json::json!({"kind": SCHEDULE, "missed": ids, "due": centurion_protocol::Timestamp::from(*until)}),
+            ),
+        }
+    }
+
+    /// The ends of agents that an item with this id tells of, by the ids of their news.
+    pub(crate) fn told_ends(&self, id: RecordId) -> Vec<RecordId> {
+        match self {
+            Self::TaskNotification { run: Some(_) } => vec![id],
+            Self::TaskNotifications { covers } => covers.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether it tells how agents ended.
+    pub(crate) fn is_of_agents(&self) -> bool {
+        matches!(self, Self::TaskNotification { run: Some(_) } | Self::TaskNotifications { .. })
+    }
+
+    /// Whether it tells of this schedule.
+    fn is_of_schedule(&self, schedule: &str) -> bool {
+        match self {
+            Self::Schedule { id, .. } => id == schedule,
+            Self::MissedSchedules { ids, .. } => ids.iter().any(|id| id == schedule),
+            _ => false,
+        }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Queue {
+    state: Mutex<QueueState>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct QueueState {
+    items: Vec<Item>,
+    /// The agents beside the main one that read what is for them.
+    listeners: HashSet<AgentId>,
+    is_closed: bool,
+    is_abandoned: bool,
+}
+
+impl QueueState {
+    fn push(&mut self, item: Item) {
+        if !self.is_abandoned {
+            let at = self.items.partition_point(|other| other.priority <= item.priority);
+            self.items.insert(at, item);
+        }
+    }
+}
+
+impl Queue {
+    pub(crate) fn push(&self, item: Item) {
+        self.state.lock().push(item);
+        self.changed.notify_waiters();
+    }
+
+    /// No more input of a person will be pushed.
+    pub(crate) fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.changed.notify_waiters();
+    }
+
+    /// Drops everything and takes no more: the session is ending.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.state.lock();
+        state.items.clear();
+        state.is_closed = true;
+        state.is_abandoned = true;
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state.lock().is_closed
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.state.lock().is_abandoned
+    }
+
+    /// What is due for an agent, most urgent first. It stays until it is `delivered`.
+    pub(crate) fn pending(&self, addressee: Option<&AgentId>) -> Vec<Item> {
+        let state = self.state.lock();
+        state.items.iter().filter(|item| item.addressee.as_ref() == addressee).cloned().collect()
+    }
+
+    /// Takes away items that a recorded turn contains.
+    pub(crate) fn delivered(&self, ids: &[RecordId]) {
+        let mut state = self.state.lock();
+        // Thousands may wait, and be told together.
+        let ids: HashSet<&RecordId> = ids.iter().collect();
+        state.items.retain(|item| !ids.contains(&item.id));
+    }
+
+    /// Takes an item away for a caller that tells of it in another way; `false` if it is told already.
+    pub(crate) fn claim(&self, id: RecordId) -> bool {
+        let mut state = self.state.lock();
+        let waiting = state.items.len();
+        state.items.retain(|item| item.id != id);
+        state.items.len() < waiting
+    }
+
+    /// Whether something of a schedule still waits.
+    pub(crate) fn holds_schedule(&self, id: &str) -> bool {
+        let state = self.state.lock();
+        state.items.iter().any(|item| item.origin.is_of_schedule(id))
+    }
+
+    /// Takes away what a schedule has queued: it was deleted.
+    pub(crate) fn withdraw_schedule(&self, schedule: &str) {
+        let mut state = self.state.lock();
+        let is_its =
+            |origin: &Origin| matches!(origin, Origin::Schedule { id, .. } if id == schedule);
+        state.items.retain(|item| !is_its(&item.origin));
+    }
+
+    /// From now on an agent reads what is for it.
+    pub(crate) fn listen(&self, agent: &AgentId) {
+        let mut state = self.state.lock();
+        state.listeners.insert(agent.clone());
+    }
+
+    /// An agent reads nothing more; `None` if something is pending for it, and then it goes on. See
+    /// [`Queue::leave`].
+    pub(crate) fn leave_if_idle(&self, agent: &AgentId, heir: Option<&AgentId>) -> Option<usize> {
+        let state = self.state.lock();
+        if state.items.iter().any(|item| item.addressee.as_ref() == Some(agent)) {
+            return None;
+        }
+        Some(self.leave_locked(state, agent, heir))
+    }
+
+    /// An agent reads nothing more. News for it become news for the main agent, and what hooks have to say is
+    /// for its heir; what others said to it stays, and is counted: it reads that when it is set to work again.
+    pub(crate) fn leave(&self, agent: &AgentId, heir: Option<&AgentId>) -> usize {
+        self.leave_locked(self.state.lock(), agent, heir)
+    }
+
+    fn leave_locked(
+        &self,
+        mut state: MutexGuard<'_, QueueState>,
+        agent: &AgentId,
+        heir: Option<&AgentId>,
+    ) -> usize {
+        state.listeners.remove(agent);
+        let heir = heir.filter(|heir| state.listeners.contains(*heir)).cloned();
+        let (mut has_moved, mut unread) = (false, 0);
+        for item in state.items.iter_mut().filter(|item| item.addressee.as_ref() == Some(agent)) {
+            match item.origin {
+                Origin::TaskNotification { .. } => {
+                    item.addressee = None;
+                    has_moved = true;
+                }
+                Origin::Hook => {
+                    item.addressee.clone_from(&heir);
+                    has_moved = true;
+                }
+                Origin::Message { .. } => unread += 1,
+                _ => {}
+            }
+        }
+        drop(state);
+        if has_moved {
+            self.changed.notify_waiters();
+        }
+        unread
+    }
+
+    /// Puts news before an agent that reads what is for it, or else before the main agent.
+    pub(crate) fn tell(&self, agent: Option<&AgentId>, news: Item) {
+        let mut state = self.state.lock();
+        let addressee = agent.filter(|agent| state.listeners.contains(*agent)).cloned();
+        state.push(Item { addressee, ..news });
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until something is due for an agent; `None` when the queue is closed and nothing is.
+    pub(crate) async fn next(&self, addressee: Option<&AgentId>) -> Option<Vec<Item>> {
+        self.wait(|queue| match queue.pending(addressee) {
+            pending if !pending.is_empty() => Some(Some(pending)),
+            _ => queue.is_closed().then_some(None),
+        })
+        .await
+    }
+
+    /// Waits until something is due for an agent, though the input is closed; `None` when the session is to end
+    /// instead.
+    pub(crate) async fn arrival(&self, addressee: Option<&AgentId>) -> Option<Vec<Item>> {
+        self.wait(|queue| match queue.pending(addressee) {
+            pending if !pending.is_empty() => Some(Some(pending)),
+            _ => queue.is_abandoned().then_some(None),
+        })
+        .await
+    }
+
+    async fn wait<T>(&self, look: impl Fn(&Self) -> Option<T>) -> T {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            // Registered before the look, so that a push in between is not missed.
+            changed.as_mut().enable();
+            if let Some(found) = look(self) {
+                return found;
+            }
+            changed.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use centurion_protocol::{SeededWorld, World};
+
+    fn item(world: &SeededWorld, priority: Priority, text: &str) -> Item {
+        Item {
+            id: world.record_id(),
+            priority,
+            addressee: None,
+            content: vec![Block::text(text)],
+            origin: Origin::Person,
+        }
+    }
+
+    fn texts(items: &[Item]) -> Vec<String> {
+        let text = |item: &Item| match &item.content[0] {
+            Block::Text(text) => text.clone(),
+            other => panic!("{other:?}"),
+        };
+        items.iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_persons_input_goes_before_news_of_background_work() {
+        // S-220
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        for (priority, text) in [
+            (Priority::Later, "news"),
+            (Priority::Next, "one"),
+            (Priority::Now, "stop"),
+            (Priority::Next, "two"),
+        ] {
+            queue.push(item(&world, priority, text));
+        }
+        assert_eq!(texts(&queue.pending(None)), ["stop", "one", "two", "news"]);
+    }
+
+    #[tokio::test]
+    async fn an_item_stays_until_it_is_delivered_and_a_closed_queue_ends() {
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        queue.push(item(&world, Priority::Next, "hello"));
+        queue.close();
+        let due = queue.next(None).await.unwrap();
+        assert_eq!(queue.pending(None).len(), 1, "looking does not take it away");
+        queue.delivered(&[due[0].id]);
+        assert!(queue.next(None).await.is_none());
+    }
+
+    #[test]
+    fn an_item_can_be_claimed_once_and_not_after_it_was_delivered() {
+        // I-3
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        let (one, two) =
+            (item(&world, Priority::Later, "one"), item(&world, Priority::Later, "two"));
+        let (first, second) = (one.id, two.id);
+        queue.push(one);
+        queue.push(two);
+        queue.delivered(&[second]);
+        assert!(!queue.claim(second) && queue.claim(first) && !queue.claim(first));
+        assert!(queue.pending(None).is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_abandoned_queue_takes_nothing_and_wakes_who_waits() {
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        queue.abandon();
+        queue.push(item(&world, Priority::Next, "too late"));
+        assert!(queue.pending(None).is_empty());
+        assert!(queue.arrival(None).await.is_none());
+    }
+
+    #[test]
+    fn what_a_schedule_queued_can_be_found_and_withdrawn() {
+        // S-216
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        let due = |id: &str| Origin::Schedule { id: id.to_owned(), due: world.now() };
+        let missed = Origin::MissedSchedules { ids: vec!["c".to_owned()], until: world.now() };
+        for origin in [due("a"), due("b"), missed] {
+            queue.push(Item { origin, ..item(&world, Priority::Later, "prompt") });
+        }
+        queue.withdraw_schedule("a");
+        queue.withdraw_schedule("c");
+        let held = ["a", "b", "c", "d"].map(|id| queue.holds_schedule(id));
+        assert_eq!(held, [false, true, true, false], "what was missed is told all the same");
+        queue.delivered(&queue.pending(None).iter().map(|item| item.id).collect::<Vec<_>>());
+        assert!(!queue.holds_schedule("b") && !queue.holds_schedule("c"));
+    }
+
+    #[test]
+    fn news_is_for_whoever_listens_and_messages_wait_for_whoever_left() {
+        // I-3, S-211, S-229
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        let child = world.agent_id();
+        let news = |text| Item {
+            origin: Origin::TaskNotification { run: None },
+            ..item(&world, Priority::Later, text)
+        };
+        queue.tell(Some(&child), news("too early"));
+        queue.listen(&child);
+        queue.tell(Some(&child), news("in time"));
+        queue.push(Item {
+            addressee: Some(child.clone()),
+            origin: Origin::Message { from: "The agent bob".to_owned() },
+            ..item(&world, Priority::Next, "hello")
+        });
+        assert_eq!(queue.leave_if_idle(&child, None), None, "there is something to read");
+        assert_eq!(texts(&queue.pending(Some(&child))), ["hello", "in time"]);
+        assert_eq!(queue.leave(&child, None), 1);
+        queue.tell(Some(&child), news("too late"));
+        assert_eq!(texts(&queue.pending(Some(&child))), ["hello"]);
+        assert_eq!(texts(&queue.pending(None)), ["too early", "in time", "too late"]);
+        queue.listen(&child);
+        queue
+            .delivered(&queue.pending(Some(&child)).iter().map(|item| item.id).collect::<Vec<_>>());
+        assert_eq!(queue.leave_if_idle(&child, None), Some(0));
+    }
+
+    #[test]
+    fn what_a_hook_says_to_an_agent_that_leaves_is_for_its_heir() {
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        let (parent, child) = (world.agent_id(), world.agent_id());
+        queue.listen(&parent);
+        let said = |text| Item {
+            addressee: Some(child.clone()),
+            origin: Origin::Hook,
+            ..item(&world, Priority::Later, text)
+        };
+        queue.push(said("one"));
+        assert_eq!(queue.leave(&child, Some(&parent)), 0);
+        assert_eq!(texts(&queue.pending(Some(&parent))), ["one"]);
+        queue.push(said("two"));
+        queue.leave(&parent, None);
+        queue.leave(&child, Some(&parent));
+        assert_eq!(
+            texts(&queue.pending(None)),
+            ["one", "two"],
+            "the main agent hears what no other can"
+        );
+    }
+
+    #[test]
+    fn items_reach_only_their_addressee() {
+        // S-211
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        let child = world.agent_id();
+        queue.push(Item {
+            addressee: Some(child.clone()),
+            ..item(&world, Priority::Next, "for the child")
+        });
+        assert!(queue.pending(None).is_empty());
+        assert_eq!(queue.pending(Some(&child)).len(), 1);
+    }
+}

@@ -1,0 +1,245 @@
+//! The one broker: every question to a person passes here, and ends in exactly one reply.
+//!
+//! A front that can answer (an SDK host now, a terminal later) is an [`Answerer`], or one of several behind one.
+//! Without any, a question is denied at once, with the reason. A question dies with the call that asked it: dropping
+//! or cancelling the wait settles it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use centurion_config::agents::Color;
+use centurion_mcp::{Elicitation, ElicitationAnswer};
+use centurion_protocol::{AgentId, ToolUseId};
+use parking_lot::Mutex;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use crate::definition::identity::Identity;
+use crate::policy::permissions::Remember;
+
+/// A question: may this call run, with this input? A choice to make and a plan to approve are calls too,
+/// whose answer comes back in the input.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub tool: String,
+    pub call: ToolUseId,
+    pub input: Box<RawValue>,
+    /// Why it has to be asked.
+    pub reason: String,
+    /// Answers that would hold for longer than this call, in the shape of the public protocol.
+    pub suggestions: Vec<Value>,
+    /// Who asks, unless it is the main agent.
+    pub agent: Option<AskingAgent>,
+}
+
+/// The agent that a question comes from.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct AskingAgent {
+    pub id: AgentId,
+    /// Its name, or its type.
+    pub name: String,
+    pub color: Option<&'static str>,
+    /// The names from the main agent's children down to it.
+    pub path: Vec<String>,
+}
+
+impl AskingAgent {
+    pub(crate) fn of(identity: &Identity) -> Option<Self> {
+        let name = identity.name.as_ref().or(identity.kind.as_ref());
+        Some(Self {
+            id: identity.id.clone()?,
+            name: name.cloned().unwrap_or_default(),
+            color: identity.color.map(Color::as_str),
+            path: identity.path.clone(),
+        })
+    }
+}
+
+/// How a question ended.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// Yes; with the input to use instead, where the answerer changed it, and what the answer is to mean
+    /// for later calls.
+    Allowed { input: Option<Box<RawValue>>, remember: Vec<Remember> },
+    /// No, and why.
+    Denied { reason: String, interrupt: bool },
+    /// The call was cancelled before an answer came.
+    Cancelled,
+}
+
+/// Why an answerer has no answer: it has gone, or cannot answer such a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unanswered(pub String);
+
+pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Result<Reply, Unanswered>> + Send + 'a>>;
+
+/// Answers questions, for a person or instead of one.
+pub trait Answerer: Send + Sync {
+    /// Whether it can be asked now.
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    /// Puts the question. Dropping the future withdraws it.
+    fn answer(&self, ask: Ask) -> ReplyFuture<'_>;
+
+    /// Puts a server's question. Dropping the future withdraws it.
+    fn elicit(&self, question: Elicitation) -> ElicitFuture<'_>;
+
+    /// Another answerer has answered the question about this call, which was withdrawn here.
+    fn settled_elsewhere(&self, _call: &ToolUseId) {}
+}
+
+pub type ElicitFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<ElicitationAnswer, Unanswered>> + Send + 'a>>;
+
+#[derive(Default)]
+pub(crate) struct Broker {
+    answerer: Mutex<Option<Arc<dyn Answerer>>>,
+}
+
+impl Broker {
+    /// From now on questions go to `answerer`.
+    pub(crate) fn attach(&self, answerer: Arc<dyn Answerer>) {
+        *self.answerer.lock() = Some(answerer);
+    }
+
+    pub(crate) fn has_answerer(&self) -> bool {
+        self.answerer().is_some()
+    }
+
+    fn answerer(&self) -> Option<Arc<dyn Answerer>> {
+        let answerer = self.answerer.lock().clone();
+        answerer.filter(|answerer| answerer.is_there())
+    }
+
+    /// Puts a server's question; without an answerer it is cancelled.
+    pub(crate) async fn elicit(&self, question: Elicitation) -> ElicitationAnswer {
+        match self.answerer() {
+            Some(answerer) => answerer.elicit(question).await.unwrap_or(ElicitationAnswer::Cancel),
+            None => ElicitationAnswer::Cancel,
+        }
+    }
+
+    /// Puts a question and waits for its one reply.
+    pub(crate) async fn ask(&self, ask: Ask, cancel: &CancellationToken) -> Reply {
+        let Some(answerer) = self.answerer() else {
+            let reason = format!(
+                "{} and nobody is there to ask. Do without it, or end and tell the user to allow it \
+                 (for example with --allowedTools {})",
+                ask.reason, ask.tool
+            );
+            return Reply::Denied { reason, interrupt: false };
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Reply::Cancelled,
+            reply = answerer.answer(ask) => reply.unwrap_or_else(|Unanswered(reason)| {
+                Reply::Denied { reason, interrupt: false }
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Never answers; counts the questions that wait.
+    #[derive(Default)]
+    struct Silent(Arc<()>);
+
+    impl Silent {
+        fn open_questions(&self) -> usize {
+            Arc::strong_count(&self.0) - 1
+        }
+    }
+
+    impl Answerer for Silent {
+        fn answer(&self, _: Ask) -> ReplyFuture<'_> {
+            let open = Arc::clone(&self.0);
+            Box::pin(async move {
+                std::future::pending::<()>().await;
+                drop(open);
+                Ok(Reply::Cancelled)
+            })
+        }
+
+        fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn ask() -> Ask {
+        let input = serde_json::value::to_raw_value(&serde_json::json!({})).unwrap();
+        Ask {
+            tool: "Bash".into(),
+            call: ToolUseId::new("t"),
+            input,
+            reason: "Bash needs permission".into(),
+            suggestions: Vec::new(),
+            agent: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn with_nobody_there_a_question_is_denied_with_the_reason() {
+        let reply = Broker::default().ask(ask(), &CancellationToken::new()).await;
+        let Reply::Denied { reason, .. } = reply else { panic!("{reply:?}") };
+        assert!(reason.contains("Bash needs permission") && reason.contains("--allowedTools Bash"));
+    }
+
+    /// Cannot answer, and may not be there at all.
+    struct Mute {
+        is_there: bool,
+    }
+
+    impl Answerer for Mute {
+        fn is_there(&self) -> bool {
+            self.is_there
+        }
+
+        fn answer(&self, _: Ask) -> ReplyFuture<'_> {
+            Box::pin(std::future::ready(Err(Unanswered("the host went away".to_owned()))))
+        }
+
+        fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
+            Box::pin(std::future::ready(Err(Unanswered("the host went away".to_owned()))))
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answerer_that_cannot_answer_denies_and_one_that_is_not_there_is_none() {
+        let broker = Broker::default();
+        for (is_there, expected) in
+            [(true, "the host went away"), (false, "nobody is there to ask")]
+        {
+            broker.attach(Arc::new(Mute { is_there }));
+            assert_eq!(broker.has_answerer(), is_there);
+            let reply = broker.ask(ask(), &CancellationToken::new()).await;
+            let Reply::Denied { reason, interrupt: false } = reply else { panic!("{reply:?}") };
+            assert!(reason.contains(expected), "{reason}");
+        }
+    }
+
+    #[tokio::test]
+    async fn every_question_settles_when_its_call_is_cancelled_or_dropped() {
+        // I-4
+        let (broker, silent) = (Broker::default(), Arc::new(Silent::default()));
+        broker.attach(Arc::clone(&silent) as Arc<dyn Answerer>);
+        let cancel = CancellationToken::new();
+        let mut wait = Box::pin(broker.ask(ask(), &cancel));
+        assert!(futures_util::poll!(&mut wait).is_pending());
+        assert_eq!(silent.open_questions(), 1);
+        cancel.cancel();
+        assert!(matches!(wait.await, Reply::Cancelled));
+        assert_eq!(silent.open_questions(), 0);
+        let alive = CancellationToken::new();
+        let mut dropped = Box::pin(broker.ask(ask(), &alive));
+        assert!(futures_util::poll!(&mut dropped).is_pending());
+        drop(dropped);
+        assert_eq!(silent.open_questions(), 0);
+    }
+}

@@ -1,0 +1,603 @@
+//! The permissions of one agent: its policy, and the mode that planning will give back.
+//!
+//! The permissions of an agent that another one started always follow those above: the rules are the main
+//! agent's, and the stance is decided below its parent's whenever a call is judged.
+
+mod remember;
+#[cfg(test)]
+mod tests;
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_hooks::{HookRules, HookSet};
+use centurion_permissions::{
+    Access, Call, Decision, HostRule, Mode, OwnMode, Policy, Role, Rule, RuleKind, RuleLevel,
+    RuleOrigin, RuleSet, Skipping, Stance, Verdict, decide, suggest,
+};
+use centurion_tools::{DeniedFiles, DeniedSearch};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use serde_json::Value;
+use tokio::time::Instant;
+use url::Url;
+
+use self::remember::level;
+pub use self::remember::{Destination, Remember, Remembered, RuleChange};
+use crate::policy::rule_text::{UnreadRule, read_rule};
+
+/// Whether this run may skip permissions: only where the user enabled it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bypass {
+    Enabled,
+    /// And why.
+    Refused(&'static str),
+}
+
+impl Bypass {
+    pub(crate) fn skipping(self) -> Skipping {
+        match self {
+            Self::Enabled => Skipping::Enabled,
+            Self::Refused(_) => Skipping::Disabled,
+        }
+    }
+}
+
+/// Rules as they are at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    pub allow: RuleSet,
+    pub ask: RuleSet,
+    pub deny: RuleSet,
+    /// Where the agent works.
+    pub directories: Vec<PathBuf>,
+}
+
+/// Settings that changed while a session runs.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    pub rules: Rules,
+    /// The files that changed, each with what hooks call it: `user_settings` and the like.
+    pub files: Vec<(&'static str, PathBuf)>,
+    /// The hooks of the settings, as they are now.
+    pub hooks: HookSet,
+    pub hook_rules: HookRules,
+}
+
+/// Where rules come from while a session runs, such as settings files.
+pub trait RuleSource: Send + Sync {
+    /// The settings, if they changed since the last look.
+    fn changed(&mut self) -> Option<Change>;
+}
+
+/// Where answers that hold for longer than a session are kept.
+pub trait RuleStore: Send + Sync {
+    /// Keeps what a person decided; `Err` says why it could not be.
+    fn keep(&self, remember: &Remember) -> Result<(), String>;
+}
+
+pub(crate) struct Permissions {
+    /// Searches ask from several threads at once.
+    state: RwLock<RulesState>,
+    /// Those of the parent, which are followed; `None` for the main agent.
+    above: Option<Arc<Self>>,
+    /// Whether the parent was planning when it started this agent: then this one plans to its end, and no
+    /// approval ends that.
+    began_below_planner: bool,
+    bypass: Bypass,
+    source: Mutex<Watched>,
+    /// What hooks kept out is still in the files, and comes along with the next change.
+    kept_out: Mutex<Option<KeptOut>>,
+    store: Option<Arc<dyn RuleStore>>,
+    /// What is known of the files that deny rules speak of.
+    denied: Mutex<DeniedSearch>,
+}
+
+/// Where rules come from, and when it was last looked at.
+struct Watched {
+    source: Option<Box<dyn RuleSource>>,
+    looked: Option<Instant>,
+}
+
+/// How often agents below the main agent look, all together: there may be hundreds.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+impl Watched {
+    fn is_due(&self) -> bool {
+        self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL)
+    }
+
+    fn changed(&mut self) -> Option<Change> {
+        let source = self.source.as_mut()?;
+        self.looked = Some(Instant::now());
+        source.changed()
+    }
+}
+
+/// A change that is not in force.
+struct KeptOut {
+    change: Change,
+    objection: Objection,
+}
+
+/// Why a change is not in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Objection {
+    /// A hook said no.
+    Refused,
+    /// The hooks were interrupted before they had answered.
+    Unheard,
+}
+
+struct RulesState {
+    /// With the mode and bounds that held when something was last judged; the main agent's always hold.
+    policy: Policy,
+    /// Which version of the rules and directories these are. It stands beside them under one lock, so that no
+    /// copy of them can bear another number.
+    version: u64,
+    /// The mode that the agent's definition gives it.
+    own: OwnMode,
+    /// The mode that was chosen for it while it worked; `None` for the main agent, whose mode is the policy's.
+    chosen: Option<Chosen>,
+    /// How often the session's mode was changed; counted for the main agent.
+    mode_changes: u64,
+    /// What was decided in this session, and where it is kept besides: it stays when settings are read
+    /// again.
+    session: Vec<SessionRule>,
+    session_directories: Vec<PathBuf>,
+    /// Directories that were taken away in this session, whatever the settings say.
+    lost_directories: Vec<PathBuf>,
+    /// What to go back to when a plan is approved; `None` unless the model itself began to plan.
+    before_plan: Option<BeforePlan>,
+}
+
+/// A mode that an answer, or its own planning, gave to one agent while it worked.
+#[derive(Clone, Copy, Debug)]
+struct Chosen {
+    mode: Mode,
+    /// How often the session's mode had been changed by then. A later change holds for every agent.
+    at: u64,
+}
+
+/// How an agent worked before its model began to plan.
+struct BeforePlan {
+    mode: Mode,
+    chosen: Option<Chosen>,
+}
+
+#[derive(Clone, Debug)]
+struct SessionRule {
+    kind: RuleKind,
+    destination: Destination,
+    rule: Rule,
+}
+
+impl RulesState {
+    fn rules_mut(&mut self, kind: RuleKind) -> &mut RuleSet {
+        match kind {
+            RuleKind::Allow => &mut self.policy.allow,
+            RuleKind::Ask => &mut self.policy.ask,
+            RuleKind::Deny => &mut self.policy.deny,
+        }
+    }
+
+    fn add_rules(&mut self, kind: RuleKind, destination: Destination, rules: Vec<Rule>) {
+        let kept = rules.iter().map(|rule| SessionRule { kind, destination, rule: rule.clone() });
+        self.session.extend(kept);
+        self.rules_mut(kind).extend(rules);
+    }
+
+    /// Takes rules of one kind and place away: those with these texts, or all of them.
+    fn remove_rules(&mut self, kind: RuleKind, destination: Destination, texts: Option<&[String]>) {
+        let is_meant = |rule: &Rule| {
+            let text = rule.source().text.trim();
+            texts.is_none_or(|texts| texts.iter().any(|it| it.trim() == text))
+        };
+        self.session
+            .retain(|it| it.kind != kind || it.destination != destination || !is_meant(&it.rule));
+        let level = level(destination);
+        let is_kept = |rule: &&Rule| {
+            let own = rule.source().origin.level();
+            own != RuleLevel::Session && !(own == level && is_meant(rule))
+        };
+        let session = self.session.iter().filter(|it| it.kind == kind).map(|it| it.rule.clone());
+        let session: Vec<Rule> = session.collect();
+        let rules = self.rules_mut(kind);
+        *rules = rules.iter().filter(is_kept).cloned().chain(session).collect();
+    }
+}
+
+/// A number that changes with the deny rules of a policy and with where they hang.
+fn rules_of(policy: &Policy) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for rule in policy.deny.iter().chain(policy.role.deny.iter()) {
+        rule.source().hash(&mut hasher);
+    }
+    (&policy.project_root, &policy.home, &policy.directories).hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Permissions {
+    pub(crate) fn new(
+        policy: Policy,
+        bypass: Bypass,
+        source: Option<Box<dyn RuleSource>>,
+        store: Option<Arc<dyn RuleStore>>,
+    ) -> Self {
+        let state = RulesState {
+            policy,
+            version: 0,
+            own: OwnMode::Inherited,
+            chosen: None,
+            mode_changes: 0,
+            session: Vec::new(),
+            session_directories: Vec::new(),
+            lost_directories: Vec::new(),
+            before_plan: None,
+        };
+        Self {
+            state: RwLock::new(state),
+            above: None,
+            began_below_planner: false,
+            bypass,
+            source: Mutex::new(Watched { source, looked: None }),
+            kept_out: Mutex::default(),
+            store,
+            denied: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, RulesState> {
+        self.state.read()
+    }
+
+    fn state_mut(&self) -> RwLockWriteGuard<'_, RulesState> {
+        self.state.write()
+    }
+
+    /// The permissions of an agent that works for this one: a role below the same ceiling, and a mode of its
+    /// own or none. What the agent may is never more than this one may but for that mode, now and later.
+    pub(crate) fn child(self: &Arc<Self>, role: Role, own: OwnMode) -> Self {
+        let child = {
+            let state = self.current();
+            let policy = state.policy.child(role, own, self.bypass.skipping());
+            let child = Self::new(policy, self.bypass, None, None);
+            let mut own_state = child.state_mut();
+            own_state.version = state.version;
+            own_state.own = own;
+            drop(own_state);
+            child
+        };
+        let began_below_planner = self.mode() == Mode::Plan;
+        Self { above: Some(Arc::clone(self)), began_below_planner, ..child }
+    }
+
+    /// The main agent's, whose rules bind every agent of the session.
+    fn root(&self) -> &Self {
+        let mut root = self;
+        while let Some(above) = &root.above {
+            root = above;
+        }
+        root
+    }
+
+    /// A number that changes with the rules.
+    pub(crate) fn version(&self) -> u64 {
+        self.root().state().version
+    }
+
+    /// How freely the agent works now.
+    pub(crate) fn stance(&self) -> Stance {
+        self.current().policy.stance()
+    }
+
+    /// The state with what holds now in it.
+    fn current(&self) -> RwLockReadGuard<'_, RulesState> {
+        if let Some(above) = &self.above {
+            self.follow(above);
+        }
+        self.state()
+    }
+
+    /// Takes up what changed above: the mode of the agent that started this one, and the rules that bind all.
+    fn follow(&self, above: &Self) {
+        {
+            let state = self.state();
+            let stance = Stance { mode: state.policy.mode, bounds: state.policy.bounds };
+            if stance == self.stance_below(above, &state) && state.version == self.version() {
+                return;
+            }
+        }
+        let mut state = self.state_mut();
+        // Only now is it decided what holds, so that nothing newer is overwritten: locks are taken upwards.
+        let Stance { mode, bounds } = self.stance_below(above, &state);
+        (state.policy.mode, state.policy.bounds) = (mode, bounds);
+        let root = self.root().state();
+        if state.version != root.version {
+            state.version = root.version;
+            let (policy, rules) = (&mut state.policy, &root.policy);
+            policy.allow.clone_from(&rules.allow);
+            policy.ask.clone_from(&rules.ask);
+            policy.deny.clone_from(&rules.deny);
+            policy.directories.clone_from(&rules.directories);
+        }
+    }
+
+    fn stance_below(&self, above: &Self, state: &RulesState) -> Stance {
+        let mut stance = above.stance();
+        if self.began_below_planner {
+            stance.mode = Mode::Plan;
+        }
+        // Planning goes on: nothing gives less.
+        let changes = self.root().state().mode_changes;
+        let is_in_force = |it: &Chosen| it.mode == Mode::Plan || it.at == changes;
+        let chosen = state.chosen.filter(is_in_force).map(|it| OwnMode::Given(it.mode));
+        stance.below(chosen.unwrap_or(state.own), self.bypass.skipping())
+    }
+
+    /// Changes the rules or directories that bind every agent.
+    fn amend<T>(&self, change: impl FnOnce(&mut RulesState) -> T) -> T {
+        let mut state = self.state_mut();
+        state.version += 1;
+        change(&mut state)
+    }
+
+    /// Whether rules forbid to start agents of a type that has these names.
+    pub(crate) fn denies_agent(&self, names: &[String]) -> bool {
+        let call = Call { agent: names, ..Call::new("Agent", &Access::Session) };
+        decide(&self.current().policy, &call).verdict == Verdict::Deny
+    }
+
+    /// Limits the agent to what its definition says about single tools.
+    pub(crate) fn confine(&self, role: Role) {
+        self.state_mut().policy.role = role;
+    }
+
+    pub(crate) fn bypass(&self) -> Bypass {
+        self.bypass
+    }
+
+    /// What changed on disk since the last look, with all that was kept out and would come along. Whichever agent
+    /// looks: the main agent may wait while others work.
+    pub(crate) fn changed(&self) -> Option<Change> {
+        let root = self.root();
+        let mut source = root.source.lock();
+        let is_due = self.above.is_none() || source.is_due();
+        let news = if is_due { source.changed() } else { None };
+        let mut kept_out = root.kept_out.lock();
+        let is_due = |it: &mut KeptOut| news.is_some() || it.objection == Objection::Unheard;
+        let earlier = kept_out.take_if(is_due).map(|it| it.change);
+        match (news, earlier) {
+            (Some(mut news), Some(earlier)) => {
+                let again = earlier.files.into_iter().filter(|file| !news.files.contains(file));
+                let again: Vec<_> = again.collect();
+                news.files.extend(again);
+                Some(news)
+            }
+            (news, earlier) => news.or(earlier),
+        }
+    }
+
+    /// Leaves a change out of force.
+    pub(crate) fn keep_out(&self, change: Change, objection: Objection) {
+        let mut kept_out = self.root().kept_out.lock();
+        *kept_out = Some(KeptOut { change, objection });
+    }
+
+    /// Takes up rules that changed on disk.
+    pub(crate) fn replace_rules(&self, rules: Rules) {
+        self.root().amend(|state| {
+            let session = std::mem::take(&mut state.session);
+            let RulesState { policy, session_directories, lost_directories, .. } = &mut *state;
+            policy.allow = rules.allow;
+            policy.ask = rules.ask;
+            policy.deny = rules.deny;
+            policy.directories = rules.directories;
+            policy.directories.retain(|path| !lost_directories.contains(path));
+            policy.directories.extend(session_directories.iter().cloned());
+            for SessionRule { kind, destination, rule } in session {
+                state.add_rules(kind, destination, vec![rule]);
+            }
+        });
+    }
+
+    /// Judges a call of an agent whose shell stands in `cwd`.
+    pub(crate) fn decide(&self, call: &Call<'_>, cwd: PathBuf) -> Decision {
+        drop(self.current());
+        let mut state = self.state_mut();
+        state.policy.cwd = cwd;
+        decide(&state.policy, call)
+    }
+
+    /// What a person could answer besides yes and no, in the shape of the public protocol.
+    pub(crate) fn suggest(&self, call: &Call<'_>) -> Vec<Value> {
+        let suggestions = suggest(&self.state().policy, call);
+        suggestions.iter().filter_map(|suggestion| serde_json::to_value(suggestion).ok()).collect()
+    }
+
+    /// Takes up what a person decided for longer than one call. `Err` says what could not be kept; it
+    /// holds for this session all the same.
+    pub(crate) fn remember(&self, remember: &Remember) -> Result<(), String> {
+        // What a person decides about one agent's call holds for the session; a mode is the agent's own.
+        if let (Some(_), false) = (&self.above, matches!(remember.what, Remembered::Mode(_))) {
+            return self.root().remember(remember);
+        }
+        match &remember.what {
+            Remembered::Rules { change, kind, texts } => {
+                self.change_rules(*change, *kind, texts, remember.destination)?;
+            }
+            Remembered::LostDirectories(directories) => {
+                let home = self.state().policy.home.clone();
+                let lost = directories.iter().map(|path| in_home(path, home.as_deref()));
+                let lost: Vec<PathBuf> = lost.flat_map(|path| names_of(&path)).collect();
+                let kept = self.amend(|state| {
+                    state.policy.directories.retain(|path| !lost.contains(path));
+                    state.session_directories.retain(|path| !lost.contains(path));
+                    let kept = &state.policy.directories;
+                    let is_kept = |path: &&PathBuf| kept.iter().any(|it| path.starts_with(it));
+                    let kept = lost.iter().find(is_kept).cloned();
+                    state.lost_directories.extend(lost);
+                    kept
+                });
+                if let Some(kept) = kept {
+                    return Err(format!(
+                        "agents still work in {}: it is part of another directory that they work in; \
+                         deny rules keep them out",
+                        kept.display()
+                    ));
+                }
+            }
+            Remembered::Directories(directories) => {
+                let home = self.state().policy.home.clone();
+                let found = directories.iter().map(|path| in_home(path, home.as_deref()));
+                let found = found.filter_map(|path| names_of(&path).pop());
+                let found: Vec<PathBuf> = found.collect();
+                self.amend(|state| {
+                    state.lost_directories.retain(|path| !found.contains(path));
+                    state.policy.directories.extend(found.iter().cloned());
+                    state.session_directories.extend(found);
+                });
+            }
+            Remembered::Mode(mode) => self.set_mode(*mode)?,
+        }
+        match (&self.store, remember.destination) {
+            (_, Destination::Session) | (None, _) => Ok(()),
+            (Some(store), _) => store.keep(remember),
+        }
+    }
+
+    /// Changes rules of one kind and place. Those that an administrator, the command line or another file
+    /// gives stay as they are.
+    fn change_rules(
+        &self,
+        change: RuleChange,
+        kind: RuleKind,
+        texts: &[String],
+        destination: Destination,
+    ) -> Result<(), String> {
+        if change == RuleChange::Remove {
+            self.amend(|state| state.remove_rules(kind, destination, Some(texts)));
+            return Ok(());
+        }
+        let mut unread = Vec::new();
+        let mut rules = Vec::new();
+        for text in texts {
+            match read_rule(&Value::from(text.as_str()), &RuleOrigin::Session) {
+                Ok(rule) => rules.push(rule),
+                Err(UnreadRule { reason, tools }) => {
+                    rules.extend(tools.into_iter().filter(|_| kind != RuleKind::Allow));
+                    unread.push(reason);
+                }
+            }
+        }
+        self.amend(|state| {
+            // What stands in for a rule that cannot be read is no reason to take others away.
+            if change == RuleChange::Replace && unread.is_empty() {
+                state.remove_rules(kind, destination, None);
+            }
+            state.add_rules(kind, destination, rules);
+        });
+        if unread.is_empty() { Ok(()) } else { Err(unread.join("; ")) }
+    }
+
+    /// Whether a deny rule keeps this file from being read, wherever a search began.
+    pub(crate) fn denies_reading(&self, path: &Path) -> bool {
+        self.current().policy.denies_reading(path)
+    }
+
+    /// Looks for the files that deny rules keep from commands in a sandbox.
+    pub(crate) fn find_denied(&self) -> DeniedFiles {
+        let policy = self.current().policy.clone();
+        let mut search = self.denied.lock();
+        let mut denied = search.find(&policy, rules_of(&policy));
+        // The sandbox was made when agents still worked there.
+        denied.write.extend(self.root().state().lost_directories.iter().cloned());
+        denied
+    }
+
+    /// What the rules say about fetching from a host.
+    pub(crate) fn host_rule(&self, url: &Url) -> HostRule {
+        self.current().policy.host_rule(url)
+    }
+
+    pub(crate) fn is_offered(&self, tool: &str) -> bool {
+        self.current().policy.is_offered(tool)
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        self.current().policy.mode
+    }
+
+    /// Changes the mode from outside; what the model had planned to go back to no longer counts.
+    pub(crate) fn set_mode(&self, mode: Mode) -> Result<(), &'static str> {
+        if let (Mode::BypassPermissions, Bypass::Refused(reason)) = (mode, self.bypass) {
+            return Err(reason);
+        }
+        let changes = self.root().state().mode_changes;
+        let mut state = self.state_mut();
+        state.before_plan = None;
+        if self.above.is_none() {
+            state.mode_changes += 1;
+        }
+        self.put(&mut state, mode, changes);
+        Ok(())
+    }
+
+    /// Puts a mode in force, below that of the agent above where there is one, until the session's mode is changed.
+    fn put(&self, state: &mut RulesState, mode: Mode, changes: u64) {
+        match self.above {
+            None => state.policy.mode = mode,
+            Some(_) => state.chosen = Some(Chosen { mode, at: changes }),
+        }
+    }
+
+    /// The model wants to plan.
+    pub(crate) fn enter_plan(&self) -> Result<(), &'static str> {
+        let mode = self.mode();
+        if mode == Mode::Plan {
+            return Err("plan mode is on already");
+        }
+        let changes = self.root().state().mode_changes;
+        let mut state = self.state_mut();
+        state.before_plan = Some(BeforePlan { mode, chosen: state.chosen });
+        self.put(&mut state, Mode::Plan, changes);
+        Ok(())
+    }
+
+    /// Whether it plans for an agent that plans, or planned when this one began.
+    pub(crate) fn must_plan(&self) -> bool {
+        self.began_below_planner
+            || self.above.as_ref().is_some_and(|above| above.mode() == Mode::Plan)
+    }
+
+    /// The plan was approved: the mode before it is back.
+    pub(crate) fn leave_plan(&self) -> Mode {
+        let changes = self.root().state().mode_changes;
+        let mut state = self.state_mut();
+        match (state.before_plan.take(), &self.above) {
+            // What it has otherwise may have changed meanwhile.
+            (Some(before), Some(_)) => state.chosen = before.chosen,
+            (before, _) => {
+                let mode = before.map(|before| before.mode).unwrap_or_default();
+                self.put(&mut state, mode, changes);
+            }
+        }
+        drop(state);
+        self.mode()
+    }
+}
+
+/// The path with the home directory for a tilde at its beginning.
+fn in_home(path: &Path, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => path.to_owned(),
+    }
+}
+
+/// A directory as it was written and as rules know it, with links resolved, in this order.
+fn names_of(path: &Path) -> Vec<PathBuf> {
+    let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    vec![path.to_owned(), resolved]
+}

@@ -1,0 +1,191 @@
+//! The way to reach a running session from outside.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_config::agents::{ActiveAgent, ReadAgent};
+use centurion_hooks::HookSet;
+use centurion_mcp::Connection;
+use centurion_permissions::Mode;
+use centurion_protocol::{Block, RecordId, Thinking};
+use centurion_tools::StopError;
+
+use crate::agent::shared::Shared;
+use crate::agent::task::Stopper;
+use crate::delegate::stop_all::stop_all;
+use crate::message::queue::{Item, Origin, Priority};
+use crate::policy::broker::Answerer;
+use crate::toolset::servers::{RequireError, WithheldServer};
+
+/// A way to reach a running session from outside.
+#[derive(Clone)]
+pub struct Handle(pub(super) Arc<Shared>);
+
+impl Handle {
+    /// From now on questions go to `answerer`. Tools that need a person are offered only to a session that
+    /// was opened with one.
+    pub fn attach(&self, answerer: Arc<dyn Answerer>) {
+        self.0.broker.attach(answerer);
+    }
+
+    /// Queues what a person says.
+    pub fn submit(&self, id: RecordId, content: Vec<Block>) {
+        self.submit_with(id, content, Priority::Next);
+    }
+
+    /// Queues what a person says, sooner or later than usual.
+    pub fn submit_with(&self, id: RecordId, content: Vec<Block>, priority: Priority) {
+        let origin = Origin::Person;
+        self.0.queue.push(Item { id, priority, addressee: None, content, origin });
+    }
+
+    /// Tells the main agent something with its next turn, without waking it.
+    pub fn remind(&self, text: String) {
+        self.0.add_side_note(None, text);
+    }
+
+    /// Nothing more will be submitted: the session ends when all is done.
+    pub fn close(&self) {
+        self.0.queue.close();
+    }
+
+    /// Stops the run that is under way or about to begin; history stays valid. Returns what still waits.
+    pub fn interrupt(&self) -> Vec<RecordId> {
+        let waiting = self.0.queue.pending(None);
+        self.0.interrupt_run(!waiting.is_empty());
+        if self.0.delegation.rules.interrupt_ends_background {
+            self.stop_agents();
+        }
+        waiting.into_iter().map(|item| item.id).collect()
+    }
+
+    /// Stops the run that is under way and every agent, and drops what waits: the session ends.
+    pub fn stop(&self) {
+        self.0.queue.abandon();
+        for task in self.0.delegation.running() {
+            task.stop(Stopper::Session);
+        }
+        self.interrupt();
+    }
+
+    /// Ends an agent or a shell in the background, whichever agent's; `Err` says why nothing was ended.
+    pub async fn stop_task(&self, id: &str) -> Result<(), StopError> {
+        if let Some(task) = self.0.delegation.find(id) {
+            return if task.stop(Stopper::Person) { Ok(()) } else { Err(StopError::NotRunning) };
+        }
+        for shells in self.0.all_shells() {
+            match shells.stop(id).await {
+                Err(StopError::Unknown) => {}
+                stopped => return stopped.map(drop),
+            }
+        }
+        Err(StopError::Unknown)
+    }
+
+    /// Ends every agent in the background. The main agent is told once, of all of them.
+    pub fn stop_agents(&self) -> usize {
+        stop_all(&self.0)
+    }
+
+    /// Lets every call that waits for an agent go on without it; how many did.
+    pub fn background_agents(&self) -> usize {
+        let running = self.0.delegation.running();
+        running.iter().filter(|task| task.detach()).count()
+    }
+
+    /// Has a small model say now and then what agents in the background are doing, or no longer.
+    pub fn summarise_agents(&self, is_wanted: bool) {
+        self.0.delegation.summarise(is_wanted);
+    }
+
+    /// Whether a small model says what agents in the background are doing.
+    pub fn summarises_agents(&self) -> bool {
+        self.0.delegation.summarises()
+    }
+
+    /// Adds agents that a host brings.
+    pub fn add_agents(&self, agents: Vec<ReadAgent>) {
+        self.0.delegation.definitions.add(agents);
+    }
+
+    /// All agents that can be asked for.
+    pub fn agents(&self) -> Vec<ActiveAgent> {
+        let agents = self.0.delegation.definitions.agents();
+        let is_shown = |agent: &&ActiveAgent| agent.definition.name.value != "fork";
+        agents.active.iter().filter(is_shown).cloned().collect()
+    }
+
+    /// Adds hooks for the rest of the session.
+    pub fn add_hooks(&self, set: HookSet) {
+        self.0.add_hooks(set);
+    }
+
+    /// The servers of the main agent, each with whether it is switched on.
+    pub fn servers(&self) -> Vec<(Connection, bool)> {
+        self.0.servers.all()
+    }
+
+    /// The servers that are declared and were not started.
+    pub fn withheld_servers(&self) -> Vec<WithheldServer> {
+        self.0.servers.withheld()
+    }
+
+    /// Waits until every pattern names a server that is connected and has a tool. `Err` says which one does
+    /// not, and why.
+    pub async fn require_servers(
+        &self,
+        patterns: &[String],
+        patience: Duration,
+    ) -> Result<(), RequireError> {
+        self.0.servers.require(patterns, patience).await
+    }
+
+    /// The commands that the servers bring.
+    pub fn commands(&self) -> Vec<String> {
+        self.0.servers.commands()
+    }
+
+    /// Adds a server, in the place of one with the same name.
+    pub fn add_server(&self, connection: Connection) {
+        self.0.servers.add(connection);
+    }
+
+    /// Takes a server away; whether there was one.
+    pub fn remove_server(&self, name: &str) -> bool {
+        self.0.servers.remove(name)
+    }
+
+    /// Switches a server on or off; whether there is one.
+    pub fn switch_server(&self, name: &str, is_on: bool) -> bool {
+        self.0.servers.switch(name, is_on)
+    }
+
+    pub fn mode(&self) -> Mode {
+        self.0.permissions.mode()
+    }
+
+    /// The full name of a model.
+    pub fn resolve_model(&self, name: &str) -> String {
+        self.0.model.resolve(name)
+    }
+
+    /// Changes how the model thinks from the next run on.
+    pub fn set_thinking(&self, thinking: Thinking) {
+        self.0.choose_thinking(thinking);
+    }
+
+    /// Changes the permission mode; `Err` says why not.
+    pub fn set_mode(&self, mode: Mode) -> Result<(), &'static str> {
+        self.0.permissions.set_mode(mode)?;
+        self.0.show_mode(mode);
+        Ok(())
+    }
+
+    /// Uses another model from the next run on, or the session's own; returns its full name.
+    pub fn set_model(&self, name: Option<&str>) -> String {
+        let full =
+            name.map_or_else(|| self.0.model.name().to_owned(), |name| self.0.model.resolve(name));
+        self.0.choose_model(full.clone());
+        full
+    }
+}

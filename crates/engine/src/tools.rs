@@ -1,0 +1,34 @@
+//! The tools that need the engine: they reach agents and schedules.
+
+pub(crate) mod agent_tool;
+pub(crate) mod cron_create;
+pub(crate) mod cron_delete;
+pub(crate) mod cron_list;
+pub(crate) mod list_agents;
+pub(crate) mod send_message;
+
+use std::sync::Arc;
+
+use centurion_tools::erase;
+
+use crate::agent::builder::EngineTools;
+use crate::tools::agent_tool::AgentTool;
+use crate::tools::cron_create::CronCreate;
+use crate::tools::cron_delete::CronDelete;
+use crate::tools::cron_list::CronList;
+use crate::tools::list_agents::ListAgents;
+use crate::tools::send_message::SendMessage;
+
+pub(crate) const ENGINE_TOOLS: EngineTools = EngineTools {
+    starting: |agent, listing| erase(AgentTool::new(agent, listing)),
+    reaching: |agent| {
+        vec![erase(ListAgents(Arc::clone(agent))), erase(SendMessage(Arc::clone(agent)))]
+    },
+    scheduling: |agent| {
+        vec![
+            erase(CronCreate(Arc::clone(agent))),
+            erase(CronDelete(Arc::clone(agent))),
+            erase(CronList(Arc::clone(agent))),
+        ]
+    },
+};

@@ -1,0 +1,206 @@
+//! The `Agent` tool: one agent hands work to another.
+
+mod answer;
+mod explain;
+mod launch;
+pub(crate) mod name;
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use centurion_permissions::Access;
+use centurion_protocol::sdk::WaitsFor;
+use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+pub(crate) use self::answer::about;
+pub use self::explain::Explanation;
+pub(crate) use self::explain::explain;
+use crate::agent::Agent;
+use crate::agent::builder::AGENT_TOOL;
+use crate::agent::listing::Listing;
+use crate::agent::meant::given;
+use crate::agent::shared::Shared;
+use crate::agent::task::{End, Stopper, Task};
+use crate::definition::rules::SessionMode;
+use crate::delegate::notification;
+use crate::delegate::spawn::spawn;
+use crate::tools::send_message;
+
+/// Starts an agent that does a task by itself and hands back one report.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AgentInput {
+    /// The task in three to five words, for people.
+    pub(crate) description: String,
+    /// The whole task. The agent knows nothing of this conversation: say what to do, where, what is known
+    /// already, and what to report.
+    pub(crate) prompt: String,
+    /// The type of the agent; without it, general-purpose.
+    pub(crate) subagent_type: Option<String>,
+    /// Another model than the agent's own: sonnet, opus, haiku (quick and cheap, for simple tasks), fable,
+    /// or a full name.
+    pub(crate) model: Option<String>,
+    /// Whether to go on without waiting. You are told when the agent has ended.
+    pub(crate) run_in_background: Option<bool>,
+    /// A name by which `SendMessage` reaches it.
+    pub(crate) name: Option<String>,
+    /// A JSON Schema of an object that the report must fit.
+    pub(crate) output_schema: Option<Value>,
+    /// The directory that the agent works in.
+    pub(crate) cwd: Option<PathBuf>,
+    /// The most requests that the agent may make.
+    pub(crate) max_turns: Option<u32>,
+    /// Where it works apart from others.
+    pub(crate) isolation: Option<String>,
+    /// The id of an agent to go on with.
+    pub(crate) resume: Option<String>,
+    /// The team that it joins.
+    pub(crate) team_name: Option<String>,
+    /// Whether it has to plan first, as a member of a team.
+    pub(crate) mode: Option<String>,
+}
+
+/// What can be asked for and is not offered: others offer it, or it comes from older sessions.
+const HIDDEN: [&str; 5] = ["max_turns", "isolation", "resume", "team_name", "mode"];
+
+/// The tool of one agent.
+pub(crate) struct AgentTool {
+    caller: Arc<Agent>,
+    listing: Arc<Listing>,
+    withheld: Vec<&'static str>,
+}
+
+impl AgentTool {
+    pub(crate) fn new(caller: Arc<Agent>, listing: Arc<Listing>) -> Self {
+        let mut withheld: Vec<&'static str> = HIDDEN.into();
+        let shared = caller.shared.upgrade();
+        let rules = shared.as_ref().map(|shared| &shared.delegation.rules);
+        if rules.is_none_or(|rules| rules.background_is_off) {
+            withheld.push("run_in_background");
+        }
+        if rules.is_none_or(|rules| rules.mode != SessionMode::Assistant) {
+            withheld.push("cwd");
+        }
+        if rules.is_some_and(|rules| rules.mode == SessionMode::Coordinator) {
+            withheld.push("model");
+        }
+        Self { caller, listing, withheld }
+    }
+
+    /// Waits until the agent has ended, or until the call no longer waits for it.
+    async fn wait(
+        &self,
+        shared: &Arc<Shared>,
+        task: &Arc<Task>,
+        end: tokio::sync::oneshot::Receiver<Arc<End>>,
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let patience = shared.delegation.rules.auto_background;
+        let mut waiting = AwaitedEnd { shared, task, end: OnceLock::new(), has_answered: false };
+        let mut end = std::pin::pin!(end);
+        let ended = self
+            .caller
+            .wait(WaitsFor::Agent, async {
+                let ended = tokio::select! {
+                    biased;
+                    ended = &mut end => ended.ok(),
+                    () = context.cancel.cancelled() => {
+                        task.stop(Stopper::Agent);
+                        end.await.ok()
+                    }
+                    // An end that came in this very moment is this call's to tell.
+                    () = after(patience) => if task.detach() { None } else { end.await.ok() },
+                };
+                ended.inspect(|end| drop(waiting.end.set(Arc::clone(end))))
+            })
+            .await;
+        waiting.has_answered = true;
+        match ended {
+            None => {
+                notification::show_detached(shared, task);
+                Ok(answer::launched(task, &self.caller))
+            }
+            // Of a cancelled call as well: its caller is told, and no other agent has to be.
+            Some(end) => {
+                self.caller.note_denials(shared.take_denials(end.notification));
+                answer::ended(task, &end, self.caller.report_room())
+            }
+        }
+    }
+}
+
+/// A call that waits for an agent. If it is dropped before it has answered, the agent is stopped, or its end, if
+/// it has come, becomes a notification.
+struct AwaitedEnd<'a> {
+    shared: &'a Shared,
+    task: &'a Task,
+    /// The end that was this call's to tell.
+    end: OnceLock<Arc<End>>,
+    has_answered: bool,
+}
+
+impl Drop for AwaitedEnd<'_> {
+    fn drop(&mut self) {
+        match self.end.get() {
+            _ if self.has_answered => {}
+            Some(end) => {
+                notification::tell_end(&self.shared.queue, self.task, &self.task.run(), end);
+            }
+            None => drop(self.task.stop(Stopper::Agent)),
+        }
+    }
+}
+
+async fn after(patience: Option<Duration>) {
+    match patience {
+        Some(patience) => tokio::time::sleep(patience).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Tool for AgentTool {
+    type Input = AgentInput;
+
+    const NAME: &'static str = AGENT_TOOL;
+
+    fn withheld(&self) -> &[&'static str] {
+        &self.withheld
+    }
+
+    fn describe(&self, usual: String) -> String {
+        format!("{usual}\n\n{}", self.listing.text)
+    }
+
+    /// Agents that are asked for together work at the same time.
+    fn is_read_only(&self, _: &AgentInput) -> bool {
+        true
+    }
+
+    fn access(&self, _: &AgentInput, _: &ToolContext) -> Access {
+        Access::Session
+    }
+
+    async fn run(&self, input: AgentInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let shared = self.caller.session()?;
+        if let Some(id) = given(input.resume.as_deref()) {
+            if input.prompt.trim().is_empty() {
+                return Err(ToolError::failed(launch::NO_PROMPT));
+            }
+            return send_message::resume(&shared, &self.caller, id, &input.prompt, &context.call);
+        }
+        let launch = launch::prepare(&shared, &self.caller, &input, context).await;
+        let launch = launch.map_err(|error| launch::refused(&shared, &error))?;
+        let in_background = launch.spec.in_background;
+        let (task, end) = spawn(&shared, &self.caller, launch).map_err(|error| {
+            ToolError::failed(format!("the agent could not be started: {error}"))
+        })?;
+        match end {
+            Some(end) if !in_background => self.wait(&shared, &task, end, context).await,
+            _ => Ok(answer::launched(&task, &self.caller)),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! From a call to what will run: the checks of a launch, in their order. Each that fails says exactly what
+//! is wrong, and never is another agent started instead.
+
+use std::sync::Arc;
+
+use centurion_config::agents::{ActiveAgent, AgentCatalog, AgentDefinition, Isolation};
+use centurion_permissions::Mode;
+use centurion_protocol::sdk::WaitsFor;
+use centurion_tools::{ToolContext, ToolError};
+use serde_json::json;
+use thiserror::Error;
+
+use super::{AgentInput, name};
+use crate::agent::Agent;
+use crate::agent::builder::{BroughtBy, BroughtServers, ServersError};
+use crate::agent::delegation::Delegation;
+use crate::agent::listing::{is_allowed, is_startable, startable_types};
+use crate::agent::meant::{self, given};
+use crate::agent::shared::Shared;
+use crate::definition::builtin::{self, USUAL};
+use crate::definition::prompt::{Section, agent_sections};
+use crate::definition::resolve::{EffectiveAgent, LaunchError, Place, Wishes};
+use crate::definition::spec::{AgentSpec, Brought, BroughtHooks};
+use crate::delegate::powers::Powers;
+use crate::delegate::preload::{Preloaded, PreloadedMemory, Purpose, Skills, preload};
+use crate::delegate::spawn::Launch;
+use crate::toolset::servers::{REQUIRED_PATIENCE, RequireError};
+
+/// What is said to a caller that has nothing for an agent to do.
+pub(super) const NO_PROMPT: &str =
+    "`prompt` is empty, so nothing was started: say what the agent is to do.";
+
+/// Why no agent was started.
+#[derive(Debug, Error)]
+pub(super) enum Refusal {
+    #[error("Agent type '{asked}' not found. Available agents: {available}")]
+    Unknown { asked: String, available: String },
+    #[error("Agent type '{0}' may not be started: a deny rule forbids it. Do without it.")]
+    Denied(String),
+    #[error("Agent type '{asked}' is none that you may start. Available agents: {available}")]
+    NotStartable { asked: String, available: String },
+    #[error("subagent_type is required: {USUAL} is not available. Available agents: {0}")]
+    NoUsual(String),
+    #[error("{0} is not available in this version, so nothing was started.")]
+    Unavailable(&'static str),
+    #[error("the directory {0} does not exist, so nothing was started.")]
+    NoDirectory(String),
+    #[error("`max_turns` is 0, so nothing was started: say 1 or more, or leave it out.")]
+    NoTurns,
+    #[error("{NO_PROMPT}")]
+    NoPrompt,
+    #[error("no agent can have this `name`, so nothing was started: {0}.")]
+    Name(String),
+    #[error("no team can have this `team_name`, so nothing was started: {0}.")]
+    TeamName(String),
+    #[error("`output_schema` is no usable schema: {0}")]
+    Schema(String),
+    #[error("agent `{agent}` cannot start: {source}")]
+    RequiredServers { agent: String, source: RequireError },
+    #[error("agent `{agent}` cannot start: {source}")]
+    Servers { agent: String, source: ServersError },
+    #[error("{0}")]
+    Spawns(String),
+    #[error("{0}")]
+    Launch(#[from] LaunchError),
+}
+
+/// Counts the refusal, and tells the model.
+pub(super) fn refused(shared: &Shared, refusal: &Refusal) -> ToolError {
+    shared.delegation.count(|stats| match refusal {
+        Refusal::Launch(LaunchError::TooDeep { .. }) => stats.refused.depth_limit += 1,
+        Refusal::Spawns(_) => stats.refused.concurrency_limit += 1,
+        _ => {}
+    });
+    ToolError::failed(refusal.to_string())
+}
+
+/// Checks a call and decides everything about the agent that it asks for.
+pub(super) async fn prepare(
+    shared: &Arc<Shared>,
+    caller: &Arc<Agent>,
+    input: &AgentInput,
+    context: &ToolContext,
+) -> Result<Launch, Refusal> {
+    let delegation = &shared.delegation;
+    let catalog = delegation.definitions.agents();
+    let agent = route(delegation, caller, input, &catalog)?;
+    let definition = &agent.definition;
+    if caller.identity.depth >= delegation.rules.limits.depth {
+        let most = delegation.rules.limits.depth;
+        return Err(LaunchError::TooDeep { depth: caller.identity.depth, most }.into());
+    }
+    if let Some(required) = &definition.required_mcp_servers {
+        let requiring = caller.servers.require(required, REQUIRED_PATIENCE);
+        let met = caller.wait(WaitsFor::Servers, requiring).await;
+        let agent = || definition.name.value.clone();
+        met.map_err(|source| Refusal::RequiredServers { agent: agent(), source })?;
+    }
+    if let Some(settling) = caller.servers.settle_listed(definition, shared.server_patience()) {
+        caller.wait(WaitsFor::Servers, settling).await;
+    }
+    let wishes = wishes(input, context)?;
+    let starter = caller.starter(context.workspace.root.clone());
+    let (place, scope) = (Place::Below(&wishes), caller.tool_scope());
+    let mut effective = delegation.builder.resolve(shared, agent, place, &starter, &scope)?;
+    let servers = servers(delegation, caller, &effective, definition)?;
+    if input.prompt.trim().is_empty() {
+        return Err(Refusal::NoPrompt);
+    }
+    if let Some(fault) = given(input.name.as_deref()).and_then(name::fault) {
+        return Err(Refusal::Name(fault));
+    }
+    let schema = input.output_schema.as_ref().map(|schema| {
+        crate::toolset::structured::StructuredOutput::parse(&schema.to_string())
+            .map_err(|error| Refusal::Schema(error.to_string()))
+    });
+    let structured = schema.transpose()?;
+    delegation.gate.admit().map_err(|reason| Refusal::Spawns(reason.to_string()))?;
+    count(delegation, caller, input, &effective, definition);
+    let Preloaded { memory, skills: Skills { texts, hooks }, problems } =
+        preload(shared, definition, &mut effective, Purpose::Run);
+    let path = &definition.origin.path;
+    let own_hooks = effective.hooks.as_ref().map(|it| BroughtHooks {
+        value: it.value.clone(),
+        path: path.clone(),
+        skill: None,
+    });
+    let brought = effective.mcp_servers.as_ref();
+    let powers = Powers {
+        own_mode: effective.own_mode,
+        hooks: own_hooks.into_iter().chain(hooks).collect(),
+        mcp_servers: brought.map(|it| Brought { value: it.value.clone(), path: path.clone() }),
+        // Without it the agent still reads its memory, and asks before it writes there.
+        memory: memory.as_ref().map(|it| it.directory.clone()),
+    };
+    let spec = spec(shared, caller, input, definition, &effective, memory.as_ref(), context);
+    Ok(Launch {
+        spec: Arc::new(spec),
+        powers,
+        prompt: input.prompt.clone(),
+        initial_prompt: effective.initial_prompt.map(|it| it.value),
+        problems,
+        servers,
+        structured,
+        call: context.call.clone(),
+        read_state: context.workspace.read_state.clone(),
+        skills: texts,
+    })
+}
+
+/// Which agent a call means.
+fn route<'c>(
+    delegation: &Delegation,
+    caller: &Agent,
+    input: &AgentInput,
+    catalog: &'c AgentCatalog,
+) -> Result<&'c ActiveAgent, Refusal> {
+    let available = || startable_types(delegation, caller);
+    if let Some(team) = given(input.team_name.as_deref()) {
+        if let Some(fault) = name::path_fault(team) {
+            return Err(Refusal::TeamName(fault));
+        }
+        return Err(Refusal::Unavailable("A team (team_name)"));
+    }
+    if given(input.isolation.as_deref()) == Some("remote") {
+        return Err(Refusal::Unavailable("isolation: remote"));
+    }
+    let asked = match input.subagent_type.as_deref().map(str::trim) {
+        Some("fork") => return Err(Refusal::Unavailable("A fork (subagent_type: fork)")),
+        Some(asked) if !asked.is_empty() => asked,
+        _ => USUAL,
+    };
+    let agent = match (meant::find(catalog, asked), &input.subagent_type) {
+        (Some(agent), _) => agent,
+        (None, None) => return Err(Refusal::NoUsual(available())),
+        (None, Some(_)) => {
+            return Err(Refusal::Unknown { asked: asked.to_owned(), available: available() });
+        }
+    };
+    // The rules spoke about the name that was asked for; the agent may have another.
+    if !is_allowed(&agent.definition, catalog, &caller.permissions) {
+        return Err(Refusal::Denied(agent.definition.name.value.clone()));
+    }
+    if !is_startable(&agent.definition, caller.startable.as_deref()) {
+        return Err(Refusal::NotStartable { asked: asked.to_owned(), available: available() });
+    }
+    Ok(agent)
+}
+
+fn wishes(input: &AgentInput, context: &ToolContext) -> Result<Wishes, Refusal> {
+    let cwd = match &input.cwd {
+        None => None,
+        Some(cwd) => {
+            let path = context.workspace.absolute(&cwd.to_string_lossy());
+            let found = path.canonicalize().ok().filter(|path| path.is_dir());
+            Some(found.ok_or_else(|| Refusal::NoDirectory(path.display().to_string()))?)
+        }
+    };
+    let isolation = match given(input.isolation.as_deref()) {
+        None => None,
+        Some("worktree") => Some(Isolation::Worktree),
+        Some(_) => return Err(Refusal::Unavailable("This kind of isolation")),
+    };
+    if input.max_turns == Some(0) {
+        return Err(Refusal::NoTurns);
+    }
+    Ok(Wishes {
+        model: input.model.clone().filter(|model| !model.trim().is_empty()),
+        background: input.run_in_background,
+        isolation,
+        max_turns: input.max_turns,
+        cwd,
+    })
+}
+
+/// The servers that the agent has beside those of its parent. One that it names and that is not found fails the
+/// launch.
+fn servers(
+    delegation: &Delegation,
+    caller: &Agent,
+    effective: &EffectiveAgent,
+    definition: &AgentDefinition,
+) -> Result<BroughtServers, Refusal> {
+    let Some(asked) = &effective.mcp_servers else { return Ok(BroughtServers::default()) };
+    let (name, origin) = (definition.name.as_str(), &definition.origin);
+    let by = BroughtBy { name, source: origin.source, path: &origin.path };
+    let found = delegation.builder.servers(&asked.value, &by, &asked.by, &caller.servers);
+    found.map_err(|source| Refusal::Servers { agent: name.to_owned(), source })
+}
+
+fn count(
+    delegation: &Delegation,
+    caller: &Agent,
+    input: &AgentInput,
+    effective: &EffectiveAgent,
+    definition: &AgentDefinition,
+) {
+    delegation.count(|stats| {
+        stats.spawned += 1;
+        match input.run_in_background {
+            Some(true) => stats.requested.background += 1,
+            Some(false) => stats.requested.foreground += 1,
+            None => stats.requested.unset += 1,
+        }
+        stats.started_in_background += u64::from(effective.background.value);
+        stats.max_depth = stats.max_depth.max(caller.identity.depth + 1);
+        stats.spawned_by_subagents += u64::from(!caller.identity.is_main());
+        *stats.by_type.entry(definition.name.value.clone()).or_default() += 1;
+    });
+}
+
+fn spec(
+    shared: &Shared,
+    caller: &Agent,
+    input: &AgentInput,
+    definition: &AgentDefinition,
+    effective: &EffectiveAgent,
+    memory: Option<&PreloadedMemory>,
+    context: &ToolContext,
+) -> AgentSpec {
+    let name = given(input.name.as_deref());
+    let mut lineage = caller.identity.path.clone();
+    lineage.push(name.unwrap_or(&definition.name).to_owned());
+    let delegation = &shared.delegation;
+    AgentSpec {
+        agent_type: definition.name.value.clone(),
+        source: definition.origin.source.to_string(),
+        color: effective.color.as_str().to_owned(),
+        description: input.description.clone(),
+        name: name.map(str::to_owned),
+        parent: caller.identity.id.clone(),
+        depth: caller.identity.depth + 1,
+        path: lineage,
+        call: context.call.clone(),
+        model: effective.model.value.clone(),
+        effort: effective.effort.value,
+        thinking: effective.thinking,
+        mode: effective.permission_mode.value,
+        own_mode: effective.own_mode.mode(),
+        max_turns: effective.max_turns.value,
+        tools: effective.view.clone(),
+        only: effective.only.iter().map(ToString::to_string).collect(),
+        system: {
+            let mut sections =
+                agent_sections(effective, &delegation.builder.environment, &delegation.rules);
+            sections.extend(memory.map(|memory| Section::memory(&memory.section)));
+            sections.into_iter().map(|section| section.text).collect()
+        },
+        cwd: effective.cwd.value.clone(),
+        only_reads: effective.only_reads,
+        instructions: effective.instructions.value,
+        reminder: effective.reminder.as_ref().map(|it| it.value.clone()),
+        schema: input.output_schema.clone(),
+        in_background: effective.background.value,
+        is_one_shot: builtin::is_one_shot(&definition.name),
+        requested: requested(shared, input, effective),
+    }
+}
+
+/// What was asked for where something else is in force.
+fn requested(shared: &Shared, input: &AgentInput, effective: &EffectiveAgent) -> serde_json::Value {
+    let mut requested = serde_json::Map::new();
+    if let Some(model) = &input.model
+        && shared.model.resolve(model) != effective.model.value
+    {
+        requested.insert("model".to_owned(), json!(model));
+    }
+    if let Some(background) = input.run_in_background
+        && background != effective.background.value
+    {
+        requested.insert("run_in_background".to_owned(), json!(background));
+    }
+    if let Some(mode) = input.mode.as_deref().and_then(|mode| mode.parse::<Mode>().ok())
+        && mode != effective.permission_mode.value
+    {
+        requested.insert("mode".to_owned(), json!(mode));
+    }
+    serde_json::Value::Object(requested)
+}

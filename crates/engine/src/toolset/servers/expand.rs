@@ -1,0 +1,172 @@
+//! What a person writes to mean something of a server: `/mcp__server__prompt arguments`, `@server:uri`.
+
+use centurion_mcp::{CallError, CallOptions, Connection, prompt_name};
+use centurion_protocol::{Block, ToolResultContent};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::resources::as_text;
+use super::{Servers, is_connected};
+use centurion_protocol::markup::{Continuation, contain, contain_part};
+
+/// The most bytes of one resource that a mention puts into the conversation.
+const MOST_MENTIONED: usize = 100_000;
+
+/// A command of a server, before it is replaced by what it stands for.
+pub(crate) struct Expansion {
+    connection: Connection,
+    prompt: String,
+    /// As it was written: `mcp__server__prompt`.
+    pub(crate) command: String,
+    pub(crate) arguments: String,
+}
+
+/// Why a command of a server was not replaced.
+#[derive(Debug, Error)]
+pub(crate) enum ExpandError {
+    #[error("/{command}: {source}")]
+    Refused { command: String, source: CallError },
+}
+
+impl Servers {
+    /// The command of a server that a text is, if it is one.
+    pub(crate) fn command(&self, text: &str) -> Option<Expansion> {
+        let text = text.trim();
+        let (command, arguments) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let command = command.strip_prefix('/').filter(|name| name.starts_with("mcp__"))?;
+        self.active().into_iter().filter(is_connected).find_map(|connection| {
+            let is_it = |name: &str| prompt_name(connection.name(), name) == command;
+            let prompt = connection.prompts().into_iter().map(|it| it.name).find(|it| is_it(it))?;
+            let (command, arguments) = (command.to_owned(), arguments.trim().to_owned());
+            Some(Expansion { connection, prompt, command, arguments })
+        })
+    }
+
+    /// What the resources hold that a text mentions as `@server:uri`, each framed as data.
+    pub(crate) async fn mentioned(&self, text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for word in text.split_whitespace() {
+            let Some((server, uri)) = word.strip_prefix('@').and_then(|word| word.split_once(':'))
+            else {
+                continue;
+            };
+            let Some(connection) = self.find(server).filter(is_connected) else { continue };
+            let uri = uri.trim_end_matches(['.', ',', ';', ')', '?', '!']);
+            let content = match connection.read_resource(uri, &CallOptions::default()).await {
+                Ok(contents) => beginning(as_text(&contents)),
+                Err(error) => format!("It could not be read: {error}"),
+            };
+            found.push(format!(
+                "<system-reminder>\nThe user mentions the resource {} of the server {server}. It holds:\n{}\n</system-reminder>",
+                contain(uri),
+                contain(&content)
+            ));
+        }
+        found
+    }
+}
+
+impl Expansion {
+    /// What the command stands for.
+    pub(crate) async fn run(&self) -> Result<Vec<Block>, ExpandError> {
+        let prompts = self.connection.prompts();
+        let names: Vec<&str> = prompts
+            .iter()
+            .filter(|prompt| prompt.name == self.prompt)
+            .flat_map(|prompt| &prompt.arguments)
+            .map(|argument| argument.name.as_str())
+            .collect();
+        let arguments = assign(&names, &self.arguments);
+        let options = CallOptions::default();
+        let given = self.connection.get_prompt(&self.prompt, arguments, &options).await;
+        let refused = |source| ExpandError::Refused { command: self.command.clone(), source };
+        let given = given.map_err(refused)?;
+        Ok(given.messages.into_iter().map(|message| contained(message.content)).collect())
+    }
+}
+
+/// What a server says as a block of the user's message, behind which others come: it does not pass for markup of ours,
+/// nor do several of them together.
+fn contained(content: ToolResultContent) -> Block {
+    match content {
+        ToolResultContent::Text(text) => {
+            Block::Text(contain_part(&text, Continuation::GoesOn).into_owned())
+        }
+        other => Block::from(other),
+    }
+}
+
+/// What enters the conversation of a text. The tool for resources keeps what is too long in a file.
+fn beginning(text: String) -> String {
+    let end = text.floor_char_boundary(MOST_MENTIONED);
+    match text.get(..end) {
+        Some(shown) if end < text.len() => {
+            let left = text.len() - end;
+            format!("{shown}\n[{left} more bytes; ReadMcpResourceTool reads all of it]")
+        }
+        _ => text,
+    }
+}
+
+/// Gives the words to the arguments in their order; the last one takes all that is left.
+fn assign(names: &[&str], text: &str) -> Map<String, Value> {
+    let mut rest = text.trim();
+    let mut assigned = Map::new();
+    for (n, name) in names.iter().enumerate() {
+        if rest.is_empty() {
+            break;
+        }
+        let is_last = n + 1 == names.len();
+        let (word, after) = match rest.split_once(char::is_whitespace) {
+            Some(split) if !is_last => split,
+            _ => (rest, ""),
+        };
+        assigned.insert((*name).to_owned(), Value::from(word));
+        rest = after.trim_start();
+    }
+    assigned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mention_brings_no_more_than_the_beginning_of_a_long_text() {
+        assert_eq!(beginning("short".to_owned()), "short");
+        let long = beginning("ä".repeat(MOST_MENTIONED));
+        assert!(long.len() < MOST_MENTIONED + 100, "{}", long.len());
+        assert!(long.ends_with("[100000 more bytes; ReadMcpResourceTool reads all of it]"));
+    }
+
+    #[test]
+    fn what_a_server_says_for_its_command_is_no_markup_of_ours() {
+        let text = ToolResultContent::Text("a</system-reminder>".to_owned());
+        let Block::Text(text) = contained(text) else { panic!("no text") };
+        assert_eq!(text, "a&lt;/system-reminder>");
+        let whole = "<task-notification>";
+        for cut in 1..whole.len() {
+            let part = |text: &str| contained(ToolResultContent::Text(text.to_owned()));
+            let (first, second) = whole.split_at(cut);
+            let (Block::Text(first), Block::Text(second)) = (part(first), part(second)) else {
+                panic!("no text")
+            };
+            let read = first + &second;
+            assert_eq!(contain(&read), read, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn words_go_to_arguments_in_order_and_the_last_takes_the_rest() {
+        let pairs = |names: &[&str], text: &str| {
+            let assigned = assign(names, text);
+            let shown =
+                |(name, value): (String, Value)| format!("{name}={}", value.as_str().unwrap());
+            assigned.into_iter().map(shown).collect::<Vec<_>>()
+        };
+        assert_eq!(pairs(&["city"], "New York"), ["city=New York"]);
+        assert_eq!(pairs(&["a", "b"], " one  two three "), ["a=one", "b=two three"]);
+        assert_eq!(pairs(&["a", "b"], "one"), ["a=one"]);
+        assert!(pairs(&[], "one").is_empty());
+    }
+}

@@ -1,0 +1,251 @@
+//! The tools of one agent: what is advertised is exactly what can be called (invariant I-2).
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use centurion_permissions::canonical_tool_name;
+use centurion_protocol::ToolSpecs;
+use centurion_tools::DynTool;
+use indexmap::IndexMap;
+use parking_lot::Mutex;
+use thiserror::Error;
+
+use crate::definition::resolve::ToolView;
+use crate::policy::permissions::Permissions;
+
+/// Tools that need a person who answers.
+const NEED_A_PERSON: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
+
+/// Which of the built-in tools a run wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    #[default]
+    All,
+    Only(Vec<String>),
+}
+
+/// A choice of tools that leaves none.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("there is no tool named {}; the tools are {}", .unknown.join(", "), .known.join(", "))]
+pub struct ToolboxError {
+    unknown: Vec<String>,
+    known: Vec<String>,
+}
+
+impl ToolChoice {
+    fn contains(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(names) => names.iter().any(|chosen| chosen == name),
+        }
+    }
+
+    /// The names that are no tools. Lists are shared between programs whose tools differ, so that an
+    /// unknown name is only a mistake when nothing else is left.
+    pub fn unknown(&self, all: &[Arc<dyn DynTool>]) -> Vec<String> {
+        let Self::Only(names) = self else { return Vec::new() };
+        let is_unknown = |name: &&String| all.iter().all(|tool| tool.name() != *name);
+        names.iter().filter(is_unknown).cloned().collect()
+    }
+
+    fn check(&self, all: &[Arc<dyn DynTool>]) -> Result<(), ToolboxError> {
+        let unknown = self.unknown(all);
+        match self {
+            Self::Only(names) if !names.is_empty() && unknown.len() == names.len() => {
+                let known = all.iter().map(|tool| tool.name().to_owned()).collect();
+                Err(ToolboxError { unknown, known })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+pub(crate) struct Toolbox {
+    /// What the program and the run itself bring.
+    own: IndexMap<String, Arc<dyn DynTool>>,
+    /// What servers bring. It comes after the others: a server that comes or goes moves none of them.
+    served: Served,
+    /// Which of all tools the agent has.
+    view: ToolView,
+    /// Why a tool that exists is not here.
+    withheld: HashMap<String, String>,
+    specs: ToolSpecs,
+    /// Where agents with the same tools find them rendered.
+    cache: Option<Arc<SpecCache>>,
+    /// What tells tools of the same names apart.
+    listing_hash: u64,
+}
+
+/// What decides about a tool beside the agent's own view.
+pub(crate) struct Offer<'a> {
+    pub(crate) choice: &'a ToolChoice,
+    pub(crate) permissions: &'a Permissions,
+    pub(crate) has_answerer: bool,
+}
+
+impl Offer<'_> {
+    /// Why a tool is not on offer, if so.
+    fn refusal(&self, name: &str) -> Option<&'static str> {
+        if !self.choice.contains(name) {
+            Some("this run was started without it")
+        } else if !self.has_answerer && NEED_A_PERSON.contains(&name) {
+            Some("nobody is there to answer; decide yourself and say what you assumed")
+        } else if !self.permissions.is_offered(name) {
+            Some("a deny rule takes it away")
+        } else {
+            None
+        }
+    }
+
+    /// The names of the tools that an agent could have.
+    pub(crate) fn names<'n>(&self, names: impl Iterator<Item = &'n str>) -> Vec<String> {
+        names.filter(|name| self.refusal(name).is_none()).map(str::to_owned).collect()
+    }
+}
+
+/// Definitions of tools that were rendered before: a thousand agents with the same tools share one text.
+#[derive(Default)]
+pub(crate) struct SpecCache(Mutex<HashMap<(String, u64), ToolSpecs>>);
+
+impl SpecCache {
+    /// More than any session has in use at once; beyond it the cache begins anew.
+    const MOST: usize = 64;
+
+    fn get(&self, key: (String, u64), make: impl FnOnce() -> ToolSpecs) -> ToolSpecs {
+        let mut known = self.0.lock();
+        if known.len() >= Self::MOST && !known.contains_key(&key) {
+            known.clear();
+        }
+        known.entry(key).or_insert_with(make).clone()
+    }
+}
+
+/// The tools of servers at one moment.
+#[derive(Default)]
+pub(crate) struct Served {
+    pub(crate) offered: IndexMap<String, Arc<dyn DynTool>>,
+    /// Named to the model, but not offered before it asks for them.
+    pub(crate) deferred: BTreeSet<String>,
+    /// Offered ones that no rule or mode may let run without a person.
+    pub(crate) personal: BTreeSet<String>,
+}
+
+impl Toolbox {
+    /// Picks the tools of an agent, in the order of `all`.
+    pub(crate) fn new(
+        all: Vec<Arc<dyn DynTool>>,
+        view: ToolView,
+        offer: &Offer<'_>,
+        cache: Option<Arc<SpecCache>>,
+        listing_hash: u64,
+    ) -> Result<Self, ToolboxError> {
+        offer.choice.check(&all)?;
+        let mut own = IndexMap::with_capacity(all.len());
+        let mut withheld = HashMap::new();
+        for tool in all {
+            let name = tool.name().to_owned();
+            let refusal = offer.refusal(&name).map(str::to_owned);
+            match refusal.or_else(|| view.admits(&name).err().map(|why| why.to_string())) {
+                Some(reason) => {
+                    withheld.insert(name, reason);
+                }
+                None => {
+                    own.insert(name, tool);
+                }
+            }
+        }
+        let specs = ToolSpecs::new(Vec::new());
+        let mut toolbox =
+            Self { own, served: Served::default(), view, withheld, specs, cache, listing_hash };
+        toolbox.render();
+        Ok(toolbox)
+    }
+
+    /// Adds a tool that the run itself brings.
+    pub(crate) fn with(mut self, tool: Arc<dyn DynTool>) -> Self {
+        self.own.insert(tool.name().to_owned(), tool);
+        self.cache = None;
+        self.render();
+        self
+    }
+
+    /// Puts a tool in the place of the one with its name, if the agent has it.
+    pub(crate) fn replace(&mut self, tool: Arc<dyn DynTool>, listing_hash: u64) {
+        if self.listing_hash == listing_hash {
+            return;
+        }
+        if let Some(own) = self.own.get_mut(tool.name()) {
+            *own = tool;
+            self.listing_hash = listing_hash;
+            self.render();
+        }
+    }
+
+    /// Takes up what servers bring now, as far as the agent has it.
+    pub(crate) fn serve(&mut self, mut served: Served) {
+        served.offered.retain(|name, _| self.view.admits(name).is_ok());
+        served.deferred.retain(|name| self.view.admits(name).is_ok());
+        if served.offered.is_empty() && self.served.offered.is_empty() {
+            self.served = served;
+            return;
+        }
+        self.served = served;
+        // What a server says about a tool may change while its name stays.
+        self.cache = None;
+        self.render();
+    }
+
+    pub(crate) fn served(&self) -> &Served {
+        &self.served
+    }
+
+    fn render(&mut self) {
+        let make = || ToolSpecs::new(self.tools().map(|tool| tool.spec()).collect());
+        let specs = match &self.cache {
+            Some(cache) => {
+                let names: Vec<&str> = self.names().collect();
+                cache.get((names.join(" "), self.listing_hash), make)
+            }
+            None => make(),
+        };
+        self.specs = specs;
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Result<&Arc<dyn DynTool>, String> {
+        let own = self.own.get(name).or_else(|| self.own.get(canonical_tool_name(name)));
+        own.or_else(|| self.served.offered.get(name)).ok_or_else(|| {
+            if self.served.deferred.contains(name) {
+                return format!(
+                    "{name} is not loaded: call ToolSearch with the query \"select:{name}\" first."
+                );
+            }
+            if let Some(reason) = self.withheld.get(name) {
+                return format!("{name} is not available: {reason}.");
+            }
+            let names: Vec<&str> = self.names().collect();
+            format!("No such tool available: {name}. The tools are: {}.", names.join(", "))
+        })
+    }
+
+    /// Whether a person decides about every call of a tool, whatever rules and modes say.
+    pub(crate) fn needs_a_person(&self, name: &str) -> bool {
+        self.served.personal.contains(name)
+    }
+
+    fn tools(&self) -> impl Iterator<Item = &Arc<dyn DynTool>> {
+        self.own.values().chain(self.served.offered.values())
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools().map(|tool| tool.name())
+    }
+
+    /// The names of all tools, with those that have to be searched for.
+    pub(crate) fn all_names(&self) -> impl Iterator<Item = &str> {
+        self.names().chain(self.served.deferred.iter().map(String::as_str))
+    }
+
+    pub(crate) fn specs(&self) -> &ToolSpecs {
+        &self.specs
+    }
+}

@@ -1,0 +1,6 @@
+//! One turn of an agent: requests, calls, hooks, and what is recorded of them.
+
+pub(crate) mod dispatch;
+pub(crate) mod driver;
+pub(crate) mod elicitation;
+pub(crate) mod hooks;

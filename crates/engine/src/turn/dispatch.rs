@@ -1,0 +1,473 @@
+//! The one dispatch: every tool call of every agent passes here.
+//!
+//! input check → hooks before → permission → approval → run → hooks after → bounded result. The journal gets
+//! the result from the driver. No kind of agent has another way to a tool.
+
+mod hooked;
+
+use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use centurion_mcp::tool_name;
+use centurion_permissions::{Access, Call, Decision, Reason, Verdict, canonical_tool_name};
+use centurion_protocol::markup::{Continuation, contain, contain_part};
+use centurion_protocol::sdk::WaitsFor;
+use centurion_protocol::{ToolResult, ToolResultContent, ToolUse, ToolUseId};
+use centurion_tools::{DiskLinks, PreparedCall, ToolContext, ToolError, ToolOutput};
+use futures_util::FutureExt;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use self::hooked::Leave;
+pub(crate) use self::hooked::{Aside, Company, text_of};
+use crate::agent::Agent;
+use crate::agent::meant;
+use crate::policy::broker::{Ask, AskingAgent, Broker, Reply};
+use crate::policy::permissions::Remember;
+use crate::toolset::toolbox::Toolbox;
+use centurion_redact::keep_over;
+
+/// The most text of one result that enters a conversation; tools keep to smaller bounds of their own.
+const RESULT_BOUND: usize = 200_000;
+
+/// What the model reads for a call that was cut short.
+pub(crate) const CUT_SHORT: &str =
+    "The user interrupted this call. It may have taken effect in part.";
+
+/// Everything a call of one agent goes through.
+pub(crate) struct Dispatch {
+    pub toolbox: Toolbox,
+    /// The agent whose calls these are.
+    pub agent: Arc<Agent>,
+    pub broker: Arc<Broker>,
+    /// Whether a command that the sandbox confines needs no question.
+    pub allows_sandboxed: bool,
+}
+
+/// How a call ended.
+pub(crate) struct Dispatched {
+    pub result: ToolResult,
+    /// The structured form for hosts and transcripts.
+    pub data: Value,
+    /// What the call read, if that is what it did.
+    pub read: Option<PathBuf>,
+    /// Why the call was not allowed to run.
+    pub denied: Option<String>,
+    /// Whether the denial is to stop the whole run.
+    pub interrupt: bool,
+    /// Whether the call was stopped while it ran.
+    is_cut_short: bool,
+    /// Whether a hook put the call off: it has no result yet.
+    pub is_deferred: bool,
+    /// What hooks say beside the result.
+    pub aside: Aside,
+}
+
+impl Dispatched {
+    fn error(id: &ToolUseId, message: String) -> Self {
+        let data = Value::String(format!("Error: {message}"));
+        let result = ToolResult::error(id.clone(), message);
+        Self {
+            result,
+            data,
+            read: None,
+            denied: None,
+            interrupt: false,
+            is_cut_short: false,
+            is_deferred: false,
+            aside: Aside::default(),
+        }
+    }
+
+    fn denied(id: &ToolUseId, reason: String, interrupt: bool) -> Self {
+        let message = format!("This call was not allowed: {reason}.");
+        Self { denied: Some(reason), interrupt, ..Self::error(id, message) }
+    }
+
+    /// A call whose input could not be read at all.
+    pub(crate) fn malformed(id: &ToolUseId, what: &str) -> Self {
+        let message = format!(
+            "The input of this call could not be read: {what}. Send it again as one JSON object."
+        );
+        Self::error(id, message)
+    }
+
+    /// A call that was never begun, because the run was stopped before its turn.
+    pub(crate) fn not_begun(id: &ToolUseId) -> Self {
+        Self::error(id, "The run was stopped before this call began. It had no effect.".to_owned())
+    }
+
+    /// A call that was stopped while it ran.
+    pub(crate) fn cut_short(id: &ToolUseId) -> Self {
+        Self { is_cut_short: true, ..Self::error(id, CUT_SHORT.to_owned()) }
+    }
+}
+
+impl Dispatch {
+    /// Finds the tool and reads the input. What cannot run has its result already.
+    pub(crate) fn prepare(&self, call: &ToolUse) -> Result<Box<dyn PreparedCall>, Box<Dispatched>> {
+        self.toolbox
+            .get(&call.name)
+            .map_err(|reason| self.agent.servers.absence(&call.name).unwrap_or(reason))
+            .and_then(|tool| tool.prepare(&call.input).map_err(|error| error.to_string()))
+            .map_err(|reason| {
+                let reason = contain(&reason);
+                let message = format!("<tool_use_error>Error: {reason}</tool_use_error>");
+                Box::new(Dispatched::error(&call.id, message))
+            })
+    }
+
+    /// Takes a prepared call through the remaining steps. Always ends with a result.
+    pub(crate) async fn run(
+        &self,
+        call: &ToolUse,
+        prepared: Box<dyn PreparedCall>,
+        company: Company,
+        cancel: &CancellationToken,
+    ) -> Dispatched {
+        let context = ToolContext {
+            workspace: Arc::clone(&self.agent.workspace),
+            call: call.id.clone(),
+            cancel: cancel.child_token(),
+            decided: None,
+            is_approved: false,
+        };
+        let mut aside = Aside { company, ..Aside::default() };
+        let ready = Ready::new(Cow::Borrowed(call), prepared, &context);
+        let mut dispatched = match self.permit(ready, &context, &mut aside).await {
+            Ok(permitted) => self.execute(permitted, context, &mut aside).await,
+            Err(refused) => *refused,
+        };
+        contain_parts(&mut dispatched.result.content);
+        dispatched.aside = aside;
+        dispatched
+    }
+
+    /// Runs a call that may, and lets hooks see what came of it.
+    async fn execute(
+        &self,
+        ready: Ready<'_>,
+        mut context: ToolContext,
+        aside: &mut Aside,
+    ) -> Dispatched {
+        let Ready { call, prepared, access, is_approved } = ready;
+        context.decided = Some(access.clone());
+        context.is_approved = is_approved;
+        let (started, stood) = (Instant::now(), self.agent.workspace.cwd());
+        // A command has a time limit of its own: until then its silence is no stall.
+        let task = self.agent.task.as_ref().filter(|_| call.name == "Bash");
+        let waiting = task.map(|task| task.stall.pause());
+        let outcome = tokio::select! {
+            biased;
+            outcome = AssertUnwindSafe(prepared.run(&context)).catch_unwind() => outcome,
+            // Tools watch the token themselves and tidy up; this is for those that do not look.
+            () = abandoned(&context.cancel) => Ok(Err(ToolError::Cancelled { partial: None })),
+        };
+        drop(waiting);
+        // A fault in one tool is that call's problem, not the end of the session.
+        let outcome = outcome.unwrap_or_else(|_| {
+            Err(ToolError::failed(format!("{} broke while it ran; try another way", call.name)))
+        });
+        let dispatched = match outcome {
+            Ok(output) => self.finish(&call, output, &access),
+            Err(ToolError::Cancelled { partial: None }) => Dispatched::cut_short(&call.id),
+            Err(ToolError::Cancelled { partial: Some(partial) }) => Dispatched {
+                is_cut_short: true,
+                ..Dispatched::error(&call.id, format!("{CUT_SHORT} Until then:\n{partial}"))
+            },
+            Err(ToolError::FailedWith { message, data }) => {
+                Dispatched { data, ..Dispatched::error(&call.id, message) }
+            }
+            Err(error) => Dispatched::error(&call.id, error.to_string()),
+        };
+        let dispatched = self.after(&call, &access, dispatched, started.elapsed(), aside).await;
+        self.moved(&stood, aside).await;
+        dispatched
+    }
+
+    /// Asks hooks, the policy, and a person where the policy says so. Gives back the call that may run, and
+    /// what it may touch.
+    async fn permit<'a>(
+        &self,
+        ready: Ready<'a>,
+        context: &ToolContext,
+        aside: &mut Aside,
+    ) -> Result<Ready<'a>, Box<Dispatched>> {
+        let (ready, leave) = self.before(ready, context, aside).await?;
+        let decision = self.judge(&ready);
+        let id = &ready.call.id;
+        let reason = match (decision.verdict, leave) {
+            (Verdict::Deny, _) => {
+                return Err(Box::new(Dispatched::denied(id, decision.reason.to_string(), false)));
+            }
+            (Verdict::Allow, Leave::Usual | Leave::Granted)
+                if !self.toolbox.needs_a_person(&ready.call.name) =>
+            {
+                return Ok(ready);
+            }
+            (Verdict::Ask, Leave::Granted) if is_open(&decision) => return Ok(ready),
+            (Verdict::Ask, Leave::Usual) if self.is_confined(&ready, &decision).await => {
+                return Ok(ready);
+            }
+            (_, Leave::MustAsk(reason)) => reason,
+            (Verdict::Allow, _) => format!("{} needs a person each time", ready.call.name),
+            (Verdict::Ask, _) => decision.reason.to_string(),
+        };
+        let ready = self.approved(ready, reason, context, aside).await?;
+        // A yes answers the question, not a denial: the input may be another one by now, and so may the
+        // mode. What is denied stays denied.
+        let decision = self.judge(&ready);
+        if decision.verdict == Verdict::Deny {
+            let reason = decision.reason.to_string();
+            return Err(Box::new(Dispatched::denied(&ready.call.id, reason, false)));
+        }
+        Ok(ready)
+    }
+
+    /// Puts the call to hooks that answer in a person's place, then to a person.
+    async fn approved<'a>(
+        &self,
+        ready: Ready<'a>,
+        reason: String,
+        context: &ToolContext,
+        aside: &mut Aside,
+    ) -> Result<Ready<'a>, Box<Dispatched>> {
+        let (named, agent) = (self.named(&ready.call), self.agent(&ready.call));
+        let suggestions = self.agent.permissions.suggest(&ready.as_call(named.as_deref(), &agent));
+        let answer = self.answered_by_hook(&ready, &suggestions, &context.cancel, aside).await;
+        let reply = if let Some(answer) = answer {
+            answer
+        } else {
+            self.call_for_attention(&ready.call.name, &context.cancel, aside).await;
+            let ask = Ask {
+                tool: ready.call.name.clone(),
+                call: ready.call.id.clone(),
+                input: ready.call.input.clone(),
+                reason,
+                suggestions,
+                agent: AskingAgent::of(&self.agent.identity),
+            };
+            // An agent that waits for a person holds no slot that another could use.
+            let asking = self.broker.ask(ask, &context.cancel);
+            self.agent.wait(WaitsFor::Person, asking).await
+        };
+        match reply {
+            // What was asked about is what may be touched, wherever links lead by now.
+            Reply::Allowed { input: None, remember } => {
+                self.remember(&remember);
+                Ok(Ready { is_approved: true, ..ready })
+            }
+            Reply::Allowed { input: Some(input), remember } => {
+                self.remember(&remember);
+                let ready = self.rewritten(ready, input, context)?;
+                Ok(Ready { is_approved: true, ..ready })
+            }
+            Reply::Denied { reason, interrupt } => {
+                let may_retry = self.told_denied(&ready, &reason, &context.cancel, aside).await;
+                let reason =
+                    if may_retry { format!("{reason}; you may try again") } else { reason };
+                Err(Box::new(Dispatched::denied(&ready.call.id, reason, interrupt)))
+            }
+            Reply::Cancelled => Err(Box::new(Dispatched::not_begun(&ready.call.id))),
+        }
+    }
+
+    /// The same call with another input, which is read like the first one.
+    fn rewritten<'a>(
+        &self,
+        ready: Ready<'a>,
+        input: Box<RawValue>,
+        context: &ToolContext,
+    ) -> Result<Ready<'a>, Box<Dispatched>> {
+        let call = ToolUse { input, ..ready.call.into_owned() };
+        let prepared = self.prepare(&call)?;
+        Ok(Ready::new(Cow::Owned(call), prepared, context))
+    }
+
+    /// Whether a command that nothing else allows may run because it is confined. Rules that ask, critical
+    /// removals and protected places still ask.
+    async fn is_confined(&self, ready: &Ready<'_>, decision: &Decision) -> bool {
+        #[derive(Deserialize)]
+        struct Input {
+            #[serde(default, rename = "dangerouslyDisableSandbox")]
+            is_disabled: bool,
+        }
+        let (Access::Shell(command), Some(sandbox)) =
+            (&ready.access, &self.agent.workspace.sandbox)
+        else {
+            return false;
+        };
+        let is_disabled = serde_json::from_str::<Input>(ready.call.input.get())
+            .is_ok_and(|input| input.is_disabled);
+        if !self.allows_sandboxed || !is_open(decision) {
+            return false;
+        }
+        // A rule about files that the sandbox cannot hold the command to is a reason to ask.
+        let denied = self.agent.workspace.denied_files().await;
+        sandbox.confines(command, is_disabled, &denied)
+    }
+
+    /// Takes up what the answer is to mean for later calls.
+    fn remember(&self, remember: &[Remember]) {
+        for answer in remember {
+            if let Err(problem) = self.agent.permissions.remember(answer) {
+                let text = format!("an answer could not be kept as it was given: {problem}");
+                self.agent.inform("warning", text);
+            }
+        }
+    }
+
+    fn judge(&self, ready: &Ready<'_>) -> Decision {
+        let (named, agent) = (self.named(&ready.call), self.agent(&ready.call));
+        let call = ready.as_call(named.as_deref(), &agent);
+        let decision = self.agent.permissions.decide(&call, self.agent.workspace.cwd());
+        // Rules about a server are rules about what it keeps, too.
+        match resource_server(&ready.call).filter(|_| decision.verdict == Verdict::Allow) {
+            None => decision,
+            Some(server) => {
+                let tool = tool_name(&server, "resources");
+                let call = Call::new(&tool, &Access::Session);
+                self.agent.permissions.decide(&call, self.agent.workspace.cwd())
+            }
+        }
+    }
+
+    /// All names of the agent that a call would start.
+    fn agent(&self, call: &ToolUse) -> Vec<String> {
+        match canonical_tool_name(&call.name) {
+            "Agent" => meant::names_for_call(&self.agent, &call.input),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The path as the model wrote it: a rule may speak of a link or of where it leads.
+    fn named(&self, call: &ToolUse) -> Option<PathBuf> {
+        #[derive(Deserialize)]
+        struct Named<'a> {
+            #[serde(borrow, alias = "notebook_path", alias = "path")]
+            file_path: Option<Cow<'a, str>>,
+        }
+        let named: Named<'_> = serde_json::from_str(call.input.get()).ok()?;
+        Some(self.agent.workspace.absolute(&named.file_path?))
+    }
+
+    fn finish(&self, call: &ToolUse, output: ToolOutput, access: &Access) -> Dispatched {
+        let content = output
+            .content
+            .into_iter()
+            .map(|part| match part {
+                ToolResultContent::Text(text) if text.len() > RESULT_BOUND => {
+                    ToolResultContent::Text(bounded(
+                        &text,
+                        &self.agent.workspace.output_dir,
+                        call.id.as_str(),
+                    ))
+                }
+                other => other,
+            })
+            .collect();
+        let result = ToolResult { id: call.id.clone(), content, is_error: false };
+        let read = match access {
+            Access::Read(path) => Some(path.clone()),
+            _ => None,
+        };
+        Dispatched {
+            result,
+            data: output.data,
+            read,
+            denied: None,
+            interrupt: false,
+            is_cut_short: false,
+            is_deferred: false,
+            aside: Aside::default(),
+        }
+    }
+}
+
+/// A call whose input was read.
+struct Ready<'a> {
+    /// With the input that it will run with, which need not be the one that the model wrote.
+    call: Cow<'a, ToolUse>,
+    prepared: Box<dyn PreparedCall>,
+    access: Access,
+    /// Whether a person has said yes to it.
+    is_approved: bool,
+}
+
+impl<'c> Ready<'c> {
+    fn new(call: Cow<'c, ToolUse>, prepared: Box<dyn PreparedCall>, context: &ToolContext) -> Self {
+        let access = prepared.access(context);
+        Self { call, prepared, access, is_approved: false }
+    }
+}
+
+impl Ready<'_> {
+    /// As the rules see it.
+    fn as_call<'a>(&'a self, named: Option<&'a Path>, agent: &'a [String]) -> Call<'a> {
+        let (tool, input) = (self.call.name.as_str(), Some(&*self.call.input));
+        Call { tool, access: &self.access, named, input, agent, links: &DiskLinks }
+    }
+}
+
+/// Defuses what looks like our markup in a result, across its parts too (invariant I-9): files, commands,
+/// servers and hooks wrote it.
+fn contain_parts(parts: &mut [ToolResultContent]) {
+    let last = parts.len().saturating_sub(1);
+    for (index, part) in parts.iter_mut().enumerate() {
+        let continuation = if index == last { Continuation::Ends } else { Continuation::GoesOn };
+        if let ToolResultContent::Text(text) = part
+            && let Cow::Owned(contained) = contain_part(text, continuation)
+        {
+            *text = contained;
+        }
+    }
+}
+
+/// Whether it is only that nothing speaks for the call: no rule asks, nothing critical or protected is
+/// touched.
+fn is_open(decision: &Decision) -> bool {
+    matches!(
+        decision.reason,
+        Reason::Command(_)
+            | Reason::Unclear { .. }
+            | Reason::Write(_)
+            | Reason::ReadOutside(_)
+            | Reason::Network(_)
+            | Reason::External(_)
+    )
+}
+
+/// Waits until a cancelled call has had time to end by itself.
+async fn abandoned(cancel: &CancellationToken) {
+    cancel.cancelled().await;
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+}
+
+/// The beginning of a text that is too long, with the whole of it kept in a file.
+fn bounded(text: &str, output_dir: &Path, name: &str) -> String {
+    let cut = text.floor_char_boundary(RESULT_BOUND);
+    let safe_name: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(80).collect();
+    let path = output_dir.join(format!("{safe_name}.txt"));
+    let place = match keep_over(&path, text) {
+        Ok(()) => format!("the whole text is in {}", path.display()),
+        Err(error) => format!("the rest could not be kept: {error}"),
+    };
+    format!("{}\n[{} more bytes; {place}]", &text[..cut], text.len() - cut)
+}
+
+/// The server whose resources a call reads, if it reads some.
+fn resource_server(call: &ToolUse) -> Option<String> {
+    #[derive(Deserialize)]
+    struct OfServer {
+        server: String,
+    }
+    let reads = matches!(call.name.as_str(), "ListMcpResourcesTool" | "ReadMcpResourceTool");
+    let of: OfServer = serde_json::from_str(call.input.get()).ok().filter(|_| reads)?;
+    Some(of.server)
+}

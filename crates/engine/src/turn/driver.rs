@@ -1,0 +1,457 @@
+//! The driver: runs one agent from an input to an outcome.
+//!
+//! It owns the agent's conversation; no other task touches it. It delivers what the queue holds, sends a request,
+//! streams the answer, takes the calls through the dispatch, records every step, and repeats. Its end is an
+//! [`Outcome`]: data, never a panic or a false success.
+
+mod admit;
+mod calls;
+mod fit;
+mod partial;
+mod record;
+mod request;
+mod stop;
+mod title;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_config::memory::MemoryTracker;
+use centurion_hooks::events::StopCap;
+use centurion_model::{Answer, SystemPrompt};
+use centurion_protocol::sdk::PermissionDenial;
+use centurion_protocol::{
+    Block, Conversation, Message, Outcome, Role, StopReason, ToolUse, ToolUseId, Usage,
+};
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::evidence::Evidence;
+use crate::agent::hooks::reminder;
+use crate::agent::listing::Listing;
+use crate::agent::shared::Shared;
+use crate::agent::task::{Denial, Task};
+use crate::definition::identity::Identity;
+use crate::definition::request_settings::RequestSettings;
+use crate::message::queue::Item;
+use crate::money::budget::Budget;
+use crate::toolset::servers::Announced;
+use crate::toolset::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
+use crate::turn::dispatch::{Aside, Dispatch};
+use centurion_journal::transcript::interrupted;
+use centurion_journal::{Journal, JournalError};
+
+/// What the model reads after a person stopped it.
+const INTERRUPTED: &str = "[Request interrupted by user]";
+/// How often a model is reminded to hand its answer over as data.
+const SCHEMA_REMINDERS: u32 = 4;
+
+/// One agent at work.
+pub(crate) struct Driver {
+    pub(crate) shared: Arc<Shared>,
+    /// This agent's transcript.
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) conversation: Conversation,
+    pub(crate) system: SystemPrompt,
+    pub(crate) settings: RequestSettings,
+    /// Texts that go before the first input.
+    pub(crate) context: Vec<String>,
+    /// Calls of an earlier process whose results were never recorded.
+    pub(crate) unanswered: Vec<ToolUseId>,
+    /// The call that a hook put off; it is taken up before anything else.
+    pub(crate) deferred: Option<ToolUse>,
+    pub(crate) structured: Option<StructuredOutput>,
+    /// This agent's part of the session's budget.
+    pub(crate) budget: Arc<Budget>,
+    /// Instructions that apply once a file in their place is read.
+    pub(crate) memory: Option<MemoryTracker>,
+    /// What the provider counted for the last request, and our own guess for the same history.
+    pub(crate) counted: Option<(u64, usize)>,
+    /// What hooks of the session's start and the like have to say, for the next message.
+    pub(crate) aside: Aside,
+    /// What the agent knows of its servers.
+    pub(crate) announced: Announced,
+    /// The version of the servers whose tools are in the toolbox.
+    pub(crate) served: u64,
+    pub(crate) stop_cap: StopCap,
+}
+
+/// What one run did, until its outcome.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) started: Instant,
+    pub(crate) turns: u32,
+    pub(crate) api_time: Duration,
+    pub(crate) first_token: Option<Duration>,
+    pub(crate) usage: Usage,
+    /// What its requests cost.
+    pub(crate) dollars: f64,
+    pub(crate) text: String,
+    pub(crate) stop_reason: Option<StopReason>,
+    pub(crate) denials: Vec<PermissionDenial>,
+    pub(crate) errors: Vec<String>,
+    pub(crate) structured: Option<Value>,
+    pub(crate) outcome: Outcome,
+    /// Whether a cancelled run was at its tools when it was cancelled.
+    pub(crate) cancelled_in_tools: bool,
+    /// How the provider failed.
+    pub(crate) failure: Option<ProviderFailure>,
+    /// What the last answer consumed.
+    pub(crate) last_usage: Usage,
+    /// What the calls did.
+    pub(crate) evidence: Evidence,
+    /// Calls that were not allowed, and why.
+    pub(crate) denial_reasons: Vec<Denial>,
+    /// Whether only words followed a denied call.
+    pub(crate) ended_on_denial: bool,
+    /// Whether hooks know that the agent stops.
+    pub(crate) told_stop: bool,
+    /// The call that a hook put off.
+    pub(crate) deferred: Option<ToolUse>,
+}
+
+/// How a provider failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProviderFailure {
+    /// The status of its answer, if there was one.
+    pub(crate) status: Option<u16>,
+    /// What hosts and hooks call it.
+    pub(crate) name: &'static str,
+}
+
+impl Run {
+    pub(crate) fn new() -> Self {
+        Self {
+            started: Instant::now(),
+            turns: 0,
+            api_time: Duration::ZERO,
+            first_token: None,
+            usage: Usage::default(),
+            dollars: 0.0,
+            text: String::new(),
+            stop_reason: None,
+            denials: Vec::new(),
+            errors: Vec::new(),
+            structured: None,
+            outcome: Outcome::Cancelled,
+            cancelled_in_tools: false,
+            failure: None,
+            last_usage: Usage::default(),
+            evidence: Evidence::default(),
+            denial_reasons: Vec::new(),
+            ended_on_denial: false,
+            told_stop: false,
+            deferred: None,
+        }
+    }
+}
+
+/// What follows an answer.
+enum Step {
+    /// These calls are to be run.
+    Calls(Vec<ToolUse>),
+    /// The provider paused in the middle of a turn: ask it to go on.
+    GoOn,
+    /// The model has something to say and ended its turn.
+    End,
+    /// The run is over for another reason.
+    Stop(Outcome),
+}
+
+impl Driver {
+    /// An agent with nothing behind it; what else it has is set afterwards.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        journal: impl Into<Arc<Journal>>,
+        dispatch: Dispatch,
+        conversation: Conversation,
+        system: SystemPrompt,
+        settings: RequestSettings,
+    ) -> Self {
+        Self {
+            budget: Arc::clone(&dispatch.agent.budget),
+            stop_cap: StopCap::new(&dispatch.agent.workspace.env),
+            unanswered: conversation.open_calls().to_vec(),
+            shared,
+            journal: journal.into(),
+            dispatch,
+            conversation,
+            system,
+            settings,
+            deferred: None,
+            context: Vec::new(),
+            structured: None,
+            memory: None,
+            counted: None,
+            aside: Aside::default(),
+            announced: Announced::default(),
+            served: 0,
+        }
+    }
+
+    /// Runs from the given input to an outcome. History is valid whenever this returns.
+    pub(crate) async fn run(
+        &mut self,
+        run: &mut Run,
+        items: &[Item],
+        cancel: &CancellationToken,
+    ) -> Result<(), JournalError> {
+        if let Some(call) = self.deferred.take() {
+            let ended = self.resume_deferred(run, call, cancel).await?;
+            // What was waiting went along with the result, or it cannot be said yet.
+            if let Some(outcome) = ended {
+                let reason = "a call has to be decided about first; say it again afterwards";
+                self.keep_all_out(run, items, reason)?;
+                run.outcome = outcome;
+                return Ok(());
+            }
+        } else {
+            let Some(items) = self.admit(run, items, cancel).await? else {
+                run.outcome =
+                    if cancel.is_cancelled() { Outcome::Cancelled } else { Outcome::HookStopped };
+                return Ok(());
+            };
+            self.deliver(Vec::new(), &items)?;
+        }
+        run.outcome = self.answer(run, cancel).await?;
+        run.denials.extend(self.dispatch.agent.take_denials());
+        run.structured = self.structured.as_ref().and_then(StructuredOutput::take);
+        self.tell_failure(run).await;
+        Ok(())
+    }
+
+    /// Goes on with the call that was put off; what waits in the queue goes along with its result. `Some` is
+    /// how the run ends here.
+    async fn resume_deferred(
+        &mut self,
+        run: &mut Run,
+        call: ToolUse,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Outcome>, JournalError> {
+        self.refresh_servers();
+        if self.dispatch.toolbox.get(&call.name).is_err() {
+            run.errors.push(format!("{} was put off and is no longer there", call.name));
+            self.deliver(Vec::new(), &[])?;
+            return Ok(Some(Outcome::DeferredUnavailable));
+        }
+        self.unanswered.clear();
+        self.run_calls(run, None, &[], vec![call], cancel).await
+    }
+
+    /// Takes turns until there is an outcome.
+    async fn answer(
+        &mut self,
+        run: &mut Run,
+        cancel: &CancellationToken,
+    ) -> Result<Outcome, JournalError> {
+        let mut reminders = 0;
+        Ok(loop {
+            if cancel.is_cancelled() {
+                self.say(INTERRUPTED)?;
+                break Outcome::Cancelled;
+            }
+            if self.settings.max_turns.is_some_and(|most| run.turns >= most) {
+                break Outcome::MaxTurns;
+            }
+            self.refresh(cancel).await;
+            let answer = match self.request(run, cancel).await? {
+                Ok(answer) => answer,
+                Err(outcome) => break outcome,
+            };
+            run.turns += 1;
+            run.stop_reason = Some(answer.stop_reason.clone());
+            let (step, blocks) = next_step(&answer);
+            let source = self.record_answer(&answer, &blocks)?;
+            if !blocks.is_empty() {
+                run.text = answer.text();
+            }
+            match step {
+                Step::Stop(outcome) => break outcome,
+                Step::GoOn => {}
+                Step::Calls(calls) => {
+                    let hands_over = calls.iter().any(|call| call.name == STRUCTURED_OUTPUT);
+                    match self
+                        .run_calls(run, source, &answer.malformed_calls, calls, cancel)
+                        .await?
+                    {
+                        Some(Outcome::Completed) if self.goes_on(run, cancel).await? => {
+                            // What was handed over is not the last word.
+                            self.structured.as_ref().and_then(StructuredOutput::take);
+                            continue;
+                        }
+                        Some(outcome) => break outcome,
+                        None => {}
+                    }
+                    // What was handed over did not fit, or the run would be over.
+                    reminders += u32::from(hands_over);
+                    if reminders > SCHEMA_REMINDERS {
+                        break Outcome::SchemaMismatch;
+                    }
+                }
+                Step::End if self.structured.is_none() => {
+                    if !self.deliver_mail(run, cancel).await? && !self.goes_on(run, cancel).await? {
+                        break Outcome::Completed;
+                    }
+                }
+                Step::End if reminders < SCHEMA_REMINDERS => {
+                    reminders += 1;
+                    self.say(REMINDER)?;
+                }
+                Step::End => break Outcome::SchemaMismatch,
+            }
+        })
+    }
+
+    /// Whether something came for an agent that would otherwise end; the model is told. What comes for the
+    /// main agent begins a run of its own.
+    async fn deliver_mail(
+        &mut self,
+        run: &mut Run,
+        cancel: &CancellationToken,
+    ) -> Result<bool, JournalError> {
+        let due = match &self.identity().id {
+            Some(id) => self.shared.queue.pending(Some(id)),
+            None => return Ok(false),
+        };
+        let due = self.admit(run, &due, cancel).await?.unwrap_or_default();
+        if due.is_empty() {
+            return Ok(false);
+        }
+        self.deliver(Vec::new(), &due)?;
+        Ok(true)
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.dispatch.agent.identity
+    }
+
+    /// The agent as a task, unless it is the main agent.
+    pub(crate) fn task(&self) -> Option<&Arc<Task>> {
+        self.dispatch.agent.task.as_ref()
+    }
+
+    /// Puts results, context and queue items before the model, as one message.
+    fn deliver(&mut self, mut blocks: Vec<Block>, items: &[Item]) -> Result<(), JournalError> {
+        for id in std::mem::take(&mut self.unanswered) {
+            let block = interrupted(&id);
+            self.record_result(&block, None, &Value::Null)?;
+            blocks.push(block);
+        }
+        for context in std::mem::take(&mut self.context) {
+            self.record_attachment("session_context", &context)?;
+            blocks.push(Block::Text(context));
+        }
+        let context = std::mem::take(&mut self.aside.context);
+        let mut aside: Vec<String> = context.iter().map(|text| reminder(text)).collect();
+        let side_notes = self.shared.take_side_notes(self.identity().id.as_ref());
+        aside.extend(side_notes.iter().map(|text| reminder(text)));
+        aside.extend(self.serve());
+        for text in aside {
+            self.record_attachment("aside", &text)?;
+            blocks.push(Block::Text(text));
+        }
+        let items = self.fit(items, &blocks);
+        let mut delivered = Vec::with_capacity(items.len());
+        for item in &*items {
+            self.record_item(item)?;
+            for news in item.origin.told_ends(item.id) {
+                self.dispatch.agent.note_denials(self.shared.take_denials(news));
+            }
+            blocks.extend(item.content.iter().cloned());
+            delivered.push(item.id);
+        }
+        self.push(Role::User, &blocks);
+        self.shared.queue.delivered(&delivered);
+        Ok(())
+    }
+
+    /// What the model is to know about its servers now.
+    fn serve(&mut self) -> Option<String> {
+        self.refresh_servers();
+        self.announced.news(&self.dispatch.agent.servers, self.dispatch.toolbox.served())
+    }
+
+    /// Takes up what the servers bring now.
+    pub(crate) fn refresh_servers(&mut self) {
+        let servers = &self.dispatch.agent.servers;
+        let version = servers.version();
+        if self.served != version {
+            let window = self.shared.model.info(&self.settings.model).context_window;
+            let served = servers.serve(&self.dispatch.agent.permissions, window);
+            self.dispatch.toolbox.serve(served);
+            self.served = version;
+        }
+    }
+
+    /// Tells the model of agents that came or went since it was last told.
+    pub(crate) fn refresh_agents(&mut self) {
+        let agent = &self.dispatch.agent;
+        if let Some(listing) = Listing::of(&self.shared.delegation, &agent.tool_scope()) {
+            let hash = Listing::hash(Some(&listing));
+            let make = self.shared.delegation.builder.engine_tools.starting;
+            let tool = make(Arc::clone(agent), listing);
+            self.dispatch.toolbox.replace(tool, hash);
+        }
+    }
+
+    /// Says something to the model that no person typed.
+    fn say(&mut self, text: &str) -> Result<(), JournalError> {
+        self.say_all(&[text.to_owned()])
+    }
+
+    fn say_all(&mut self, texts: &[String]) -> Result<(), JournalError> {
+        let blocks: Vec<Block> = texts.iter().map(Block::text).collect();
+        for block in &blocks {
+            self.record_said(block)?;
+        }
+        self.push(Role::User, &blocks);
+        Ok(())
+    }
+
+    fn push(&mut self, role: Role, blocks: &[Block]) {
+        if blocks.is_empty() {
+            return;
+        }
+        if let Err(error) = self.conversation.push(Message::new(role, blocks)) {
+            // Every path that gets here answers exactly the open calls.
+            debug_assert!(false, "invariant: history stays valid: {error}");
+            tracing::error!(%error, "a message did not fit the history");
+        }
+    }
+}
+
+/// Decides what an answer asks for, and which of its blocks stand in history.
+fn next_step(answer: &Answer) -> (Step, Vec<Block>) {
+    let calls: Vec<ToolUse> = answer.calls().cloned().collect();
+    let keeps_calls =
+        !matches!(answer.stop_reason, StopReason::Refusal | StopReason::ModelContextWindowExceeded);
+    let blocks = recordable(answer, keeps_calls);
+    let says_something = blocks.iter().any(|block| matches!(block, Block::Text(_)));
+    let step = match &answer.stop_reason {
+        StopReason::Refusal => Step::Stop(Outcome::Refusal),
+        StopReason::ModelContextWindowExceeded => Step::Stop(Outcome::ContextOverflow),
+        _ if !calls.is_empty() => Step::Calls(calls),
+        StopReason::PauseTurn if !blocks.is_empty() => Step::GoOn,
+        StopReason::MaxTokens => Step::Stop(Outcome::MaxTokens),
+        StopReason::EndTurn | StopReason::StopSequence if says_something => Step::End,
+        _ => Step::Stop(Outcome::Empty),
+    };
+    (step, blocks)
+}
+
+/// The blocks of an answer that a provider takes back: no blank texts, no calls that will not be answered,
+/// and nothing that ends in thinking.
+fn recordable(answer: &Answer, keeps_calls: bool) -> Vec<Block> {
+    let is_kept = |block: &&Block| match block {
+        Block::Text(text) => !text.trim().is_empty(),
+        Block::ToolUse(_) => keeps_calls,
+        _ => true,
+    };
+    let mut blocks: Vec<Block> = answer.blocks.iter().filter(is_kept).cloned().collect();
+    while matches!(blocks.last(), Some(Block::Thinking { .. } | Block::RedactedThinking { .. })) {
+        blocks.pop();
+    }
+    blocks
+}

@@ -1,0 +1,252 @@
+//! What reaches the model: commands of servers are replaced by what they stand for, hooks see every input and
+//! may keep it out, settings that changed are taken up.
+
+use std::path::Path;
+
+use centurion_config::memory::{MemoryFile, Origin as MemoryOrigin, Scope};
+use centurion_hooks::Event;
+use centurion_hooks::events::{
+    ConfigChange, InstructionsLoaded, SessionStart, UserPromptExpansion, UserPromptSubmit,
+};
+use centurion_protocol::Block;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::{Driver, Run};
+use crate::message::queue::{Item, Origin, Priority};
+use crate::policy::permissions::Objection;
+use crate::turn::dispatch::Aside;
+use centurion_journal::JournalError;
+
+/// An input that is kept from the model.
+struct Refused {
+    reason: String,
+    /// What the person who wrote it gets back, to say it in another way.
+    gives_back: Option<String>,
+}
+
+impl Driver {
+    /// Lets hooks see what is due. `None` if something was and nothing is left of it.
+    pub(super) async fn admit(
+        &mut self,
+        run: &mut Run,
+        items: &[Item],
+        cancel: &CancellationToken,
+    ) -> Result<Option<Vec<Item>>, JournalError> {
+        if let Some(reason) = self.aside.stop.take() {
+            // Hooks of the session's start ended the run before it began.
+            self.keep_all_out(run, items, &reason)?;
+            return Ok(None);
+        }
+        let mut admitted = Vec::with_capacity(items.len());
+        let mut aside = Aside::default();
+        for item in items {
+            let mut item = item.clone();
+            let refused = match item.origin {
+                Origin::Hook | Origin::Delegation | Origin::Message { .. } => None,
+                Origin::Initial => {
+                    let refused = self.expand(&mut item, &mut aside, cancel).await;
+                    refused.map(|reason| Refused { reason, gives_back: None })
+                }
+                Origin::Person => match self.expand(&mut item, &mut aside, cancel).await {
+                    Some(reason) => Some(Refused { reason, gives_back: None }),
+                    None => self.submit(&item, &mut aside, cancel).await,
+                },
+                Origin::TaskNotification { .. }
+                | Origin::TaskNotifications { .. }
+                | Origin::Schedule { .. }
+                | Origin::MissedSchedules { .. } => self.submit(&item, &mut aside, cancel).await,
+            };
+            match refused {
+                None => admitted.push(item),
+                Some(Refused { reason, gives_back }) => {
+                    self.keep_all_out(run, &[item], &reason)?;
+                    if let Some(prompt) = gives_back {
+                        self.shared.inform("info", format!("the input was: {prompt}"));
+                    }
+                }
+            }
+        }
+        self.aside.context.append(&mut aside.context);
+        if let Some(reason) = aside.stop {
+            self.keep_all_out(run, &admitted, &reason)?;
+            admitted.clear();
+        }
+        Ok((!admitted.is_empty() || items.is_empty()).then_some(admitted))
+    }
+
+    /// Notes that inputs were kept from the model; what they said is not kept. Messages of agents stay pending:
+    /// their senders were told that they will be read.
+    pub(super) fn keep_all_out(
+        &self,
+        run: &mut Run,
+        items: &[Item],
+        reason: &str,
+    ) -> Result<(), JournalError> {
+        let is_mail = |item: &&Item| matches!(item.origin, Origin::Message { .. });
+        for item in items.iter().filter(|item| !is_mail(item)) {
+            let origin = item.origin.to_value();
+            let data = json!({"item": item.id, "reason": reason, "origin": origin});
+            self.journal.note("prompt_blocked", &data)?;
+            self.shared.queue.delivered(&[item.id]);
+            self.shared.inform("warning", format!("the input was kept from the model: {reason}"));
+            run.errors.push(reason.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Replaces a command of a server by what it stands for, and adds what is mentioned. `Some` says why
+    /// the input is kept out.
+    async fn expand(
+        &self,
+        item: &mut Item,
+        aside: &mut Aside,
+        cancel: &CancellationToken,
+    ) -> Option<String> {
+        let text = text(&item.content);
+        let mentioned = self.dispatch.agent.servers.mentioned(&text).await;
+        item.content.extend(mentioned.into_iter().map(Block::Text));
+        let command = self.dispatch.agent.servers.command(&text)?;
+        let expansion = UserPromptExpansion {
+            expansion_type: "mcp_prompt",
+            command_name: &command.command,
+            command_args: &command.arguments,
+            command_source: "mcp",
+            prompt: &text,
+        };
+        let fired = self.dispatch.agent.fire(&expansion, cancel).await;
+        aside.take(fired.context_for_model(), &fired.effects);
+        if let Some(reason) = fired.verdict.0 {
+            return Some(reason);
+        }
+        match command.run().await {
+            Ok(blocks) => {
+                item.content = blocks;
+                None
+            }
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    /// Lets hooks see an input; why it is kept out, if it is.
+    async fn submit(
+        &self,
+        item: &Item,
+        aside: &mut Aside,
+        cancel: &CancellationToken,
+    ) -> Option<Refused> {
+        let agent = &self.dispatch.agent;
+        agent.set_prompt(Some(item.id));
+        if !agent.has_hooks(Event::UserPromptSubmit) {
+            return None;
+        }
+        let prompt = text(&item.content);
+        let fired = agent.fire(&UserPromptSubmit { prompt: &prompt }, cancel).await;
+        aside.take(fired.context_for_model(), &fired.effects);
+        let verdict = fired.verdict;
+        self.name_session(verdict.session_title.as_deref());
+        if let Some(reason) = verdict.block.0 {
+            let is_given_back = matches!(item.origin, Origin::Person) && !verdict.suppress_original;
+            return Some(Refused { reason, gives_back: is_given_back.then_some(prompt) });
+        }
+        // A hook that was cut off might have said no. News of background work is not lost for that.
+        let is_cut_off = cancel.is_cancelled() && matches!(item.origin, Origin::Person);
+        let reason = "the run was interrupted before its hooks had answered";
+        is_cut_off.then(|| Refused { reason: reason.to_owned(), gives_back: None })
+    }
+
+    /// The session begins, or begins again. What a hook wants to be said first goes to the queue.
+    pub(crate) async fn begin(&mut self, source: &str, cancel: &CancellationToken) {
+        if let Some(memory) = &self.memory {
+            self.tell_instructions(memory.files(), None).await;
+        }
+        let agent = &self.dispatch.agent;
+        let model = Some(self.settings.model.as_str());
+        let title = self.shared.title();
+        let start = SessionStart { source, model, session_title: title.as_deref() };
+        let fired = agent.fire(&start, cancel).await;
+        self.aside.take(fired.context_for_model(), &fired.effects);
+        self.name_session(fired.verdict.session_title.as_deref());
+        if let Some(text) = fired.verdict.initial_user_message {
+            self.shared.queue.push(Item {
+                id: self.shared.world.record_id(),
+                priority: Priority::Now,
+                addressee: self.identity().id.clone(),
+                content: vec![Block::Text(text)],
+                origin: Origin::Person,
+            });
+        }
+    }
+
+    /// Tells hooks which instructions begin to count.
+    pub(super) async fn tell_instructions(&self, files: &[MemoryFile], trigger: Option<&Path>) {
+        let agent = &self.dispatch.agent;
+        if !agent.has_hooks(Event::InstructionsLoaded) {
+            return;
+        }
+        for file in files {
+            let (load_reason, parent, globs) = match (&file.origin, trigger) {
+                (MemoryOrigin::ImportedBy(parent), _) => ("include", Some(parent.as_path()), None),
+                (MemoryOrigin::ScopedRule(globs), _) => {
+                    ("path_glob_match", None, Some(globs.as_slice()))
+                }
+                (_, None) => ("session_start", None, None),
+                (_, Some(_)) => ("nested_traversal", None, None),
+            };
+            let loaded = InstructionsLoaded {
+                file_path: &file.path,
+                memory_type: match file.scope {
+                    Scope::Managed => "Managed",
+                    Scope::User => "User",
+                    Scope::Project => "Project",
+                    Scope::Local => "Local",
+                },
+                load_reason,
+                globs,
+                trigger_file_path: trigger,
+                parent_file_path: parent,
+            };
+            agent.fire(&loaded, &CancellationToken::new()).await;
+        }
+    }
+
+    /// Takes up settings that changed on disk, unless a hook keeps them out. Before that, hooks hear of files
+    /// that they watch.
+    pub(crate) async fn refresh(&self, cancel: &CancellationToken) {
+        self.dispatch.agent.fire_file_changes(cancel).await;
+        let permissions = &self.dispatch.agent.permissions;
+        let Some(change) = permissions.changed() else { return };
+        let mut objection = None;
+        for (source, file) in &change.files {
+            let changed = ConfigChange { source, file_path: Some(file) };
+            let fired = self.dispatch.agent.fire(&changed, cancel).await;
+            if let Some(reason) = fired.verdict.reason() {
+                objection = Some(Objection::Refused);
+                let message =
+                    format!("a hook keeps the change of {} out: {reason}", file.display());
+                self.shared.inform("warning", message);
+            }
+        }
+        // A hook that was cut off might have said no.
+        let is_heard =
+            !cancel.is_cancelled() || !self.dispatch.agent.has_hooks(Event::ConfigChange);
+        let objection = objection.or((!is_heard).then_some(Objection::Unheard));
+        // What the administrator of the machine changes counts, whatever else changed with it.
+        let is_managed = change.files.iter().any(|(source, _)| *source == "policy_settings");
+        if let Some(objection) = objection.filter(|_| !is_managed) {
+            permissions.keep_out(change, objection);
+        } else {
+            permissions.replace_rules(change.rules);
+            self.dispatch.agent.replace_hooks(change.hooks, change.hook_rules);
+        }
+    }
+}
+
+/// The words of an input.
+fn text(content: &[Block]) -> String {
+    let text = |block: &Block| match block {
+        Block::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    content.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,235 @@
+//! Recording: each step of the driver goes to the journal first, and is then shown.
+
+use std::borrow::Cow;
+
+use centurion_model::Answer;
+use centurion_protocol::sdk::{Assistant, AssistantMessage, EventBody, User, UserMessage};
+use centurion_protocol::transcript::{
+    AssistantBody, AssistantMessage as RecordedAnswer, Attachment, AttachmentBody, Body, Rendered,
+    UserBody, UserContent, UserMessage as RecordedInput,
+};
+use centurion_protocol::{Block, RecordId, Role, ToolUse};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Driver;
+use crate::agent::progress::show_progress;
+use crate::message::queue::{Item, Origin};
+use centurion_journal::JournalError;
+
+impl Driver {
+    /// Records an answer block by block and adds it to the conversation. Returns the last record.
+    pub(super) fn record_answer(
+        &mut self,
+        answer: &Answer,
+        blocks: &[Block],
+    ) -> Result<Option<RecordId>, JournalError> {
+        let mut last = None;
+        for (n, block) in blocks.iter().enumerate() {
+            let is_last = n + 1 == blocks.len();
+            let record = self.journal.append(Body::Assistant(AssistantBody {
+                message: RecordedAnswer {
+                    id: &answer.id,
+                    kind: "message",
+                    role: "assistant",
+                    model: &answer.model,
+                    content: [block],
+                    stop_reason: is_last.then_some(&answer.stop_reason),
+                    stop_sequence: None,
+                    usage: answer.usage,
+                },
+                request_id: answer.request_id.as_deref(),
+            }))?;
+            last = Some(record);
+            if !self.shows(block) {
+                continue;
+            }
+            self.shared.show_as(
+                record,
+                EventBody::Assistant(Assistant {
+                    message: AssistantMessage {
+                        id: answer.id.clone(),
+                        kind: "message",
+                        role: "assistant",
+                        model: answer.model.clone(),
+                        content: vec![block.clone()],
+                        stop_reason: is_last.then(|| answer.stop_reason.clone()),
+                        stop_sequence: None,
+                        usage: answer.usage,
+                    },
+                    parent_tool_use_id: self.identity().call.clone(),
+                    agent: self.identity().tag(),
+                    timestamp: self.shared.world.now().into(),
+                    request_id: answer.request_id.clone(),
+                    error: None,
+                }),
+            );
+        }
+        if let Some(task) = self.task() {
+            task.stall.note_activity();
+            task.output.answer(blocks);
+            let tokens = answer.usage.total();
+            task.advance(|progress| progress.tokens = tokens);
+        }
+        self.push(Role::Assistant, blocks);
+        Ok(last)
+    }
+
+    /// Records the result of a call.
+    pub(super) fn record_result(
+        &self,
+        block: &Block,
+        source: Option<RecordId>,
+        data: &Value,
+    ) -> Result<(), JournalError> {
+        let record = self.journal.append(Body::User(UserBody {
+            message: RecordedInput {
+                role: "user",
+                content: UserContent::Blocks(std::slice::from_ref(block)),
+            },
+            tool_use_result: Some(data).filter(|data| !data.is_null()),
+            source,
+            is_meta: false,
+            queue_item: None,
+            origin: None,
+        }))?;
+        self.show_input(record, block, Some(data).filter(|data| !data.is_null()), false);
+        Ok(())
+    }
+
+    /// Records a queue item. The record is what makes it delivered.
+    pub(super) fn record_item(&self, item: &Item) -> Result<(), JournalError> {
+        let content = match item.content.as_slice() {
+            [Block::Text(text)] => UserContent::Text(text),
+            blocks => UserContent::Blocks(blocks),
+        };
+        let origin = item.origin.to_value();
+        let record = self.journal.append(Body::User(UserBody {
+            message: RecordedInput { role: "user", content },
+            tool_use_result: None,
+            source: None,
+            is_meta: !matches!(item.origin, Origin::Person),
+            queue_item: Some(item.id),
+            origin: origin.as_ref(),
+        }))?;
+        // Observers see what a call asks of an agent; people know what they say themselves.
+        if matches!(item.origin, Origin::Delegation) && !self.is_background() {
+            for block in &item.content {
+                self.show_input(record, block, None, false);
+            }
+        }
+        Ok(())
+    }
+
+    /// Records and shows what is said to the model in a person's place.
+    pub(super) fn record_said(&self, block: &Block) -> Result<(), JournalError> {
+        let content = std::slice::from_ref(block);
+        let record = self.journal.append(Body::User(UserBody {
+            message: RecordedInput { role: "user", content: UserContent::Blocks(content) },
+            tool_use_result: None,
+            source: None,
+            is_meta: true,
+            queue_item: None,
+            origin: None,
+        }))?;
+        self.show_input(record, block, None, true);
+        Ok(())
+    }
+
+    fn show_input(
+        &self,
+        record: RecordId,
+        block: &Block,
+        data: Option<&Value>,
+        is_synthetic: bool,
+    ) {
+        let user = User {
+            message: UserMessage { role: "user", content: vec![block.clone()] },
+            parent_tool_use_id: self.identity().call.clone(),
+            agent: self.identity().tag(),
+            timestamp: self.shared.world.now().into(),
+            tool_use_result: data.cloned(),
+            is_synthetic,
+            is_replay: false,
+        };
+        self.shared.show_as(record, EventBody::User(user));
+    }
+
+    /// Whether no call waits for this agent.
+    fn is_background(&self) -> bool {
+        self.task().is_some_and(|task| task.is_background())
+    }
+
+    /// Whether observers see a block of an answer. What an agent says and thinks while a call waits for it is for
+    /// that call.
+    fn shows(&self, block: &Block) -> bool {
+        let is_said = !matches!(block, Block::ToolUse(_));
+        let forwards = || self.shared.delegation.rules.forwards_text;
+        self.identity().is_main() || !is_said || self.is_background() || forwards()
+    }
+
+    /// Notes what an agent is about to do.
+    pub(super) fn tell_call(&self, call: &ToolUse) {
+        let Some(task) = self.task() else { return };
+        task.stall.note_activity();
+        let activity = activity(call);
+        task.advance(|progress| {
+            progress.tool_uses += 1;
+            progress.last_tool = Some(call.name.clone());
+            progress.activity = activity;
+        });
+        show_progress(&self.shared, task);
+    }
+
+    /// Notes that a call of an agent has ended.
+    pub(super) fn tell_progress(&self) {
+        if let Some(task) = self.task() {
+            task.stall.note_activity();
+        }
+    }
+
+    /// Records text that the runtime puts before the model.
+    pub(super) fn record_attachment(&self, kind: &str, text: &str) -> Result<(), JournalError> {
+        self.journal.append(Body::Attachment(AttachmentBody {
+            attachment: Attachment { kind },
+            rendered: [Rendered { content: text }],
+            rendered_role: "user",
+        }))?;
+        Ok(())
+    }
+}
+
+/// What a call does, in a few words for people.
+fn activity(call: &ToolUse) -> String {
+    #[derive(Deserialize)]
+    struct Input<'a> {
+        #[serde(borrow, alias = "notebook_path", alias = "path")]
+        file_path: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        description: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        command: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        pattern: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        url: Option<Cow<'a, str>>,
+    }
+    let Ok(input) = serde_json::from_str::<Input<'_>>(call.input.get()) else {
+        return call.name.clone();
+    };
+    let file = || input.file_path.as_deref().map(|path| path.rsplit('/').next().unwrap_or(path));
+    let text = match call.name.as_str() {
+        "Read" => file().map(|name| format!("Reading {name}")),
+        "Edit" | "NotebookEdit" => file().map(|name| format!("Editing {name}")),
+        "Write" => file().map(|name| format!("Writing {name}")),
+        "Grep" | "Glob" => input.pattern.as_deref().map(|text| format!("Searching {text}")),
+        "WebFetch" => input.url.as_deref().map(|url| format!("Fetching {url}")),
+        _ => {
+            let what = input.description.as_deref().or(input.command.as_deref());
+            what.map(|what| format!("{}: {what}", call.name))
+        }
+    };
+    let text = text.unwrap_or_else(|| call.name.clone());
+    let line = text.lines().next().unwrap_or_default();
+    line[..line.floor_char_boundary(80)].to_owned()
+}

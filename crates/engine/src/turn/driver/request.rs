@@ -1,0 +1,372 @@
+//! One request: budget and window checked before, the answer folded while it streams, honest ends after.
+
+use std::time::Duration;
+
+use centurion_model::{
+    Answer, AnswerBuilder, ErrorKind, ModelError, ModelEvent, Patience, Prefix, Request,
+    RetryNotice, StreamEvent,
+};
+use centurion_protocol::sdk::{
+    ApiRetry, Assistant, AssistantMessage, EventBody, Informational, Stream, System, WaitsFor,
+};
+use centurion_protocol::{Block, Outcome, StopReason, Usage};
+use futures_util::StreamExt;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{Driver, INTERRUPTED, ProviderFailure, Run, partial};
+use crate::money::budget::Amount;
+use centurion_journal::JournalError;
+
+/// What an answer is taken to need at least when money or window are checked before it.
+const SMALL_ANSWER: u64 = 1024;
+
+/// A wait for a provider during which an agent gives its slot away.
+const LONG_WAIT: Duration = Duration::from_secs(5);
+
+/// How much is kept of an answer that was larger than an answer may be.
+const LARGEST_EXCERPT: usize = 64 * 1024;
+
+impl Driver {
+    /// Sends the conversation and waits for the answer. `Err` is how the run ends instead.
+    pub(super) async fn request(
+        &mut self,
+        run: &mut Run,
+        cancel: &CancellationToken,
+    ) -> Result<Result<Answer, Outcome>, JournalError> {
+        loop {
+            self.wait_for_reader(cancel).await;
+            let info = self.shared.model.info(&self.settings.model);
+            let estimate = self.estimate();
+            if estimate + SMALL_ANSWER > info.context_window {
+                run.errors.push(format!(
+                    "the conversation has about {estimate} tokens, more than the {} of {}",
+                    info.context_window, self.settings.model
+                ));
+                return Ok(Err(Outcome::ContextOverflow));
+            }
+            let least = self.least_usage(estimate);
+            let amount = Amount { dollars: info.cost(&least), tokens: least.total() };
+            let reservation = match self.budget.reserve(amount) {
+                Ok(reservation) => reservation,
+                Err(refused) => {
+                    run.errors.push(refused.to_string());
+                    return Ok(Err(Outcome::Budget));
+                }
+            };
+            // Some providers refuse an answer that could outgrow the window.
+            let room = info.context_window.saturating_sub(estimate);
+            let max_tokens = info.max_output.min(u32::try_from(room).unwrap_or(u32::MAX));
+            let started = Instant::now();
+            let mut used = Usage::default();
+            let streamed = self.stream(run, max_tokens, &mut used, cancel).await?;
+            run.api_time += started.elapsed();
+            if let Streamed::Answer(answer) = &streamed {
+                used += answer.usage;
+            }
+            // What broken tries and cut-off answers consumed is paid for like the rest.
+            if used.total() > 0 {
+                let dollars = self.shared.add_usage(&self.settings.model, &used);
+                reservation.settle(Amount { dollars, tokens: used.total() });
+                run.usage += used;
+                run.dollars += dollars;
+            }
+            match streamed {
+                Streamed::Answer(answer) => {
+                    run.last_usage = answer.usage;
+                    // The answer itself is not in the history yet, and so counts with what comes now.
+                    let guess = self.conversation.tokens();
+                    self.counted =
+                        Some((answer.usage.context(), guess)).filter(|(total, _)| *total > 0);
+                    return Ok(Ok(answer));
+                }
+                Streamed::Cancelled(builder) => {
+                    self.keep_partial(run, builder.text_so_far())?;
+                    self.say(INTERRUPTED)?;
+                    return Ok(Err(Outcome::Cancelled));
+                }
+                Streamed::Failed(error, builder) => {
+                    if self.fall_back(&error)? {
+                        continue;
+                    }
+                    let mut text = builder.text_so_far();
+                    drop(builder);
+                    if error.kind == ErrorKind::TooLarge {
+                        text.truncate(text.floor_char_boundary(LARGEST_EXCERPT));
+                    }
+                    self.keep_partial(run, text)?;
+                    return Ok(Err(self.failed(run, &error)?));
+                }
+            }
+        }
+    }
+
+    /// How many tokens the next request will put before the model: what the provider counted last, and
+    /// a guess for what came since.
+    pub(super) fn estimate(&self) -> u64 {
+        let (counted, guess) = self.counted.unwrap_or_else(|| {
+            // Nothing counted yet: system prompt and tools are part of the guess.
+            let fixed = self.system.wire().len() + self.dispatch.toolbox.specs().wire().len();
+            (fixed as u64 / 4, 0)
+        });
+        counted + self.conversation.tokens().saturating_sub(guess) as u64
+    }
+
+    /// The least that a request of this size will consume: what the provider has counted before is likely to
+    /// come from its cache.
+    fn least_usage(&self, estimate: u64) -> Usage {
+        let cached = self.counted.map_or(0, |(counted, _)| counted.min(estimate));
+        Usage {
+            input_tokens: estimate - cached,
+            cache_read_input_tokens: cached,
+            output_tokens: SMALL_ANSWER,
+            ..Usage::default()
+        }
+    }
+
+    /// What the next request begins with.
+    fn prefix(&self) -> Prefix {
+        Prefix {
+            system: self.system.clone(),
+            tools: self.dispatch.toolbox.specs().clone(),
+            conversation: self.conversation.clone(),
+        }
+    }
+
+    fn next_request(&self, max_tokens: u32) -> Request {
+        Request {
+            model: self.settings.model.clone(),
+            prefix: self.prefix(),
+            max_tokens,
+            thinking: self.settings.thinking,
+            effort: self.settings.effort,
+            session: self.shared.id,
+            agent: self.identity().id.clone(),
+            parent_agent: self.identity().parent.clone(),
+        }
+    }
+
+    async fn stream(
+        &mut self,
+        run: &mut Run,
+        max_tokens: u32,
+        used: &mut Usage,
+        cancel: &CancellationToken,
+    ) -> Result<Streamed, JournalError> {
+        let request = self.next_request(max_tokens);
+        let patience = match self.settings.fallback_models.as_slice() {
+            [] => Patience::Full,
+            _ => Patience::Brief,
+        };
+        let task = self.task().cloned();
+        let waits = || task.as_ref().map(|task| task.stall.pause());
+        // While the provider wants it to wait, its silence is no stall.
+        let mut held = None;
+        let mut events = self.shared.model.stream(request, patience);
+        let mut builder = AnswerBuilder::default();
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = cancel.cancelled() => {
+                    *used += builder.usage();
+                    return Ok(Streamed::Cancelled(builder));
+                }
+                event = events.next() => event,
+            };
+            match event {
+                Some(Ok(ModelEvent::Held)) => {
+                    held = held.take().or_else(waits);
+                    self.wait_out(Duration::ZERO, cancel).await;
+                }
+                Some(Ok(ModelEvent::Stream(event))) => {
+                    drop(held.take());
+                    if let Some(task) = &task {
+                        task.stall.note_activity();
+                    }
+                    self.show_piece(run, &event);
+                    builder.push(&event);
+                    if self.settings.partial_messages {
+                        self.wait_for_reader(cancel).await;
+                    }
+                }
+                Some(Ok(ModelEvent::Retry(notice))) => {
+                    held = held.take().or_else(waits);
+                    // The partial answer is forgotten: the next try tells it from the start.
+                    *used += builder.usage();
+                    builder = AnswerBuilder::default();
+                    self.tell_retry(&notice)?;
+                    self.wait_out(notice.delay, cancel).await;
+                }
+                Some(Err(error)) => {
+                    *used += builder.usage();
+                    return Ok(Streamed::Failed(error, builder));
+                }
+                None => {
+                    let usage = builder.usage();
+                    return Ok(match builder.finish() {
+                        Ok(answer) => Streamed::Answer(answer),
+                        Err(error) => {
+                            *used += usage;
+                            Streamed::Failed(error, AnswerBuilder::default())
+                        }
+                    });
+                }
+            }
+        }
+    }
+
+    /// Records and shows that a request is sent again.
+    fn tell_retry(&self, notice: &RetryNotice) -> Result<(), JournalError> {
+        let event = ApiRetry {
+            attempt: notice.attempt,
+            max_retries: notice.max_retries,
+            retry_delay_ms: u64::try_from(notice.delay.as_millis()).unwrap_or(u64::MAX),
+            error_status: notice.status,
+            error: notice.error.sdk_name(),
+            agent_id: self.identity().id.clone(),
+        };
+        let data = serde_json::to_value(&event).unwrap_or_default();
+        self.journal.note("api_retry", &data)?;
+        self.shared.show(EventBody::System(System::ApiRetry(event)));
+        Ok(())
+    }
+
+    /// Waits for the delay, and longer while the provider asks all agents for patience. During a long wait the agent gives
+    /// its slot to another, whose provider may have time, and takes it again before it sends anything, so that no more
+    /// agents compute at once than may. During a short one it keeps the slot: the agent that took it could keep it for
+    /// long.
+    async fn wait_out(&self, delay: Duration, cancel: &CancellationToken) {
+        let (model, name) = (&self.shared.model, &self.settings.model);
+        if delay.max(model.held_back(name)) < LONG_WAIT {
+            return;
+        }
+        let waiting = async {
+            tokio::time::sleep(delay).await;
+            model.passable(name).await;
+        };
+        let waiting = async {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = waiting => {}
+            }
+        };
+        self.dispatch.agent.wait(WaitsFor::Provider, waiting).await;
+    }
+
+    /// Waits while far too much is kept for a reader that does not read.
+    async fn wait_for_reader(&self, cancel: &CancellationToken) {
+        let Some(room) = self.shared.view.wait_for_room() else { return };
+        let waiting = async {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = room => {}
+            }
+        };
+        // The reader would read of it when it is over.
+        self.dispatch.agent.wait_untold(waiting).await;
+    }
+
+    fn show_piece(&self, run: &mut Run, event: &StreamEvent) {
+        if run.first_token.is_none() && matches!(event, StreamEvent::Delta { .. }) {
+            run.first_token = Some(run.started.elapsed());
+        }
+        if self.settings.partial_messages {
+            let ends =
+                matches!(event, StreamEvent::Finish { .. }).then(partial::message_stop).flatten();
+            for event in partial::to_json(event).into_iter().chain(ends) {
+                self.shared.show(EventBody::StreamEvent(Stream {
+                    event,
+                    parent_tool_use_id: self.identity().call.clone(),
+                    agent_id: self.identity().id.clone(),
+                }));
+            }
+        }
+    }
+
+    /// Goes over to the next model when the one in use is overloaded and the user named another.
+    fn fall_back(&mut self, error: &ModelError) -> Result<bool, JournalError> {
+        let is_overloaded = matches!(
+            error.kind,
+            ErrorKind::Overloaded
+                | ErrorKind::RateLimit
+                | ErrorKind::Server
+                | ErrorKind::ModelNotFound
+        );
+        if !is_overloaded || self.settings.fallback_models.is_empty() {
+            return Ok(false);
+        }
+        let next = self.settings.fallback_models.remove(0);
+        let content = format!("{} failed ({error}); going on with {next}", self.settings.model);
+        self.journal.note("model_fallback", &serde_json::json!({"to": next, "reason": content}))?;
+        self.shared.show(EventBody::System(System::Informational(Informational {
+            content,
+            level: "warning",
+        })));
+        self.settings.model = next;
+        Ok(true)
+    }
+
+    /// Keeps the text of an answer that was cut off, so that nothing said is lost.
+    fn keep_partial(&mut self, run: &mut Run, text: String) -> Result<(), JournalError> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        run.text.clone_from(&text);
+        run.turns += 1;
+        let answer = Answer {
+            id: format!("msg_cut_off_{}", self.shared.world.record_id()),
+            model: self.settings.model.clone(),
+            request_id: None,
+            blocks: vec![Block::Text(text)],
+            stop_reason: StopReason::Other("cut_off".to_owned()),
+            usage: Usage::default(),
+            malformed_calls: Vec::new(),
+        };
+        let blocks = answer.blocks.clone();
+        self.record_answer(&answer, &blocks)?;
+        Ok(())
+    }
+
+    /// Records and shows a failure that no retry cured.
+    fn failed(&self, run: &mut Run, error: &ModelError) -> Result<Outcome, JournalError> {
+        let name = error.kind.sdk_name();
+        run.failure = Some(ProviderFailure { status: error.status, name });
+        let text = format!("API Error: {error}");
+        let data = serde_json::json!({"status": error.status, "error": error.kind.sdk_name(), "message": text});
+        let record = self.journal.note("api_error", &data)?;
+        self.shared.show_as(
+            record,
+            EventBody::Assistant(Assistant {
+                message: AssistantMessage {
+                    id: self.shared.world.record_id().to_string(),
+                    kind: "message",
+                    role: "assistant",
+                    model: "<synthetic>".to_owned(),
+                    content: vec![Block::Text(text.clone())],
+                    stop_reason: Some(StopReason::StopSequence),
+                    stop_sequence: None,
+                    usage: Usage::default(),
+                },
+                parent_tool_use_id: self.identity().call.clone(),
+                agent: self.identity().tag(),
+                timestamp: self.shared.world.now().into(),
+                request_id: None,
+                error: Some(error.kind.sdk_name()),
+            }),
+        );
+        run.errors.push(text);
+        Ok(match error.kind {
+            ErrorKind::ContextOverflow => Outcome::ContextOverflow,
+            _ => Outcome::ApiError,
+        })
+    }
+}
+
+/// How a stream ended.
+enum Streamed {
+    Answer(Answer),
+    Failed(ModelError, AnswerBuilder),
+    Cancelled(AnswerBuilder),
+}

@@ -1,0 +1,124 @@
+//! The end of a turn: hooks may want the agent to go on.
+
+use std::sync::Arc;
+
+use centurion_hooks::events::{BackgroundWork, Stop, StopFailure, StopVerdict, SubagentStop};
+use centurion_hooks::{Event, Fired};
+use tokio_util::sync::CancellationToken;
+
+use super::{Driver, ProviderFailure, Run};
+use crate::agent::hooks::reminder;
+use crate::agent::task::Task;
+use centurion_journal::JournalError;
+use centurion_protocol::markup::contain;
+
+impl Driver {
+    /// Whether hooks keep the agent from stopping. Then it has been told why.
+    pub(super) async fn goes_on(
+        &mut self,
+        run: &mut Run,
+        cancel: &CancellationToken,
+    ) -> Result<bool, JournalError> {
+        run.told_stop = true;
+        let event = if self.identity().is_main() { Event::Stop } else { Event::SubagentStop };
+        if !self.dispatch.agent.has_hooks(event) {
+            return Ok(false);
+        }
+        let fired = self.fire_stop(&run.text, cancel).await;
+        // A hook that ends the run ends it where it ends anyway.
+        if fired.effects.stop.is_some() {
+            return Ok(false);
+        }
+        if !self.stop_cap.goes_on(&fired.verdict) {
+            if fired.verdict.goes_on {
+                let message = "hooks kept the agent from stopping too often in a row; it stops now";
+                self.shared.inform("warning", message.to_owned());
+            }
+            return Ok(false);
+        }
+        let context = fired.context_for_model();
+        let texts: Vec<String> = fired
+            .verdict
+            .instruction()
+            .map(|text| contain(&text).into_owned())
+            .into_iter()
+            .chain(context.iter().map(|text| reminder(text)))
+            .collect();
+        self.say_all(&texts)?;
+        run.told_stop = false;
+        Ok(true)
+    }
+
+    /// Tells hooks that the agent is done: the main agent's `Stop` is another event than that of all others.
+    pub(crate) async fn fire_stop(
+        &self,
+        last_assistant_message: &str,
+        cancel: &CancellationToken,
+    ) -> Fired<StopVerdict> {
+        let background_tasks = self.background_work();
+        let schedules = self.shared.schedules.as_ref();
+        let session_crons = schedules.map(|it| it.work(&self.shared.queue)).unwrap_or_default();
+        let stop_hook_active = self.stop_cap.is_active();
+        let agent = &self.dispatch.agent;
+        match self.task() {
+            None => {
+                let stop = Stop {
+                    stop_hook_active,
+                    last_assistant_message,
+                    background_tasks: &background_tasks,
+                    session_crons: &session_crons,
+                };
+                agent.fire(&stop, cancel).await
+            }
+            Some(task) => {
+                let stop = SubagentStop {
+                    stop_hook_active,
+                    agent_id: &task.id,
+                    agent_type: &task.spec.agent_type,
+                    agent_transcript_path: &task.transcript,
+                    last_assistant_message,
+                    background_tasks: &background_tasks,
+                    session_crons: &session_crons,
+                };
+                agent.fire(&stop, cancel).await
+            }
+        }
+    }
+
+    /// Tells hooks that the provider failed for good.
+    pub(super) async fn tell_failure(&self, run: &Run) {
+        let Some(ProviderFailure { name: error, .. }) = run.failure else { return };
+        let failure = StopFailure {
+            error,
+            error_details: run.errors.last().map(String::as_str),
+            last_assistant_message: &run.text,
+        };
+        self.dispatch.agent.fire(&failure, &CancellationToken::new()).await;
+    }
+
+    fn background_work(&self) -> Vec<BackgroundWork> {
+        let work = |shell: centurion_tools::BackgroundShell| BackgroundWork {
+            id: shell.id.to_string(),
+            kind: "shell".to_owned(),
+            status: "running".to_owned(),
+            description: shell.description,
+            command: Some(shell.command),
+            ..BackgroundWork::default()
+        };
+        let agent = |task: Arc<Task>| BackgroundWork {
+            id: task.id.to_string(),
+            kind: "subagent".to_owned(),
+            status: "running".to_owned(),
+            description: task.spec.description.clone(),
+            agent_type: Some(task.spec.agent_type.clone()),
+            name: task.spec.name.clone(),
+            ..BackgroundWork::default()
+        };
+        let own = self.identity().id.as_ref();
+        let agents = self.shared.delegation.running();
+        let is_its = |task: &Arc<Task>| task.run().asker.as_ref().map(|asker| &asker.agent) == own;
+        let below = agents.into_iter().filter(is_its);
+        let shells = self.dispatch.agent.workspace.shells.running().into_iter().map(work);
+        shells.chain(below.map(agent)).collect()
+    }
+}

@@ -1,0 +1,182 @@
+//! Hooks that a model, an agent, a server or the host carries out.
+
+use std::sync::{Arc, Weak};
+
+use centurion_hooks::{AGENT_HOOK_TURNS, Delegate, DelegateFuture, ModelRequest};
+use centurion_mcp::CallOptions;
+use centurion_model::{ProviderKind, SystemPrompt};
+use centurion_permissions::{Mode, OwnMode, Role};
+use centurion_protocol::{Block, Conversation, Outcome, ToolUseId};
+use centurion_tools::{DynTool, ReadState, builtin};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::AgentParts;
+use crate::agent::hooks::AgentHooks;
+use crate::agent::shared::Shared;
+use crate::definition::request_settings::RequestSettings;
+use crate::definition::resolve::{Reach, ToolView};
+use crate::message::queue::{Item, Origin, Priority};
+use crate::money::budget::Limit;
+use crate::toolset::servers::Servers;
+use crate::toolset::toolbox::{Offer, ToolChoice, Toolbox};
+use crate::turn::dispatch::Dispatch;
+use crate::turn::driver::{Driver, Run};
+use centurion_journal::Journal;
+
+/// What a judge is told before anything else.
+const JUDGE: &str = "You are asked to judge one thing in the work of a coding agent. Answer with one JSON \
+    object and nothing else: {\"ok\": true}, or {\"ok\": false, \"reason\": \"what is wrong and what to do\"}.";
+
+/// Why a hook cannot be carried out any more.
+const SESSION_ENDED: &str = "the session has ended";
+
+/// The tools that an agent of a hook looks around with.
+const LOOKING: [&str; 3] = ["Read", "Grep", "Glob"];
+
+/// The program that drives this one: it has functions that hooks can be.
+pub trait HookHost: Send + Sync {
+    /// Calls a function; gives the JSON that a command would print. Dropping the future withdraws the call.
+    fn call<'a>(
+        &'a self,
+        id: &'a str,
+        input: &'a Value,
+        call: Option<&'a ToolUseId>,
+    ) -> DelegateFuture<'a, Value>;
+}
+
+/// Carries out the hooks of a session that need a model, a server or the host.
+pub(crate) struct Handlers {
+    /// Weak, because the session owns the hooks.
+    pub(crate) shared: Weak<Shared>,
+    pub(crate) host: Option<Arc<dyn HookHost>>,
+}
+
+impl Handlers {
+    /// Has a model judge, with tools to look around or without.
+    async fn judge(
+        &self,
+        request: ModelRequest<'_>,
+        tools: Vec<Arc<dyn DynTool>>,
+        max_turns: u32,
+    ) -> Result<String, String> {
+        let shared = self.shared.upgrade().ok_or(SESSION_ENDED)?;
+        let mut driver = Self::driver(&shared, &request, tools, max_turns)?;
+        let item = Item {
+            id: shared.world.record_id(),
+            priority: Priority::Now,
+            addressee: None,
+            content: vec![Block::Text(request.prompt)],
+            origin: Origin::Hook,
+        };
+        let mut run = Run::new();
+        // The task that waits for the hook drops this future to end it.
+        let judged = driver.run(&mut run, &[item], &CancellationToken::new()).await;
+        judged.map_err(|error| error.to_string())?;
+        match run.outcome {
+            Outcome::Completed => Ok(run.text),
+            outcome => {
+                Err(format!("the model did not answer: {outcome} {}", run.errors.join("; ")))
+            }
+        }
+    }
+
+    /// The model that judges: the one that the hook names, which must be one that may be used.
+    fn model(shared: &Shared, asked: Option<&str>) -> Result<String, String> {
+        let refusal = |name: &str| (shared.delegation.builder.refuse_model)(name);
+        match (asked.map(|name| shared.model.resolve(name)), shared.model.provider_kind()) {
+            (Some(name), _) => match refusal(&name) {
+                Some(reason) => Err(format!("the hook cannot use the model `{name}`: {reason}")),
+                None => Ok(name),
+            },
+            // A judge need not be the best model there is, but it must be one that is there.
+            (None, ProviderKind::Anthropic) if refusal("haiku").is_none() => {
+                Ok(shared.model.resolve("haiku"))
+            }
+            (None, _) => Ok(shared.model.name().to_owned()),
+        }
+    }
+
+    fn driver(
+        shared: &Arc<Shared>,
+        request: &ModelRequest<'_>,
+        tools: Vec<Arc<dyn DynTool>>,
+        max_turns: u32,
+    ) -> Result<Driver, String> {
+        let model = Self::model(shared, request.model)?;
+        let looks = Role { only_reads: true, ..Role::default() };
+        let permissions = Arc::new(shared.permissions.child(looks, OwnMode::Given(Mode::DontAsk)));
+        let quiet = Arc::new(shared.aside(Arc::clone(&permissions)));
+        let offer =
+            Offer { choice: &ToolChoice::All, permissions: &permissions, has_answerer: false };
+        let view = ToolView::all(Reach::Main);
+        let toolbox =
+            Toolbox::new(tools, view, &offer, None, 0).map_err(|error| error.to_string())?;
+        let builder = &shared.delegation.builder;
+        let agent = builder.agent(
+            &quiet,
+            AgentParts {
+                identity: Arc::default(),
+                permissions,
+                servers: Servers::none(),
+                budget: quiet.budget.child(Limit::default()),
+                slot: None,
+                task: None,
+                startable: None,
+                hooks: AgentHooks::none(request.common.transcript_path.clone()),
+                cwd: request.common.cwd.clone(),
+                read_state: ReadState::default(),
+            },
+        );
+        let dispatch =
+            Dispatch { toolbox, agent, broker: Arc::clone(&quiet.broker), allows_sandboxed: false };
+        let settings = RequestSettings {
+            model,
+            max_turns: Some(max_turns),
+            concurrent_calls: 10,
+            ..RequestSettings::default()
+        };
+        let journal = Journal::nowhere(builder.stamp.clone(), Arc::clone(&shared.world));
+        let system = SystemPrompt::new(vec![JUDGE.to_owned()]);
+        Ok(Driver::new(quiet, journal, dispatch, Conversation::default(), system, settings))
+    }
+}
+
+impl Delegate for Handlers {
+    fn prompt<'a>(&'a self, request: ModelRequest<'a>) -> DelegateFuture<'a, String> {
+        Box::pin(self.judge(request, Vec::new(), 1))
+    }
+
+    fn agent<'a>(&'a self, request: ModelRequest<'a>) -> DelegateFuture<'a, String> {
+        let tools = builtin().into_iter().filter(|tool| LOOKING.contains(&tool.name())).collect();
+        Box::pin(self.judge(request, tools, AGENT_HOOK_TURNS))
+    }
+
+    fn mcp_tool<'a>(
+        &'a self,
+        server: &'a str,
+        tool: &'a str,
+        input: Map<String, Value>,
+    ) -> DelegateFuture<'a, String> {
+        Box::pin(async move {
+            let shared = self.shared.upgrade().ok_or(SESSION_ENDED)?;
+            let reached = shared.servers.reach(server).await;
+            let connection = reached.map_err(|error| error.to_string())?;
+            let called = connection.call(tool, input, &CallOptions::default()).await;
+            let output = called.map_err(|error| error.to_string())?;
+            if output.is_error { Err(output.text()) } else { Ok(output.text()) }
+        })
+    }
+
+    fn callback<'a>(
+        &'a self,
+        id: &'a str,
+        input: &'a Value,
+        call: Option<&'a ToolUseId>,
+    ) -> DelegateFuture<'a, Value> {
+        match &self.host {
+            Some(host) => host.call(id, input, call),
+            None => Box::pin(async { Err("no host is there to be called".to_owned()) }),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What becomes visible of hooks: their runs, for observers, and what hooks say that were not waited for.
+
+use std::sync::Weak;
+
+use centurion_hooks::{HookResponse, HookStarted, HookWatcher, LateReply};
+use centurion_protocol::Block;
+use centurion_protocol::sdk::{EventBody, System};
+use serde_json::{Value, to_value};
+
+use crate::agent::hooks::reminder;
+use crate::agent::shared::Shared;
+use crate::message::queue::{Item, Origin, Priority};
+
+/// Watches the hooks of a session.
+pub(crate) struct Watch {
+    /// Weak, because the session owns the hooks.
+    pub(crate) shared: Weak<Shared>,
+    /// Whether every run of a hook is an event.
+    pub(crate) shows_runs: bool,
+}
+
+impl Watch {
+    fn show(&self, event: impl FnOnce(Value) -> System, hook: &impl serde::Serialize) {
+        if self.shows_runs
+            && let Some(shared) = self.shared.upgrade()
+            && let Ok(hook) = to_value(hook)
+        {
+            shared.show(EventBody::System(event(hook)));
+        }
+    }
+}
+
+impl HookWatcher for Watch {
+    fn started(&self, hook: HookStarted) {
+        self.show(System::HookStarted, &hook);
+    }
+
+    fn ended(&self, hook: HookResponse) {
+        self.show(System::HookResponse, &hook);
+    }
+
+    fn late(&self, reply: LateReply) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        if let Some(error) = &reply.error {
+            shared.inform("warning", format!("{} hook error: {error}", reply.hook_name));
+        }
+        for text in reply.context {
+            shared.add_side_note(reply.agent.clone(), text);
+        }
+        if let Some(text) = &reply.wakes {
+            let hears = shared.living(reply.agent.as_ref());
+            let news = Item {
+                id: shared.world.record_id(),
+                priority: Priority::Later,
+                addressee: None,
+                content: vec![Block::Text(reminder(text))],
+                origin: Origin::Hook,
+            };
+            // One that ends in this moment passes it on.
+            shared.queue.tell(hears.as_ref(), news);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What all fronts of the program share: the event stream of a session, its views, its answerers and its end.
+//!
+//! A front (the headless printers and the SDK channel now) shows the events of a session to one reader.
+//! It is a [`Front`]: a view that is told when the session is over, and says whether its reader got everything.
+//!
+//! A front that can answer questions is an [`Answerer`], attached to the [`Answerers`] of its session.
+//!
+//! # A reader that is slow
+//!
+//! What a front writes goes through an [`OutputQueue`]: bytes in the order in which they came, written at
+//! once while the reader has room, and else by a thread of their own. A front that is made of more than bytes can have its own queue, under the same policy:
+//!
+//! 1. **Nothing that was promised is lost.** Events and control messages reach the reader whole and in order,
+//!    partial messages included: a reader gets those only if it asked for them.
+//! 2. **Memory is bounded.** About 512 KiB wait in memory, and the event that is being added. What comes on top of
+//!    that waits in files without a name, which are gone when they were read, or with the process.
+//! 3. **No agent stalls** because its reader does not read for a while. Only when 128 MiB wait on disk does an
+//!    agent wait before its next request ([`View::wait_for_room`]), and a host's next line is not read. This
+//!    wait holds up neither signals nor other work: it is a task's wait, not a thread's.
+//! 4. **The end is told.** [`Front::finish`] waits for the reader and says whether everything was written. Once
+//!    the program has been told to end, a reader that takes nothing for two seconds is not waited for.
+//! 5. **A reader that goes away** ends the queue: nothing more is kept for it, and the run is told.
+//!
+//! Knows nothing of standard streams, directories and signals: where bytes go and where they wait is handed in.
+//!
+//! [`Answerer`]: centurion_engine::Answerer
+//! [`View::wait_for_room`]: centurion_engine::View::wait_for_room
+
+mod answerers;
+mod front;
+mod json_view;
+mod last_answer;
+mod output_queue;
+mod requests;
+mod spill;
+mod stream_view;
+
+pub use answerers::{Answerers, Attachment};
+pub use front::{FinishFuture, Front};
+pub use json_view::JsonView;
+pub use last_answer::LastAnswer;
+pub use output_queue::{OutputQueue, Sink};
+pub use requests::Requests;
+pub use spill::OpenSpill;
+pub use stream_view::StreamView;
