@@ -19,6 +19,7 @@ use centurion_engine::builtin::{self, Switches};
 use centurion_engine::{
     AgentOptions, Base, Definitions, Options, PermissionOptions, Session, Start, Storage,
 };
+use centurion_host::{Front, Fronts};
 use centurion_model::Model;
 use centurion_permissions::{Mode, Policy, Rule, RuleOrigin};
 use centurion_protocol::{Block, Env, Outcome, SessionId, SystemWorld, World};
@@ -102,7 +103,8 @@ async fn options(
     let env = Arc::clone(&surroundings.env);
     let spec = format!("script:{}", scenario.display());
     let model = Model::open(Some(&spec), &env, Arc::clone(&world)).await?;
-    let view = LiveView::new(witness, surroundings.paints());
+    let live: Arc<dyn Front> = Arc::new(LiveView::new(surroundings.paints()));
+    let view = Fronts::new([live, Arc::new(witness)]);
     let session = world.session_id();
     let base = Base {
         repository: Some(project.to_owned()),

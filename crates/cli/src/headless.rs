@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use anyhow::bail;
 use centurion_engine::{Session, View};
-use centurion_host::{Front, JsonView, OutputQueue, StreamView};
+use centurion_host::{Front, Fronts, JsonView, OutputQueue, StreamView};
 use centurion_protocol::{Block, Outcome, SystemWorld, World};
 
 use crate::args::{InputFormat, OutputFormat, RunArgs};
@@ -17,7 +17,7 @@ use crate::configuration::Configuration;
 use crate::control::Control;
 use crate::input::Input;
 use crate::models::ModelLimits;
-use crate::output::{self, LiveView, Nowhere, TextView, Watched, end_soon, note};
+use crate::output::{self, LiveView, ReaderWatch, TextView, end_soon, note};
 use crate::retention::Sweep;
 use crate::setup::{self, Lasting};
 use crate::signals::Signals;
@@ -239,21 +239,22 @@ fn prompt(args: &RunArgs) -> anyhow::Result<String> {
 
 fn front(args: &RunArgs, output: &Arc<OutputQueue>, surroundings: &Surroundings) -> Arc<dyn Front> {
     let queue = || Arc::clone(output);
+    let live = || Arc::new(LiveView::new(surroundings.paints()));
+    let watched = |front: Arc<dyn Front>| [Arc::new(ReaderWatch(queue())) as Arc<dyn Front>, front];
     match args.format.output_format {
         OutputFormat::StreamJson if args.format.include_wait_events => {
             Arc::new(StreamView::with_waits(queue()))
         }
         OutputFormat::StreamJson => Arc::new(StreamView::new(queue())),
         OutputFormat::Json if args.format.verbose => Arc::new(JsonView::all(queue())),
-        OutputFormat::Json => Arc::new(Watched::new(JsonView::last(queue()), queue())),
+        OutputFormat::Json => Arc::new(Fronts::new(watched(Arc::new(JsonView::last(queue()))))),
         // On a terminal the answer has been seen already when the run ends.
-        OutputFormat::Text if args.format.verbose && io::stdout().is_terminal() => {
-            Arc::new(LiveView::new(Nowhere, surroundings.paints()))
-        }
+        OutputFormat::Text if args.format.verbose && io::stdout().is_terminal() => live(),
         OutputFormat::Text if args.format.verbose => {
-            let text = Watched::new(TextView::beside_lines(queue()), queue());
-            Arc::new(LiveView::new(text, surroundings.paints()))
+            let text = watched(Arc::new(TextView::beside_lines(queue())));
+            let live: Arc<dyn Front> = live();
+            Arc::new(Fronts::new([live].into_iter().chain(text)))
         }
-        OutputFormat::Text => Arc::new(Watched::new(TextView::new(queue()), queue())),
+        OutputFormat::Text => Arc::new(Fronts::new(watched(Arc::new(TextView::new(queue()))))),
     }
 }

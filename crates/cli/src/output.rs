@@ -1,10 +1,9 @@
 //! What the program prints, and in which form.
 
 mod live;
-mod nowhere;
+mod reader_watch;
 mod stdout;
 mod text;
-mod watched;
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,9 +15,8 @@ use parking_lot::Mutex;
 
 use self::stdout::Stdout;
 pub(crate) use live::LiveView;
-pub(crate) use nowhere::Nowhere;
+pub(crate) use reader_watch::ReaderWatch;
 pub(crate) use text::TextView;
-pub(crate) use watched::Watched;
 
 /// Standard output of a session, whose agents go on while its reader does not read.
 pub(crate) fn queue(dirs: &Dirs) -> OutputQueue {

@@ -2,13 +2,15 @@
 //!
 //! A front (the headless printers and the SDK channel now) shows the events of a session to one reader.
 //! It is a [`Front`]: a view that is told when the session is over, and says whether its reader got everything.
+//! [`Fronts`] shows one session to several readers.
 //!
 //! A front that can answer questions is an [`Answerer`], attached to the [`Answerers`] of its session.
 //!
 //! # A reader that is slow
 //!
 //! What a front writes goes through an [`OutputQueue`]: bytes in the order in which they came, written at
-//! once while the reader has room, and else by a thread of their own. A front that is made of more than bytes can have its own queue, under the same policy:
+//! once while the reader has room, and else by a thread of their own. A front that is made of more than bytes can
+//! have its own queue, under the same policy:
 //!
 //! 1. **Nothing that was promised is lost.** Events and control messages reach the reader whole and in order,
 //!    partial messages included: a reader gets those only if it asked for them.
@@ -28,6 +30,7 @@
 
 mod answerers;
 mod front;
+mod fronts;
 mod json_view;
 mod last_answer;
 mod output_queue;
@@ -37,6 +40,7 @@ mod stream_view;
 
 pub use answerers::{Answerers, Attachment};
 pub use front::{FinishFuture, Front};
+pub use fronts::Fronts;
 pub use json_view::JsonView;
 pub use last_answer::LastAnswer;
 pub use output_queue::{OutputQueue, Sink};

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use centurion_engine::{Explanation, Options, Session};
+use centurion_host::Fronts;
 use centurion_protocol::{SystemWorld, World};
 use clap::{Args, Parser};
 use serde_json::Value;
@@ -15,7 +16,7 @@ use crate::args::{ModelArgs, PermissionArgs, RunArgs};
 use crate::configuration::{Configuration, SettingsArgs};
 use crate::control::Control;
 use crate::mcp::McpArgs;
-use crate::output::{self, Nowhere, Output, printable};
+use crate::output::{self, Output, printable};
 use crate::setup;
 use crate::slow_servers;
 use crate::surroundings::Surroundings;
@@ -90,7 +91,7 @@ pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     configuration.warn();
     let output = Arc::new(output::queue(&surroundings.dirs));
     let control = Arc::new(Control::new(output, Arc::clone(&world)));
-    let view = Arc::new(Nowhere);
+    let view = Arc::new(Fronts::new([]));
     let (options, lasting) =
         setup::options(&run, &surroundings, configuration, world, view, &control).await?;
     let explaining = async |options: Options| {

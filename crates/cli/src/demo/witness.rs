@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use centurion_engine::View;
+use centurion_host::Front;
 use centurion_protocol::sdk::{Event, EventBody, System};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -63,6 +64,8 @@ impl View for Witness {
         }
     }
 }
+
+impl Front for Witness {}
 
 /// The recipient of a pending message, as its receipt says.
 fn queued_for(receipt: &Value) -> Option<&str> {

@@ -4,61 +4,45 @@
 //! what agents say, which is wrapped. Colours are the named ANSI ones, always beside a glyph or a word;
 //! `NO_COLOR` switches them off.
 
-use parking_lot::Mutex;
 mod fold;
 mod style;
 mod window;
 
-use centurion_engine::{RoomFuture, View};
-use centurion_host::{FinishFuture, Front};
+use centurion_engine::View;
+use centurion_host::Front;
 use centurion_protocol::sdk::Event;
+use parking_lot::Mutex;
 
 use self::fold::Fold;
 use self::style::{Style, with_colours};
 use self::window::fit;
 use super::note_as_is;
 
-/// Shows events on standard error and hands them on.
-pub(crate) struct LiveView<V> {
-    next: V,
-    fold: Mutex<Fold>,
-}
+/// Shows events on standard error.
+pub(crate) struct LiveView(Mutex<Fold>);
 
-impl<V> LiveView<V> {
-    pub(crate) fn new(next: V, paint: bool) -> Self {
-        Self { next, fold: Mutex::new(Fold::new(Style { paint })) }
+impl LiveView {
+    pub(crate) fn new(paint: bool) -> Self {
+        Self(Mutex::new(Fold::new(Style { paint })))
     }
 }
 
-impl<V: View> View for LiveView<V> {
+impl View for LiveView {
     fn show(&self, event: &Event) {
-        let mut fold = self.fold.lock();
+        let mut fold = self.0.lock();
         // Windows change their size while people watch.
         let width = window::width();
         // Written before the next event is looked at, so that the lines of two do not mix.
         for line in fold.lines(&event.body, width) {
             note_as_is(&with_colours(&fit(&line, width)));
         }
-        drop(fold);
-        self.next.show(event);
     }
 
     fn wait_for_agents(&self) {
-        let fold = self.fold.lock();
-        for line in fold.at_work(window::width()) {
+        for line in self.0.lock().at_work(window::width()) {
             note_as_is(&with_colours(&line));
         }
-        drop(fold);
-        self.next.wait_for_agents();
-    }
-
-    fn wait_for_room(&self) -> Option<RoomFuture<'_>> {
-        self.next.wait_for_room()
     }
 }
 
-impl<V: Front> Front for LiveView<V> {
-    fn finish(&self) -> FinishFuture<'_> {
-        self.next.finish()
-    }
-}
+impl Front for LiveView {}
