@@ -30,7 +30,7 @@ use crate::delegate::notification;
 use crate::delegate::spawn::spawn;
 use crate::tools::send_message;
 
-/// Starts an agent that does a task by itself and hands back one report.
+/// Starts an agent that does one task on its own and returns one report.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentInput {
@@ -44,11 +44,11 @@ pub(crate) struct AgentInput {
     /// Another model than the agent's own: sonnet, opus, haiku (quick and cheap, for simple tasks), fable,
     /// or a full name.
     pub(crate) model: Option<String>,
-    /// Whether to go on without waiting. You are told when the agent has ended.
+    /// Do not wait for the agent. You are told when it has ended.
     pub(crate) run_in_background: Option<bool>,
     /// A name by which `SendMessage` reaches it.
     pub(crate) name: Option<String>,
-    /// A JSON Schema of an object that the report must fit.
+    /// A JSON Schema for an object: the report must match it.
     pub(crate) output_schema: Option<Value>,
     /// The directory that the agent works in.
     pub(crate) cwd: Option<PathBuf>,
