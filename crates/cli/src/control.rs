@@ -290,7 +290,7 @@ impl HookHost for Control {
             let request = json!({
                 "subtype": "hook_callback", "callback_id": id, "input": input, "tool_use_id": call,
             });
-            self.ask_host(request).await
+            Ok(self.ask_host(request).await?)
         })
     }
 }

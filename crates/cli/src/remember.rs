@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use centurion_config::settings::{self, Level, RuleList, Settings, SettingsFile, answered_power};
 use centurion_config::trust::{PowerItem, Trust};
-use centurion_engine::{Destination, Remember, Remembered, RuleChange, RuleStore};
+use centurion_engine::{Destination, KeepError, Remember, Remembered, RuleChange, RuleStore};
 use centurion_permissions::RuleKind;
 use serde_json::Value;
 
@@ -36,10 +36,10 @@ impl RuleFiles {
 }
 
 impl RuleStore for RuleFiles {
-    fn keep(&self, remember: &Remember) -> Result<(), String> {
-        let file = self.file(remember.destination).ok_or("there is no such settings file")?;
+    fn keep(&self, remember: &Remember) -> Result<(), KeepError> {
+        let file = self.file(remember.destination).ok_or(KeepError::NoFile)?;
         if holds_credential(&remember.what) {
-            return Err("it holds a credential, which no file of ours may hold".to_owned());
+            return Err(KeepError::Credential);
         }
         let kept = match &remember.what {
             Remembered::Rules { change, kind, texts } => {
@@ -65,12 +65,13 @@ impl RuleStore for RuleFiles {
             }),
             Remembered::Mode(mode) => settings::set_default_mode(file, mode.name()).map(drop),
         };
-        kept.map_err(|error| error.to_string())?;
+        kept.map_err(|error| KeepError::Write(error.into()))?;
         if remember.destination == Destination::UserSettings {
             return Ok(());
         }
         let accepted = answered_items(file, &remember.what);
-        self.trust.accept(&accepted, &without_secrets).map_err(|error| error.to_string())
+        let trusted = self.trust.accept(&accepted, &without_secrets);
+        trusted.map_err(|error| KeepError::Write(error.into()))
     }
 }
 
@@ -144,12 +145,12 @@ mod tests {
             let rule = format!("Bash(curl {})", secret.text);
             for change in [RuleChange::Add, RuleChange::Replace] {
                 let kept = keep(rules(change, RuleKind::Allow, &rule), user);
-                assert!(kept.unwrap_err().contains("credential"), "{}", secret.kind);
+                assert!(matches!(kept, Err(KeepError::Credential)), "{}", secret.kind);
             }
         }
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
         let nowhere =
             keep(rules(RuleChange::Remove, RuleKind::Ask, "A"), Destination::LocalSettings);
-        assert_eq!(nowhere, Err("there is no such settings file".to_owned()));
+        assert!(matches!(nowhere, Err(KeepError::NoFile)));
     }
 }

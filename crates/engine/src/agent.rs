@@ -119,10 +119,10 @@ impl Agent {
         self.shared.upgrade().ok_or_else(|| ToolError::failed("the session has ended"))
     }
 
-    /// Tells people something that is no part of a conversation.
+    /// Tells people something about the agent that is no part of a conversation.
     pub(crate) fn inform(&self, level: &'static str, text: String) {
         if let Some(shared) = self.shared.upgrade() {
-            shared.inform(level, text);
+            shared.inform(self.identity.id.as_ref(), level, text);
         }
     }
 

@@ -72,7 +72,8 @@ pub use policy::broker::{
     Answerer, Ask, AskingAgent, ElicitFuture, Reply, ReplyFuture, Unanswered,
 };
 pub use policy::permissions::{
-    Bypass, Change, Destination, Remember, Remembered, RuleChange, RuleSource, RuleStore, Rules,
+    Bypass, Change, Destination, KeepError, Remember, Remembered, RuleChange, RuleSource,
+    RuleStore, Rules,
 };
 pub use policy::rule_text::{UnreadRule, read_rule};
 pub use session::{

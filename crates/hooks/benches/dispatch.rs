@@ -35,11 +35,11 @@ struct Nobody;
 
 impl Delegate for Nobody {
     fn prompt<'a>(&'a self, _: ModelRequest<'a>) -> DelegateFuture<'a, String> {
-        Box::pin(async { Err(String::new()) })
+        Box::pin(async { Err("none".into()) })
     }
 
     fn agent<'a>(&'a self, _: ModelRequest<'a>) -> DelegateFuture<'a, String> {
-        Box::pin(async { Err(String::new()) })
+        Box::pin(async { Err("none".into()) })
     }
 
     fn mcp_tool<'a>(
@@ -48,7 +48,7 @@ impl Delegate for Nobody {
         _: &'a str,
         _: Map<String, Value>,
     ) -> DelegateFuture<'a, String> {
-        Box::pin(async { Err(String::new()) })
+        Box::pin(async { Err("none".into()) })
     }
 
     fn callback<'a>(
@@ -57,7 +57,7 @@ impl Delegate for Nobody {
         _: &'a Value,
         _: Option<&'a ToolUseId>,
     ) -> DelegateFuture<'a, Value> {
-        Box::pin(async { Err(String::new()) })
+        Box::pin(async { Err("none".into()) })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Hooks that are not carried out here: a model, an agent, a tool of a server or a function of the host
 //! answers. The caller hands the [`Delegate`] in.
 
+use std::error::Error;
 use std::pin::Pin;
 
 use centurion_protocol::ToolUseId;
@@ -12,8 +13,11 @@ use crate::input::Common;
 /// How many turns an agent of a hook has at most.
 pub const AGENT_HOOK_TURNS: u32 = 50;
 
-/// An answer, or why there is none.
-pub type DelegateFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+/// Why there is no answer.
+pub type DelegateError = Box<dyn Error + Send + Sync>;
+
+pub type DelegateFuture<'a, T> =
+    Pin<Box<dyn Future<Output = Result<T, DelegateError>> + Send + 'a>>;
 
 /// What a model or an agent is asked.
 #[derive(Clone, Debug)]

@@ -28,7 +28,7 @@ mod watch_list;
 mod watcher;
 
 pub use condition::{Condition, ConditionError};
-pub use delegate::{AGENT_HOOK_TURNS, Delegate, DelegateFuture, ModelRequest};
+pub use delegate::{AGENT_HOOK_TURNS, Delegate, DelegateError, DelegateFuture, ModelRequest};
 pub use effects::{Effects, Fired, HookError, StopRun};
 pub use event::{Event, ExitTwo, UnknownEvent};
 pub use handler::{

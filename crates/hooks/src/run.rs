@@ -189,6 +189,7 @@ impl Core {
             hook_id: hook_id.clone(),
             hook_name: told.hook_name.clone(),
             hook_event: told.event,
+            agent_id: told.common.agent_id.clone(),
             status_message: handler.status_message.clone(),
         });
         let mut left = None;
@@ -251,7 +252,7 @@ impl Core {
                 answer.map(|value| value.to_string())
             }
         };
-        answer.map_or_else(Ended::failed, Ended::said)
+        answer.map_or_else(|error| Ended::failed(error.to_string()), Ended::said)
     }
 
     async fn command(
@@ -281,6 +282,7 @@ fn response(hook_id: String, told: &Told, ended: Ended, reply: &Reply) -> HookRe
         hook_id,
         hook_name: told.hook_name.clone(),
         hook_event: told.event,
+        agent_id: told.common.agent_id.clone(),
         output: format!("{}{stderr}", ended.stdout),
         stdout: ended.stdout,
         stderr,

@@ -12,6 +12,9 @@ pub struct HookStarted {
     /// Such as `SessionStart:startup`.
     pub hook_name: String,
     pub hook_event: Event,
+    /// The agent in which the event happened; absent for the main agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
     /// What a person sees while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
@@ -23,6 +26,9 @@ pub struct HookResponse {
     pub hook_id: String,
     pub hook_name: String,
     pub hook_event: Event,
+    /// The agent in which the event happened; absent for the main agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
     /// All that it printed.
     pub output: String,
     pub stdout: String,

@@ -140,6 +140,7 @@ pub struct PermissionDenied {
     pub message: String,
 }
 
+/// The state of the main agent.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     pub status: Option<String>,
@@ -151,6 +152,9 @@ pub struct Status {
 pub struct Informational {
     pub content: String,
     pub level: &'static str,
+    /// The agent that it is about; absent for the main agent and the session as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
 }
 
 /// A shell in the background or an agent begins.

@@ -12,7 +12,7 @@ use centurion_hooks::{
 };
 use centurion_protocol::markup::contain;
 use centurion_protocol::sdk::{EventBody, Informational, System};
-use centurion_protocol::{Effort, SessionId};
+use centurion_protocol::{AgentId, Effort, SessionId};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
@@ -71,11 +71,11 @@ impl Agent {
             // These hooks are given a file there, to set variables in.
             let place = &self.workspace.output_dir;
             if let Err(error) = create_directory(place) {
-                shared.inform("warning", format!("cannot make {}: {error}", place.display()));
+                self.inform("warning", format!("cannot make {}: {error}", place.display()));
             }
         }
         let fired = hooks.fire(&self.common(shared.id), input, cancel).await;
-        tell_people(&shared, &fired.hook_name, &fired.effects);
+        self.tell_people(&fired.hook_name, &fired.effects);
         fired
     }
 
@@ -96,6 +96,21 @@ impl Agent {
         }
     }
 
+    fn tell_people(&self, hook_name: &str, effects: &Effects) {
+        for message in &effects.user_messages {
+            self.inform("info", message.clone());
+        }
+        for error in &effects.errors {
+            self.inform("warning", error.to_string());
+        }
+        if !effects.terminal_sequences.is_empty() {
+            let message = format!(
+                "{hook_name} hook: its terminalSequence has no effect: this session has no terminal"
+            );
+            self.inform("warning", message);
+        }
+    }
+
     fn common(&self, session_id: SessionId) -> Common {
         Common {
             session_id,
@@ -112,25 +127,12 @@ impl Agent {
     }
 }
 
-fn tell_people(shared: &Shared, hook_name: &str, effects: &Effects) {
-    for message in &effects.user_messages {
-        shared.inform("info", message.clone());
-    }
-    for error in &effects.errors {
-        shared.inform("warning", error.to_string());
-    }
-    if !effects.terminal_sequences.is_empty() {
-        let message = format!(
-            "{hook_name} hook: its terminalSequence has no effect: this session has no terminal"
-        );
-        shared.inform("warning", message);
-    }
-}
-
 impl Shared {
-    /// Tells people something that is no part of the conversation.
-    pub(crate) fn inform(&self, level: &'static str, content: String) {
-        self.show(EventBody::System(System::Informational(Informational { content, level })));
+    /// Tells people something that is no part of a conversation: about an agent, or about the main agent and the
+    /// session.
+    pub(crate) fn inform(&self, agent: Option<&AgentId>, level: &'static str, content: String) {
+        let said = Informational { content, level, agent_id: agent.cloned() };
+        self.show(EventBody::System(System::Informational(said)));
     }
 }
 

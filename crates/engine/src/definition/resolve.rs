@@ -15,7 +15,7 @@ use centurion_config::agents::{
     AgentDefinition, AgentEffort, AgentModel, AgentSource, Color, Isolation, MemoryScope,
 };
 use centurion_config::trust::Unaccepted;
-use centurion_permissions::{Mode, OwnMode, RuleOrigin, RuleSet, Stance};
+use centurion_permissions::{Mode, OwnMode, RuleError, RuleOrigin, RuleSet, Stance};
 use centurion_protocol::{Effort, Thinking};
 use serde::Serialize;
 use thiserror::Error;
@@ -164,8 +164,8 @@ pub enum LaunchError {
          version cannot give, so it was not started"
     )]
     Context { name: String },
-    #[error("agent `{name}` has a limit in `tools` that cannot be read: {reason}")]
-    Limit { name: String, reason: String },
+    #[error("agent `{name}` has a limit in `tools` that cannot be read: {source}")]
+    Limit { name: String, source: RuleError },
 }
 
 /// Decides everything about an agent.
@@ -367,7 +367,7 @@ impl Resolving<'_> {
     }
 
     fn confinement(&self, view: &ToolView) -> Result<RuleSet, LaunchError> {
-        let limit = |reason| LaunchError::Limit { name: self.name(), reason };
+        let limit = |source| LaunchError::Limit { name: self.name(), source };
         view.confinement(&RuleOrigin::Session).map_err(limit)
     }
 

@@ -53,8 +53,11 @@ impl AgentHost {
 }
 
 impl Reached {
+    /// Shows hosts the mode of the main agent: they take it for that of the session.
     fn show_mode(&self) {
-        self.shared.show_mode(self.agent.permissions.mode());
+        if self.agent.identity.is_main() {
+            self.shared.show_mode(self.agent.permissions.mode());
+        }
     }
 
     /// Why this agent does not end another, if so: the main agent ends all, others only agents that they started

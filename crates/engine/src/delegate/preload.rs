@@ -9,6 +9,7 @@ use centurion_config::agents::{AgentDefinition, AgentEffort, AgentSource};
 use centurion_config::skills::{Preload, SkillDefinition, SkillSource, SkillText};
 use centurion_hooks::{Frontmatter, HookOrigin, HookSet, HookSource};
 use centurion_permissions::{Rule, RuleOrigin};
+use centurion_protocol::AgentId;
 use centurion_protocol::markup::contain;
 
 use crate::agent::delegation::Delegation;
@@ -185,7 +186,12 @@ fn refusal(delegation: &Delegation, skill: &SkillDefinition) -> Option<String> {
 }
 
 /// A set of hooks as an agent brings it; what is wrong with it is told.
-pub(crate) fn hook_set(shared: &Shared, agent: &str, brought: &BroughtHooks) -> HookSet {
+pub(crate) fn hook_set(
+    shared: &Shared,
+    id: Option<&AgentId>,
+    agent: &str,
+    brought: &BroughtHooks,
+) -> HookSet {
     let (source, of) = match &brought.skill {
         Some(skill) => (HookSource::Skill(skill.as_str().into()), Frontmatter::Skill),
         None => (HookSource::Agent(agent.into()), Frontmatter::Agent),
@@ -193,7 +199,7 @@ pub(crate) fn hook_set(shared: &Shared, agent: &str, brought: &BroughtHooks) -> 
     let origin = HookOrigin::in_file(source, brought.path.clone(), None);
     let set = HookSet::from_frontmatter(&brought.value, &origin, of);
     for problem in set.problems() {
-        shared.inform("error", format!("agent {agent}: {problem}"));
+        shared.inform(id, "error", format!("agent {agent}: {problem}"));
     }
     set
 }

@@ -277,7 +277,7 @@ impl Child {
         notification::show_started(&self.shared, &self.task);
         let kind = &self.task.spec.agent_type;
         for problem in &self.problems {
-            self.shared.inform("warning", format!("agent {kind}: {problem}"));
+            self.agent.inform("warning", format!("agent {kind}: {problem}"));
         }
     }
 
@@ -550,7 +550,7 @@ fn with_own(inherited: &Arc<Servers>, brought: &BroughtServers) -> Arc<Servers> 
 /// Puts the hooks of the agent's own definition in force, for as long as the result is held.
 fn register_hooks(shared: &Shared, task: &Task, brought: &[BroughtHooks]) -> Vec<Registration> {
     let register = |brought| {
-        let set = hook_set(shared, &task.spec.agent_type, brought).as_subagent();
+        let set = hook_set(shared, Some(&task.id), &task.spec.agent_type, brought).as_subagent();
         shared.delegation.builder.hooks.add(Scope::Agent(Some(task.id.clone())), set)
     };
     brought.iter().map(register).collect()

@@ -13,17 +13,19 @@ use std::path::Path;
 use std::time::Duration;
 
 use centurion_model::{
-    Answer, AnswerBuilder, ModelEvent, Patience, Prefix, ProviderKind, Request, SystemPrompt,
+    Answer, AnswerBuilder, ModelError, ModelEvent, Patience, Prefix, ProviderKind, Request,
+    SystemPrompt,
 };
 use centurion_protocol::markup::contain;
-use centurion_protocol::{Conversation, Message, Thinking, ToolSpecs, Usage};
+use centurion_protocol::{Conversation, InvalidHistory, Message, Thinking, ToolSpecs, Usage};
 use futures_util::StreamExt;
+use thiserror::Error;
 
 use crate::agent::Agent;
 use crate::agent::progress::show_progress;
 use crate::agent::shared::Shared;
 use crate::agent::task::Task;
-use crate::money::budget::{Amount, Reservation};
+use crate::money::budget::{Amount, Refused, Reservation};
 
 /// How long the line about one agent stands at least.
 const EVERY: Duration = Duration::from_secs(30);
@@ -67,10 +69,21 @@ pub(crate) async fn keep_telling(shared: &Shared, task: &Task, caller: &Agent) -
                 task.advance(|progress| progress.summary = Some(line));
                 show_progress(shared, task);
             }
-            Err(reason) => tracing::debug!(reason, agent = %task.id, "an agent has no summary"),
+            Err(error) => tracing::debug!(%error, agent = %task.id, "an agent has no summary"),
         }
         told_of = recent;
     }
+}
+
+/// Why there is no summary.
+#[derive(Debug, Error)]
+enum SummaryError {
+    #[error(transparent)]
+    Budget(#[from] Refused),
+    #[error(transparent)]
+    History(#[from] InvalidHistory),
+    #[error(transparent)]
+    Model(#[from] ModelError),
 }
 
 /// The end of a file, from the beginning of a line where it is longer. One that is not there is empty.
@@ -93,7 +106,12 @@ fn tail(path: &Path) -> io::Result<String> {
 }
 
 /// Has a small model say what the agent is doing.
-async fn ask(shared: &Shared, task: &Task, caller: &Agent, recent: &str) -> Result<String, String> {
+async fn ask(
+    shared: &Shared,
+    task: &Task,
+    caller: &Agent,
+    recent: &str,
+) -> Result<String, SummaryError> {
     let model = small_model(shared, caller);
     // The agent, its files and its commands wrote both.
     let (description, recent) = (contain(&task.spec.description), contain(recent));
@@ -108,9 +126,9 @@ async fn ask(shared: &Shared, task: &Task, caller: &Agent, recent: &str) -> Resu
         ..Usage::default()
     };
     let amount = Amount { dollars: info.cost(&least), tokens: least.total() };
-    let reservation = shared.budget.reserve(amount).map_err(|refused| refused.to_string())?;
+    let reservation = shared.budget.reserve(amount)?;
     let mut conversation = Conversation::default();
-    conversation.push(Message::user(question)).map_err(|error| error.to_string())?;
+    conversation.push(Message::user(question))?;
     let request = Request {
         model: model.clone(),
         prefix: Prefix {
@@ -155,19 +173,18 @@ impl<'a> Asking<'a> {
         Self { shared, model, reservation: Some(reservation), builder, used }
     }
 
-    async fn finish(mut self, request: Request) -> Result<Answer, String> {
+    async fn finish(mut self, request: Request) -> Result<Answer, ModelError> {
         // A line that comes late says nothing any more.
         let mut events = self.shared.model.stream(request, Patience::Brief);
         while let Some(event) = events.next().await {
-            match event.map_err(|error| error.to_string())? {
+            match event? {
                 ModelEvent::Stream(event) => self.builder.push(&event),
                 ModelEvent::Retry(_) => self.used += std::mem::take(&mut self.builder).usage(),
                 // Its turn comes.
                 ModelEvent::Held => {}
             }
         }
-        let answer = self.builder.clone().finish();
-        answer.map_err(|error| error.to_string())
+        self.builder.clone().finish()
     }
 }
 

@@ -23,8 +23,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 use url::Url;
 
+pub(crate) use self::remember::RememberError;
 use self::remember::level;
-pub use self::remember::{Destination, Remember, Remembered, RuleChange};
+pub use self::remember::{Destination, KeepError, Remember, Remembered, RuleChange};
 use crate::policy::rule_text::{UnreadRule, read_rule};
 
 /// Whether this run may skip permissions: only where the user enabled it.
@@ -73,8 +74,8 @@ pub trait RuleSource: Send + Sync {
 
 /// Where answers that hold for longer than a session are kept.
 pub trait RuleStore: Send + Sync {
-    /// Keeps what a person decided; `Err` says why it could not be.
-    fn keep(&self, remember: &Remember) -> Result<(), String>;
+    /// Keeps what a person decided.
+    fn keep(&self, remember: &Remember) -> Result<(), KeepError>;
 }
 
 pub(crate) struct Permissions {
@@ -416,9 +417,9 @@ impl Permissions {
         suggestions.iter().filter_map(|suggestion| serde_json::to_value(suggestion).ok()).collect()
     }
 
-    /// Takes up what a person decided for longer than one call. `Err` says what could not be kept; it
-    /// holds for this session all the same.
-    pub(crate) fn remember(&self, remember: &Remember) -> Result<(), String> {
+    /// Takes up what a person decided for longer than one call. What could not be kept holds for this session all
+    /// the same.
+    pub(crate) fn remember(&self, remember: &Remember) -> Result<(), RememberError> {
         // What a person decides about one agent's call holds for the session; a mode is the agent's own.
         if let (Some(_), false) = (&self.above, matches!(remember.what, Remembered::Mode(_))) {
             return self.root().remember(remember);
@@ -441,11 +442,7 @@ impl Permissions {
                     kept
                 });
                 if let Some(kept) = kept {
-                    return Err(format!(
-                        "agents still work in {}: it is part of another directory that they work in; \
-                         deny rules keep them out",
-                        kept.display()
-                    ));
+                    return Err(RememberError::PartOfDirectory(kept));
                 }
             }
             Remembered::Directories(directories) => {
@@ -459,11 +456,11 @@ impl Permissions {
                     state.session_directories.extend(found);
                 });
             }
-            Remembered::Mode(mode) => self.set_mode(*mode)?,
+            Remembered::Mode(mode) => self.set_mode(*mode).map_err(RememberError::Mode)?,
         }
         match (&self.store, remember.destination) {
             (_, Destination::Session) | (None, _) => Ok(()),
-            (Some(store), _) => store.keep(remember),
+            (Some(store), _) => Ok(store.keep(remember)?),
         }
     }
 
@@ -475,7 +472,7 @@ impl Permissions {
         kind: RuleKind,
         texts: &[String],
         destination: Destination,
-    ) -> Result<(), String> {
+    ) -> Result<(), RememberError> {
         if change == RuleChange::Remove {
             self.amend(|state| state.remove_rules(kind, destination, Some(texts)));
             return Ok(());
@@ -498,7 +495,7 @@ impl Permissions {
             }
             state.add_rules(kind, destination, rules);
         });
-        if unread.is_empty() { Ok(()) } else { Err(unread.join("; ")) }
+        if unread.is_empty() { Ok(()) } else { Err(RememberError::UnreadRules(unread)) }
     }
 
     /// Whether a deny rule keeps this file from being read, wherever a search began.

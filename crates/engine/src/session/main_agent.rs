@@ -90,7 +90,7 @@ impl MainAgent {
         let Preloaded { memory, skills: Skills { texts, hooks: skill_hooks }, problems } =
             preload(shared, definition, &mut effective, Purpose::Run);
         for problem in &problems {
-            shared.inform("warning", format!("agent {name}: {problem}"));
+            shared.inform(None, "warning", format!("agent {name}: {problem}"));
         }
         Self::add_servers(&effective, shared, definition)
             .map_err(|error| refused(error.to_string()))?;
@@ -177,7 +177,8 @@ impl MainAgent {
     pub(super) fn register_hooks(&self, shared: &Shared, identity: &Identity) -> Vec<Registration> {
         let hooks = &shared.delegation.builder.hooks;
         let agent = identity.kind.as_deref().unwrap_or_default();
-        let register = |brought| hooks.add(Scope::Agent(None), hook_set(shared, agent, brought));
+        let register =
+            |brought| hooks.add(Scope::Agent(None), hook_set(shared, None, agent, brought));
         self.hooks.iter().map(register).collect()
     }
 }

@@ -301,7 +301,7 @@ fn asked_agent(
         None if agents.main.is_none() => {
             let text =
                 format!("the session ran as the agent `{name}`, which is not there any more");
-            shared.inform("warning", text);
+            shared.inform(None, "warning", text);
             Ok(None)
         }
         None => Err(OpenError::NoSuchAgent { name: name.clone(), available: names(&catalog) }),

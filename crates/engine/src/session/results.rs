@@ -48,7 +48,7 @@ impl Results {
         if !unfinished.is_empty() {
             let agents: Vec<String> = unfinished.iter().map(ToString::to_string).collect();
             let text = format!("the session ended before these agents had: {}", agents.join(", "));
-            shared.inform("warning", text);
+            shared.inform(None, "warning", text);
         }
         if let Some(last) = self.held.last_mut() {
             report::bring_up_to_date(shared, last);

@@ -58,6 +58,34 @@ async fn an_agent_at_any_depth_works_on_the_prompt_of_whoever_started_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_shown_of_hooks_names_the_agent_in_which_they_ran() {
+    let bench = Bench::cast(&json!({
+        "lead": [[read()], [waits("@@child")], "done"],
+        "child": [[read()], "found"],
+    }));
+    bench.file("a.txt", "alpha\n");
+    let stage = Stage::at(Event::PostToolUse, json!({"systemMessage": "seen"}));
+    let mut bench = stage.set(bench);
+    let before = bench.adjust;
+    bench.adjust = Box::new(move |options| {
+        before(options);
+        options.extensions.shows_hooks = true;
+    });
+    let told = bench.run("@@lead").await;
+    let child = told.of("system", Some("task_started"))[0]["task_id"].clone();
+    for subtype in ["informational", "hook_started", "hook_response"] {
+        let events = told.of("system", Some(subtype));
+        let reads = events
+            .iter()
+            .filter(|event| event["content"] == "seen" || event["hook_name"] == "PostToolUse:Read");
+        let mut agents: Vec<&Value> = reads.map(|event| &event["agent_id"]).collect();
+        // The call that started the child is the lead's, too.
+        agents.dedup();
+        assert!(agents.starts_with(&[&Value::Null, &child]), "{subtype}: {agents:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn whoever_is_started_is_told_to_have_stopped_however_it_ended() {
     // scenario 28, S-333; killed, out of turns, without a provider, denied, stalled
     let stop = json!({"tool": "TaskStop", "input": {"task_id": "${re:agentId: (a[0-9a-f]+)}"}});

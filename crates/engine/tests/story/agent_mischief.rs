@@ -407,6 +407,21 @@ async fn an_agent_cannot_end_the_planning_of_those_it_works_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn hosts_are_not_told_the_mode_of_a_child_as_that_of_the_session() {
+    let leave = json!({"tool": "ExitPlanMode", "input": {"plan": "write it"}});
+    let mut bench = Bench::cast(&json!({
+        "lead": [[agent("planner", "@@plan", &json!({}))], "planned"],
+        "plan": [[leave], [write("one.txt")], "done"],
+    }));
+    bench.agent("planner", "permissionMode: plan\n", "Plan, then build.");
+    bench.mode = Mode::AcceptEdits;
+    bench.answerer = Some(Arc::new(Trusting));
+    let told = bench.run("@@lead").await;
+    assert!(bench.project().join("one.txt").exists(), "{:?}", told.results());
+    assert!(told.of("system", Some("status")).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn thousands_of_messages_of_two_senders_are_read_once_each_and_in_order() {
     // scenario 25, S-229
     const EACH: usize = 2_000;

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use centurion_config::agents::AgentDefinition;
-use centurion_permissions::{Rule, RuleOrigin, RuleSet, ToolSelector};
+use centurion_permissions::{Rule, RuleError, RuleOrigin, RuleSet, ToolSelector};
 use serde::{Deserialize, Serialize};
 
 /// Tools that only the main agent has: they speak to a person, wake it later, or look after what it started.
@@ -188,7 +188,7 @@ impl ToolView {
 
     /// What the entries with a part in parentheses limit tools to. The types that may be started are not
     /// among them: those are no rule about a call's permission.
-    pub(crate) fn confinement(&self, origin: &RuleOrigin) -> Result<RuleSet, String> {
+    pub(crate) fn confinement(&self, origin: &RuleOrigin) -> Result<RuleSet, RuleError> {
         let mut rules = RuleSet::default();
         let Self::Chosen { listed: Some(listed), .. } = self else { return Ok(rules) };
         let limits = |entry: &&ToolSelector| entry.specifier().is_some();
@@ -197,8 +197,7 @@ impl ToolView {
                 other.specifier().is_none() && entry.name().is_some_and(|name| other.selects(name))
             };
             if !listed.iter().any(is_lifted) {
-                let rule = Rule::parse(entry.as_str(), origin.clone());
-                rules.extend([rule.map_err(|error| error.to_string())?]);
+                rules.extend([Rule::parse(entry.as_str(), origin.clone())?]);
             }
         }
         if rules.iter().next().is_some() {

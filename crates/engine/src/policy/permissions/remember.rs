@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use centurion_hooks::{PermissionUpdate, RuleBehavior, RuleValue, UpdateDestination};
 use centurion_permissions::{Mode, RuleKind, RuleLevel};
+use thiserror::Error;
 
 /// An answer that holds for longer than one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,33 @@ pub enum Remembered {
     /// Directories in which the agent works no longer.
     LostDirectories(Vec<PathBuf>),
     Mode(Mode),
+}
+
+/// Why an answer is not kept for longer than the session.
+#[derive(Debug, Error)]
+pub enum KeepError {
+    #[error("there is no such settings file")]
+    NoFile,
+    #[error("it holds a credential, which no file of ours may hold")]
+    Credential,
+    #[error(transparent)]
+    Write(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// What of an answer does not hold, or not for as long as it was meant to.
+#[derive(Debug, Error)]
+pub(crate) enum RememberError {
+    #[error("{}", .0.join("; "))]
+    UnreadRules(Vec<String>),
+    #[error(
+        "agents still work in {}: it is part of another directory that they work in; deny rules keep them out",
+        .0.display()
+    )]
+    PartOfDirectory(PathBuf),
+    #[error("{0}")]
+    Mode(&'static str),
+    #[error(transparent)]
+    Keep(#[from] KeepError),
 }
 
 /// What rules do to those of the same kind that are kept in the same place.

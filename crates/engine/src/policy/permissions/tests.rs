@@ -73,7 +73,7 @@ fn rules_are_added_replaced_and_removed_where_they_are_kept() {
     assert!(bad.is_err());
     assert_eq!(deny(), ["A", "A", "B", "E", "G", "Bash"], "all of it, for what cannot be read");
     let mixed = permissions.remember(&update("addRules", &["Read([)", "H"], "deny", "session"));
-    assert!(mixed.unwrap_err().contains("Read"));
+    assert!(mixed.unwrap_err().to_string().contains("Read"));
     assert_eq!(deny(), ["A", "A", "B", "E", "G", "Bash", "Read", "H"]);
     let bad = permissions.remember(&update("addRules", &["Edit([)", "I"], "allow", "session"));
     assert!(bad.is_err());
@@ -161,7 +161,8 @@ fn an_agent_follows_the_mode_of_the_one_above_and_of_all_above_that() {
 fn a_part_of_a_directory_is_not_taken_away_in_silence() {
     let main = permissions(Mode::AcceptEdits, Bypass::Enabled);
     main.replace_rules(Rules { directories: vec!["/w".into()], ..Rules::default() });
-    let told = main.remember(&change("removeDirectories", Path::new("/w/sub"))).unwrap_err();
+    let told =
+        main.remember(&change("removeDirectories", Path::new("/w/sub"))).unwrap_err().to_string();
     assert!(told.contains("agents still work in /w/sub"), "{told}");
     main.state_mut().policy.home = Some("/w".into());
     main.remember(&change("addDirectories", Path::new("~/x"))).unwrap();
@@ -260,7 +261,7 @@ fn a_rule_that_is_in_force_is_in_force_for_whoever_is_judged_at_that_moment() {
 struct Kept(Mutex<Vec<Remember>>);
 
 impl RuleStore for Kept {
-    fn keep(&self, remember: &Remember) -> Result<(), String> {
+    fn keep(&self, remember: &Remember) -> Result<(), KeepError> {
         self.0.lock().push(remember.clone());
         Ok(())
     }

@@ -80,7 +80,10 @@ impl Servers {
             it.state() == State::Pending && tools.iter().any(|tool| may_be_of(it.name(), tool))
         };
         let awaited: Vec<Connection> = self.active().into_iter().filter(is_awaited).collect();
-        (!awaited.is_empty()).then(|| async move {
+        if awaited.is_empty() {
+            return None;
+        }
+        Some(async move {
             join_all(awaited.iter().map(|connection| connection.ready(patience.asked_for))).await;
         })
     }

@@ -62,7 +62,7 @@ impl Driver {
                 Some(Refused { reason, gives_back }) => {
                     self.keep_all_out(run, &[item], &reason)?;
                     if let Some(prompt) = gives_back {
-                        self.shared.inform("info", format!("the input was: {prompt}"));
+                        self.dispatch.agent.inform("info", format!("the input was: {prompt}"));
                     }
                 }
             }
@@ -89,7 +89,9 @@ impl Driver {
             let data = json!({"item": item.id, "reason": reason, "origin": origin});
             self.journal.note("prompt_blocked", &data)?;
             self.shared.queue.delivered(&[item.id]);
-            self.shared.inform("warning", format!("the input was kept from the model: {reason}"));
+            self.dispatch
+                .agent
+                .inform("warning", format!("the input was kept from the model: {reason}"));
             run.errors.push(reason.to_owned());
         }
         Ok(())
@@ -224,7 +226,7 @@ impl Driver {
                 objection = Some(Objection::Refused);
                 let message =
                     format!("a hook keeps the change of {} out: {reason}", file.display());
-                self.shared.inform("warning", message);
+                self.dispatch.agent.inform("warning", message);
             }
         }
         // A hook that was cut off might have said no.

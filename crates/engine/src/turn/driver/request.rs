@@ -7,7 +7,7 @@ use centurion_model::{
     RetryNotice, StreamEvent,
 };
 use centurion_protocol::sdk::{
-    ApiRetry, Assistant, AssistantMessage, EventBody, Informational, Stream, System, WaitsFor,
+    ApiRetry, Assistant, AssistantMessage, EventBody, Stream, System, WaitsFor,
 };
 use centurion_protocol::{Block, Outcome, StopReason, Usage};
 use futures_util::StreamExt;
@@ -300,10 +300,7 @@ impl Driver {
         let next = self.settings.fallback_models.remove(0);
         let content = format!("{} failed ({error}); going on with {next}", self.settings.model);
         self.journal.note("model_fallback", &serde_json::json!({"to": next, "reason": content}))?;
-        self.shared.show(EventBody::System(System::Informational(Informational {
-            content,
-            level: "warning",
-        })));
+        self.dispatch.agent.inform("warning", content);
         self.settings.model = next;
         Ok(true)
     }

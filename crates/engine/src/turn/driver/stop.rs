@@ -32,7 +32,7 @@ impl Driver {
         if !self.stop_cap.goes_on(&fired.verdict) {
             if fired.verdict.goes_on {
                 let message = "hooks kept the agent from stopping too often in a row; it stops now";
-                self.shared.inform("warning", message.to_owned());
+                self.dispatch.agent.inform("warning", message.to_owned());
             }
             return Ok(false);
         }

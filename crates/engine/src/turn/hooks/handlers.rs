@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, Weak};
 
-use centurion_hooks::{AGENT_HOOK_TURNS, Delegate, DelegateFuture, ModelRequest};
+use centurion_hooks::{AGENT_HOOK_TURNS, Delegate, DelegateError, DelegateFuture, ModelRequest};
 use centurion_mcp::CallOptions;
 use centurion_model::{ProviderKind, SystemPrompt};
 use centurion_permissions::{Mode, OwnMode, Role};
 use centurion_protocol::{Block, Conversation, Outcome, ToolUseId};
 use centurion_tools::{DynTool, ReadState, builtin};
 use serde_json::{Map, Value};
+use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::AgentParts;
@@ -28,8 +29,20 @@ use centurion_journal::Journal;
 const JUDGE: &str = "You are asked to judge one thing in the work of a coding agent. Answer with one JSON \
     object and nothing else: {\"ok\": true}, or {\"ok\": false, \"reason\": \"what is wrong and what to do\"}.";
 
-/// Why a hook cannot be carried out any more.
-const SESSION_ENDED: &str = "the session has ended";
+/// Why a hook was not carried out.
+#[derive(Debug, Error)]
+enum HandlerError {
+    #[error("the session has ended")]
+    SessionEnded,
+    #[error("no host is there to be called")]
+    NoHost,
+    #[error("the hook cannot use the model `{name}`: {reason}")]
+    Model { name: String, reason: String },
+    #[error("the model did not answer: {outcome} {}", .errors.join("; "))]
+    NoAnswer { outcome: Outcome, errors: Vec<String> },
+    #[error("{0}")]
+    ToolFailed(String),
+}
 
 /// The tools that an agent of a hook looks around with.
 const LOOKING: [&str; 3] = ["Read", "Grep", "Glob"];
@@ -59,8 +72,8 @@ impl Handlers {
         request: ModelRequest<'_>,
         tools: Vec<Arc<dyn DynTool>>,
         max_turns: u32,
-    ) -> Result<String, String> {
-        let shared = self.shared.upgrade().ok_or(SESSION_ENDED)?;
+    ) -> Result<String, DelegateError> {
+        let shared = self.shared.upgrade().ok_or(HandlerError::SessionEnded)?;
         let mut driver = Self::driver(&shared, &request, tools, max_turns)?;
         let item = Item {
             id: shared.world.record_id(),
@@ -72,21 +85,19 @@ impl Handlers {
         let mut run = Run::new();
         // The task that waits for the hook drops this future to end it.
         let judged = driver.run(&mut run, &[item], &CancellationToken::new()).await;
-        judged.map_err(|error| error.to_string())?;
+        judged?;
         match run.outcome {
             Outcome::Completed => Ok(run.text),
-            outcome => {
-                Err(format!("the model did not answer: {outcome} {}", run.errors.join("; ")))
-            }
+            outcome => Err(HandlerError::NoAnswer { outcome, errors: run.errors }.into()),
         }
     }
 
     /// The model that judges: the one that the hook names, which must be one that may be used.
-    fn model(shared: &Shared, asked: Option<&str>) -> Result<String, String> {
+    fn model(shared: &Shared, asked: Option<&str>) -> Result<String, HandlerError> {
         let refusal = |name: &str| (shared.delegation.builder.refuse_model)(name);
         match (asked.map(|name| shared.model.resolve(name)), shared.model.provider_kind()) {
             (Some(name), _) => match refusal(&name) {
-                Some(reason) => Err(format!("the hook cannot use the model `{name}`: {reason}")),
+                Some(reason) => Err(HandlerError::Model { name, reason }),
                 None => Ok(name),
             },
             // A judge need not be the best model there is, but it must be one that is there.
@@ -102,7 +113,7 @@ impl Handlers {
         request: &ModelRequest<'_>,
         tools: Vec<Arc<dyn DynTool>>,
         max_turns: u32,
-    ) -> Result<Driver, String> {
+    ) -> Result<Driver, DelegateError> {
         let model = Self::model(shared, request.model)?;
         let looks = Role { only_reads: true, ..Role::default() };
         let permissions = Arc::new(shared.permissions.child(looks, OwnMode::Given(Mode::DontAsk)));
@@ -110,8 +121,7 @@ impl Handlers {
         let offer =
             Offer { choice: &ToolChoice::All, permissions: &permissions, has_answerer: false };
         let view = ToolView::all(Reach::Main);
-        let toolbox =
-            Toolbox::new(tools, view, &offer, None, 0).map_err(|error| error.to_string())?;
+        let toolbox = Toolbox::new(tools, view, &offer, None, 0)?;
         let builder = &shared.delegation.builder;
         let agent = builder.agent(
             &quiet,
@@ -159,12 +169,13 @@ impl Delegate for Handlers {
         input: Map<String, Value>,
     ) -> DelegateFuture<'a, String> {
         Box::pin(async move {
-            let shared = self.shared.upgrade().ok_or(SESSION_ENDED)?;
+            let shared = self.shared.upgrade().ok_or(HandlerError::SessionEnded)?;
             let reached = shared.servers.reach(server).await;
-            let connection = reached.map_err(|error| error.to_string())?;
-            let called = connection.call(tool, input, &CallOptions::default()).await;
-            let output = called.map_err(|error| error.to_string())?;
-            if output.is_error { Err(output.text()) } else { Ok(output.text()) }
+            let output = reached?.call(tool, input, &CallOptions::default()).await?;
+            if output.is_error {
+                return Err(HandlerError::ToolFailed(output.text()).into());
+            }
+            Ok(output.text())
         })
     }
 
@@ -176,7 +187,7 @@ impl Delegate for Handlers {
     ) -> DelegateFuture<'a, Value> {
         match &self.host {
             Some(host) => host.call(id, input, call),
-            None => Box::pin(async { Err("no host is there to be called".to_owned()) }),
+            None => Box::pin(async { Err(HandlerError::NoHost.into()) }),
         }
     }
 }

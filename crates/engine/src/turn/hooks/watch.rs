@@ -42,7 +42,8 @@ impl HookWatcher for Watch {
     fn late(&self, reply: LateReply) {
         let Some(shared) = self.shared.upgrade() else { return };
         if let Some(error) = &reply.error {
-            shared.inform("warning", format!("{} hook error: {error}", reply.hook_name));
+            let text = format!("{} hook error: {error}", reply.hook_name);
+            shared.inform(reply.agent.as_ref(), "warning", text);
         }
         for text in reply.context {
             shared.add_side_note(reply.agent.clone(), text);
