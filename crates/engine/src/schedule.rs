@@ -105,7 +105,7 @@ pub(crate) struct Wish {
 
 /// A schedule that is in force.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ScheduleEntry {
     pub(crate) schedule: Schedule,
     pub(crate) durable: bool,
     /// When it is due; `None` once it was for the last time, until the turn with it is recorded.
@@ -119,7 +119,7 @@ pub(crate) struct Schedules {
     /// The main agent's.
     journal: Arc<Journal>,
     /// In the order in which they were made.
-    table: Mutex<Vec<Entry>>,
+    table: Mutex<Vec<ScheduleEntry>>,
     /// Wakes the timer when another schedule may be the earliest.
     changed: Notify,
 }
@@ -134,13 +134,13 @@ impl Schedules {
     pub(crate) const TOOLS: [&str; 3] = ["CronCreate", "CronDelete", "CronList"];
 
     /// The table, without those that were due for the last time and have been told of.
-    fn table(&self, queue: &Queue) -> MutexGuard<'_, Vec<Entry>> {
+    fn table(&self, queue: &Queue) -> MutexGuard<'_, Vec<ScheduleEntry>> {
         let mut table = self.table.lock();
         table.retain(|entry| entry.due.is_some() || queue.holds_schedule(&entry.schedule.id));
         table
     }
 
-    pub(crate) fn create(&self, queue: &Queue, wish: Wish) -> Result<Entry, ScheduleError> {
+    pub(crate) fn create(&self, queue: &Queue, wish: Wish) -> Result<ScheduleEntry, ScheduleError> {
         let cron = Expression::parse(&wish.cron)?;
         if wish.prompt.trim().is_empty() {
             return Err(ScheduleError::NoPrompt);
@@ -167,14 +167,14 @@ impl Schedules {
             }
             notes::created(&self.journal, &schedule)?;
         }
-        let entry = Entry { schedule, durable, due: Some(next) };
+        let entry = ScheduleEntry { schedule, durable, due: Some(next) };
         table.push(entry.clone());
         drop(table);
         self.changed.notify_one();
         Ok(entry)
     }
 
-    pub(crate) fn delete(&self, queue: &Queue, id: &str) -> Result<Entry, ScheduleError> {
+    pub(crate) fn delete(&self, queue: &Queue, id: &str) -> Result<ScheduleEntry, ScheduleError> {
         let mut table = self.table(queue);
         let Some(at) = table.iter().position(|entry| entry.schedule.id == id) else {
             return Err(ScheduleError::Unknown { id: id.to_owned() });
@@ -187,7 +187,7 @@ impl Schedules {
         Ok(entry)
     }
 
-    pub(crate) fn list(&self, queue: &Queue) -> Vec<Entry> {
+    pub(crate) fn list(&self, queue: &Queue) -> Vec<ScheduleEntry> {
         self.table(queue).clone()
     }
 
@@ -237,7 +237,7 @@ impl Schedules {
 
     /// What will come, as hooks are told.
     pub(crate) fn work(&self, queue: &Queue) -> Vec<ScheduledWork> {
-        let work = |Entry { schedule, .. }: Entry| ScheduledWork {
+        let work = |ScheduleEntry { schedule, .. }: ScheduleEntry| ScheduledWork {
             id: schedule.id,
             schedule: schedule.cron.into(),
             recurring: schedule.recurring,
@@ -272,7 +272,7 @@ impl Schedules {
                 still_to_come => still_to_come,
             };
             if due.is_some() {
-                table.push(Entry { schedule, durable: true, due });
+                table.push(ScheduleEntry { schedule, durable: true, due });
             }
         }
         drop(table);

@@ -13,7 +13,7 @@ use centurion_protocol::Env;
 pub use facts::{PromptFacts, fill, prompt};
 
 /// One of them, with what the program must know besides its text.
-struct Entry {
+struct BuiltinAgent {
     name: &'static str,
     agent: BuiltInAgent,
     kind: Kind,
@@ -36,7 +36,7 @@ enum Kind {
 /// An entry whose text lies beside this file.
 macro_rules! entry {
     ($name:literal, $file:literal, $kind:ident) => {
-        Entry {
+        BuiltinAgent {
             name: $name,
             agent: BuiltInAgent {
                 path: concat!("built-in/", $file),
@@ -47,7 +47,7 @@ macro_rules! entry {
     };
 }
 
-static ENTRIES: [Entry; 8] = [
+static ENTRIES: [BuiltinAgent; 8] = [
     entry!("general-purpose", "general-purpose.md", Usual),
     entry!("Explore", "explore.md", Scout),
     entry!("Plan", "plan.md", Scout),
@@ -106,7 +106,7 @@ impl Switches {
         }
     }
 
-    fn has(&self, entry: &Entry) -> bool {
+    fn has(&self, entry: &BuiltinAgent) -> bool {
         let is_off = match entry.kind {
             Kind::Usual | Kind::Internal => false,
             Kind::Scout => self.explore_plan_off,
@@ -163,7 +163,7 @@ pub(crate) fn is_scout(source: &str, name: &str) -> bool {
 
 /// Whether no person or model can choose the agent: it is in no list.
 pub fn is_hidden(definition: &AgentDefinition) -> bool {
-    let is_internal = |entry: &Entry| {
+    let is_internal = |entry: &BuiltinAgent| {
         entry.kind == Kind::Internal && entry.name == definition.name.value.as_str()
     };
     definition.origin.source == AgentSource::BuiltIn && ENTRIES.iter().any(is_internal)

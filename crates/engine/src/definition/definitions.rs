@@ -14,7 +14,7 @@ use centurion_config::skills::{SkillCatalog, SkillLoader, SkillSources};
 use centurion_protocol::World;
 use parking_lot::{Mutex, MutexGuard};
 
-use self::watch::Watch;
+use self::watch::DirectoryWatch;
 
 /// All definitions of a session.
 pub struct Definitions {
@@ -28,7 +28,7 @@ struct LoadState {
     agents: AgentLoader,
     skills: SkillLoader,
     known: Option<Known>,
-    watch: Option<Watch>,
+    watch: Option<DirectoryWatch>,
     looks: u64,
 }
 
@@ -87,7 +87,7 @@ impl Definitions {
         // Most sessions look once; watching is for those that look again. It begins before the look, so
         // that no change falls in between, and anew after each change: directories may have come.
         if state.looks > 1 {
-            state.watch = Watch::new(&watched_directories(&state.agent_sources));
+            state.watch = DirectoryWatch::new(&watched_directories(&state.agent_sources));
         }
         let LoadState { agent_sources, agents, known, .. } = &mut *state;
         let agents = agents.load(agent_sources, &*self.world);

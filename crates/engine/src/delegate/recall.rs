@@ -147,7 +147,7 @@ struct Note<T> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SpawnNote {
+struct ReadSpawnNote {
     agent_id: AgentId,
     spec: AgentSpec,
 }
@@ -172,8 +172,8 @@ impl ToldEnds {
     /// Reads the notes of an agent's life; `None` for a file of another program.
     fn read(shared: &Shared, path: &Path) -> Option<Self> {
         let text = bounded::read_file(path, MOST_TRANSCRIPT).ok()?;
-        let (_, Note { timestamp, data: SpawnNote { agent_id, spec }, .. }) =
-            notes::<SpawnNote>(&text, SPAWN).next()?;
+        let (_, Note { timestamp, data: ReadSpawnNote { agent_id, spec }, .. }) =
+            notes::<ReadSpawnNote>(&text, SPAWN).next()?;
         let mut told = Self {
             id: agent_id,
             path: path.to_owned(),

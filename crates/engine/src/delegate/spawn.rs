@@ -143,7 +143,7 @@ pub(crate) fn spawn(
     let account = Account::new(delegation.rules.limits.budget, Amount::default());
     let (spec, to) = (Arc::clone(&launch.spec), Arc::clone(&journal));
     let task = Task::new(id.clone(), spec, files, account, run, to);
-    let start = Start {
+    let start = ChildParts {
         loaded: Loaded::default(),
         read_state: launch.read_state,
         servers: launch.servers,
@@ -188,7 +188,7 @@ fn begin(
 }
 
 /// What an agent begins with.
-struct Start {
+struct ChildParts {
     loaded: Loaded,
     read_state: ReadState,
     servers: BroughtServers,
@@ -204,7 +204,7 @@ impl Child {
         shared: &Arc<Shared>,
         delegation: &Delegation,
         task: &Arc<Task>,
-        start: Start,
+        start: ChildParts,
         parent: &Agent,
     ) -> Result<Self, SpawnError> {
         let (spec, builder) = (&task.spec, &delegation.builder);

@@ -44,7 +44,7 @@ pub(crate) fn by_agent(runs: &[PastRun]) -> HashMap<AgentId, Amount> {
 /// What the answers in a part of a transcript consumed, and what that cost.
 pub(crate) fn of_answers(text: &[u8], model: &Model) -> (Usage, f64) {
     #[derive(Deserialize)]
-    struct Line {
+    struct AnswerLine {
         #[serde(rename = "type")]
         kind: String,
         message: Option<Answer>,
@@ -60,7 +60,8 @@ pub(crate) fn of_answers(text: &[u8], model: &Model) -> (Usage, f64) {
     let (mut total, mut dollars) = (Usage::default(), 0.0);
     let finder = memchr::memmem::Finder::new("\"type\":\"assistant\"");
     for line in text.split(|byte| *byte == b'\n').filter(|line| finder.find(line).is_some()) {
-        let line = serde_json::from_slice::<Line>(line).ok().filter(|it| it.kind == "assistant");
+        let line =
+            serde_json::from_slice::<AnswerLine>(line).ok().filter(|it| it.kind == "assistant");
         let Some(Answer { id: Some(id), model: Some(name), usage: Some(usage) }) =
             line.and_then(|line| line.message)
         else {

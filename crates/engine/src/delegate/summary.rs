@@ -25,7 +25,7 @@ use crate::agent::Agent;
 use crate::agent::progress::show_progress;
 use crate::agent::shared::Shared;
 use crate::agent::task::Task;
-use crate::money::budget::{Amount, Refused, Reservation};
+use crate::money::budget::{Amount, OverBudget, Reservation};
 
 /// How long the line about one agent stands at least.
 const EVERY: Duration = Duration::from_secs(30);
@@ -79,7 +79,7 @@ pub(crate) async fn keep_telling(shared: &Shared, task: &Task, caller: &Agent) -
 #[derive(Debug, Error)]
 enum SummaryError {
     #[error(transparent)]
-    Budget(#[from] Refused),
+    Budget(#[from] OverBudget),
     #[error(transparent)]
     History(#[from] InvalidHistory),
     #[error(transparent)]

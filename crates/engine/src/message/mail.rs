@@ -69,7 +69,7 @@ impl Mail {
 /// A line that may be about mail.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Line {
+struct MailLine {
     #[serde(rename = "type")]
     kind: String,
     queue_item: Option<RecordId>,
@@ -103,7 +103,7 @@ pub(crate) fn waiting(transcript: &[u8]) -> Vec<Mail> {
         let lines = transcript.split(|byte| *byte == b'\n');
         for line in lines.filter(|line| item.find(line).or_else(|| resume.find(line)).is_some()) {
             // A line that was torn says nothing.
-            if let Ok(line) = serde_json::from_slice::<Line>(line) {
+            if let Ok(line) = serde_json::from_slice::<MailLine>(line) {
                 mailbox.take(line);
             }
         }
@@ -119,7 +119,7 @@ struct Mailbox {
 }
 
 impl Mailbox {
-    fn take(&mut self, line: Line) {
+    fn take(&mut self, line: MailLine) {
         match (line.kind.as_str(), line.queue_item) {
             ("queue-operation", Some(id)) if line.operation == Some(QueueOperation::Enqueue) => {
                 let from = line.origin.and_then(|origin| origin.from);

@@ -114,7 +114,7 @@ impl fmt::Display for BudgetLevel {
 /// Which limit of which level does not pay for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error("{level} of {limit} does not pay for another request: {spent} spent{}", held(*.reserved))]
-pub(crate) struct Refused {
+pub(crate) struct OverBudget {
     pub(crate) limit: Quantity,
     pub(crate) spent: Quantity,
     /// What is set aside for requests under way.
@@ -148,7 +148,7 @@ impl Budget {
     }
 
     /// Sets `amount` aside here and in every budget above, or says which of them has not that much left.
-    pub(crate) fn reserve(self: &Arc<Self>, amount: Amount) -> Result<Reservation, Refused> {
+    pub(crate) fn reserve(self: &Arc<Self>, amount: Amount) -> Result<Reservation, OverBudget> {
         for (at, account) in self.line.iter().enumerate() {
             if let Err((limit, spent, reserved)) = account.take(amount) {
                 for other in self.line.iter().take(at) {
@@ -159,7 +159,7 @@ impl Budget {
                     0 => BudgetLevel::Own,
                     _ => BudgetLevel::Above,
                 };
-                return Err(Refused { limit, spent, reserved, level });
+                return Err(OverBudget { limit, spent, reserved, level });
             }
         }
         Ok(Reservation { budget: Arc::clone(self), amount, cost: Amount::default() })

@@ -33,7 +33,7 @@ pub(super) fn deleted(journal: &Journal, id: &str) -> Result<(), JournalError> {
 
 /// A line that may be about schedules.
 #[derive(Deserialize)]
-struct Line {
+struct ScheduleLine {
     timestamp: protocol::Timestamp,
     subtype: Option<String>,
     #[serde(default)]
@@ -61,7 +61,7 @@ pub(crate) fn read(text: &[u8]) -> Vec<Kept> {
     }
     let finder = memchr::memmem::Finder::new(SCHEDULE);
     for line in text.split(|byte| *byte == b'\n').filter(|line| finder.find(line).is_some()) {
-        if let Ok(line) = serde_json::from_slice::<Line>(line) {
+        if let Ok(line) = serde_json::from_slice::<ScheduleLine>(line) {
             line.fold(&mut kept);
         }
     }
@@ -69,7 +69,7 @@ pub(crate) fn read(text: &[u8]) -> Vec<Kept> {
     kept
 }
 
-impl Line {
+impl ScheduleLine {
     fn fold(self, kept: &mut Vec<Kept>) {
         match self.subtype.as_deref() {
             Some(CREATED) => {

@@ -54,7 +54,7 @@ impl Stage {
         Self { schedules, queue: Queue::default(), wall }
     }
 
-    fn create(&self, cron: &str, recurring: bool) -> Result<Entry, ScheduleError> {
+    fn create(&self, cron: &str, recurring: bool) -> Result<ScheduleEntry, ScheduleError> {
         let (cron, prompt) = (cron.to_owned(), format!("look at {cron}"));
         self.schedules.create(&self.queue, Wish { cron, prompt, recurring, durable: false })
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::agent::Agent;
 use crate::agent::shared::Shared;
-use crate::schedule::{Entry, Schedules, moment};
+use crate::schedule::{ScheduleEntry, Schedules, moment};
 
 /// Lists the schedules of this session: their ids, when they are due next, and their prompts.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -49,7 +49,7 @@ impl Tool for CronList {
     }
 }
 
-fn line(entry: &Entry, zone: &TimeZone) -> String {
+fn line(entry: &ScheduleEntry, zone: &TimeZone) -> String {
     let schedule = &entry.schedule;
     let next = match entry.due {
         Some(due) => format!("next on {}", moment(due, zone)),
@@ -65,7 +65,7 @@ fn line(entry: &Entry, zone: &TimeZone) -> String {
 }
 
 /// A schedule as hosts and transcripts have it.
-pub(crate) fn entry(entry: &Entry) -> Value {
+pub(crate) fn entry(entry: &ScheduleEntry) -> Value {
     let schedule = &entry.schedule;
     json!({
         "id": schedule.id,

@@ -12,7 +12,7 @@ use centurion_tools::guard::GuardProgram;
 
 use self::handlers::Handlers;
 pub use self::handlers::HookHost;
-use self::watch::Watch;
+use self::watch::HookWatch;
 use crate::agent::shared::Shared;
 
 /// What the hooks of a session are made from.
@@ -35,7 +35,7 @@ impl SessionHooks {
     /// The hooks of a session, before any are registered. `session` is the one that is being built.
     pub(crate) fn build(self, session: &Weak<Shared>) -> Hooks {
         let delegate = Handlers { shared: Weak::clone(session), host: self.host };
-        let watcher = Watch { shared: Weak::clone(session), shows_runs: self.shows_runs };
+        let watcher = HookWatch { shared: Weak::clone(session), shows_runs: self.shows_runs };
         let around = Surroundings {
             guard: self.guard,
             env: self.env,

@@ -37,7 +37,7 @@ const NAMES: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::MOVE_SELF);
 
 /// Watches directories.
-pub(super) struct Watch {
+pub(super) struct DirectoryWatch {
     notes: OwnedFd,
     places: HashMap<i32, Concern>,
 }
@@ -48,7 +48,7 @@ enum Concern {
     Names(Vec<OsString>),
 }
 
-impl Watch {
+impl DirectoryWatch {
     /// Begins to watch; `None` where that is not possible, and then every look is a real one.
     pub(super) fn new(directories: &[PathBuf]) -> Option<Self> {
         let begun = Self::begin(directories);
@@ -147,9 +147,9 @@ impl Watch {
 mod tests {
     use super::*;
 
-    fn watched(scratch: &Path, names: &[&str]) -> Watch {
+    fn watched(scratch: &Path, names: &[&str]) -> DirectoryWatch {
         let directories: Vec<PathBuf> = names.iter().map(|name| scratch.join(name)).collect();
-        let watch = Watch::new(&directories).unwrap();
+        let watch = DirectoryWatch::new(&directories).unwrap();
         assert!(!watch.has_changed());
         watch
     }

@@ -9,7 +9,7 @@ use centurion_protocol::{RecordId, ToolUseId};
 use centurion_tools::ReadState;
 use serde_json::json;
 
-use super::{Child, SpawnError, Start, begin, first_items, new_run, panic_words, stamp};
+use super::{Child, ChildParts, SpawnError, begin, first_items, new_run, panic_words, stamp};
 use crate::agent::Agent;
 use crate::agent::builder::{BroughtBy, BroughtServers, ServersError};
 use crate::agent::delegation::Delegation;
@@ -76,7 +76,7 @@ fn rebuild(
     let spec = &task.spec;
     let schema = spec.schema.as_ref().map(|schema| StructuredOutput::parse(&schema.to_string()));
     let powers = Powers::on_resume(shared, delegation, spec, asker.permissions.mode());
-    let start = Start {
+    let start = ChildParts {
         read_state: seen(&loaded),
         loaded,
         servers: servers(delegation, asker, spec, powers.mcp_servers.as_ref())?,

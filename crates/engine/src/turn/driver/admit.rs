@@ -19,7 +19,7 @@ use crate::turn::dispatch::Aside;
 use centurion_journal::JournalError;
 
 /// An input that is kept from the model.
-struct Refused {
+struct RefusedInput {
     reason: String,
     /// What the person who wrote it gets back, to say it in another way.
     gives_back: Option<String>,
@@ -46,10 +46,10 @@ impl Driver {
                 Origin::Hook | Origin::Delegation | Origin::Message { .. } => None,
                 Origin::Initial => {
                     let refused = self.expand(&mut item, &mut aside, cancel).await;
-                    refused.map(|reason| Refused { reason, gives_back: None })
+                    refused.map(|reason| RefusedInput { reason, gives_back: None })
                 }
                 Origin::Person => match self.expand(&mut item, &mut aside, cancel).await {
-                    Some(reason) => Some(Refused { reason, gives_back: None }),
+                    Some(reason) => Some(RefusedInput { reason, gives_back: None }),
                     None => self.submit(&item, &mut aside, cancel).await,
                 },
                 Origin::TaskNotification { .. }
@@ -59,7 +59,7 @@ impl Driver {
             };
             match refused {
                 None => admitted.push(item),
-                Some(Refused { reason, gives_back }) => {
+                Some(RefusedInput { reason, gives_back }) => {
                     self.keep_all_out(run, &[item], &reason)?;
                     if let Some(prompt) = gives_back {
                         self.dispatch.agent.inform("info", format!("the input was: {prompt}"));
@@ -136,7 +136,7 @@ impl Driver {
         item: &Item,
         aside: &mut Aside,
         cancel: &CancellationToken,
-    ) -> Option<Refused> {
+    ) -> Option<RefusedInput> {
         let agent = &self.dispatch.agent;
         agent.set_prompt(Some(item.id));
         if !agent.has_hooks(Event::UserPromptSubmit) {
@@ -149,12 +149,12 @@ impl Driver {
         self.name_session(verdict.session_title.as_deref());
         if let Some(reason) = verdict.block.0 {
             let is_given_back = matches!(item.origin, Origin::Person) && !verdict.suppress_original;
-            return Some(Refused { reason, gives_back: is_given_back.then_some(prompt) });
+            return Some(RefusedInput { reason, gives_back: is_given_back.then_some(prompt) });
         }
         // A hook that was cut off might have said no. News of background work is not lost for that.
         let is_cut_off = cancel.is_cancelled() && matches!(item.origin, Origin::Person);
         let reason = "the run was interrupted before its hooks had answered";
-        is_cut_off.then(|| Refused { reason: reason.to_owned(), gives_back: None })
+        is_cut_off.then(|| RefusedInput { reason: reason.to_owned(), gives_back: None })
     }
 
     /// The session begins, or begins again. What a hook wants to be said first goes to the queue.

@@ -12,14 +12,14 @@ use crate::agent::shared::Shared;
 use crate::message::queue::{Item, Origin, Priority};
 
 /// Watches the hooks of a session.
-pub(crate) struct Watch {
+pub(crate) struct HookWatch {
     /// Weak, because the session owns the hooks.
     pub(crate) shared: Weak<Shared>,
     /// Whether every run of a hook is an event.
     pub(crate) shows_runs: bool,
 }
 
-impl Watch {
+impl HookWatch {
     fn show(&self, event: impl FnOnce(Value) -> System, hook: &impl serde::Serialize) {
         if self.shows_runs
             && let Some(shared) = self.shared.upgrade()
@@ -30,7 +30,7 @@ impl Watch {
     }
 }
 
-impl HookWatcher for Watch {
+impl HookWatcher for HookWatch {
     fn started(&self, hook: HookStarted) {
         self.show(System::HookStarted, &hook);
     }
