@@ -11,7 +11,7 @@ use centurion_config::mcp::{
     McpConfiguration, McpOrigin, McpReference, McpScope, McpServer, McpVariables, parse_references,
 };
 use centurion_config::plugins::{PluginCatalog, PluginLoader, PluginSources};
-use centurion_config::settings::{ChildMode, SessionMode as ModeSetting, Settings};
+use centurion_config::settings::{ChildMode, ForkGate, SessionMode as ModeSetting, Settings};
 use centurion_config::skills::{SkillCatalog, SkillSources};
 use centurion_config::trust::collect_texts;
 use centurion_engine::{
@@ -242,6 +242,7 @@ fn rules(args: &RunArgs, settings: &Settings, env: &Env) -> anyhow::Result<Deleg
     let flags = &args.delegation;
     let defaults = DelegationRules::default();
     let subagent_model = env.get("CLAUDE_CODE_SUBAGENT_MODEL").map(str::trim);
+    let mode = mode(flags, chosen.mode.map(|mode| mode.value), env);
     Ok(DelegationRules {
         limits: Limits::new(&chosen.limits, env).context("the limits of agents")?,
         models: chosen.models.into_iter().map(|(name, model)| (name, model.value)).collect(),
@@ -265,14 +266,25 @@ fn rules(args: &RunArgs, settings: &Settings, env: &Env) -> anyhow::Result<Deleg
         wait: env
             .millis("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS")
             .map_or(defaults.wait, |wait| Some(wait).filter(|wait| !wait.is_zero())),
-        mode: mode(flags, chosen.mode.map(|mode| mode.value), env),
+        mode,
         interrupt_ends_background: chosen.esc_stops_background,
         effort_is_fixed: fixes_effort(env),
         forwards_text: flags.forward_subagent_text
             || env.is_on("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT"),
         append_prompt: flags.append_subagent_system_prompt.clone(),
+        forks: mode != SessionMode::Coordinator
+            && has_forks(chosen.fork.map(|gate| gate.value), env),
         summaries: chosen.summaries,
     })
+}
+
+/// Whether agents can be forked. Every session is without a terminal, so that `interactive` is none.
+fn has_forks(setting: Option<ForkGate>, env: &Env) -> bool {
+    match env.get("CLAUDE_CODE_FORK_SUBAGENT") {
+        Some(_) => env.is_on("CLAUDE_CODE_FORK_SUBAGENT"),
+        None if env.is_on("FEATURE_FORK_SUBAGENT") => false,
+        None => setting == Some(ForkGate::Always),
+    }
 }
 
 fn mode(flags: &DelegationArgs, setting: Option<ModeSetting>, env: &Env) -> SessionMode {

@@ -28,6 +28,8 @@ mod demo;
 mod faults;
 #[path = "program/flags.rs"]
 mod flags;
+#[path = "program/forks.rs"]
+mod forks;
 #[path = "program/hooks.rs"]
 mod hooks;
 #[path = "program/host.rs"]

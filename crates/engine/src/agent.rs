@@ -4,6 +4,7 @@ pub(crate) mod background_tasks;
 pub(crate) mod builder;
 pub(crate) mod delegation;
 pub(crate) mod evidence;
+pub(crate) mod fork_point;
 pub(crate) mod hooks;
 pub(crate) mod listing;
 pub(crate) mod meant;
@@ -18,11 +19,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
+use centurion_journal::JournalError;
 use centurion_protocol::sdk::PermissionDenial;
 use centurion_protocol::{Effort, RecordId, Thinking};
 use centurion_tools::{ReadState, ToolError, Workspace};
 use parking_lot::Mutex;
 
+use crate::agent::fork_point::{ForkPoint, KeptPrefixes};
 use crate::agent::hooks::AgentHooks;
 use crate::agent::shared::Shared;
 use crate::agent::slots::Slot;
@@ -59,6 +62,9 @@ pub(crate) struct Agent {
     denials: Mutex<Vec<PermissionDenial>>,
     /// Report limit of each awaited agent, in bytes.
     report_room: AtomicUsize,
+    /// What an agent goes on from that one of the present calls starts.
+    fork_point: Mutex<Option<Arc<ForkPoint>>>,
+    kept_prefixes: Mutex<KeptPrefixes>,
 }
 
 /// What one agent is built from; see [`AgentBuilder::agent`](crate::agent::builder::AgentBuilder::agent).
@@ -111,6 +117,8 @@ impl Agent {
             requests: Mutex::default(),
             denials: Mutex::default(),
             report_room: AtomicUsize::new(usize::MAX),
+            fork_point: Mutex::default(),
+            kept_prefixes: Mutex::default(),
         }
     }
 
@@ -170,6 +178,20 @@ impl Agent {
         }
         requests.effort = settings.effort;
         requests.thinking = settings.thinking;
+    }
+
+    /// Sets what agents that the present calls start may go on from.
+    pub(crate) fn set_fork_point(&self, point: Option<Arc<ForkPoint>>) {
+        *self.fork_point.lock() = point;
+    }
+
+    /// Writes down what requests begin with, for forks of later processes; gives the digest of it.
+    pub(crate) fn keep_prefix(&self, point: &ForkPoint) -> Result<String, JournalError> {
+        self.kept_prefixes.lock().keep(point)
+    }
+
+    pub(crate) fn fork_point(&self) -> Option<Arc<ForkPoint>> {
+        self.fork_point.lock().clone()
     }
 
     /// Sets the report limit of each awaited agent.

@@ -8,6 +8,8 @@ mod agent_calls;
 mod agent_crowds;
 #[path = "story/agent_ends.rs"]
 mod agent_ends;
+#[path = "story/agent_forks.rs"]
+mod agent_forks;
 #[path = "story/agent_freedom.rs"]
 mod agent_freedom;
 #[path = "story/agent_hooks.rs"]

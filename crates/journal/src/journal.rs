@@ -101,6 +101,11 @@ impl Journal {
         Ok(uuid)
     }
 
+    /// The last record of the conversation.
+    pub fn last(&self) -> Option<RecordId> {
+        self.state.lock().last
+    }
+
     /// Whether what is appended can be read again later.
     pub fn is_kept(&self) -> bool {
         let state = self.state.lock();

@@ -51,7 +51,7 @@ pub const MAIN_AGENT: &str = "main_agent";
 
 /// Reads a whole transcript. Never fails: what cannot be read is left out and counted.
 pub fn load(text: &[u8]) -> Loaded {
-    let mut loaded = load_chain(text, false);
+    let mut loaded = load_chain(&Inherited::default(), text, false);
     loaded.deferred = deferred(text, loaded.conversation.open_calls());
     loaded.agent = main_agent(text);
     loaded
@@ -59,7 +59,28 @@ pub fn load(text: &[u8]) -> Loaded {
 
 /// Reads the transcript of an agent that another one started: all its lines stand beside the main chain.
 pub fn load_agent(text: &[u8]) -> Loaded {
-    load_chain(text, true)
+    load_chain(&Inherited::default(), text, true)
+}
+
+/// What an agent goes on from that was started with the conversation of another.
+#[derive(Debug, Default)]
+pub struct Inherited {
+    pub conversation: Conversation,
+    /// How many blocks of its own first message others share with it.
+    pub shared_blocks: usize,
+}
+
+/// Reads the transcript of an agent behind the conversation that it was started with.
+pub fn load_behind(inherited: &Inherited, text: &[u8]) -> Loaded {
+    load_chain(inherited, text, true)
+}
+
+/// The part of a transcript that ends with a record; `None` if that record is not in it.
+pub fn until(text: &[u8], record: RecordId) -> Option<&[u8]> {
+    // The id also stands in the record that follows, under another key. Text inside a record has its quotes escaped.
+    let at = memchr::memmem::find(text, format!("\"uuid\":\"{record}\"").as_bytes())?;
+    let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |end| at + end + 1);
+    Some(&text[..end])
 }
 
 /// What the agent of a transcript said last.
@@ -75,8 +96,9 @@ pub fn last_words(text: &[u8]) -> Option<String> {
     conversation.iter().filter_map(said).last()
 }
 
-fn load_chain(text: &[u8], is_side: bool) -> Loaded {
-    load_straight(text, is_side).unwrap_or_else(|| load_branch(text, is_side))
+fn load_chain(inherited: &Inherited, text: &[u8], is_side: bool) -> Loaded {
+    let history = || History::behind(inherited, text.len());
+    load_straight(history(), text, is_side).unwrap_or_else(|| load_branch(history(), text, is_side))
 }
 
 /// The agent that the session ran as when it last began.
@@ -128,8 +150,7 @@ fn deferred(text: &[u8], open: &[ToolUseId]) -> Option<ToolUse> {
 }
 
 /// Nearly all transcripts are one straight line of records; `None` for one that is not.
-fn load_straight(text: &[u8], is_side: bool) -> Option<Loaded> {
-    let mut history = History::new(text.len());
+fn load_straight<'a>(mut history: History<'a>, text: &'a [u8], is_side: bool) -> Option<Loaded> {
     for line in lines(text) {
         match parse(line) {
             Some(view) if view.is_sidechain == is_side && is_conversation(&view) => {
@@ -146,9 +167,8 @@ fn load_straight(text: &[u8], is_side: bool) -> Option<Loaded> {
 }
 
 /// Reads the branch that ends in the last record of the conversation.
-fn load_branch(text: &[u8], is_side: bool) -> Loaded {
+fn load_branch<'a>(mut history: History<'a>, text: &'a [u8], is_side: bool) -> Loaded {
     let views: Vec<Option<LineView<'_>>> = lines(text).map(parse).collect();
-    let mut history = History::new(text.len());
     history.loaded.broken_lines = views.iter().filter(|view| view.is_none()).count();
     history.loaded.title = views.iter().rev().flatten().find_map(LineView::title);
     let records: Vec<LineView<'_>> =
@@ -209,6 +229,8 @@ fn branch(records: &[LineView<'_>]) -> Vec<usize> {
 struct History<'a> {
     loaded: Loaded,
     pending: Option<Pending<'a>>,
+    /// How many blocks of the next message others share.
+    shared_blocks: usize,
     /// All messages are written into one buffer, which they then share.
     buffer: BytesMut,
 }
@@ -231,10 +253,12 @@ enum Piece<'a> {
 }
 
 impl<'a> History<'a> {
-    fn new(size: usize) -> Self {
+    fn behind(inherited: &Inherited, size: usize) -> Self {
         // Messages are about a fifth of a transcript; the buffer grows where they are more.
         let buffer = BytesMut::with_capacity(size / 4);
-        Self { loaded: Loaded::default(), pending: None, buffer }
+        let conversation = inherited.conversation.clone();
+        let loaded = Loaded { conversation, ..Loaded::default() };
+        Self { loaded, pending: None, shared_blocks: inherited.shared_blocks, buffer }
     }
 
     /// Takes a record of the conversation; one that cannot be understood is counted as broken.
@@ -350,8 +374,12 @@ impl<'a> History<'a> {
     }
 
     fn write(&mut self, role: Role, pieces: &[Piece<'a>]) -> Message {
+        let shared = std::mem::take(&mut self.shared_blocks);
         let mut writer = MessageWriter::new(role, &mut self.buffer);
-        for piece in pieces {
+        for (n, piece) in pieces.iter().enumerate() {
+            if n > 0 && n == shared {
+                writer.mark_shared();
+            }
             match piece {
                 Piece::Text(text) => writer.raw_text(text),
                 // What is no block has no place in a message.

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use centurion_protocol::{AgentId, Conversation, Effort, SessionId, Thinking, ToolSpecs};
+use centurion_protocol::{AgentId, Conversation, Digest, Effort, SessionId, Thinking, ToolSpecs};
 use futures_util::Stream;
 
 use crate::{ModelError, StreamEvent};
@@ -33,6 +33,26 @@ pub struct Prefix {
     pub system: SystemPrompt,
     pub tools: ToolSpecs,
     pub conversation: Conversation,
+}
+
+impl Prefix {
+    /// A digest of everything that is sent: requests with the same digest begin with the same bytes.
+    pub fn digest(&self) -> Digest {
+        let mut hasher = blake3::Hasher::new();
+        for part in [self.system.wire(), self.tools.wire()] {
+            hasher.update(&part.len().to_le_bytes());
+            hasher.update(part);
+        }
+        for message in self.conversation.iter() {
+            hasher.update(message.digest());
+        }
+        *hasher.finalize().as_bytes()
+    }
+
+    /// The size of everything that is sent.
+    pub fn bytes(&self) -> usize {
+        self.system.wire().len() + self.tools.wire().len() + self.conversation.bytes()
+    }
 }
 
 /// The system prompt of one agent, rendered once. Its last section carries a cache breakpoint.

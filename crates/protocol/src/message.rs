@@ -33,20 +33,35 @@ struct Inner {
     wire: Bytes,
     /// Where in `wire` a cache breakpoint can be put into the last block, if that block may have one.
     breakpoint_at: Option<usize>,
+    /// The same place in the last block that other conversations share, in the message with which a fork begins.
+    shared_at: Option<usize>,
     /// An assistant's calls, or the calls that a user message answers.
     calls: Box<[ToolUseId]>,
     /// About how many tokens it has.
     tokens: usize,
     /// The same message in another provider's wire format, made when first needed.
     foreign: OnceLock<Bytes>,
+    digest: OnceLock<Digest>,
 }
+
+/// A digest of bytes that were sent.
+pub type Digest = [u8; 32];
 
 impl Message {
     /// A message of the given blocks.
     pub fn new(role: Role, blocks: &[Block]) -> Self {
+        Self::with_shared(role, &[], blocks)
+    }
+
+    /// A message whose first blocks other conversations share: they take a cache breakpoint of their own.
+    pub fn with_shared(role: Role, shared: &[Block], rest: &[Block]) -> Self {
         let mut buffer = BytesMut::new();
         let mut writer = MessageWriter::new(role, &mut buffer);
-        for block in blocks {
+        for block in shared {
+            writer.block(block);
+        }
+        writer.mark_shared();
+        for block in rest {
             writer.block(block);
         }
         writer.finish()
@@ -70,9 +85,11 @@ impl Message {
             role: self.role(),
             wire: wire.freeze(),
             breakpoint_at: other.0.breakpoint_at.map(|at| at - content + moved),
+            shared_at: self.0.shared_at,
             calls: self.calls().iter().chain(other.calls()).cloned().collect(),
             tokens: self.tokens() + other.tokens(),
             foreign: OnceLock::new(),
+            digest: OnceLock::new(),
         }))
     }
 
@@ -98,6 +115,16 @@ impl Message {
     /// Where a cache breakpoint goes: just before the closing brace of the last block.
     pub fn breakpoint_at(&self) -> Option<usize> {
         self.0.breakpoint_at
+    }
+
+    /// Where the cache breakpoint goes that other conversations read.
+    pub fn shared_at(&self) -> Option<usize> {
+        self.0.shared_at
+    }
+
+    /// A digest of the wire form, made when first needed.
+    pub fn digest(&self) -> &Digest {
+        self.0.digest.get_or_init(|| *blake3::hash(&self.0.wire).as_bytes())
     }
 
     /// The message in another wire format, rendered at the first request and then shared.
@@ -126,6 +153,7 @@ pub struct MessageWriter<'b> {
     role: Role,
     wire: &'b mut BytesMut,
     breakpoint_at: Option<usize>,
+    shared_at: Option<usize>,
     calls: Vec<ToolUseId>,
     tokens: usize,
     blocks: usize,
@@ -149,7 +177,20 @@ impl<'b> MessageWriter<'b> {
             Role::User => &br#",{"role":"user","content":["#[..],
             Role::Assistant => br#",{"role":"assistant","content":["#,
         });
-        Self { role, wire, breakpoint_at: None, calls: Vec::new(), tokens: 4, blocks: 0 }
+        Self {
+            role,
+            wire,
+            breakpoint_at: None,
+            shared_at: None,
+            calls: Vec::new(),
+            tokens: 4,
+            blocks: 0,
+        }
+    }
+
+    /// Notes that other conversations share what was written so far.
+    pub fn mark_shared(&mut self) {
+        self.shared_at = self.breakpoint_at;
     }
 
     pub fn block(&mut self, block: &Block) {
@@ -241,9 +282,11 @@ impl<'b> MessageWriter<'b> {
             role: self.role,
             wire: self.wire.split().freeze(),
             breakpoint_at: self.breakpoint_at,
+            shared_at: self.shared_at,
             calls: self.calls.into(),
             tokens: self.tokens,
             foreign: OnceLock::new(),
+            digest: OnceLock::new(),
         }))
     }
 }
@@ -279,6 +322,21 @@ mod tests {
         let value = spliced(&message);
         assert_eq!(value["content"][1]["cache_control"]["type"], "ephemeral");
         assert!(value["content"][0].get("cache_control").is_none());
+    }
+
+    #[test]
+    fn what_is_shared_has_a_place_for_a_breakpoint_of_its_own() {
+        let shared = [Block::text("one"), Block::text("two")];
+        let message = Message::with_shared(Role::User, &shared, &[Block::text("three")]);
+        let at = message.shared_at().unwrap();
+        assert!(
+            message.wire()[..at].ends_with(b"\"two\"") && at < message.breakpoint_at().unwrap()
+        );
+        let joined = message.joined(&Message::user("four"));
+        assert_eq!(joined.shared_at(), Some(at));
+        assert_eq!(joined.wire()[..at], message.wire()[..at]);
+        assert_eq!(Message::user("alone").shared_at(), None);
+        assert_ne!(joined.digest(), message.digest());
     }
 
     #[test]

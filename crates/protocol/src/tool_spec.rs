@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// One tool: its name, what it is for, and the JSON Schema of its input.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ToolSpec {
     pub name: String,
     pub description: String,
@@ -25,6 +25,12 @@ impl ToolSpecs {
     pub fn new(specs: Vec<ToolSpec>) -> Self {
         let wire = serde_json::to_vec(&specs).unwrap_or_else(|_| b"[]".to_vec());
         Self { specs: specs.into(), wire: wire.into() }
+    }
+
+    /// Tools that were rendered before, with the same bytes.
+    pub fn from_wire(wire: &str) -> Result<Self, serde_json::Error> {
+        let specs: Vec<ToolSpec> = serde_json::from_str(wire)?;
+        Ok(Self { specs: specs.into(), wire: Bytes::copy_from_slice(wire.as_bytes()) })
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &ToolSpec> {

@@ -23,6 +23,12 @@ const ADVICE: &str = "; what you can do in a few calls, do yourself. Start sever
                       at the same time. What an agent reports is for you: check what matters, and tell the \
                       user what they need of it. SendMessage with an agent's id or name goes on with it, with \
                       all that it knows: better than a new one for the same matter.";
+/// The type of forks.
+const FORK: &str = "fork";
+/// What is said of forks, where they are on.
+const FORK_LINE: &str = "- fork: A copy of you that goes on from this conversation with one task. It knows all that \
+                         you know, so its prompt is only what to do. For branches of the work at hand; not for a \
+                         specialist's role. (Tools: yours)\n";
 /// For an agent that may choose.
 const CHOICE: &str = " Wait for an agent whose report you need next; put one in the background whose work can \
                       go on beside yours.";
@@ -82,25 +88,32 @@ impl Listing {
         if agents.is_empty() {
             return None;
         }
-        let listing = Arc::new(Self::render(&agents, &delegation.rules));
+        let fork = [FORK.to_owned()];
+        let forks = delegation.rules.forks && !scope.permissions.denies_agent(&fork);
+        let listing = Arc::new(Self::render(&agents, &delegation.rules, forks));
         *last = Some((key, Arc::clone(&listing)));
         Some(listing)
     }
 
-    fn render(agents: &[&ActiveAgent], rules: &DelegationRules) -> Self {
+    fn render(agents: &[&ActiveAgent], rules: &DelegationRules, forks: bool) -> Self {
         let mut text = String::from("Types of agents:\n");
+        if forks {
+            text.push_str(FORK_LINE);
+        }
         for agent in agents {
             text.push_str(&line(&agent.definition));
             text.push('\n');
         }
         text.push_str("\nTake the type whose line fits the task");
-        if agents.iter().any(|agent| agent.definition.name.value == USUAL) {
+        if forks {
+            text.push_str("; without a type the agent is a fork");
+        } else if agents.iter().any(|agent| agent.definition.name.value == USUAL) {
             // Writing to a string cannot fail.
             let _ = write!(text, ", and {USUAL} where none does");
         }
         text.push_str(ADVICE);
         if !rules.background_is_off {
-            if rules.mode == SessionMode::Normal {
+            if rules.mode == SessionMode::Normal && !rules.forks {
                 text.push_str(CHOICE);
             }
             text.push_str(PATIENCE);

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::evidence::Evidence;
+use crate::agent::fork_point::Inheritance;
 use crate::agent::stall::StallTimer;
 use crate::definition::identity::Identity;
 use crate::definition::spec::AgentSpec;
@@ -42,6 +43,8 @@ pub(crate) struct Task {
     pub(crate) id: AgentId,
     pub(crate) identity: Arc<Identity>,
     pub(crate) spec: Arc<AgentSpec>,
+    /// The conversation that it was started with, while that is in memory.
+    pub(crate) inherited: Option<Inheritance>,
     pub(crate) transcript: PathBuf,
     pub(crate) output: OutputFile,
     pub(crate) stall: StallTimer,
@@ -167,6 +170,9 @@ pub(crate) struct End {
     pub(crate) turns: u32,
     pub(crate) duration_ms: u64,
     pub(crate) evidence: Evidence,
+    /// What it shared with the agent that it was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shared: Option<SharedContext>,
     /// How many messages for it waited unread.
     #[serde(default, skip_serializing_if = "is_none")]
     pub(crate) unread: usize,
@@ -177,6 +183,15 @@ pub(crate) struct End {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
 fn is_none(count: &usize) -> bool {
     *count == 0
+}
+
+/// What an agent shared with the one that it was started from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SharedContext {
+    pub(crate) bytes: usize,
+    /// How many tokens of its first request the provider read from its cache.
+    pub(crate) cache_read_tokens: u64,
 }
 
 /// A call that an agent was not allowed to make.
@@ -230,12 +245,14 @@ impl Task {
     pub(crate) fn new(
         id: AgentId,
         spec: Arc<AgentSpec>,
+        inherited: Option<Inheritance>,
         files: Files,
         account: Arc<Account>,
         run: TaskRun,
         journal: Arc<Journal>,
     ) -> Arc<Self> {
-        Self::with(id, spec, files, account, TaskState::new(run, Standing::AtWork(journal)))
+        let state = TaskState::new(run, Standing::AtWork(journal));
+        Self::with(id, spec, inherited, files, account, state)
     }
 
     /// An agent of an earlier process, as its record tells.
@@ -247,12 +264,13 @@ impl Task {
         run: TaskRun,
         end: Arc<End>,
     ) -> Arc<Self> {
-        Self::with(id, spec, files, account, TaskState::new(run, Standing::Ended(end)))
+        Self::with(id, spec, None, files, account, TaskState::new(run, Standing::Ended(end)))
     }
 
     fn with(
         id: AgentId,
         spec: Arc<AgentSpec>,
+        inherited: Option<Inheritance>,
         files: Files,
         account: Arc<Account>,
         state: TaskState,
@@ -262,6 +280,7 @@ impl Task {
             identity: Arc::new(Identity::of_spec(&spec, &id)),
             id,
             spec,
+            inherited,
             transcript: files.transcript,
             output: OutputFile::new(files.output),
             stall: StallTimer::default(),

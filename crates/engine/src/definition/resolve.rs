@@ -159,11 +159,6 @@ pub enum LaunchError {
          not started"
     )]
     Isolation { name: String, isolation: &'static str },
-    #[error(
-        "agent `{name}` asks for the conversation that it is started from (forkContext), which this \
-         version cannot give, so it was not started"
-    )]
-    Context { name: String },
     #[error("agent `{name}` has a limit in `tools` that cannot be read: {source}")]
     Limit { name: String, source: RuleError },
 }
@@ -195,7 +190,6 @@ pub(crate) fn resolve(
     let (tools, left_out) = resolving.split(&view);
     let model = resolving.model()?;
     resolving.check_isolation()?;
-    resolving.check_context()?;
     let (effort, thinking) = resolving.effort();
     let at = |located: &centurion_config::Located<_>| Provenance::of(definition, located);
     let mut guarded = |value: &Option<centurion_config::Located<serde_json::Value>>, what: &str| {
@@ -537,15 +531,6 @@ impl Resolving<'_> {
                 let isolation = isolation.as_str();
                 Err(LaunchError::Isolation { name: self.name(), isolation })
             }
-        }
-    }
-
-    /// Until there are forks, an agent that would have to see its parent's conversation is not started.
-    fn check_context(&self) -> Result<(), LaunchError> {
-        let asks = self.definition.fork_context.as_ref().is_some_and(|it| it.value);
-        match self.place {
-            Place::Below(_) if asks => Err(LaunchError::Context { name: self.name() }),
-            _ => Ok(()),
         }
     }
 

@@ -52,6 +52,8 @@ pub struct DelegationRules {
     pub forwards_text: bool,
     /// Added to the system prompt of every agent that another one starts.
     pub append_prompt: Option<String>,
+    /// Whether agents can be forked. All agents then run in the background.
+    pub forks: bool,
     /// Whether a small model says now and then what agents in the background are doing.
     pub summaries: bool,
 }
@@ -73,6 +75,7 @@ impl Default for DelegationRules {
             effort_is_fixed: false,
             forwards_text: false,
             append_prompt: None,
+            forks: false,
             summaries: false,
         }
     }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use centurion_permissions::Mode;
-use centurion_protocol::{AgentId, Effort, Thinking, ToolUseId};
+use centurion_protocol::{AgentId, Effort, RecordId, Thinking, ToolUseId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -56,6 +56,37 @@ pub(crate) struct AgentSpec {
     pub(crate) is_one_shot: bool,
     /// What the call asked for, where it could differ from what is in force.
     pub(crate) requested: Value,
+    /// Whether it or an agent above it is a fork.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_below_fork: bool,
+    /// The conversation of its parent that it was started with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) context: Option<ContextRef>,
+}
+
+/// A conversation that is kept in the transcript of another agent, the parent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ContextRef {
+    /// The type of the parent, whose hooks bind a fork as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent_type: Option<String>,
+    /// The last record of it; `None` where the parent's transcript is not kept.
+    pub(crate) record: Option<RecordId>,
+    pub(crate) messages: usize,
+    /// How many bytes are shared.
+    pub(crate) bytes: usize,
+    /// A digest of all that was sent.
+    pub(crate) digest: String,
+    /// The digest under which the parent's transcript keeps system prompt and tools. `None` where the agent has its own.
+    pub(crate) prefix: Option<String>,
+}
+
+impl AgentSpec {
+    /// Whether it goes on with its parent's conversation as if it were the parent.
+    pub(crate) fn is_fork(&self) -> bool {
+        self.context.as_ref().is_some_and(|context| context.prefix.is_some())
+    }
 }
 
 /// Hooks that come with an agent.

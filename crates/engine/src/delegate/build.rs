@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use centurion_config::memory::MemoryTracker;
 use centurion_journal::Journal;
 use centurion_model::SystemPrompt;
-use centurion_protocol::Conversation;
+use centurion_protocol::{Conversation, ToolSpecs};
 use centurion_tools::{DynTool, Shells, ShellsConfig, Workspace};
 use parking_lot::Mutex;
 
@@ -34,13 +34,20 @@ pub(crate) struct DriverParts {
     pub(crate) journal: Arc<Journal>,
     pub(crate) conversation: Conversation,
     pub(crate) structured: Option<StructuredOutput>,
+    /// The definitions of tools that a fork sends.
+    pub(crate) fixed_tools: Option<ToolSpecs>,
     /// Whether it is told what the instruction files say.
     pub(crate) instructions: bool,
 }
 
 impl AgentBuilder {
     /// All tools that an agent could have, in their order, with what they say about agents now.
-    fn candidates(&self, shared: &Shared, agent: &Arc<Agent>) -> (Vec<Arc<dyn DynTool>>, u64) {
+    fn candidates(
+        &self,
+        shared: &Shared,
+        agent: &Arc<Agent>,
+        view: &ToolView,
+    ) -> (Vec<Arc<dyn DynTool>>, u64) {
         let listing = Listing::of(&shared.delegation, &agent.tool_scope());
         let hash = Listing::hash(listing.as_ref());
         let mut tools = self.tools.clone();
@@ -48,7 +55,7 @@ impl AgentBuilder {
             tools.push((self.engine_tools.starting)(Arc::clone(agent), listing));
             tools.extend((self.engine_tools.reaching)(agent));
         }
-        if agent.identity.is_main() && shared.schedules.is_some() {
+        if view.admits_scheduling(agent.identity.is_main()) && shared.schedules.is_some() {
             tools.extend((self.engine_tools.scheduling)(agent));
         }
         if tools.len() > self.tools.len() {
@@ -101,12 +108,15 @@ impl AgentBuilder {
         parts: DriverParts,
     ) -> Result<Driver, ToolboxError> {
         let DriverParts { view, structured, .. } = parts;
-        let (tools, hash) = self.candidates(shared, &agent);
+        let (tools, hash) = self.candidates(shared, &agent, &view);
         let offer = self.offer(&agent.permissions, &shared.broker);
         let cache = Some(Arc::clone(&self.specs));
         let mut toolbox = Toolbox::new(tools, view, &offer, cache, hash)?;
         if let Some(structured) = &structured {
             toolbox = toolbox.with(Arc::new(structured.clone()));
+        }
+        if let Some(fixed) = parts.fixed_tools {
+            toolbox.fix(fixed);
         }
         let is_new = parts.conversation.is_empty();
         let memory = self.memory.as_ref().filter(|_| parts.instructions);

@@ -14,7 +14,7 @@ use centurion_tools::{ShellChange, ShellEnd};
 
 use crate::agent::background_tasks;
 use crate::agent::shared::Shared;
-use crate::agent::task::{End, Stopper, Task, TaskRun};
+use crate::agent::task::{End, SharedContext, Stopper, Task, TaskRun};
 use crate::delegate::outcome::{bounded_result, failure};
 use crate::message::queue::{Item, Origin, Priority, Queue};
 use crate::message::titles::{listed, title};
@@ -224,10 +224,18 @@ fn agent_notification(task: &Task, run: &TaskRun, end: &End) -> String {
         fields.push(("unread-messages", &unread));
     }
     let usage = end.task_usage();
-    let usage = format!(
-        "<usage><subagent_tokens>{}</subagent_tokens><tool_uses>{}</tool_uses><duration_ms>{}</duration_ms></usage>\n",
+    let mut usage = format!(
+        "<usage><subagent_tokens>{}</subagent_tokens><tool_uses>{}</tool_uses><duration_ms>{}</duration_ms>",
         usage.total_tokens, usage.tool_uses, usage.duration_ms
     );
+    if let Some(SharedContext { bytes, cache_read_tokens }) = end.shared {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            usage,
+            "<shared_bytes>{bytes}</shared_bytes><cache_read_tokens>{cache_read_tokens}</cache_read_tokens>"
+        );
+    }
+    usage.push_str("</usage>\n");
     let mut again = String::new();
     if !task.spec.is_one_shot || end.unread > 0 {
         // Writing to a string cannot fail.

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use centurion_config::agent_memory::AgentMemory;
-use centurion_config::agents::AgentDefinition;
+use centurion_config::agents::{ActiveAgent, AgentDefinition};
 use centurion_permissions::{Mode, OwnMode};
 
 use crate::agent::delegation::Delegation;
@@ -27,6 +27,15 @@ pub(crate) struct Powers {
 }
 
 impl Powers {
+    /// The powers of a fork: it has the hooks of the agent that it was forked from, and no mode of its own.
+    pub(crate) fn of_fork(shared: &Shared, delegation: &Delegation, parent: Option<&str>) -> Self {
+        let catalog = delegation.definitions.agents();
+        let is_its = |it: &&ActiveAgent| Some(it.definition.name.as_str()) == parent;
+        let agent = catalog.active.iter().find(is_its);
+        let hooks = agent.map(|it| hooks(shared, delegation, &it.definition)).unwrap_or_default();
+        Self { hooks, ..Self::default() }
+    }
+
     /// The powers of an agent that is resumed by one in the mode `above`: those of its definition as it is now.
     pub(crate) fn on_resume(
         shared: &Shared,
@@ -34,6 +43,10 @@ impl Powers {
         spec: &AgentSpec,
         above: Mode,
     ) -> Self {
+        if spec.is_fork() {
+            let parent = spec.context.as_ref().and_then(|context| context.parent_type.as_deref());
+            return Self::of_fork(shared, delegation, parent);
+        }
         let catalog = delegation.definitions.agents();
         let is_its = |it: &AgentDefinition| {
             it.name.value == spec.agent_type && it.origin.source.to_string() == spec.source
@@ -45,27 +58,37 @@ impl Powers {
         let definition = &agent.definition;
         let (own, _) = own_mode(definition, above, delegation.rules.child_mode);
         let own_mode = own.map_or(recorded, |own| own.value);
-        let skill_hooks = skills(shared, delegation, definition, &mut Vec::new()).hooks;
+        let hooks = hooks(shared, delegation, definition);
         if definition.withheld.is_some() {
-            return Self { own_mode, hooks: skill_hooks, ..Self::default() };
+            return Self { own_mode, hooks, ..Self::default() };
         }
         let path = &definition.origin.path;
-        let may_hook =
-            !delegation.builder.sources.only_plugin_hooks || brings_hooks(definition.origin.source);
-        let own_hooks = definition.hooks.as_ref().filter(|_| may_hook);
-        let own_hooks = own_hooks.map(|hooks| BroughtHooks {
-            value: hooks.value.clone(),
-            path: path.clone(),
-            skill: None,
-        });
         let servers = definition.mcp_servers.as_ref();
         Self {
             own_mode,
-            hooks: own_hooks.into_iter().chain(skill_hooks).collect(),
+            hooks,
             mcp_servers: servers.map(|it| Brought { value: it.value.clone(), path: path.clone() }),
             memory: memory(delegation, definition),
         }
     }
+}
+
+/// The hooks of a definition and of its skills, as far as they are accepted.
+fn hooks(
+    shared: &Shared,
+    delegation: &Delegation,
+    definition: &AgentDefinition,
+) -> Vec<BroughtHooks> {
+    let of_skills = skills(shared, delegation, definition, &mut Vec::new()).hooks;
+    let may_hook =
+        !delegation.builder.sources.only_plugin_hooks || brings_hooks(definition.origin.source);
+    let own = definition.hooks.as_ref().filter(|_| may_hook && definition.withheld.is_none());
+    let own = own.map(|hooks| BroughtHooks {
+        value: hooks.value.clone(),
+        path: definition.origin.path.clone(),
+        skill: None,
+    });
+    own.into_iter().chain(of_skills).collect()
 }
 
 /// The directory of an agent's memory, if it is there.

@@ -25,7 +25,7 @@ use crate::definition::spec::AgentSpec;
 use crate::delegate::notification;
 use crate::delegate::spawn;
 use crate::delegate::spending::{self, PastRun};
-use crate::message::life_records::{END, RESUME, SPAWN};
+use crate::message::life_records::{END, ENTERED, RESUME, SPAWN};
 use crate::message::mail;
 use crate::money::budget::{Account, Amount};
 use centurion_journal::transcript;
@@ -139,17 +139,17 @@ struct Interrupted {
 }
 
 #[derive(Deserialize)]
-struct Note<T> {
+pub(super) struct Note<T> {
     subtype: String,
     timestamp: Timestamp,
-    data: T,
+    pub(super) data: T,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ReadSpawnNote {
+pub(super) struct ReadSpawnNote {
     agent_id: AgentId,
-    spec: AgentSpec,
+    pub(super) spec: AgentSpec,
 }
 
 /// What the notes of all beginnings have.
@@ -224,6 +224,8 @@ pub(crate) fn unread_prompt(text: &[u8]) -> Option<String> {
     let (at, begun) = notes::<BeginNote>(text, SPAWN).next()?;
     let is_read = |line: &[u8]| {
         memchr::memmem::find(line, b"\"type\":\"user\"").is_some()
+            // What a fork's first message begins with is not its task.
+            && memchr::memmem::find(line, ENTERED.as_bytes()).is_none()
             // A line that was torn says nothing.
             && serde_json::from_slice::<IgnoredAny>(line).is_ok()
     };
@@ -233,7 +235,7 @@ pub(crate) fn unread_prompt(text: &[u8]) -> Option<String> {
 
 /// The notes of a kind, each with its place. A line that only looks like one, because a call has such an
 /// input, is none.
-fn notes<T: DeserializeOwned>(
+pub(super) fn notes<T: DeserializeOwned>(
     text: &[u8],
     subtype: &str,
 ) -> impl Iterator<Item = (usize, Note<T>)> {
@@ -298,6 +300,7 @@ impl Interrupted {
             turns: 0,
             duration_ms: 0,
             evidence: Evidence::default(),
+            shared: None,
             unread: 0,
             notification: shared.world.record_id(),
         };

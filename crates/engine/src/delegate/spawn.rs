@@ -29,14 +29,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::builder::{BroughtServers, ServersError};
 use crate::agent::delegation::Delegation;
+use crate::agent::fork_point::{Inheritance, Inherits};
 use crate::agent::hooks::reminder;
 use crate::agent::shared::Shared;
-use crate::agent::task::{Asker, End, Files, Stopper, Task, TaskRun};
+use crate::agent::task::{Asker, End, Files, SharedContext, Stopper, Task, TaskRun};
 use crate::agent::{Agent, AgentParts};
 use crate::definition::builtin;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::spec::{AgentSpec, BroughtHooks};
 use crate::delegate::build::DriverParts;
+use crate::delegate::inherit::InheritError;
 use crate::delegate::notification;
 use crate::delegate::powers::Powers;
 use crate::delegate::preload::hook_set;
@@ -67,6 +69,8 @@ pub(crate) enum SpawnError {
     Schema(#[from] SchemaError),
     #[error(transparent)]
     Servers(#[from] ServersError),
+    #[error(transparent)]
+    Inherit(#[from] InheritError),
     #[error("the agent is at work already")]
     AtWork,
     #[error("a fault of the program: {0}")]
@@ -91,6 +95,8 @@ pub(crate) struct Launch {
     pub(crate) read_state: ReadState,
     /// The texts of skills that it knows from the start.
     pub(crate) skills: Vec<String>,
+    /// The conversation that it begins with.
+    pub(crate) inherited: Option<Inheritance>,
 }
 
 /// The record of a start.
@@ -142,9 +148,16 @@ pub(crate) fn spawn(
     ));
     let account = Account::new(delegation.rules.limits.budget, Amount::default());
     let (spec, to) = (Arc::clone(&launch.spec), Arc::clone(&journal));
-    let task = Task::new(id.clone(), spec, files, account, run, to);
+    let inherited = launch.inherited;
+    let task = Task::new(id.clone(), spec, inherited.clone(), files, account, run, to);
+    let conversation = inherited.as_ref().map(|it| it.point.prefix.conversation.clone());
     let start = ChildParts {
-        loaded: Loaded::default(),
+        loaded: Loaded {
+            conversation: conversation.unwrap_or_default(),
+            counted: inherited.as_ref().and_then(Inheritance::counted),
+            ..Loaded::default()
+        },
+        inherited,
         read_state: launch.read_state,
         servers: launch.servers,
         structured: launch.structured,
@@ -162,7 +175,7 @@ pub(crate) fn spawn(
     let context = &mut child.driver.context;
     context.extend(launch.skills);
     context.extend(launch.spec.reminder.iter().map(|text| reminder(text)));
-    child.items = first_items(shared, &id, launch.initial_prompt, &launch.prompt);
+    child.items = first_items(shared, &task, launch.initial_prompt, &launch.prompt);
     Ok(begin(delegation, task, child, launch.spec.in_background))
 }
 
@@ -190,6 +203,8 @@ fn begin(
 /// What an agent begins with.
 struct ChildParts {
     loaded: Loaded,
+    /// What its conversation begins with, if another agent's.
+    inherited: Option<Inheritance>,
     read_state: ReadState,
     servers: BroughtServers,
     structured: Option<StructuredOutput>,
@@ -218,13 +233,17 @@ impl Child {
             ..Role::default()
         };
         let permissions = Arc::new(parent.permissions.child(role, start.powers.own_mode));
-        let inherited = start.parent_servers.unwrap_or_else(|| Arc::clone(&shared.servers));
+        let parents = start.parent_servers.unwrap_or_else(|| Arc::clone(&shared.servers));
+        let fork = start.inherited.as_ref().filter(|it| it.what == Inherits::All);
         let agent = builder.agent(
             shared,
             AgentParts {
                 identity: Arc::clone(&task.identity),
                 permissions,
-                servers: with_own(&inherited, &start.servers),
+                servers: match fork {
+                    Some(_) => parents.fork(),
+                    None => with_own(&parents, &start.servers),
+                },
                 budget: parent.budget.with(&task.account),
                 slot: Some(delegation.slots.slot().until(task.run().cancel)),
                 task: Some(Arc::clone(task)),
@@ -247,15 +266,22 @@ impl Child {
         };
         let parts = DriverParts {
             view: spec.tools.clone(),
-            system: SystemPrompt::new(spec.system.clone()),
+            system: match fork {
+                Some(fork) => fork.point.prefix.system.clone(),
+                None => SystemPrompt::new(spec.system.clone()),
+            },
             settings,
             journal: start.journal,
             conversation: start.loaded.conversation,
             structured: start.structured,
+            fixed_tools: fork.map(|fork| fork.point.prefix.tools.clone()),
             instructions: spec.instructions,
         };
         let mut driver = builder.driver(shared, Arc::clone(&agent), parts)?;
         driver.counted = start.loaded.counted;
+        if let Some(inherited) = start.inherited {
+            inherited.set_up(&mut driver);
+        }
         Ok(Self {
             shared: Arc::clone(shared),
             task: Arc::clone(task),
@@ -444,9 +470,17 @@ impl Child {
             turns: run.turns,
             duration_ms: u64::try_from(millis).unwrap_or(u64::MAX),
             evidence: run.evidence.clone(),
+            shared: self.shared_context(),
             unread: 0,
             notification: self.shared.world.record_id(),
         }
+    }
+
+    /// What it shared with its parent, if it is a fork and has asked its provider.
+    fn shared_context(&self) -> Option<SharedContext> {
+        let context = self.task.spec.context.as_ref().filter(|_| self.task.spec.is_fork())?;
+        let read = self.run.first_usage?.cache_read_input_tokens;
+        Some(SharedContext { bytes: context.bytes, cache_read_tokens: read })
     }
 
     /// Shows the end to the views.
@@ -516,17 +550,20 @@ fn stamp(delegation: &Delegation, spec: &AgentSpec, id: &AgentId) -> Stamp {
 /// What the agent is told first: words of an agent and of a definition, in which nothing passes for our markup.
 fn first_items(
     shared: &Shared,
-    id: &AgentId,
+    task: &Task,
     initial_prompt: Option<String>,
     prompt: &str,
 ) -> Vec<Item> {
     let item = |text: String, origin| Item {
         id: shared.world.record_id(),
         priority: Priority::Next,
-        addressee: Some(id.clone()),
+        addressee: Some(task.id.clone()),
         content: vec![Block::Text(contain(&text).into_owned())],
         origin,
     };
+    if task.spec.is_fork() {
+        return vec![item(format!("FORK_DIRECTIVE: {prompt}"), Origin::Delegation)];
+    }
     match initial_prompt {
         // A command stands alone, so that it can be replaced by what it means.
         Some(initial) if initial.trim_start().starts_with('/') => {
@@ -569,6 +606,7 @@ fn write_meta(task: &Task, end: Option<&End>) {
         "model": spec.model,
         "permissionMode": spec.mode,
         "color": spec.color,
+        "isFork": spec.is_fork(),
     });
     if let Some(fields) = meta.as_object_mut() {
         let name = spec.name.as_ref().map(|name| json!(name));

@@ -355,6 +355,11 @@ impl Permissions {
         self.state_mut().policy.role = role;
     }
 
+    /// The agent's own part of its rules.
+    pub(crate) fn role(&self) -> Role {
+        self.current().policy.role.clone()
+    }
+
     pub(crate) fn bypass(&self) -> Bypass {
         self.bypass
     }

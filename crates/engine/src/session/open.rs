@@ -107,6 +107,7 @@ impl Session {
             journal,
             conversation: loaded.conversation,
             structured: options.structured,
+            fixed_tools: None,
             instructions: main.instructions,
         };
         let mut driver = builder.driver(&shared, agent, parts)?;

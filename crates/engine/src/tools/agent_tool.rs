@@ -2,6 +2,7 @@
 
 mod answer;
 mod explain;
+mod fork;
 mod launch;
 pub(crate) mod name;
 
@@ -39,7 +40,7 @@ pub(crate) struct AgentInput {
     /// The whole task. The agent knows nothing of this conversation: say what to do, where, what is known
     /// already, and what to report.
     pub(crate) prompt: String,
-    /// The type of the agent; without it, general-purpose.
+    /// The type of the agent. The list of types says which agent is started without it.
     pub(crate) subagent_type: Option<String>,
     /// Another model than the agent's own: sonnet, opus, haiku (quick and cheap, for simple tasks), fable,
     /// or a full name.
@@ -79,7 +80,7 @@ impl AgentTool {
         let mut withheld: Vec<&'static str> = HIDDEN.into();
         let shared = caller.shared.upgrade();
         let rules = shared.as_ref().map(|shared| &shared.delegation.rules);
-        if rules.is_none_or(|rules| rules.background_is_off) {
+        if rules.is_none_or(|rules| rules.background_is_off || rules.forks) {
             withheld.push("run_in_background");
         }
         if rules.is_none_or(|rules| rules.mode != SessionMode::Assistant) {

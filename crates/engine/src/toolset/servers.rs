@@ -180,6 +180,13 @@ impl Servers {
         Arc::new(Self { parent: Some(Arc::clone(self)), state, deferral: self.deferral })
     }
 
+    /// The servers of a fork: these, and the tools that were searched for so far.
+    pub(crate) fn fork(self: &Arc<Self>) -> Arc<Self> {
+        let fork = self.child(Vec::new());
+        fork.held().loaded.clone_from(&self.held().loaded);
+        fork
+    }
+
     /// The servers of the main agent.
     fn root(&self) -> &Self {
         self.parent.as_ref().map_or(self, |parent| parent.root())

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use centurion_permissions::canonical_tool_name;
-use centurion_protocol::ToolSpecs;
+use centurion_protocol::{ToolSpec, ToolSpecs};
 use centurion_tools::DynTool;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
@@ -70,6 +70,8 @@ pub(crate) struct Toolbox {
     /// Why a tool that exists is not here.
     withheld: HashMap<String, String>,
     specs: ToolSpecs,
+    /// What a fork was started with: it is sent as it was, whatever the tools would say now.
+    fixed: Option<ToolSpecs>,
     /// Where agents with the same tools find them rendered.
     cache: Option<Arc<SpecCache>>,
     /// What tells tools of the same names apart.
@@ -155,10 +157,17 @@ impl Toolbox {
             }
         }
         let specs = ToolSpecs::new(Vec::new());
+        let served = Served::default();
         let mut toolbox =
-            Self { own, served: Served::default(), view, withheld, specs, cache, listing_hash };
+            Self { own, served, view, withheld, specs, fixed: None, cache, listing_hash };
         toolbox.render();
         Ok(toolbox)
+    }
+
+    /// Has these definitions sent as they are. Tools that are loaded later come behind them.
+    pub(crate) fn fix(&mut self, specs: ToolSpecs) {
+        self.fixed = Some(specs);
+        self.render();
     }
 
     /// Adds a tool that the run itself brings.
@@ -200,6 +209,16 @@ impl Toolbox {
     }
 
     fn render(&mut self) {
+        if let Some(fixed) = &self.fixed {
+            let is_new = |tool: &&Arc<dyn DynTool>| !fixed.iter().any(|it| it.name == tool.name());
+            let new: Vec<ToolSpec> = self.tools().filter(is_new).map(|tool| tool.spec()).collect();
+            self.specs = if new.is_empty() {
+                fixed.clone()
+            } else {
+                ToolSpecs::new(fixed.iter().cloned().chain(new).collect())
+            };
+            return;
+        }
         let make = || ToolSpecs::new(self.tools().map(|tool| tool.spec()).collect());
         let specs = match &self.cache {
             Some(cache) => {

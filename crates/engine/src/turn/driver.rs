@@ -28,6 +28,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::evidence::Evidence;
+use crate::agent::fork_point::Cached;
 use crate::agent::hooks::reminder;
 use crate::agent::listing::Listing;
 use crate::agent::shared::Shared;
@@ -58,6 +59,10 @@ pub(crate) struct Driver {
     pub(crate) settings: RequestSettings,
     /// Texts that go before the first input.
     pub(crate) context: Vec<String>,
+    /// What the first message of a fork begins with, as that of every other fork from the same point.
+    pub(crate) opening: Vec<Block>,
+    /// What the provider should read from its cache for the first request of a fork.
+    pub(crate) cached: Option<Cached>,
     /// Calls of an earlier process whose results were never recorded.
     pub(crate) unanswered: Vec<ToolUseId>,
     /// The call that a hook put off; it is taken up before anything else.
@@ -100,6 +105,8 @@ pub(crate) struct Run {
     pub(crate) failure: Option<ProviderFailure>,
     /// What the last answer consumed.
     pub(crate) last_usage: Usage,
+    /// What the first one did.
+    pub(crate) first_usage: Option<Usage>,
     /// What the calls did.
     pub(crate) evidence: Evidence,
     /// Calls that were not allowed, and why.
@@ -139,6 +146,7 @@ impl Run {
             cancelled_in_tools: false,
             failure: None,
             last_usage: Usage::default(),
+            first_usage: None,
             evidence: Evidence::default(),
             denial_reasons: Vec::new(),
             ended_on_denial: false,
@@ -182,6 +190,8 @@ impl Driver {
             settings,
             deferred: None,
             context: Vec::new(),
+            opening: Vec::new(),
+            cached: None,
             structured: None,
             memory: None,
             counted: None,
@@ -260,6 +270,7 @@ impl Driver {
                 Ok(answer) => answer,
                 Err(outcome) => break outcome,
             };
+            self.check_cache(&answer.usage)?;
             run.turns += 1;
             run.stop_reason = Some(answer.stop_reason.clone());
             let (step, blocks) = next_step(&answer);
@@ -334,6 +345,10 @@ impl Driver {
 
     /// Puts results, context and queue items before the model, as one message.
     fn deliver(&mut self, mut blocks: Vec<Block>, items: &[Item]) -> Result<(), JournalError> {
+        let opening = std::mem::take(&mut self.opening);
+        if !opening.is_empty() {
+            self.record_opening(&opening)?;
+        }
         for id in std::mem::take(&mut self.unanswered) {
             let block = interrupted(&id);
             self.record_result(&block, None, &Value::Null)?;
@@ -362,7 +377,9 @@ impl Driver {
             blocks.extend(item.content.iter().cloned());
             delivered.push(item.id);
         }
-        self.push(Role::User, &blocks);
+        if !opening.is_empty() || !blocks.is_empty() {
+            self.push_message(Message::with_shared(Role::User, &opening, &blocks));
+        }
         self.shared.queue.delivered(&delivered);
         Ok(())
     }
@@ -411,10 +428,13 @@ impl Driver {
     }
 
     fn push(&mut self, role: Role, blocks: &[Block]) {
-        if blocks.is_empty() {
-            return;
+        if !blocks.is_empty() {
+            self.push_message(Message::new(role, blocks));
         }
-        if let Err(error) = self.conversation.push(Message::new(role, blocks)) {
+    }
+
+    fn push_message(&mut self, message: Message) {
+        if let Err(error) = self.conversation.push(message) {
             // Every path that gets here answers exactly the open calls.
             debug_assert!(false, "invariant: history stays valid: {error}");
             tracing::error!(%error, "a message did not fit the history");

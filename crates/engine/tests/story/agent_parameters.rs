@@ -390,7 +390,7 @@ async fn what_comes_with_later_versions_is_refused_with_the_reason() {
         "lead": [
             [with(&json!({"team_name": "red"})), with(&json!({"isolation": "remote"})),
              with(&json!({"isolation": "worktree"})), with(&json!({"isolation": "moon"})),
-             with(&json!({"isolation": "worktree", "cwd": "."})), agent("fork", "@@child", &json!({})),
+             with(&json!({"isolation": "worktree", "cwd": "."})),
              message("uds:/tmp/peer", "hello"), message("bridge:1234", "hello")],
             "none of it",
         ],
@@ -403,7 +403,6 @@ async fn what_comes_with_later_versions_is_refused_with_the_reason() {
         "isolation: worktree, which this version cannot give",
         "This kind of isolation is not available",
         "isolation: worktree, which this version cannot give",
-        "A fork (subagent_type: fork) is not available",
         "other sessions cannot be reached",
         "other sessions cannot be reached",
     ];

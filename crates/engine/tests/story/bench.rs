@@ -212,6 +212,10 @@ pub(crate) struct Asked {
     pub(crate) effort: Option<Effort>,
     pub(crate) thinking: Thinking,
     pub(crate) messages: Value,
+    /// The bytes of all messages, one after another.
+    pub(crate) wire: Vec<u8>,
+    /// The bytes of the system prompt and of the tools.
+    pub(crate) fixed: Vec<u8>,
 }
 
 /// Keeps every event and every request.
@@ -275,6 +279,9 @@ impl Provider for Recording {
             effort: request.effort,
             thinking: request.thinking,
             messages: Value::Array(messages.clone()),
+            wire: request.prefix.conversation.iter().flat_map(|it| it.wire().to_vec()).collect(),
+            fixed: [request.prefix.system.wire().to_vec(), request.prefix.tools.wire().to_vec()]
+                .concat(),
         });
         self.watcher.requests.lock().push(Value::Array(messages));
         self.watcher.changed.notify_waiters();

@@ -4,7 +4,6 @@ use centurion_engine::SessionMode;
 use serde_json::json;
 
 use crate::agent_parameters::Rules;
-use crate::agent_stage::agent;
 use crate::bench::Bench;
 
 /// The lines about agents in what the main agent is told about its tools.
@@ -78,16 +77,4 @@ async fn the_text_says_which_way_to_delegate() {
         assert_eq!(text.contains("put one in the background"), !deny.is_empty(), "{text}");
         assert_eq!(text.contains("general-purpose where none does"), deny.is_empty(), "{text}");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_agent_that_wants_the_conversation_is_refused_and_never_started_without_it() {
-    // S-024, I-5
-    let bench = Bench::cast(&json!({
-        "lead": [[agent("seer", "x", &json!({}))], "done"],
-    }));
-    bench.agent("seer", "forkContext: true\n", "x");
-    let told = bench.run("@@lead").await;
-    assert!(told.results()[0].0.contains("forkContext"), "{:?}", told.results());
-    assert!(told.of("system", Some("task_started")).is_empty());
 }

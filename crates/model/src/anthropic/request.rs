@@ -2,9 +2,13 @@
 //!
 //! The messages come before everything that may differ between two turns, as the bytes they have
 //! always been, so that a turn's request starts with the bytes of the turn before.
+//!
+//! Cache breakpoints: behind the system prompt and behind the last block; in a fork also behind what its parent has sent
+//! and behind what it shares with other forks, so that the first fork reads what the parent has written, and the second
+//! all that the first has.
 
 use bytes::Bytes;
-use centurion_protocol::Message;
+use centurion_protocol::Conversation;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
@@ -13,6 +17,9 @@ use crate::body::ChunkedBody;
 use crate::catalog::{self, ModelInfo, ThinkingMode};
 
 const BREAKPOINT: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
+
+/// How many calls an answer may have before a provider does not look back over them and their results.
+const MOST_CALLS: usize = 8;
 
 const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
 const INTERLEAVED_THINKING: &str = "interleaved-thinking-2025-05-14";
@@ -52,21 +59,41 @@ pub(super) fn body(
 }
 
 fn push_messages(body: &mut ChunkedBody, request: &Request) {
-    let last = request.prefix.conversation.len().saturating_sub(1);
-    for (n, message) in request.prefix.conversation.iter().enumerate() {
+    let conversation = &request.prefix.conversation;
+    let breakpoints = breakpoints(conversation);
+    let mut breakpoints = breakpoints.iter().peekable();
+    for (n, message) in conversation.iter().enumerate() {
         // The comma before the first one is left out.
-        let from = usize::from(n == 0);
-        match message.breakpoint_at().filter(|_| n == last) {
-            Some(at) => push_with_breakpoint(body, message, from, at),
-            None => body.push(message.wire().slice(from..)),
+        let mut from = usize::from(n == 0);
+        while let Some((_, at)) = breakpoints.next_if(|(message, _)| *message == n) {
+            body.push(message.wire().slice(from..*at));
+            body.push(BREAKPOINT);
+            from = *at;
         }
+        body.push(message.wire().slice(from..));
     }
 }
 
-fn push_with_breakpoint(body: &mut ChunkedBody, message: &Message, from: usize, at: usize) {
-    body.push(message.wire().slice(from..at));
-    body.push(BREAKPOINT);
-    body.push(message.wire().slice(at..));
+/// Where messages have breakpoints, in order: at most three, each as the number of a message and a place in it.
+///
+/// A provider looks for what it has cached at a breakpoint and a few blocks before it. Where more blocks have come since
+/// the request before, that request's end has one as well.
+fn breakpoints(conversation: &Conversation) -> Vec<(usize, usize)> {
+    let before = |n: usize| {
+        let n = n.checked_sub(2)?;
+        Some((n, conversation.iter().nth(n)?.breakpoint_at()?))
+    };
+    let last = conversation.len().saturating_sub(1);
+    let end = conversation.last().and_then(|message| Some((last, message.breakpoint_at()?)));
+    let fork = conversation.iter().enumerate().find_map(|(n, it)| Some((n, it.shared_at()?)));
+    let calls = conversation.last().map_or(0, |last| last.calls().len());
+    let mut all: Vec<(usize, usize)> = match fork {
+        Some(shared) => before(shared.0).into_iter().chain([shared]).collect(),
+        None if calls > MOST_CALLS => before(last).into_iter().collect(),
+        None => Vec::new(),
+    };
+    all.extend(end.filter(|end| !all.contains(end)));
+    all
 }
 
 /// Everything small.

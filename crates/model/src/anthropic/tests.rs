@@ -49,6 +49,48 @@ fn a_request_has_exactly_these_bytes() {
     assert_eq!(text_of(&request), expected.replace("SESSION", &request.session.to_string()));
 }
 
+/// The messages that have a breakpoint, each with the numbers of the blocks.
+fn marked(request: &Request) -> Vec<(usize, Vec<usize>)> {
+    let body = json_of(request);
+    let messages = body["messages"].as_array().unwrap().iter().enumerate();
+    let marks = messages.map(|(n, message)| {
+        let blocks = message["content"].as_array().unwrap().iter().enumerate();
+        let marked = blocks.filter(|(_, block)| block.get("cache_control").is_some());
+        (n, marked.map(|(at, _)| at).collect::<Vec<_>>())
+    });
+    marks.filter(|(_, blocks)| !blocks.is_empty()).collect()
+}
+
+#[test]
+fn breakpoints_stand_where_a_provider_finds_what_it_has_cached() {
+    let many = |count: usize| {
+        let ids: Vec<String> = (0..count).map(|n| format!("u{n}")).collect();
+        let calls: Vec<Block> = ids.iter().map(|id| call(id, "Read", "{}")).collect();
+        let results: Vec<Block> = ids.iter().map(|id| result(id, "ok")).collect();
+        (Message::new(Role::Assistant, &calls), results)
+    };
+    let (asks, results) = many(2);
+    let answered = Message::new(Role::User, &results);
+    let usual = request("claude-opus-5-5", [Message::user("hi"), asks, answered]);
+    assert_eq!(marked(&usual), [(2, vec![1])]);
+    let (asks, results) = many(20);
+    let answered = Message::new(Role::User, &results);
+    let wide = request("claude-opus-5-5", [Message::user("hi"), asks.clone(), answered]);
+    assert_eq!(marked(&wide), [(0, vec![0]), (2, vec![19])], "too many blocks to look back over");
+    let begun = Message::with_shared(Role::User, &results, &[Block::text("do")]);
+    let mut messages = vec![Message::user("hi"), asks, begun];
+    let fork = request("claude-opus-5-5", messages.clone());
+    assert_eq!(marked(&fork), [(0, vec![0]), (2, vec![19, 20])]);
+    messages.push(Message::new(Role::Assistant, &[call("v", "Read", "{}")]));
+    messages.push(Message::new(Role::User, &[result("v", "ok")]));
+    let later = request("claude-opus-5-5", messages);
+    assert_eq!(
+        marked(&later),
+        [(0, vec![0]), (2, vec![19]), (4, vec![0])],
+        "four with the system's"
+    );
+}
+
 #[test]
 fn a_turn_starts_with_the_bytes_of_the_turn_before() {
     let [hello, asks, answered] = exchange();

@@ -24,6 +24,9 @@ pub(crate) fn runs_in_background(
     if let Some(rule) = forced {
         return Decided::new(true, Provenance::Default(rule));
     }
+    if rules.forks {
+        return Decided::new(true, Provenance::Default("where forks are on, no call waits"));
+    }
     match (&definition.background, wish) {
         (_, Some(true)) => Decided::new(true, Provenance::Call("run_in_background")),
         // An agent that is made for the background stays there, whatever the call says.

@@ -106,6 +106,11 @@ impl fmt::Display for LeftOut {
 }
 
 impl ToolView {
+    /// Whether an agent may set up prompts for later: the main agent, and its forks.
+    pub(crate) fn admits_scheduling(&self, is_main: bool) -> bool {
+        is_main || matches!(self, Self::Exact(_))
+    }
+
     /// What a definition asks for.
     pub(crate) fn new(definition: &AgentDefinition, reach: Reach) -> Self {
         let listed = definition.tools.as_ref().filter(|_| !definition.has_all_tools());

@@ -13,9 +13,11 @@ use super::{Child, ChildParts, SpawnError, begin, first_items, new_run, panic_wo
 use crate::agent::Agent;
 use crate::agent::builder::{BroughtBy, BroughtServers, ServersError};
 use crate::agent::delegation::Delegation;
+use crate::agent::fork_point::Inheritance;
 use crate::agent::shared::Shared;
 use crate::agent::task::{Task, TaskRun};
 use crate::definition::spec::{AgentSpec, Brought};
+use crate::delegate::inherit;
 use crate::delegate::powers::Powers;
 use crate::delegate::recall;
 use crate::message::life_records::RESUME;
@@ -40,14 +42,23 @@ pub(crate) fn resume(
     let delegation = &shared.delegation;
     let mut file = TranscriptFile::open(&task.transcript)?;
     let text = file.read()?;
-    let loaded = transcript::load_agent(&text);
+    let inherited = inherit::inherited(delegation, task)?;
+    let loaded = match &inherited {
+        None => transcript::load_agent(&text),
+        Some(inherited) => transcript::load_behind(&inherit::behind(inherited), &text),
+    };
+    let has_changed = inherited.as_ref().is_some_and(|it| inherit::has_changed(&task.spec, it));
     let (world, stamp) = (Arc::clone(&shared.world), stamp(delegation, &task.spec, &task.id));
     let redaction = delegation.builder.files.redaction;
     let journal = Arc::new(Journal::resume(file, loaded.last, stamp, world, redaction));
     let run = new_run(shared, asker, call, mail.text.clone());
     let before = task.begin(run, Arc::clone(&journal)).ok_or(SpawnError::AtWork)?;
     let made = catch_unwind(AssertUnwindSafe(|| {
-        let mut child = rebuild(shared, delegation, asker, task, loaded, journal, mail)?;
+        let parts = Restored { loaded, inherited, journal };
+        let mut child = rebuild(shared, delegation, asker, task, parts, mail)?;
+        if has_changed {
+            child.problems.push(CHANGED.to_owned());
+        }
         child.items = left_unread(shared, task, &text, mail);
         Ok(child)
     }));
@@ -63,22 +74,34 @@ pub(crate) fn resume(
     Ok(())
 }
 
+/// What the transcripts hold of an agent.
+struct Restored {
+    loaded: Loaded,
+    inherited: Option<Inheritance>,
+    journal: Arc<Journal>,
+}
+
+/// What is said of a fork that does not begin with the bytes that it was started with.
+const CHANGED: &str = "it no longer begins with the bytes that it shared with its parent, so the provider reads them \
+    anew: its parent's transcript does not hold all of them as they were sent, such as credentials";
+
 /// Makes the agent as it was, and writes down that it begins with this message.
 fn rebuild(
     shared: &Arc<Shared>,
     delegation: &Delegation,
     asker: &Agent,
     task: &Arc<Task>,
-    loaded: Loaded,
-    journal: Arc<Journal>,
+    restored: Restored,
     mail: &Mail,
 ) -> Result<Child, SpawnError> {
     let spec = &task.spec;
+    let Restored { loaded, inherited, journal } = restored;
     let schema = spec.schema.as_ref().map(|schema| StructuredOutput::parse(&schema.to_string()));
     let powers = Powers::on_resume(shared, delegation, spec, asker.permissions.mode());
     let start = ChildParts {
         read_state: seen(&loaded),
         loaded,
+        inherited,
         servers: servers(delegation, asker, spec, powers.mcp_servers.as_ref())?,
         structured: schema.transpose()?,
         powers,
@@ -100,7 +123,7 @@ fn rebuild(
 fn left_unread(shared: &Shared, task: &Task, transcript: &[u8], mail: &Mail) -> Vec<Item> {
     let missed = recall::unread_prompt(transcript);
     let mut items =
-        missed.map(|prompt| first_items(shared, &task.id, None, &prompt)).unwrap_or_default();
+        missed.map(|prompt| first_items(shared, task, None, &prompt)).unwrap_or_default();
     let held = shared.queue.pending(Some(&task.id));
     let mut held: HashMap<RecordId, Item> = held.into_iter().map(|item| (item.id, item)).collect();
     for mail in mail::waiting(transcript).iter().chain([mail]) {

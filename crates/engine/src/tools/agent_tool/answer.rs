@@ -9,7 +9,7 @@ use centurion_tools::{ToolError, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
-use crate::agent::task::{End, Task};
+use crate::agent::task::{End, SharedContext, Task};
 use crate::delegate::outcome::{REPORT_BOUND, bounded_result, failure, result_within};
 use crate::message::titles::{listed, title};
 use centurion_protocol::markup::contain;
@@ -99,6 +99,13 @@ fn facts(end: &End, tools: &[&str]) -> String {
     if failed > 0 {
         let _ = write!(facts, "; commands that failed: {failed} of {}", evidence.commands.len());
     }
+    if let Some(shared) = &end.shared {
+        let SharedContext { bytes, cache_read_tokens } = shared;
+        let _ = write!(
+            facts,
+            "; shared with you: {bytes} bytes, of which the provider read {cache_read_tokens} tokens from its cache"
+        );
+    }
     if !end.denials.is_empty() {
         let denied = end.denials.iter().map(|it| format!("{} ({})", it.tool, it.reason));
         let _ = write!(facts, "; not allowed: {}", listed(denied, "; "));
@@ -131,6 +138,7 @@ fn data(task: &Task, end: &End) -> Value {
             "filesChanged": end.evidence.files_changed,
             "commands": end.evidence.commands,
         },
+        "sharedContext": end.shared,
         "unreadMessages": Some(end.unread).filter(|count| *count > 0),
         "errors": end.errors,
         "permissionDenials": end.denials,

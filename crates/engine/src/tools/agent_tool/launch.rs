@@ -4,16 +4,18 @@
 use std::sync::Arc;
 
 use centurion_config::agents::{ActiveAgent, AgentCatalog, AgentDefinition, Isolation};
+use centurion_journal::JournalError;
 use centurion_permissions::Mode;
 use centurion_protocol::sdk::WaitsFor;
 use centurion_tools::{ToolContext, ToolError};
-use serde_json::json;
+use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::{AgentInput, name};
+use super::{AgentInput, fork, name};
 use crate::agent::Agent;
 use crate::agent::builder::{BroughtBy, BroughtServers, ServersError};
 use crate::agent::delegation::Delegation;
+use crate::agent::fork_point::{Inheritance, Inherits};
 use crate::agent::listing::{is_allowed, is_startable, startable_types};
 use crate::agent::meant::{self, given};
 use crate::agent::shared::Shared;
@@ -43,6 +45,23 @@ pub(super) enum Refusal {
     NoUsual(String),
     #[error("{0} is not available in this version, so nothing was started.")]
     Unavailable(&'static str),
+    #[error(
+        "Forks are switched off, so nothing was started: name a type of agent. (The user can switch them on: \
+         subagents.fork in the settings.)"
+    )]
+    ForksOff,
+    #[error(
+        "You are a fork, or work for one: forks are not forked. Do the work with your own tools."
+    )]
+    ForkOfFork,
+    #[error(
+        "a fork goes on as you are: it cannot have `{0}`, so nothing was started. Leave it out."
+    )]
+    ForkWish(&'static str),
+    #[error("there is no conversation here that a fork could go on with, so nothing was started.")]
+    NoConversation,
+    #[error("what the fork would share could not be recorded, so nothing was started: {0}")]
+    Journal(JournalError),
     #[error("the directory {0} does not exist, so nothing was started.")]
     NoDirectory(String),
     #[error("`max_turns` is 0, so nothing was started: say 1 or more, or leave it out.")]
@@ -83,6 +102,9 @@ pub(super) async fn prepare(
     context: &ToolContext,
 ) -> Result<Launch, Refusal> {
     let delegation = &shared.delegation;
+    if fork::is_asked_for(input, &delegation.rules) {
+        return fork::prepare(shared, caller, input, context);
+    }
     let catalog = delegation.definitions.agents();
     let agent = route(delegation, caller, input, &catalog)?;
     let definition = &agent.definition;
@@ -133,7 +155,14 @@ pub(super) async fn prepare(
         // Without it the agent still reads its memory, and asks before it writes there.
         memory: memory.as_ref().map(|it| it.directory.clone()),
     };
-    let spec = spec(shared, caller, input, definition, &effective, memory.as_ref(), context);
+    let mut spec = spec(shared, caller, input, definition, &effective, memory.as_ref(), context);
+    let inherited = if definition.fork_context.as_ref().is_some_and(|it| it.value) {
+        let point = caller.fork_point().ok_or(Refusal::NoConversation)?;
+        spec.context = Some(point.reference(None, None));
+        Some(Inheritance { point, what: Inherits::Conversation })
+    } else {
+        None
+    };
     Ok(Launch {
         spec: Arc::new(spec),
         powers,
@@ -145,6 +174,7 @@ pub(super) async fn prepare(
         call: context.call.clone(),
         read_state: context.workspace.read_state.clone(),
         skills: texts,
+        inherited,
     })
 }
 
@@ -166,7 +196,6 @@ fn route<'c>(
         return Err(Refusal::Unavailable("isolation: remote"));
     }
     let asked = match input.subagent_type.as_deref().map(str::trim) {
-        Some("fork") => return Err(Refusal::Unavailable("A fork (subagent_type: fork)")),
         Some(asked) if !asked.is_empty() => asked,
         _ => USUAL,
     };
@@ -294,26 +323,31 @@ fn spec(
         in_background: effective.background.value,
         is_one_shot: builtin::is_one_shot(&definition.name),
         requested: requested(shared, input, effective),
+        is_below_fork: fork::is_below_fork(caller),
+        context: None,
+    }
+}
+
+/// The model that was asked for, where another one is in force.
+pub(super) fn requested_model(shared: &Shared, input: &AgentInput, model: &str) -> Value {
+    match &input.model {
+        Some(asked) if shared.model.resolve(asked) != model => json!({"model": asked}),
+        _ => json!({}),
     }
 }
 
 /// What was asked for where something else is in force.
-fn requested(shared: &Shared, input: &AgentInput, effective: &EffectiveAgent) -> serde_json::Value {
-    let mut requested = serde_json::Map::new();
-    if let Some(model) = &input.model
-        && shared.model.resolve(model) != effective.model.value
-    {
-        requested.insert("model".to_owned(), json!(model));
-    }
+fn requested(shared: &Shared, input: &AgentInput, effective: &EffectiveAgent) -> Value {
+    let mut requested = requested_model(shared, input, &effective.model.value);
     if let Some(background) = input.run_in_background
         && background != effective.background.value
     {
-        requested.insert("run_in_background".to_owned(), json!(background));
+        requested["run_in_background"] = json!(background);
     }
     if let Some(mode) = input.mode.as_deref().and_then(|mode| mode.parse::<Mode>().ok())
         && mode != effective.permission_mode.value
     {
-        requested.insert("mode".to_owned(), json!(mode));
+        requested["mode"] = json!(mode);
     }
-    serde_json::Value::Object(requested)
+    requested
 }

@@ -8,7 +8,7 @@ use crate::toolset::toolbox::Served;
 use centurion_protocol::markup::contain;
 
 /// What has been told already.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Announced {
     instructions: BTreeMap<String, String>,
     deferred: BTreeSet<String>,

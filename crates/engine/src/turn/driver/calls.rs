@@ -1,6 +1,7 @@
 //! The calls of one answer: read-only ones side by side, the others one after another, in order.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use centurion_config::memory;
 use centurion_hooks::Event;
@@ -16,6 +17,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, Run};
+use crate::agent::builder::AGENT_TOOL;
+use crate::agent::fork_point::{Cached, ForkPoint};
 use crate::agent::hooks::reminder;
 use crate::agent::task::Denial;
 use crate::definition::prompt::instructions;
@@ -34,6 +37,42 @@ impl Driver {
     /// Runs all calls of an answer and puts their results before the model, with whatever the queue holds.
     /// `Some` is how the run ends here.
     pub(super) async fn run_calls(
+        &mut self,
+        run: &mut Run,
+        source: Option<RecordId>,
+        malformed: &[(ToolUseId, String)],
+        calls: Vec<ToolUse>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Outcome>, JournalError> {
+        let point = self.fork_point(run, source, &calls);
+        self.dispatch.agent.set_fork_point(point);
+        let outcome = self.run_all(run, source, malformed, calls, cancel).await;
+        self.dispatch.agent.set_fork_point(None);
+        outcome
+    }
+
+    /// What an agent can go on from that one of these calls starts.
+    fn fork_point(
+        &self,
+        run: &Run,
+        source: Option<RecordId>,
+        calls: &[ToolUse],
+    ) -> Option<Arc<ForkPoint>> {
+        let starts_agent = |call: &ToolUse| canonical_tool_name(&call.name) == AGENT_TOOL;
+        calls.iter().any(starts_agent).then(|| {
+            Arc::new(ForkPoint {
+                prefix: self.prefix(),
+                tools: self.dispatch.toolbox.all_names().map(str::to_owned).collect(),
+                announced: self.announced.clone(),
+                counted: self.counted,
+                record: source.or_else(|| self.journal.last()),
+                journal: Some(Arc::clone(&self.journal)),
+                cached: Cached::of(&run.last_usage),
+            })
+        })
+    }
+
+    async fn run_all(
         &mut self,
         run: &mut Run,
         source: Option<RecordId>,

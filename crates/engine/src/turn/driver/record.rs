@@ -10,10 +10,11 @@ use centurion_protocol::transcript::{
 };
 use centurion_protocol::{Block, RecordId, Role, ToolUse};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Driver;
 use crate::agent::progress::show_progress;
+use crate::message::life_records::ENTERED;
 use crate::message::queue::{Item, Origin};
 use centurion_journal::JournalError;
 
@@ -94,6 +95,21 @@ impl Driver {
             origin: None,
         }))?;
         self.show_input(record, block, Some(data).filter(|data| !data.is_null()), false);
+        Ok(())
+    }
+
+    /// Records what the first message of a fork begins with, in one piece: it is there whole or not at all.
+    pub(super) fn record_opening(&self, opening: &[Block]) -> Result<(), JournalError> {
+        let description = &self.identity().description;
+        let entered = json!({"status": ENTERED, "description": description});
+        self.journal.append(Body::User(UserBody {
+            message: RecordedInput { role: "user", content: UserContent::Blocks(opening) },
+            tool_use_result: Some(&entered),
+            source: None,
+            is_meta: true,
+            queue_item: None,
+            origin: None,
+        }))?;
         Ok(())
     }
 

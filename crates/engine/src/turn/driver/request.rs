@@ -15,11 +15,15 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, INTERRUPTED, ProviderFailure, Run, partial};
+use crate::agent::fork_point::Cached;
 use crate::money::budget::Amount;
 use centurion_journal::JournalError;
 
 /// What an answer is taken to need at least when money or window are checked before it.
 const SMALL_ANSWER: u64 = 1024;
+
+/// How long a provider keeps what it has read.
+const CACHE_LIFE: Duration = Duration::from_mins(5);
 
 /// A wait for a provider during which an agent gives its slot away.
 const LONG_WAIT: Duration = Duration::from_secs(5);
@@ -74,6 +78,7 @@ impl Driver {
             match streamed {
                 Streamed::Answer(answer) => {
                     run.last_usage = answer.usage;
+                    run.first_usage.get_or_insert(answer.usage);
                     // The answer itself is not in the history yet, and so counts with what comes now.
                     let guess = self.conversation.tokens();
                     self.counted =
@@ -125,7 +130,7 @@ impl Driver {
     }
 
     /// What the next request begins with.
-    fn prefix(&self) -> Prefix {
+    pub(super) fn prefix(&self) -> Prefix {
         Prefix {
             system: self.system.clone(),
             tools: self.dispatch.toolbox.specs().clone(),
@@ -213,6 +218,29 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Tells of a fork whose provider did not read from its cache what it should have there.
+    pub(super) fn check_cache(&mut self, usage: &Usage) -> Result<(), JournalError> {
+        let Some(Cached { tokens, at }) = self.cached.take() else { return Ok(()) };
+        let read = usage.cache_read_input_tokens;
+        // Providers cache by blocks of some hundred tokens.
+        if read + tokens / 10 >= tokens {
+            return Ok(());
+        }
+        let reason = match at.elapsed() {
+            waited if waited > CACHE_LIFE => {
+                format!("it began {} s after its parent's request", waited.as_secs())
+            }
+            _ => "the provider has not kept it, or not for this request".to_owned(),
+        };
+        let data = serde_json::json!({"expected": tokens, "read": read, "reason": reason});
+        self.journal.note("cache_miss", &data)?;
+        let text = format!(
+            "the provider read {read} of about {tokens} tokens from its cache that this fork shares: {reason}"
+        );
+        self.dispatch.agent.inform("warning", text);
+        Ok(())
     }
 
     /// Records and shows that a request is sent again.

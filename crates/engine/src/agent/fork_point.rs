@@ -1,0 +1,131 @@
+//! The conversation of an agent as another one begins with it: what was sent, shared by reference.
+
+use std::sync::Arc;
+
+use centurion_journal::{Journal, JournalError};
+use centurion_model::{Prefix, SystemPrompt};
+use centurion_protocol::{Conversation, Digest, RecordId, ToolSpecs, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use crate::definition::spec::ContextRef;
+use crate::toolset::servers::Announced;
+
+/// The subtype of the note that keeps what requests begin with, for forks of later processes.
+pub(crate) const PREFIX: &str = "prefix";
+
+/// What an agent has sent, up to the answer whose calls run now.
+pub(crate) struct ForkPoint {
+    pub(crate) prefix: Prefix,
+    /// The tools that the agent can call or search for.
+    pub(crate) tools: Vec<String>,
+    /// What the agent knows of its servers.
+    pub(crate) announced: Announced,
+    /// What the provider counted for the last request, and our own guess for the same history.
+    pub(crate) counted: Option<(u64, usize)>,
+    /// The last record of the answer.
+    pub(crate) record: Option<RecordId>,
+    /// Where the agent's records go; `None` for a conversation that was read back.
+    pub(crate) journal: Option<Arc<Journal>>,
+    pub(crate) cached: Option<Cached>,
+}
+
+/// What the provider should have in its cache of a conversation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cached {
+    pub(crate) tokens: u64,
+    pub(crate) at: Instant,
+}
+
+impl Cached {
+    /// What the provider keeps of an answered request, if it says that it keeps anything.
+    pub(crate) fn of(usage: &Usage) -> Option<Self> {
+        let kept = usage.cache_creation_input_tokens + usage.cache_read_input_tokens;
+        (kept > 0).then(|| Self { tokens: kept, at: Instant::now() })
+    }
+}
+
+impl ForkPoint {
+    /// The reference to this conversation that stands in an agent's record instead of a copy.
+    pub(crate) fn reference(
+        &self,
+        kept: Option<String>,
+        parent_type: Option<String>,
+    ) -> ContextRef {
+        ContextRef {
+            parent_type,
+            record: self.record,
+            messages: self.prefix.conversation.len(),
+            bytes: self.prefix.bytes(),
+            digest: hex(&self.prefix.digest()),
+            prefix: kept,
+        }
+    }
+}
+
+/// The part of requests that stays the same, as a note of the agent that sends them.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct PrefixNote {
+    pub(crate) digest: String,
+    system: Vec<String>,
+    tools: Box<RawValue>,
+}
+
+impl PrefixNote {
+    /// The system prompt and the tools, with the bytes that they had.
+    pub(crate) fn read(self) -> Option<(SystemPrompt, ToolSpecs)> {
+        Some((SystemPrompt::new(self.system), ToolSpecs::from_wire(self.tools.get()).ok()?))
+    }
+}
+
+/// Which beginnings of requests the transcript of an agent holds, by their digests.
+#[derive(Default)]
+pub(crate) struct KeptPrefixes(Vec<String>);
+
+impl KeptPrefixes {
+    /// Writes down what requests begin with, unless that is done; gives its digest.
+    pub(crate) fn keep(&mut self, point: &ForkPoint) -> Result<String, JournalError> {
+        let prefix = &point.prefix;
+        let fixed = Prefix { conversation: Conversation::default(), ..prefix.clone() };
+        let digest = hex(&fixed.digest());
+        if let Some(journal) = &point.journal
+            && !self.0.contains(&digest)
+        {
+            let tools = std::str::from_utf8(prefix.tools.wire()).unwrap_or("[]");
+            let note = PrefixNote {
+                digest: digest.clone(),
+                system: prefix.system.sections().map(str::to_owned).collect(),
+                tools: RawValue::from_string(tools.to_owned()).unwrap_or_default(),
+            };
+            journal.note(PREFIX, &note)?;
+            self.0.push(digest.clone());
+        }
+        Ok(digest)
+    }
+}
+
+/// A digest as text: half of it is enough to tell conversations apart.
+pub(crate) fn hex(digest: &Digest) -> String {
+    use std::fmt::Write as _;
+    digest.iter().take(16).fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// What an agent is started with beside its own prompt.
+#[derive(Clone)]
+pub(crate) struct Inheritance {
+    pub(crate) point: Arc<ForkPoint>,
+    pub(crate) what: Inherits,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inherits {
+    /// Everything: a fork.
+    All,
+    /// The conversation alone: it has a system prompt and tools of its own.
+    Conversation,
+}

@@ -1,0 +1,217 @@
+//! Agents that begin with the conversation of another: forks, which go on as that agent with one task, and agents whose
+//! definition asks for it (`forkContext`), which have a prompt and tools of their own.
+//!
+//! Nothing is copied. In memory the conversation is shared; on disk the record of the agent refers to its parent's
+//! transcript by the last record and a digest. Whenever the agent begins again, what it begins with is held against
+//! the digest: another beginning than before is told, because the provider then reads it anew.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use centurion_journal::MOST_TRANSCRIPT;
+use centurion_journal::transcript::{self, Inherited};
+use centurion_model::{Prefix, SystemPrompt};
+use centurion_protocol::{
+    AgentId, Block, Conversation, RecordId, ToolResult, ToolSpecs, ToolUseId, bounded,
+};
+use thiserror::Error;
+
+use crate::agent::delegation::Delegation;
+use crate::agent::fork_point::{ForkPoint, Inheritance, Inherits, PREFIX, PrefixNote, hex};
+use crate::agent::task::Task;
+use crate::definition::resolve::ToolView;
+use crate::definition::spec::{AgentSpec, ContextRef};
+use crate::delegate::recall;
+use crate::delegate::spawn::places;
+use crate::message::life_records::SPAWN;
+use crate::toolset::servers::Announced;
+use crate::turn::driver::Driver;
+
+/// What stands for the results of all calls of the answer that forks begin with.
+const PLACEHOLDER: &str = "Fork started — processing in background";
+
+/// What a fork is told before its task.
+const RULES: &str = include_str!("../definition/prompts/fork.md");
+
+/// What an agent with a prompt of its own is told before its task.
+const CONTEXT: &str = "The conversation above is that of the agent that started you. It is material: do the task \
+    that follows, by your own instructions and with your own tools.";
+
+/// The tags of [`RULES`], ours and the one that others write.
+const TAGS: [&[u8]; 2] = [b"<fork-boilerplate>", b"<claude:fork-boilerplate>"];
+
+/// How many conversations may stand behind each other.
+const MOST_LEVELS: usize = 64;
+
+/// Why the conversation that an agent was started with is not there any more.
+#[derive(Debug, Error)]
+pub(crate) enum InheritError {
+    #[error("the transcript {path} of the agent that it was forked from cannot be read: {source}")]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("the transcript {path} does not hold the conversation that it was forked from")]
+    Gone { path: PathBuf },
+}
+
+/// How the first message of an agent begins that goes on from calls: the same blocks for all of them.
+fn opening(calls: &[ToolUseId], what: Inherits) -> Vec<Block> {
+    let result = |id: &ToolUseId| Block::ToolResult(ToolResult::text(id.clone(), PLACEHOLDER));
+    let rules = match what {
+        Inherits::All => RULES.trim_end(),
+        Inherits::Conversation => CONTEXT,
+    };
+    calls.iter().map(result).chain([Block::text(rules)]).collect()
+}
+
+/// Whether a conversation is that of a fork, by what it says.
+pub(crate) fn is_of_fork(conversation: &Conversation) -> bool {
+    conversation
+        .iter()
+        .any(|message| TAGS.iter().any(|tag| memchr::memmem::find(message.wire(), tag).is_some()))
+}
+
+/// What an agent goes on from that was started with a conversation: from memory, or from the transcripts.
+pub(crate) fn inherited(
+    delegation: &Delegation,
+    task: &Task,
+) -> Result<Option<Inheritance>, InheritError> {
+    match (&task.inherited, &task.spec.context) {
+        (_, None) => Ok(None),
+        (Some(inherited), _) => Ok(Some(inherited.clone())),
+        (None, Some(context)) => reload(delegation, &task.spec, context).map(Some),
+    }
+}
+
+/// The conversation with what is read behind it.
+pub(crate) fn behind(inheritance: &Inheritance) -> Inherited {
+    let conversation = inheritance.point.prefix.conversation.clone();
+    Inherited { shared_blocks: conversation.open_calls().len() + 1, conversation }
+}
+
+/// Whether an agent begins with other bytes than those that it was started with.
+pub(crate) fn has_changed(spec: &AgentSpec, inheritance: &Inheritance) -> bool {
+    let digest = hex(&inheritance.point.prefix.digest());
+    spec.is_fork() && spec.context.as_ref().is_some_and(|context| context.digest != digest)
+}
+
+impl Inheritance {
+    /// What the provider counted for the conversation, where the agent sends the same.
+    pub(crate) fn counted(&self) -> Option<(u64, usize)> {
+        self.point.counted.filter(|_| self.what == Inherits::All)
+    }
+
+    /// Has a driver go on with the conversation, unless it has done so before.
+    pub(crate) fn set_up(&self, driver: &mut Driver) {
+        let point = &self.point;
+        driver.announced = point.announced.clone();
+        if driver.conversation.len() == point.prefix.conversation.len() {
+            driver.unanswered.clear();
+            driver.opening = opening(point.prefix.conversation.open_calls(), self.what);
+            driver.cached = point.cached.filter(|_| self.what == Inherits::All);
+        }
+    }
+}
+
+fn reload(
+    delegation: &Delegation,
+    spec: &AgentSpec,
+    context: &ContextRef,
+) -> Result<Inheritance, InheritError> {
+    let source = Source::read(delegation, spec.parent.as_ref())?;
+    let conversation = source.conversation(delegation, context.record, 0)?;
+    let fixed = context.prefix.as_ref().map(|digest| source.prefix(digest)).transpose()?;
+    let what = if fixed.is_some() { Inherits::All } else { Inherits::Conversation };
+    let (system, tools) = fixed
+        .unwrap_or_else(|| (SystemPrompt::new(spec.system.clone()), ToolSpecs::new(Vec::new())));
+    let names = match &spec.tools {
+        ToolView::Exact(names) => names.clone(),
+        ToolView::Chosen { .. } => Vec::new(),
+    };
+    let point = ForkPoint {
+        prefix: Prefix { system, tools, conversation },
+        tools: names,
+        announced: Announced::default(),
+        counted: None,
+        record: context.record,
+        journal: None,
+        cached: None,
+    };
+    Ok(Inheritance { point: Arc::new(point), what })
+}
+
+/// The transcript of an agent that another one was started from.
+struct Source {
+    path: PathBuf,
+    text: Vec<u8>,
+    is_main: bool,
+}
+
+impl Source {
+    fn read(delegation: &Delegation, parent: Option<&AgentId>) -> Result<Self, InheritError> {
+        let path = match parent {
+            None => delegation.builder.files.transcript.clone(),
+            Some(id) => places(delegation, id).transcript,
+        };
+        match bounded::read_file(&path, MOST_TRANSCRIPT) {
+            Ok(text) => Ok(Self { path, text, is_main: parent.is_none() }),
+            Err(source) => Err(InheritError::Read { path, source }),
+        }
+    }
+
+    fn gone(&self) -> InheritError {
+        InheritError::Gone { path: self.path.clone() }
+    }
+
+    /// The conversation up to a record, which may itself begin with that of another agent.
+    fn conversation(
+        &self,
+        delegation: &Delegation,
+        record: Option<RecordId>,
+        level: usize,
+    ) -> Result<Conversation, InheritError> {
+        let part = record.and_then(|record| transcript::until(&self.text, record));
+        let part = part.ok_or_else(|| self.gone())?;
+        if self.is_main {
+            return Ok(transcript::load(part).conversation);
+        }
+        let spawned = recall::notes::<recall::ReadSpawnNote>(&self.text, SPAWN).next();
+        let spec = spawned.map(|(_, note)| note.data.spec);
+        let Some((context, parent)) = spec.and_then(|spec| Some((spec.context?, spec.parent)))
+        else {
+            return Ok(transcript::load_agent(part).conversation);
+        };
+        if level >= MOST_LEVELS {
+            return Err(self.gone());
+        }
+        let source = Self::read(delegation, parent.as_ref())?;
+        let conversation = source.conversation(delegation, context.record, level + 1)?;
+        let shared_blocks = conversation.open_calls().len() + 1;
+        Ok(transcript::load_behind(&Inherited { conversation, shared_blocks }, part).conversation)
+    }
+
+    /// The system prompt and the tools that were kept under a digest.
+    fn prefix(&self, digest: &str) -> Result<(SystemPrompt, ToolSpecs), InheritError> {
+        let kept = recall::notes::<PrefixNote>(&self.text, PREFIX);
+        let found = kept.map(|(_, note)| note.data).find(|note| note.digest == digest);
+        found.and_then(PrefixNote::read).ok_or_else(|| self.gone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use centurion_protocol::Message;
+
+    use super::*;
+
+    #[test]
+    fn a_conversation_of_a_fork_is_known_by_its_tags() {
+        // S-272, D-17
+        let says = |text: &str| {
+            let mut conversation = Conversation::default();
+            conversation.push(Message::user(text)).unwrap();
+            is_of_fork(&conversation)
+        };
+        assert!(says(RULES) && says("<claude:fork-boilerplate>\nrules"));
+        assert!(!says("about forks") && !says(&centurion_protocol::markup::contain(RULES)));
+        assert!(!says(CONTEXT));
+    }
+}

@@ -1,0 +1,176 @@
+//! From a call to a fork of its caller: the checks, in their order, and what the fork runs with.
+
+use std::sync::Arc;
+
+use centurion_permissions::RuleSet;
+use centurion_tools::ToolContext;
+
+use super::launch::Refusal;
+use super::{AgentInput, name};
+use crate::agent::Agent;
+use crate::agent::builder::BroughtServers;
+use crate::agent::fork_point::{ForkPoint, Inheritance, Inherits};
+use crate::agent::meant::given;
+use crate::agent::shared::Shared;
+use crate::definition::resolve::{LaunchError, ToolView};
+use crate::definition::rules::DelegationRules;
+use crate::definition::spec::AgentSpec;
+use crate::delegate::inherit::is_of_fork;
+use crate::delegate::powers::Powers;
+use crate::delegate::spawn::Launch;
+
+/// The type that forks are of.
+pub(super) const FORK: &str = "fork";
+
+/// Whether a call asks for a fork: by that type, or by none where forks are on.
+pub(super) fn is_asked_for(input: &AgentInput, rules: &DelegationRules) -> bool {
+    match given(input.subagent_type.as_deref()) {
+        Some(asked) => asked == FORK,
+        None => rules.forks,
+    }
+}
+
+/// Whether an agent or one above it is a fork.
+pub(super) fn is_below_fork(caller: &Agent) -> bool {
+    caller.task.as_ref().is_some_and(|task| task.spec.is_below_fork)
+}
+
+/// Checks a call and decides everything about the fork that it asks for.
+pub(super) fn prepare(
+    shared: &Arc<Shared>,
+    caller: &Arc<Agent>,
+    input: &AgentInput,
+    context: &ToolContext,
+) -> Result<Launch, Refusal> {
+    let delegation = &shared.delegation;
+    let point = check(shared, caller, input)?;
+    if let Some(fault) = given(input.name.as_deref()).and_then(name::fault) {
+        return Err(Refusal::Name(fault));
+    }
+    delegation.gate.admit().map_err(|reason| Refusal::Spawns(reason.to_string()))?;
+    let spec = Arc::new(spec(shared, caller, input, context, &point)?);
+    delegation.count(|stats| {
+        stats.spawned += 1;
+        stats.requested.unset += 1;
+        stats.started_in_background += u64::from(spec.in_background);
+        stats.max_depth = stats.max_depth.max(spec.depth);
+        stats.spawned_by_subagents += u64::from(!caller.identity.is_main());
+        *stats.by_type.entry(FORK.to_owned()).or_default() += 1;
+    });
+    let parent = spec.context.as_ref().and_then(|context| context.parent_type.clone());
+    let powers = Powers {
+        memory: caller.permissions.role().memory,
+        ..Powers::of_fork(shared, delegation, parent.as_deref())
+    };
+    Ok(Launch {
+        spec,
+        powers,
+        prompt: input.prompt.clone(),
+        initial_prompt: None,
+        problems: Vec::new(),
+        servers: BroughtServers::default(),
+        structured: None,
+        call: context.call.clone(),
+        read_state: context.workspace.read_state.clone(),
+        skills: Vec::new(),
+        inherited: Some(Inheritance { point, what: Inherits::All }),
+    })
+}
+
+/// What the fork goes on from, if the caller may be forked and the call asks for nothing that a fork cannot have.
+fn check(shared: &Shared, caller: &Agent, input: &AgentInput) -> Result<Arc<ForkPoint>, Refusal> {
+    let rules = &shared.delegation.rules;
+    if !rules.forks {
+        return Err(Refusal::ForksOff);
+    }
+    if caller.permissions.denies_agent(&[FORK.to_owned()]) {
+        return Err(Refusal::Denied(FORK.to_owned()));
+    }
+    let is_listed = |types: &str| types.split(',').any(|it| it.trim() == FORK);
+    if !caller.startable.as_deref().is_none_or(is_listed) {
+        let available = crate::agent::listing::startable_types(&shared.delegation, caller);
+        return Err(Refusal::NotStartable { asked: FORK.to_owned(), available });
+    }
+    // Recursion is refused when it happens: a fork has the same tools as its parent.
+    if is_below_fork(caller) {
+        return Err(Refusal::ForkOfFork);
+    }
+    let depth = caller.identity.depth;
+    if depth >= rules.limits.depth {
+        return Err(LaunchError::TooDeep { depth, most: rules.limits.depth }.into());
+    }
+    for (is_given, wish) in [
+        (input.output_schema.is_some(), "output_schema"),
+        (input.isolation.is_some(), "isolation"),
+        (input.cwd.is_some(), "cwd"),
+        (input.team_name.is_some(), "team_name"),
+    ] {
+        if is_given {
+            return Err(Refusal::ForkWish(wish));
+        }
+    }
+    if input.max_turns == Some(0) {
+        return Err(Refusal::NoTurns);
+    }
+    if input.prompt.trim().is_empty() {
+        return Err(Refusal::NoPrompt);
+    }
+    let point = caller.fork_point().ok_or(Refusal::NoConversation)?;
+    if is_of_fork(&point.prefix.conversation) {
+        return Err(Refusal::ForkOfFork);
+    }
+    Ok(point)
+}
+
+fn spec(
+    shared: &Shared,
+    caller: &Agent,
+    input: &AgentInput,
+    context: &ToolContext,
+    point: &ForkPoint,
+) -> Result<AgentSpec, Refusal> {
+    let delegation = &shared.delegation;
+    let catalog = delegation.definitions.agents();
+    let color = catalog.active.iter().find(|agent| agent.definition.name.value == FORK);
+    let starter = caller.starter(context.workspace.root.clone());
+    let name = given(input.name.as_deref());
+    let mut path = caller.identity.path.clone();
+    path.push(name.unwrap_or(FORK).to_owned());
+    let role = caller.permissions.role();
+    let kept = caller.keep_prefix(point).map_err(Refusal::Journal)?;
+    let parent_type = caller.identity.kind.clone();
+    Ok(AgentSpec {
+        agent_type: FORK.to_owned(),
+        source: "built-in".to_owned(),
+        color: color.map(|agent| agent.color.as_str().to_owned()).unwrap_or_default(),
+        description: input.description.clone(),
+        name: name.map(str::to_owned),
+        parent: caller.identity.id.clone(),
+        depth: caller.identity.depth + 1,
+        path,
+        call: context.call.clone(),
+        requested: super::launch::requested_model(shared, input, &starter.model),
+        model: starter.model,
+        effort: starter.effort,
+        thinking: starter.thinking,
+        mode: caller.permissions.mode(),
+        own_mode: None,
+        max_turns: input.max_turns,
+        tools: ToolView::Exact(point.tools.clone()),
+        only: texts(&role.only),
+        system: Vec::new(),
+        cwd: starter.cwd,
+        only_reads: role.only_reads,
+        instructions: caller.task.as_ref().is_none_or(|task| task.spec.instructions),
+        reminder: None,
+        schema: None,
+        in_background: !delegation.rules.background_is_off,
+        is_one_shot: false,
+        is_below_fork: true,
+        context: Some(point.reference(Some(kept), parent_type)),
+    })
+}
+
+fn texts(rules: &RuleSet) -> Vec<String> {
+    rules.iter().map(ToString::to_string).collect()
+}

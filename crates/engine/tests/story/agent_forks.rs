@@ -1,0 +1,389 @@
+//! Forks: agents that go on from their parent's conversation, byte for byte.
+
+use std::sync::Arc;
+
+use centurion_engine::{Answerer, Ask, ElicitFuture, Elicitation, Reply, ReplyFuture, SessionMode};
+use centurion_permissions::Mode;
+use centurion_protocol::Outcome;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::agent_stage::{LAST_AGENT, agent, message, waits};
+use crate::bench::{Asked, Bench, Told};
+
+const PLACEHOLDER: &str = "Fork started — processing in background";
+
+/// A bench on which agents can be forked.
+fn forking(scripts: &Value) -> Bench {
+    let mut bench = Bench::cast(scripts);
+    bench.knows_agents(|agents| agents.rules.forks = true);
+    bench.file("a.txt", "alpha\n");
+    bench
+}
+
+/// A call without a type.
+fn fork(prompt: &str) -> Value {
+    json!({"tool": "Agent", "input": {"description": "a branch", "prompt": prompt}})
+}
+
+fn read() -> Value {
+    json!({"tool": "Read", "input": {"file_path": "a.txt"}})
+}
+
+/// The requests of forks, of each in their order.
+fn of_forks(told: &Told) -> Vec<&Asked> {
+    told.asked.iter().filter(|asked| asked.agent.is_some()).collect()
+}
+
+fn blocks(asked: &Asked) -> Vec<Value> {
+    let messages = asked.messages.as_array().unwrap();
+    messages.last().unwrap()["content"].as_array().unwrap().clone()
+}
+
+/// How many bytes two requests begin with in common.
+fn common(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
+
+fn results(told: &Told) -> String {
+    format!("{:?}", told.results())
+}
+
+#[tokio::test(start_paused = true)]
+async fn forks_share_all_bytes_up_to_their_directive_at_any_point_of_any_conversation() {
+    // S-263, S-264, S-265, S-266, S-267, S-280, S-091, S-095, I-11
+    for turns in [0, 1, 3, 70] {
+        for forks in [1, 2, 5] {
+            let mut lead: Vec<Value> = (0..turns).map(|_| json!([read()])).collect();
+            let mut calls: Vec<Value> = vec![read()];
+            calls.extend((0..forks).map(|n| fork(&format!("@@work:{n}"))));
+            lead.push(json!(calls));
+            lead.extend((0..=forks).map(|_| json!("meanwhile")));
+            let told = forking(&json!({"lead": lead, "work": [[read()], "Scope: it"]}))
+                .run("@@lead")
+                .await;
+            assert_eq!(told.outcome, Some(Outcome::Completed));
+            let parent = &told.asked[turns];
+            let all = of_forks(&told);
+            let firsts: Vec<&&Asked> = all
+                .iter()
+                .filter(|asked| {
+                    blocks(asked).iter().any(|it| it.to_string().contains("FORK_DIRECTIVE"))
+                })
+                .collect();
+            assert_eq!(firsts.len(), forks, "{}", results(&told));
+            for asked in &firsts {
+                assert_eq!(asked.fixed, parent.fixed);
+                assert_eq!((&asked.model, asked.effort), (&parent.model, parent.effort));
+                assert!(asked.wire.starts_with(&parent.wire), "history is the parent's");
+                let last = blocks(asked);
+                let results = &last[..=forks];
+                assert!(results.iter().all(|it| it["type"] == "tool_result"), "{last:?}");
+                assert!(results.iter().all(|it| it["content"] == PLACEHOLDER), "{last:?}");
+                let rules = last[forks + 1]["text"].as_str().unwrap();
+                assert!(rules.starts_with("<fork-boilerplate>"), "{rules}");
+                assert!(
+                    last.last().unwrap()["text"].as_str().unwrap().starts_with("FORK_DIRECTIVE: ")
+                );
+                assert_eq!(last.len(), forks + 3, "and nothing else: {last:?}");
+            }
+            for pair in firsts.windows(2) {
+                let shared = common(&pair[0].wire, &pair[1].wire);
+                let differs =
+                    String::from_utf8_lossy(&pair[0].wire[shared - 30..shared]).into_owned();
+                assert!(differs.ends_with("FORK_DIRECTIVE: @@work:"), "{differs}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_goes_on_from_the_same_bytes_when_it_is_woken_and_in_a_later_process() {
+    // S-274, S-095, I-11
+    let bench = forking(&json!({
+        "lead": [[read()], [fork("@@work"), read()], "meanwhile", [message(LAST_AGENT, "@@more")], "said", "heard"],
+        "work": [[read()], "Scope: first"],
+        "more": [[read()], "Scope: second"],
+        "poke": [[message("${arg}", "@@more")], "said", "heard"],
+    }));
+    let told = bench.run("@@lead").await;
+    let id = told.of("system", Some("task_started"))[0]["task_id"].as_str().unwrap().to_owned();
+    let all = of_forks(&told);
+    assert_eq!(all.len(), 4, "{}", results(&told));
+    // Definitions that come meanwhile change what new agents are told, and no fork.
+    bench.agent("late", "", "Late.");
+    let later = bench.resume(&told, &format!("@@poke:{id}")).await;
+    let woken = of_forks(&later);
+    assert_eq!(woken.len(), 2, "{}", results(&later));
+    for pair in all.windows(2).chain([[all[3], woken[0]].as_slice()]) {
+        assert!(
+            pair[1].wire.starts_with(&pair[0].wire),
+            "{}",
+            String::from_utf8_lossy(&pair[1].wire)
+        );
+        assert_eq!(pair[1].fixed, pair[0].fixed);
+    }
+    let main = later.asked.iter().find(|asked| asked.agent.is_none()).unwrap();
+    assert!(main.listing.as_ref().unwrap().contains("- late:") && main.fixed != woken[0].fixed);
+    let said = format!("{:?}", later.of("system", Some("informational")));
+    assert!(!said.contains("no longer begins"), "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_transcript_of_a_fork_refers_to_its_parents_and_copies_nothing() {
+    let long = "word ".repeat(20_000);
+    let bench = forking(&json!({
+        "lead": [[fork("@@work")], "meanwhile", "heard"],
+        "work": ["Scope: done"],
+    }));
+    let told = bench.run(&format!("{long}@@lead")).await;
+    let directory = told.transcript.with_extension("").join("subagents");
+    let files: Vec<_> = std::fs::read_dir(directory).unwrap().flatten().collect();
+    let file =
+        files.iter().find(|it| it.path().extension().is_some_and(|it| it == "jsonl")).unwrap();
+    let text = std::fs::read_to_string(file.path()).unwrap();
+    assert!(!text.contains("word word") && text.len() < 6_000, "{}", text.len());
+    assert!(text.contains("\"status\":\"sub_agent_entered\""), "S-278: {text}");
+    let spawn: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let context = &spawn["data"]["spec"]["context"];
+    let record = context["record"].as_str().unwrap();
+    let main = std::fs::read_to_string(&told.transcript).unwrap();
+    assert!(main.contains(&format!("\"uuid\":\"{record}\"")));
+    assert!(context["bytes"].as_u64().unwrap() > 100_000 && context["digest"].is_string());
+    let meta = std::fs::read_to_string(file.path().with_extension("meta.json")).unwrap();
+    let meta: Value = serde_json::from_str(&meta).unwrap();
+    assert_eq!((&meta["agentType"], &meta["isFork"]), (&json!("fork"), &json!(true)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn forks_are_off_unless_they_are_switched_on_and_never_in_a_coordinator() {
+    // S-261, S-262, D-11, D-29
+    let scripts = json!({
+        "lead": [[agent("fork", "@@work", &json!({}))], [fork("@@work")], "done"],
+        "work": ["found"],
+    });
+    let told = Bench::cast(&scripts).run("@@lead").await;
+    assert!(results(&told).contains("Forks are switched off"), "{}", results(&told));
+    let started = told.of("system", Some("task_started"));
+    assert_eq!(started.len(), 1);
+    assert_eq!(started[0]["subagent_type"], "general-purpose");
+    assert!(!told.asked[0].listing.as_ref().unwrap().contains("fork"));
+
+    let mut bench = Bench::cast(&scripts);
+    bench.knows_agents(|agents| agents.rules.mode = SessionMode::Coordinator);
+    let told = bench.run("@@lead").await;
+    assert!(results(&told).contains("Forks are switched off"), "{}", results(&told));
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_forks_are_on_no_call_waits() {
+    // S-196, S-279
+    let bench = forking(&json!({
+        "lead": [[waits("@@work"), fork("@@work")], "meanwhile", "heard", "heard"],
+        "work": ["found"],
+    }));
+    let told = bench.run("@@lead").await;
+    let started = told.of("system", Some("task_started"));
+    assert!(started.len() == 2 && started.iter().all(|it| it["is_backgrounded"] == true));
+    let offers = &told.asked[0].offers;
+    let tool = offers.iter().find(|tool| tool["name"] == "Agent").unwrap();
+    assert!(tool["input_schema"]["properties"].get("run_in_background").is_none());
+    assert!(told.asked[0].listing.as_ref().unwrap().contains("- fork: "));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_is_not_forked_and_neither_is_who_works_for_one() {
+    // S-271, S-273
+    let bench = forking(&json!({
+        "lead": [[agent("fork", "@@work", &json!({"name": "bob"}))], "meanwhile", "heard"],
+        "work": [[fork("@@deeper")], [agent("fork", "@@deeper", &json!({}))], [waits("@@helper")], "Scope: tried", "Scope: heard"],
+        "helper": [[fork("@@deeper")], "helped"],
+        "deeper": ["never"],
+    }));
+    let told = bench.run("@@lead").await;
+    let started = told.of("system", Some("task_started"));
+    let kinds: Vec<&Value> = started.iter().map(|it| &it["subagent_type"]).collect();
+    assert_eq!(kinds, ["fork", "general-purpose"], "{}", results(&told));
+    let tools = |agent: Option<&str>| {
+        told.asked.iter().find(|asked| asked.agent.as_deref() == agent).unwrap().tools.clone()
+    };
+    let fork = started[0]["task_id"].as_str();
+    assert!(tools(fork).contains(&"Agent".to_owned()) && tools(fork) == tools(None));
+    let refused =
+        told.asked.iter().filter(|it| it.messages.to_string().contains("forks are not forked"));
+    assert!(refused.count() >= 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deny_rules_and_limits_hold_for_forks() {
+    let scripts = json!({"lead": [[fork("@@work")], "meanwhile", "heard"], "work": [[{"tool": "Write", "input": {"file_path": "w.txt", "content": "x"}}], "Scope: tried"]});
+    let mut denied = forking(&scripts);
+    denied.deny = "Agent(fork)";
+    let told = denied.run("@@lead").await;
+    assert!(results(&told).contains("a deny rule forbids it"), "{}", results(&told));
+    assert!(!told.asked[0].listing.as_ref().unwrap().contains("- fork: "));
+
+    let mut bound = forking(&scripts);
+    bound.deny = "Write";
+    bound.run("@@lead").await;
+    assert!(!bound.project().join("w.txt").exists(), "I-1");
+
+    let mut deep = Bench::cast(&scripts);
+    deep.knows_agents(|agents| {
+        agents.rules.forks = true;
+        agents.rules.limits.depth = 0;
+    });
+    assert!(of_forks(&deep.run("@@lead").await).is_empty());
+
+    for wish in [
+        json!({"output_schema": {"type": "object"}}),
+        json!({"isolation": "worktree"}),
+        json!({"cwd": "/"}),
+    ] {
+        let bench =
+            forking(&json!({"lead": [[agent("fork", "@@work", &wish)], "done"], "work": ["x"]}));
+        let told = bench.run("@@lead").await;
+        assert!(results(&told).contains("it cannot have"), "{wish}: {}", results(&told));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_is_bound_by_what_binds_the_agent_that_it_comes_from() {
+    let reads = |file: &str| json!({"tool": "Read", "input": {"file_path": file}});
+    let mut bench = Bench::cast(&json!({
+        "lead": [[fork("@@work")], "meanwhile", "heard"],
+        "work": [[reads("secret.txt")], [reads("a.txt")], "Scope: tried"],
+    }));
+    bench.knows_agents(|agents| {
+        agents.rules.forks = true;
+        agents.main = Some("keeper".to_owned());
+    });
+    bench.agent("keeper", "tools: Agent, Read(a.txt), SendMessage\n", "Keep to a.txt.");
+    bench.file("a.txt", "alpha\n");
+    bench.file("secret.txt", "the-secret\n");
+    let told = bench.run("@@lead").await;
+    let text: String = told.asked.iter().map(|asked| asked.messages.to_string()).collect();
+    assert!(text.contains("alpha") && !text.contains("the-secret"), "{}", results(&told));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_result_of_a_fork_says_what_was_shared_and_a_missed_cache_is_told() {
+    let usage = |read: u64| json!({"input_tokens": 10, "output_tokens": 5, "cache_creation_input_tokens": 40_000 - read, "cache_read_input_tokens": read});
+    for (read, is_missed) in [(39_000, false), (100, true)] {
+        let bench = forking(&json!({
+            "lead": [{"blocks": [fork("@@work")], "usage": usage(0)}, "meanwhile", "heard"],
+            "work": [{"text": "Scope: done", "usage": usage(read)}],
+        }));
+        let told = bench.run("@@lead").await;
+        let warned = told.of("system", Some("informational"));
+        let misses: Vec<&&Value> = warned
+            .iter()
+            .filter(|it| it["content"].to_string().contains("from its cache"))
+            .collect();
+        assert_eq!(misses.len(), usize::from(is_missed), "{warned:?}");
+        if let Some(miss) = misses.first() {
+            assert_eq!(miss["agent_id"], told.of("system", Some("task_started"))[0]["task_id"]);
+        }
+        let news = told.asked.last().unwrap().messages.to_string();
+        let read = format!("</shared_bytes><cache_read_tokens>{read}</cache_read_tokens>");
+        assert!(news.contains(&read), "{news}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_whose_parent_said_a_secret_says_so_when_it_begins_otherwise_later() {
+    let bench = forking(&json!({
+        "lead": [[fork("@@work")], "meanwhile", "heard"],
+        "work": ["Scope: first"],
+        "poke": [[message("${arg}", "@@work")], "said", "heard"],
+    }));
+    let told = bench.run("the key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz @@lead").await;
+    let id = told.of("system", Some("task_started"))[0]["task_id"].as_str().unwrap().to_owned();
+    let later = bench.resume(&told, &format!("@@poke:{id}")).await;
+    assert_eq!(of_forks(&later).len(), 1, "it goes on all the same");
+    let said = format!("{:?}", later.of("system", Some("informational")));
+    assert!(said.contains("no longer begins with the bytes"), "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_asks_for_the_conversation_gets_it_beside_a_prompt_and_tools_of_its_own() {
+    // S-024
+    let bench = Bench::cast(&json!({
+        "lead": [[read()], [agent("judge", "@@judge", &json!({}))], "done"],
+        "judge": ["It is right."],
+        "poke": [[message("${arg}", "@@judge")], "said", "heard"],
+    }));
+    bench.file("a.txt", "alpha\n");
+    bench.agent("judge", "tools: Read, Grep\nforkContext: true\n", "You judge.");
+    let told = bench.run("@@lead").await;
+    let asked = of_forks(&told)[0];
+    assert!(asked.wire.starts_with(&told.asked[1].wire), "it knows what was said");
+    assert!(
+        asked.system[0].contains("You judge.") && asked.tools == ["Grep", "Read"],
+        "{:?}",
+        asked.tools
+    );
+    let last = blocks(asked);
+    assert_eq!(last[0]["content"], PLACEHOLDER);
+    assert!(!format!("{last:?}").contains("FORK_DIRECTIVE"));
+    let id = told.of("system", Some("task_started"))[0]["task_id"].as_str().unwrap().to_owned();
+    let later = bench.resume(&told, &format!("@@poke:{id}")).await;
+    let woken = of_forks(&later)[0];
+    assert!(woken.wire.starts_with(&asked.wire) && woken.fixed == asked.fixed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_is_told_its_rules_and_the_form_of_its_report() {
+    // S-268, S-269
+    let bench =
+        forking(&json!({"lead": [[fork("@@work")], "meanwhile", "heard"], "work": ["Scope: x"]}));
+    let told = bench.run("@@lead").await;
+    let rules = blocks(of_forks(&told)[0])[1]["text"].as_str().unwrap().to_owned();
+    for part in [
+        "You are not that agent",
+        "Do not fork",
+        "Do not converse",
+        "your own tools",
+        "commit your changes",
+        "Begin your report with \"Scope:\"",
+        "\nScope: ",
+        "\nResult: ",
+        "\nKey files: ",
+        "\nFiles changed: ",
+        "\nIssues: ",
+    ] {
+        assert!(rules.contains(part), "{part}: {rules}");
+    }
+    assert!(rules.starts_with("<fork-boilerplate>") && rules.ends_with("</fork-boilerplate>"));
+    assert!(told.asked[0].listing.as_ref().unwrap().contains("not for a specialist's role"));
+}
+
+/// Says yes, and keeps who asked.
+#[derive(Default)]
+struct Person(Mutex<Vec<String>>);
+
+impl Answerer for Person {
+    fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
+        self.0.lock().extend(ask.agent.map(|agent| agent.name));
+        Box::pin(std::future::ready(Ok(Reply::Allowed { input: None, remember: Vec::new() })))
+    }
+
+    fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
+        unreachable!("no server is there to ask")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_of_a_fork_reach_the_person_and_say_whose_they_are() {
+    // S-270, D-28
+    let write = json!({"tool": "Write", "input": {"file_path": "w.txt", "content": "x"}});
+    let mut bench = forking(
+        &json!({"lead": [[fork("@@work")], "meanwhile", "heard"], "work": [[write], "Scope: x"]}),
+    );
+    bench.mode = Mode::Default;
+    let person = Arc::new(Person::default());
+    bench.answerer = Some(Arc::clone(&person) as Arc<dyn Answerer>);
+    bench.run("@@lead").await;
+    assert!(bench.project().join("w.txt").exists());
+    assert_eq!(*person.0.lock(), ["fork"]);
+}
