@@ -51,11 +51,11 @@ pub(crate) fn users_files(
         SHELL_FILES.iter().chain(&USERS_GIT_CONFIGURATION).map(|name| home.join(name))
     });
     let candidates = flags.into_iter().chain(config).chain(state).chain(home);
-    let mut found = Vec::new();
-    let mut left = MOST_ENTRIES;
+    let mut collector = Collector { writable, left: MOST_ENTRIES, found: Vec::new(), parent: None };
     for candidate in candidates {
-        collect(&candidate, writable, &mut left, &mut found);
+        collector.collect(&candidate);
     }
+    let mut found = collector.found;
     found.sort();
     found.dedup();
     found
@@ -68,24 +68,48 @@ fn flag_files(args: &RunArgs, cwd: &Path) -> Vec<PathBuf> {
     named.filter(|text| !text.trim_start().starts_with('{')).map(|text| cwd.join(text)).collect()
 }
 
-/// Adds a file, or what is in a directory: itself where it can be written, and wherever links lead.
-fn collect(path: &Path, writable: &[PathBuf], left: &mut usize, found: &mut Vec<PathBuf>) {
-    *left = left.saturating_sub(1);
-    if *left == 0 {
-        return;
-    }
-    let is_writable = |path: &Path| writable.iter().any(|place| path.starts_with(place));
-    let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
-    let place = parent.zip(path.file_name()).map(|(parent, name)| parent.join(name));
-    let real = path.canonicalize().ok();
-    found.extend([place, real].into_iter().flatten().filter(|path| is_writable(path)));
-    // What a link leads to is added whole.
-    if fs::symlink_metadata(path).is_ok_and(|it| it.is_dir()) {
-        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-            let is_worth_a_look = entry.file_type().is_ok_and(|it| it.is_dir() || it.is_symlink());
-            if is_worth_a_look {
-                collect(&entry.path(), writable, left, found);
+/// Gathers files that lie in writable places.
+struct Collector<'a> {
+    writable: &'a [PathBuf],
+    /// How many more entries are looked at.
+    left: usize,
+    found: Vec<PathBuf>,
+    /// The directory that was looked at last, and where it really is: most candidates stand in few directories.
+    parent: Option<(PathBuf, Option<PathBuf>)>,
+}
+
+impl Collector<'_> {
+    /// Adds a file, or what is in a directory: itself where it can be written, and wherever links lead.
+    fn collect(&mut self, path: &Path) {
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            return;
+        }
+        let entry = fs::symlink_metadata(path);
+        let place = self.place(path);
+        // What is no link is in its place and nowhere else.
+        let is_link = entry.as_ref().is_ok_and(fs::Metadata::is_symlink);
+        let real = is_link.then(|| path.canonicalize().ok()).flatten();
+        let is_writable = |path: &PathBuf| self.writable.iter().any(|it| path.starts_with(it));
+        let found = [place, real].into_iter().flatten().filter(is_writable);
+        self.found.extend(found.collect::<Vec<_>>());
+        // What a link leads to is added whole.
+        if entry.is_ok_and(|it| it.is_dir()) {
+            for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+                if entry.file_type().is_ok_and(|it| it.is_dir() || it.is_symlink()) {
+                    self.collect(&entry.path());
+                }
             }
         }
+    }
+
+    /// Where a path is, with the links of its directory resolved.
+    fn place(&mut self, path: &Path) -> Option<PathBuf> {
+        let (parent, name) = (path.parent()?, path.file_name()?);
+        if self.parent.as_ref().is_none_or(|(known, _)| known != parent) {
+            self.parent = Some((parent.to_owned(), parent.canonicalize().ok()));
+        }
+        let (_, real) = self.parent.as_ref()?;
+        Some(real.as_ref()?.join(name))
     }
 }
