@@ -110,6 +110,11 @@ impl Control {
             }
             "mcp_set_servers" => servers::set(handle, self.pool.get(), request.get("servers")),
             "interrupt" => Ok(json!({"still_queued": handle.interrupt()})),
+            "side_question" => {
+                let answered = handle.ask_aside(text("question")).await;
+                let answered = answered.map(|text| json!({"response": text, "synthetic": false}));
+                answered.map_err(|error| (error.to_string(), "invalid_request"))
+            }
             "stop_task" => stop_task(handle, text("task_id")).await,
             "background_tasks" => {
                 handle.background_agents();

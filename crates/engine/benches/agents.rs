@@ -4,6 +4,9 @@
 //! message. The time is that of the thread, from the manager's words to the last start: input, rules, the
 //! checks of a launch, tools, transcript and files. The memory is what the process grows by while all of
 //! them end and stay in the table, ready to be spoken to.
+//!
+//! Then a lead with a conversation of 400 KB starts a thousand forks, twenty with each message, which all wait for their
+//! turn: time as above, memory while all of them are there, and what their transcripts take on disk.
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
 use std::path::Path;
@@ -34,15 +37,47 @@ use tokio::sync::Semaphore;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const MANAGERS: usize = 100;
-const AGENTS: usize = 100;
-const LONGEST: Duration = Duration::from_micros(100);
-const LARGEST: usize = 50 * 1024;
+/// What is played.
+#[derive(Clone, Copy)]
+struct Play {
+    /// How many messages start agents.
+    messages: usize,
+    /// How many each of them starts.
+    agents: usize,
+    /// How deep those stand.
+    depth: u32,
+    forks: bool,
+    /// How much the lead is told first.
+    prompt: usize,
+    longest: Duration,
+    largest: usize,
+}
+
+const FRESH: Play = Play {
+    messages: 100,
+    agents: 100,
+    depth: 2,
+    forks: false,
+    prompt: 5,
+    longest: Duration::from_micros(100),
+    largest: 50 * 1024,
+};
+
+const FORKS: Play = Play {
+    messages: 50,
+    agents: 20,
+    depth: 1,
+    forks: true,
+    prompt: 400 * 1024,
+    longest: Duration::from_micros(200),
+    largest: 20 * 1024,
+};
 
 /// What is measured, by a model that knows what it asks for and a view that sees it happen.
 struct Gauge {
+    play: Play,
     state: Mutex<State>,
-    /// Agents have no answer before all of their manager's are started.
+    /// Agents have no answer before all of their manager's are started, and forks none before all forks are.
     all_started: Semaphore,
 }
 
@@ -51,8 +86,10 @@ struct State {
     started: usize,
     /// The thread's time when the manager had spoken.
     spoken: Duration,
-    /// What one agent took, for each manager.
+    /// What one agent took, for each message.
     times: Vec<Duration>,
+    /// How much memory there was when all were started.
+    resident: usize,
 }
 
 impl Gauge {
@@ -64,16 +101,25 @@ impl Gauge {
 impl View for Gauge {
     fn show(&self, event: &Event) {
         let EventBody::System(System::TaskStarted(started)) = &event.body else { return };
-        if started.spawn_depth != Some(2) {
+        let Play { messages, agents, depth, forks, .. } = self.play;
+        if started.spawn_depth != Some(depth) {
             return;
         }
         let mut state = self.state();
         state.started += 1;
-        if state.started == AGENTS {
+        if state.started == agents {
             let took = thread_time().saturating_sub(state.spoken);
-            state.times.push(took / u32::try_from(AGENTS).unwrap_or(u32::MAX));
+            state.times.push(took / u32::try_from(agents).unwrap_or(u32::MAX));
             state.started = 0;
-            self.all_started.add_permits(AGENTS);
+            let are_all = state.times.len() == messages;
+            if are_all {
+                state.resident = resident();
+            }
+            match (forks, are_all) {
+                (false, _) => self.all_started.add_permits(agents),
+                (true, true) => self.all_started.add_permits(messages * agents),
+                (true, false) => {}
+            }
         }
     }
 }
@@ -85,10 +131,13 @@ impl Provider for Cast {
     fn stream(&self, request: Request) -> EventStream {
         let said =
             request.prefix.conversation.iter().filter(|it| it.role() == Role::Assistant).count();
-        match (request.agent.is_some(), request.parent_agent.is_some()) {
-            (false, _) if said < MANAGERS => answer(&[start("manage")]),
-            (true, false) if said == 0 => {
-                let answer = answer(&vec![start("work"); AGENTS]);
+        let Play { messages, agents, forks, .. } = self.0.play;
+        let is_lead = request.agent.is_none();
+        match (is_lead, request.parent_agent.is_some()) {
+            (true, _) if said < messages && !forks => answer(&[start("manage")]),
+            (starts, false) if starts == forks && said < if forks { messages } else { 1 } => {
+                let call = if forks { fork("work") } else { start("work") };
+                let answer = answer(&vec![call; agents]);
                 let gauge = Arc::clone(&self.0);
                 let listen = move |event: &Result<StreamEvent, ModelError>| {
                     if matches!(event, Ok(StreamEvent::Finish { .. })) {
@@ -97,7 +146,7 @@ impl Provider for Cast {
                 };
                 answer.inspect(listen).boxed()
             }
-            (true, true) => {
+            (false, is_below) if is_below || forks => {
                 let gauge = Arc::clone(&self.0);
                 let turn = async move {
                     let turn = gauge.all_started.acquire().await;
@@ -117,6 +166,10 @@ impl Provider for Cast {
 fn start(task: &str) -> String {
     json!({"description": "a job", "prompt": task, "subagent_type": "general-purpose", "run_in_background": false})
         .to_string()
+}
+
+fn fork(task: &str) -> String {
+    json!({"description": "a branch", "prompt": task}).to_string()
 }
 
 fn text() -> EventStream {
@@ -173,6 +226,7 @@ fn options(dir: &Path, gauge: &Arc<Gauge>) -> Options {
     };
     let rules = DelegationRules {
         limits: Limits { running: 1, ..Limits::default() },
+        forks: gauge.play.forks,
         ..DelegationRules::default()
     };
     Options {
@@ -196,36 +250,57 @@ fn resident() -> usize {
     kilobytes.expect("a number") * 1024
 }
 
+/// What the files of a directory take.
+fn disk(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let transcripts = entries.filter(|it| it.path().extension().is_some_and(|it| it == "jsonl"));
+    transcripts.filter_map(|it| it.metadata().ok()).map(|it| it.len()).sum()
+}
+
 fn main() {
+    for (play, what) in [(FRESH, "an agent"), (FORKS, "a fork of 400 KB")] {
+        measure(play, what);
+    }
+}
+
+fn measure(play: Play, what: &str) {
     // In memory where that is possible: what a disk needs for a new file is not ours to measure.
     let memory = Path::new("/dev/shm");
     let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     let dir = dir.expect("a scratch directory");
-    let gauge = Arc::new(Gauge { state: Mutex::default(), all_started: Semaphore::new(0) });
+    let state = Mutex::default();
+    let gauge = Arc::new(Gauge { play, state, all_started: Semaphore::new(0) });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let grown = runtime.expect("a runtime").block_on(async {
+    let (before, after) = runtime.expect("a runtime").block_on(async {
         let mut session = Session::open(options(dir.path(), &gauge)).await.expect("a session");
-        session.handle().submit(SystemWorld.record_id(), vec![Block::text("begin")]);
+        let prompt = "begin ".repeat(play.prompt.div_ceil(6));
+        session.handle().submit(SystemWorld.record_id(), vec![Block::text(prompt)]);
         session.handle().close();
         let before = resident();
         let outcome = session.run().await;
         assert!(outcome.is_some_and(Outcome::is_success), "{outcome:?}");
         // The session is still there, with all its agents.
-        resident().saturating_sub(before)
+        (before, resident())
     });
     let mut times = std::mem::take(&mut gauge.state().times);
     times.sort();
-    assert_eq!(times.len(), MANAGERS, "every manager has started its agents");
-    let (best, usual) = (times[0], times[MANAGERS / 2]);
-    let share = usual.as_secs_f64() / LONGEST.as_secs_f64() * 100.0;
+    assert_eq!(times.len(), play.messages, "every message has started its agents");
+    let (best, usual) = (times[0], times[play.messages / 2]);
+    let share = usual.as_secs_f64() / play.longest.as_secs_f64() * 100.0;
+    let longest = play.longest;
     println!(
-        "starting an agent: {usual:.1?} ({best:.1?} at best), {share:.0} % of the target of {LONGEST:?}"
+        "starting {what}: {usual:.1?} ({best:.1?} at best), {share:.0} % of the target of {longest:?}"
     );
-    let each = grown / (MANAGERS * AGENTS);
-    let share = each * 100 / LARGEST;
+    let all = play.messages * play.agents;
+    let (largest, started) = (play.largest, gauge.state().resident.saturating_sub(before) / all);
+    let ended = after.saturating_sub(before) / all;
+    let kilobytes = |bytes: usize| bytes.div_ceil(1024);
     println!(
-        "an agent that has ended: {} KB, {share} % of the target of {} KB",
-        each / 1024,
-        LARGEST / 1024
+        "{what}: {} KB when all are started, {} KB when all have ended; the target is {} KB",
+        kilobytes(started),
+        kilobytes(ended),
+        kilobytes(largest)
     );
+    let transcripts = disk(&dir.path().join("session/subagents"));
+    println!("{what}: {} bytes of transcript", transcripts / all as u64);
 }

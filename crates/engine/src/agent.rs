@@ -9,6 +9,7 @@ pub(crate) mod hooks;
 pub(crate) mod listing;
 pub(crate) mod meant;
 pub(crate) mod progress;
+pub(crate) mod result_room;
 pub(crate) mod shared;
 pub(crate) mod slots;
 pub(crate) mod stall;
@@ -27,6 +28,7 @@ use parking_lot::Mutex;
 
 use crate::agent::fork_point::{ForkPoint, KeptPrefixes};
 use crate::agent::hooks::AgentHooks;
+use crate::agent::result_room::ResultRoom;
 use crate::agent::shared::Shared;
 use crate::agent::slots::Slot;
 use crate::agent::task::{Asker, Task};
@@ -62,6 +64,8 @@ pub(crate) struct Agent {
     denials: Mutex<Vec<PermissionDenial>>,
     /// Report limit of each awaited agent, in bytes.
     report_room: AtomicUsize,
+    /// What the results of the present calls may bring into its conversation.
+    pub(crate) result_room: Mutex<ResultRoom>,
     /// What an agent goes on from that one of the present calls starts.
     fork_point: Mutex<Option<Arc<ForkPoint>>>,
     kept_prefixes: Mutex<KeptPrefixes>,
@@ -117,6 +121,7 @@ impl Agent {
             requests: Mutex::default(),
             denials: Mutex::default(),
             report_room: AtomicUsize::new(usize::MAX),
+            result_room: Mutex::default(),
             fork_point: Mutex::default(),
             kept_prefixes: Mutex::default(),
         }

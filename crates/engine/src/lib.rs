@@ -77,8 +77,8 @@ pub use policy::permissions::{
 };
 pub use policy::rule_text::{UnreadRule, read_rule};
 pub use session::{
-    AgentOptions, Base, ExplainError, Extensions, Handle, NotOffered, OpenError, Options,
-    PROTOCOL_VERSION, PermissionOptions, Session, Start, Storage, ToolReply, ToolServer,
+    AgentOptions, AsideError, Base, ExplainError, Extensions, Handle, NotOffered, OpenError,
+    Options, PROTOCOL_VERSION, PermissionOptions, Session, Start, Storage, ToolReply, ToolServer,
 };
 pub use tools::agent_tool::Explanation;
 pub use toolset::servers::{
@@ -88,3 +88,4 @@ pub use toolset::structured::{SchemaError, StructuredOutput};
 pub use toolset::toolbox::{ToolChoice, ToolboxError};
 pub use turn::elicitation::Elicitations;
 pub use turn::hooks::HookHost;
+pub use turn::internal_fork::InternalForkError;

@@ -10,6 +10,7 @@ mod open;
 mod options;
 mod report;
 mod results;
+mod side_question;
 mod tool_server;
 
 use std::convert::Infallible;
@@ -33,6 +34,7 @@ pub use self::options::{
     AgentOptions, Base, Extensions, Options, PermissionOptions, Start, Storage,
 };
 use self::results::Results;
+pub use self::side_question::AsideError;
 pub use self::tool_server::{NotOffered, ToolReply, ToolServer};
 use crate::agent::shared::Shared;
 use crate::agent::task::{Stopper, Task};

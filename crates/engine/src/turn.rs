@@ -1,6 +1,8 @@
 //! One turn of an agent: requests, calls, hooks, and what is recorded of them.
 
+mod bounded;
 pub(crate) mod dispatch;
 pub(crate) mod driver;
 pub(crate) mod elicitation;
 pub(crate) mod hooks;
+pub(crate) mod internal_fork;

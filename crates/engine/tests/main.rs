@@ -70,6 +70,8 @@ mod resume;
 mod scenarios;
 #[path = "story/schedules.rs"]
 mod schedules;
+#[path = "story/side_questions.rs"]
+mod side_questions;
 #[path = "story/summaries.rs"]
 mod summaries;
 #[path = "story/tools.rs"]

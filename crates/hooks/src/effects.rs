@@ -76,7 +76,7 @@ impl Effects {
 
     fn add(&mut self, event: Event, hook_name: &str, reply: &Reply) {
         let output = &reply.output;
-        if output.goes_on == Some(false) && self.stop.is_none() {
+        if output.should_continue == Some(false) && self.stop.is_none() {
             self.stop = Some(StopRun { reason: output.stop_reason.clone() });
         }
         if let Some(refusal) = reply.refusal.as_ref().filter(|it| it.ends_turn)

@@ -13,7 +13,7 @@ use crate::event::Event;
 pub(crate) struct HookOutput {
     /// `false` ends the run.
     #[serde(rename = "continue")]
-    pub(crate) goes_on: Option<bool>,
+    pub(crate) should_continue: Option<bool>,
     pub(crate) stop_reason: Option<String>,
     pub(crate) system_message: Option<String>,
     pub(crate) terminal_sequence: Option<String>,

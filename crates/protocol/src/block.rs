@@ -45,6 +45,16 @@ pub enum ToolResultContent {
     Document { media_type: String, data: String },
 }
 
+impl ToolResultContent {
+    /// How many bytes of text it has.
+    pub fn text_length(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Image { .. } | Self::Document { .. } => 0,
+        }
+    }
+}
+
 impl Block {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())

@@ -220,6 +220,28 @@ fn an_interrupt_stops_the_turn_and_the_session_goes_on() {
 }
 
 #[test]
+fn a_host_asks_beside_the_conversation() {
+    let replies = ["hello", "beside it", "going on"].map(Reply::text);
+    let program = Program::answering(replies);
+    let mut host = Host::start(&program, &[]);
+    let ask = |id: &str| control(id, &json!({"subtype": "side_question", "question": "what?"}));
+    host.send(&ask("early"));
+    let early = host.until(|event| event["response"]["request_id"] == "early").pop().unwrap();
+    assert_eq!(early["response"]["subtype"], "error", "{early}");
+    host.say("hi");
+    assert_eq!(host.result()["result"], "hello");
+    host.send(&ask("q"));
+    let answer = host.until(|event| event["response"]["request_id"] == "q").pop().unwrap();
+    let expected = json!({"response": "beside it", "synthetic": false});
+    assert_eq!(answer["response"]["response"], expected, "{answer}");
+    host.say("and now");
+    assert_eq!(host.result()["result"], "going on");
+    let last = program.server().last().json()["messages"].to_string();
+    assert!(last.contains("hello") && !last.contains("beside it"), "{last}");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
 fn mode_and_model_can_be_changed_and_unknown_requests_are_refused() {
     let program = Program::answering([Reply::text("ok")]);
     let mut host = Host::start(&program, &[]);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
+use crate::definition::request_settings::RequestSettings;
 use crate::definition::spec::ContextRef;
 use crate::toolset::servers::Announced;
 
@@ -18,6 +19,8 @@ pub(crate) const PREFIX: &str = "prefix";
 /// What an agent has sent, up to the answer whose calls run now.
 pub(crate) struct ForkPoint {
     pub(crate) prefix: Prefix,
+    /// What its requests ask for.
+    pub(crate) settings: RequestSettings,
     /// The tools that the agent can call or search for.
     pub(crate) tools: Vec<String>,
     /// What the agent knows of its servers.

@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::agent::background_tasks::{self, BackgroundTasks};
 use crate::agent::delegation::Delegation;
+use crate::agent::fork_point::ForkPoint;
 use crate::message::queue::Queue;
 use crate::money::budget::Budget;
 use crate::money::usage::UsageTotals;
@@ -76,6 +77,8 @@ pub(crate) struct Shared {
     server_patience: ServerPatience,
     /// Notes that agents read with their next input, by agent. They wake no agent.
     side_notes: Mutex<Vec<(Option<AgentId>, String)>>,
+    /// The main agent's conversation as it last could be gone on with.
+    main_point: Mutex<Option<Arc<ForkPoint>>>,
     /// Keeps the hooks of plugins and hosts in force.
     added_hooks: Mutex<Vec<Registration>>,
 }
@@ -129,6 +132,7 @@ impl Shared {
             schedules: parts.schedules,
             server_patience: parts.server_patience,
             side_notes: Mutex::default(),
+            main_point: Mutex::default(),
             added_hooks: Mutex::default(),
         }
     }
@@ -154,6 +158,15 @@ impl Shared {
     /// How long the first turn of an agent waits for servers that are not there yet.
     pub(crate) fn server_patience(&self) -> ServerPatience {
         self.server_patience
+    }
+
+    /// Keeps the main agent's conversation, for questions beside it.
+    pub(crate) fn set_main_point(&self, point: ForkPoint) {
+        *self.main_point.lock() = Some(Arc::new(point));
+    }
+
+    pub(crate) fn main_point(&self) -> Option<Arc<ForkPoint>> {
+        self.main_point.lock().clone()
     }
 
     pub(crate) fn title(&self) -> Option<String> {

@@ -291,6 +291,14 @@ impl Task {
         })
     }
 
+    /// Where its records go while it is at work.
+    pub(crate) fn journal(&self) -> Option<Arc<Journal>> {
+        match &self.state().standing {
+            Standing::AtWork(journal) => Some(Arc::clone(journal)),
+            Standing::Ended(_) => None,
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, TaskState> {
         self.state.lock()
     }

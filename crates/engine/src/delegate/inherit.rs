@@ -19,10 +19,11 @@ use thiserror::Error;
 use crate::agent::delegation::Delegation;
 use crate::agent::fork_point::{ForkPoint, Inheritance, Inherits, PREFIX, PrefixNote, hex};
 use crate::agent::task::Task;
+use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::ToolView;
 use crate::definition::spec::{AgentSpec, ContextRef};
 use crate::delegate::recall;
-use crate::delegate::spawn::places;
+use crate::delegate::spawn::agent_files;
 use crate::message::life_records::SPAWN;
 use crate::toolset::servers::Announced;
 use crate::turn::driver::Driver;
@@ -128,6 +129,7 @@ fn reload(
     };
     let point = ForkPoint {
         prefix: Prefix { system, tools, conversation },
+        settings: RequestSettings::default(),
         tools: names,
         announced: Announced::default(),
         counted: None,
@@ -149,7 +151,7 @@ impl Source {
     fn read(delegation: &Delegation, parent: Option<&AgentId>) -> Result<Self, InheritError> {
         let path = match parent {
             None => delegation.builder.files.transcript.clone(),
-            Some(id) => places(delegation, id).transcript,
+            Some(id) => agent_files(delegation, id).transcript,
         };
         match bounded::read_file(&path, MOST_TRANSCRIPT) {
             Ok(text) => Ok(Self { path, text, is_main: parent.is_none() }),

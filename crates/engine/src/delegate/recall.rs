@@ -40,7 +40,7 @@ pub(crate) fn find(shared: &Arc<Shared>, to: &str) -> Option<Arc<Task>> {
         let is_id = id.as_str().len() == 17
             && id.as_str().starts_with('a')
             && id.as_str().bytes().skip(1).all(|byte| byte.is_ascii_hexdigit());
-        let path = is_id.then(|| spawn::places(delegation, &id).transcript)?;
+        let path = is_id.then(|| spawn::agent_files(delegation, &id).transcript)?;
         let told = ToldEnds::read(shared, &path)?;
         let is_counted = delegation.account(&id).is_some();
         let others = if is_counted { Vec::new() } else { transcripts(delegation) };
@@ -75,7 +75,7 @@ pub(crate) fn restore(shared: &Arc<Shared>) {
     let ends: Vec<(Arc<Task>, Ended)> = ends.collect();
     let askers = ends.iter().filter_map(|(_, ended)| ended.run.asker.as_ref());
     let askers: HashSet<PathBuf> =
-        askers.map(|asker| spawn::places(delegation, &asker.agent).transcript).collect();
+        askers.map(|asker| spawn::agent_files(delegation, &asker.agent).transcript).collect();
     // Nearly every end is told in the transcript of the agent that asked for the run.
     paths.sort_by_key(|path| !askers.contains(path));
     paths.insert(0, delegation.builder.files.transcript.clone());
@@ -271,7 +271,7 @@ impl ToldEnds {
             let spent = spent.get(&self.id).copied().unwrap_or_default();
             Account::new(delegation.rules.limits.budget, spent)
         });
-        let output = spawn::places(delegation, &self.id).output;
+        let output = spawn::agent_files(delegation, &self.id).output;
         let files = Files { transcript: self.path, output };
         let (spec, last) = (Arc::new(self.spec), Arc::new(end.clone()));
         let task = Task::recalled(self.id.clone(), spec, files, account, run.clone(), last);

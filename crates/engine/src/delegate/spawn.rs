@@ -139,7 +139,7 @@ pub(crate) fn spawn(
     let delegation = &shared.delegation;
     let id = shared.world.agent_id();
     let run = new_run(shared, parent, launch.call.clone(), launch.prompt.clone());
-    let files = places(delegation, &id);
+    let files = agent_files(delegation, &id);
     let journal = Arc::new(Journal::new(
         files.transcript.clone(),
         stamp(delegation, &launch.spec, &id),
@@ -364,7 +364,7 @@ impl Child {
 
     /// Works until there is an outcome: when it is its turn, and as long as something comes of it.
     async fn work(&mut self, cancel: &CancellationToken) {
-        let seated = async {
+        let slot_taken = async {
             let _waiting = self.task.stall.pause();
             if let Some(slot) = &self.agent.slot {
                 self.agent.tell_wait(WaitsFor::Slot, slot.take()).await;
@@ -374,7 +374,7 @@ impl Child {
             biased;
             // What it was to be told stands in its transcript nevertheless: it may be set to work again.
             () = cancel.cancelled() => {}
-            () = seated => {}
+            () = slot_taken => {}
         }
         self.task.stall.note_activity();
         if !self.has_begun && !cancel.is_cancelled() {
@@ -531,7 +531,7 @@ fn new_run(shared: &Shared, asker: &Agent, call: ToolUseId, prompt: String) -> T
 }
 
 /// Where an agent's transcript and its output are.
-pub(crate) fn places(delegation: &Delegation, id: &AgentId) -> Files {
+pub(crate) fn agent_files(delegation: &Delegation, id: &AgentId) -> Files {
     let builder = &delegation.builder;
     Files {
         transcript: builder.files.agents_dir.join(format!("agent-{id}.jsonl")),

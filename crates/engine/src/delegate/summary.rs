@@ -12,20 +12,15 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-use centurion_model::{
-    Answer, AnswerBuilder, ModelError, ModelEvent, Patience, Prefix, ProviderKind, Request,
-    SystemPrompt,
-};
+use centurion_model::{Prefix, ProviderKind, SystemPrompt};
 use centurion_protocol::markup::contain;
-use centurion_protocol::{Conversation, InvalidHistory, Message, Thinking, ToolSpecs, Usage};
-use futures_util::StreamExt;
-use thiserror::Error;
+use centurion_protocol::{Conversation, Thinking, ToolSpecs};
 
 use crate::agent::Agent;
 use crate::agent::progress::show_progress;
 use crate::agent::shared::Shared;
 use crate::agent::task::Task;
-use crate::money::budget::{Amount, OverBudget, Reservation};
+use crate::turn::internal_fork::{InternalFork, InternalForkError};
 
 /// How long the line about one agent stands at least.
 const EVERY: Duration = Duration::from_secs(30);
@@ -75,17 +70,6 @@ pub(crate) async fn keep_telling(shared: &Shared, task: &Task, caller: &Agent) -
     }
 }
 
-/// Why there is no summary.
-#[derive(Debug, Error)]
-enum SummaryError {
-    #[error(transparent)]
-    Budget(#[from] OverBudget),
-    #[error(transparent)]
-    History(#[from] InvalidHistory),
-    #[error(transparent)]
-    Model(#[from] ModelError),
-}
-
 /// The end of a file, from the beginning of a line where it is longer. One that is not there is empty.
 fn tail(path: &Path) -> io::Result<String> {
     let mut file = match File::open(path) {
@@ -111,40 +95,30 @@ async fn ask(
     task: &Task,
     caller: &Agent,
     recent: &str,
-) -> Result<String, SummaryError> {
-    let model = small_model(shared, caller);
+) -> Result<String, InternalForkError> {
     // The agent, its files and its commands wrote both.
     let (description, recent) = (contain(&task.spec.description), contain(recent));
     let question = format!(
         "The agent was asked to: {description}\n\nThe end of its record:\n{recent}\n\nWhat is it doing \
          right now? One line."
     );
-    let info = shared.model.info(&model);
-    let least = Usage {
-        input_tokens: ((SYSTEM.len() + question.len()) / 4) as u64,
-        output_tokens: MOST_TOKENS.into(),
-        ..Usage::default()
-    };
-    let amount = Amount { dollars: info.cost(&least), tokens: least.total() };
-    let reservation = shared.budget.reserve(amount)?;
-    let mut conversation = Conversation::default();
-    conversation.push(Message::user(question))?;
-    let request = Request {
-        model: model.clone(),
+    let fork = InternalFork {
+        purpose: "agent_summary",
+        model: small_model(shared, caller),
+        effort: None,
+        thinking: Thinking::Disabled,
         prefix: Prefix {
             system: SystemPrompt::new(vec![SYSTEM.to_owned()]),
             tools: ToolSpecs::new(Vec::new()),
-            conversation,
+            conversation: Conversation::default(),
         },
+        question,
         max_tokens: MOST_TOKENS,
-        thinking: Thinking::Disabled,
-        effort: None,
-        session: shared.id,
         agent: Some(task.id.clone()),
         parent_agent: task.spec.parent.clone(),
+        journal: task.journal(),
     };
-    let answer = Asking::new(shared, model, reservation).finish(request).await?;
-    Ok(line(&answer.text()))
+    Ok(line(&fork.ask(shared).await?))
 }
 
 /// The small model where there is one that the agent may use, else the agent's own.
@@ -155,50 +129,6 @@ fn small_model(shared: &Shared, caller: &Agent) -> String {
         ProviderKind::Anthropic if !refuses("haiku") => shared.model.resolve("haiku"),
         _ if own.is_empty() => shared.model.name().to_owned(),
         _ => own,
-    }
-}
-
-/// A request under way. However it ends, what it consumed is counted.
-struct Asking<'a> {
-    shared: &'a Shared,
-    model: String,
-    reservation: Option<Reservation>,
-    builder: AnswerBuilder,
-    used: Usage,
-}
-
-impl<'a> Asking<'a> {
-    fn new(shared: &'a Shared, model: String, reservation: Reservation) -> Self {
-        let (builder, used) = (AnswerBuilder::default(), Usage::default());
-        Self { shared, model, reservation: Some(reservation), builder, used }
-    }
-
-    async fn finish(mut self, request: Request) -> Result<Answer, ModelError> {
-        // A line that comes late says nothing any more.
-        let mut events = self.shared.model.stream(request, Patience::Brief);
-        while let Some(event) = events.next().await {
-            match event? {
-                ModelEvent::Stream(event) => self.builder.push(&event),
-                ModelEvent::Retry(_) => self.used += std::mem::take(&mut self.builder).usage(),
-                // Its turn comes.
-                ModelEvent::Held => {}
-            }
-        }
-        self.builder.clone().finish()
-    }
-}
-
-impl Drop for Asking<'_> {
-    fn drop(&mut self) {
-        let mut used = self.used;
-        used += self.builder.usage();
-        if used.total() == 0 {
-            return;
-        }
-        let dollars = self.shared.add_usage(&self.model, &used);
-        if let Some(reservation) = self.reservation.take() {
-            reservation.settle(Amount { dollars, tokens: used.total() });
-        }
     }
 }
 

@@ -114,7 +114,7 @@ impl fmt::Display for BudgetLevel {
 /// Which limit of which level does not pay for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error("{level} of {limit} does not pay for another request: {spent} spent{}", held(*.reserved))]
-pub(crate) struct OverBudget {
+pub struct OverBudget {
     pub(crate) limit: Quantity,
     pub(crate) spent: Quantity,
     /// What is set aside for requests under way.

@@ -10,6 +10,7 @@ use centurion_permissions::Mode;
 use centurion_protocol::{Block, RecordId, Thinking};
 use centurion_tools::StopError;
 
+use super::side_question::{self, AsideError};
 use crate::agent::shared::Shared;
 use crate::agent::task::Stopper;
 use crate::delegate::stop_all::stop_all;
@@ -37,6 +38,12 @@ impl Handle {
     pub fn submit_with(&self, id: RecordId, content: Vec<Block>, priority: Priority) {
         let origin = Origin::Person;
         self.0.queue.push(Item { id, priority, addressee: None, content, origin });
+    }
+
+    /// Asks the main agent's model something beside its conversation, which never hears of it. Dropping the future
+    /// withdraws the question.
+    pub async fn ask_aside(&self, question: &str) -> Result<String, AsideError> {
+        side_question::ask(&self.0, question).await
     }
 
     /// Tells the main agent something with its next turn, without waking it.

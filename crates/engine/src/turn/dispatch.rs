@@ -30,10 +30,13 @@ use crate::agent::meant;
 use crate::policy::broker::{Ask, AskingAgent, Broker, Reply};
 use crate::policy::permissions::Remember;
 use crate::toolset::toolbox::Toolbox;
-use centurion_redact::keep_over;
+use crate::turn::bounded::bounded;
 
 /// The most text of one result that enters a conversation; tools keep to smaller bounds of their own.
 const RESULT_BOUND: usize = 200_000;
+
+/// What is left of every text of a result.
+const LEAST_PART: usize = 500;
 
 /// What the model reads for a call that was cut short.
 pub(crate) const CUT_SHORT: &str =
@@ -357,20 +360,7 @@ impl Dispatch {
     }
 
     fn finish(&self, call: &ToolUse, output: ToolOutput, access: &Access) -> Dispatched {
-        let content = output
-            .content
-            .into_iter()
-            .map(|part| match part {
-                ToolResultContent::Text(text) if text.len() > RESULT_BOUND => {
-                    ToolResultContent::Text(bounded(
-                        &text,
-                        &self.agent.workspace.output_dir,
-                        call.id.as_str(),
-                    ))
-                }
-                other => other,
-            })
-            .collect();
+        let content = self.bounded_parts(call, output.content);
         let result = ToolResult { id: call.id.clone(), content, is_error: false };
         let read = match access {
             Access::Read(path) => Some(path.clone()),
@@ -386,6 +376,35 @@ impl Dispatch {
             is_deferred: false,
             aside: Aside::default(),
         }
+    }
+}
+
+impl Dispatch {
+    /// What of a result enters the conversation: no more than one result may, and than all results of the turn leave
+    /// room for.
+    fn bounded_parts(
+        &self,
+        call: &ToolUse,
+        parts: Vec<ToolResultContent>,
+    ) -> Vec<ToolResultContent> {
+        let mut room = self.agent.result_room.lock();
+        let mut most = room.allowed().min(RESULT_BOUND);
+        let directory = &self.agent.workspace.output_dir;
+        let bound = |(n, part): (usize, ToolResultContent)| match part {
+            ToolResultContent::Text(text) => {
+                let name = match n {
+                    0 => call.id.to_string(),
+                    n => format!("{}_{n}", call.id),
+                };
+                let text = bounded(text, most.max(LEAST_PART), directory, &name);
+                most = most.saturating_sub(text.len());
+                ToolResultContent::Text(text)
+            }
+            other => other,
+        };
+        let parts: Vec<ToolResultContent> = parts.into_iter().enumerate().map(bound).collect();
+        room.take(parts.iter().map(ToolResultContent::text_length).sum());
+        parts
     }
 }
 
@@ -446,19 +465,6 @@ fn is_open(decision: &Decision) -> bool {
 async fn abandoned(cancel: &CancellationToken) {
     cancel.cancelled().await;
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
-}
-
-/// The beginning of a text that is too long, with the whole of it kept in a file.
-fn bounded(text: &str, output_dir: &Path, name: &str) -> String {
-    let cut = text.floor_char_boundary(RESULT_BOUND);
-    let safe_name: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(80).collect();
-    let path = output_dir.join(format!("{safe_name}.txt"));
-    let place = match keep_over(&path, text) {
-        Ok(()) => format!("the whole text is in {}", path.display()),
-        Err(error) => format!("the rest could not be kept: {error}"),
-    };
-    format!("{}\n[{} more bytes; {place}]", &text[..cut], text.len() - cut)
 }
 
 /// The server whose resources a call reads, if it reads some.

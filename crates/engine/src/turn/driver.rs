@@ -9,6 +9,7 @@ mod calls;
 mod fit;
 mod partial;
 mod record;
+mod refused;
 mod request;
 mod stop;
 mod title;
@@ -161,7 +162,7 @@ enum Step {
     /// These calls are to be run.
     Calls(Vec<ToolUse>),
     /// The provider paused in the middle of a turn: ask it to go on.
-    GoOn,
+    Continue,
     /// The model has something to say and ended its turn.
     End,
     /// The run is over for another reason.
@@ -266,6 +267,7 @@ impl Driver {
                 break Outcome::MaxTurns;
             }
             self.refresh(cancel).await;
+            self.keep_point(run);
             let answer = match self.request(run, cancel).await? {
                 Ok(answer) => answer,
                 Err(outcome) => break outcome,
@@ -280,14 +282,14 @@ impl Driver {
             }
             match step {
                 Step::Stop(outcome) => break outcome,
-                Step::GoOn => {}
+                Step::Continue => {}
                 Step::Calls(calls) => {
                     let hands_over = calls.iter().any(|call| call.name == STRUCTURED_OUTPUT);
                     match self
                         .run_calls(run, source, &answer.malformed_calls, calls, cancel)
                         .await?
                     {
-                        Some(Outcome::Completed) if self.goes_on(run, cancel).await? => {
+                        Some(Outcome::Completed) if self.should_continue(run, cancel).await? => {
                             // What was handed over is not the last word.
                             self.structured.as_ref().and_then(StructuredOutput::take);
                             continue;
@@ -302,7 +304,10 @@ impl Driver {
                     }
                 }
                 Step::End if self.structured.is_none() => {
-                    if !self.deliver_mail(run, cancel).await? && !self.goes_on(run, cancel).await? {
+                    self.keep_point(run);
+                    if !self.deliver_mail(run, cancel).await?
+                        && !self.should_continue(run, cancel).await?
+                    {
                         break Outcome::Completed;
                     }
                 }
@@ -453,7 +458,7 @@ fn next_step(answer: &Answer) -> (Step, Vec<Block>) {
         StopReason::Refusal => Step::Stop(Outcome::Refusal),
         StopReason::ModelContextWindowExceeded => Step::Stop(Outcome::ContextOverflow),
         _ if !calls.is_empty() => Step::Calls(calls),
-        StopReason::PauseTurn if !blocks.is_empty() => Step::GoOn,
+        StopReason::PauseTurn if !blocks.is_empty() => Step::Continue,
         StopReason::MaxTokens => Step::Stop(Outcome::MaxTokens),
         StopReason::EndTurn | StopReason::StopSequence if says_something => Step::End,
         _ => Step::Stop(Outcome::Empty),

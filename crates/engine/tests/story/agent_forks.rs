@@ -387,3 +387,36 @@ async fn questions_of_a_fork_reach_the_person_and_say_whose_they_are() {
     assert!(bench.project().join("w.txt").exists());
     assert_eq!(*person.0.lock(), ["fork"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_goes_on_however_little_of_its_start_was_written() {
+    // a process that dies at every write of the fork, in the middle of it or behind it
+    let bench = forking(&json!({
+        "lead": [[read()], [fork("@@work"), read()], "meanwhile", "heard"],
+        "work": [[read()], [read()], "Scope: first"],
+        "more": ["Scope: second"],
+        "poke": [[message("${arg}", "@@more")], "said", "heard"],
+    }));
+    let told = bench.run("@@lead").await;
+    let id = told.of("system", Some("task_started"))[0]["task_id"].as_str().unwrap().to_owned();
+    let first = of_forks(&told)[0];
+    let shared = memchr::memmem::find(&first.wire, b"FORK_DIRECTIVE").unwrap();
+    let path = told.transcript.with_extension("").join(format!("subagents/agent-{id}.jsonl"));
+    let (main, whole) = (std::fs::read(&told.transcript).unwrap(), std::fs::read(&path).unwrap());
+    let ends: Vec<usize> = memchr::memchr_iter(b'\n', &whole).map(|at| at + 1).collect();
+    assert!(ends.len() > 8);
+    for (n, end) in ends.iter().enumerate() {
+        let next = ends.get(n + 1).copied().unwrap_or(whole.len());
+        for cut in [*end, end.midpoint(next)] {
+            std::fs::write(&told.transcript, &main).unwrap();
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let later = bench.resume(&told, &format!("@@poke:{id}")).await;
+            let all = of_forks(&later);
+            let asked = all.first().unwrap_or_else(|| panic!("{cut}: {}", results(&later)));
+            assert_eq!(asked.wire[..shared], first.wire[..shared], "{cut}");
+            assert_eq!(asked.fixed, first.fixed, "{cut}");
+            let said = asked.messages.to_string();
+            assert_eq!(said.matches("FORK_DIRECTIVE: @@work").count(), 1, "{cut}: {said}");
+        }
+    }
+}

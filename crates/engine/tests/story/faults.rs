@@ -154,3 +154,37 @@ async fn text_of_an_answer_that_never_finished_is_kept() {
     let sent = resumed.requests.last().unwrap().to_string();
     assert_eq!(sent.matches("the first ha").count(), 1, "{sent}");
 }
+
+/// The smallest picture there is.
+const PIXEL: [u8; 68] = [
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52,
+    0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x04, 0x00, 0x00, 0x00, 0xb5, 0x1c, 0x0c,
+    0x02, 0x00, 0x00, 0x00, 0x0b, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0x60, 0x60, 0x00, 0x00,
+    0x00, 0x03, 0x00, 0x01, 0x68, 0x26, 0x59, 0x0d, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44,
+    0xae, 0x42, 0x60, 0x82,
+];
+
+#[tokio::test(start_paused = true)]
+async fn one_refused_picture_does_not_make_every_later_request_fail() {
+    // anthropics/claude-code#29969
+    let refusal = json!({
+        "error": {
+            "status": 400, "type": "invalid_request_error", "times": 1,
+            "message": "messages.2.content.0.tool_result.content.0.image.source.base64: Could not process image",
+        },
+        "text": "I see nothing there.",
+    });
+    let read = json!({"tool": "Read", "input": {"file_path": "a.png"}});
+    let bench = Bench::says(&json!([[read], refusal]));
+    std::fs::write(bench.project().join("a.png"), PIXEL).unwrap();
+    let told = bench.run("look").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    let sent: Vec<String> = told.requests.iter().map(ToString::to_string).collect();
+    assert_eq!(sent.len(), 3);
+    assert!(sent[1].contains("image/png") && !sent[2].contains("image/png"), "{}", sent[2]);
+    assert!(
+        sent[2].contains("the provider refused it") && sent[2].contains("Could not process image")
+    );
+    let warned = told.of("system", Some("informational"));
+    assert_eq!(warned.len(), 1, "{warned:?}");
+}

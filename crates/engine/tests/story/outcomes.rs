@@ -5,7 +5,7 @@ use std::sync::Arc;
 use centurion_engine::{RoomFuture, Start, View};
 use centurion_protocol::sdk::Event;
 use centurion_protocol::{Block, Outcome, SeededWorld, World};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, Watcher};
@@ -197,4 +197,29 @@ async fn an_agent_sends_no_request_while_its_view_has_no_room() {
             assert_eq!(run.await, Some(Outcome::Completed));
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_results_of_one_turn_together_fit_the_window() {
+    // D-54; parallel reads that exceeded it left sessions dead for good elsewhere
+    let line = "x".repeat(90);
+    let text = format!("{}\n", vec![line; 1_990].join("\n"));
+    let read = |n: usize| json!({"tool": "Read", "input": {"file_path": format!("{n}.txt")}});
+    let calls: Vec<Value> = (0..12).map(read).collect();
+    let bench =
+        Bench { model: "claude-sonnet-4-5", ..Bench::says(&json!([calls, [read(0)], "done"])) };
+    for n in 0..12 {
+        bench.file(&format!("{n}.txt"), &text);
+    }
+    let told = bench.run("read all").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    let results = told.requests[1][2]["content"].as_array().unwrap();
+    let sizes: Vec<usize> = results.iter().map(|it| it["content"].to_string().len()).collect();
+    assert!(sizes.iter().sum::<usize>() < 450_000, "{sizes:?}");
+    assert!(sizes[0] > 150_000, "what has room is whole: {sizes:?}");
+    let last = results[11]["content"].to_string();
+    let (_, rest) = last.split_once("the whole text is in ").unwrap();
+    let path = rest.split(']').next().unwrap();
+    assert!(std::fs::read_to_string(path).unwrap().len() > 180_000, "{path}");
+    assert_eq!(told.requests.len(), 3, "and the session goes on");
 }

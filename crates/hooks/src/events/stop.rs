@@ -85,7 +85,7 @@ pub struct StopVerdict {
     /// What it has to do first.
     pub feedback: Option<String>,
     /// Whether it goes on: it has something to do, or to know.
-    pub goes_on: bool,
+    pub should_continue: bool,
 }
 
 impl StopVerdict {
@@ -93,7 +93,7 @@ impl StopVerdict {
         let feedback = reply::blocks(replies);
         let has_context =
             replies.iter().filter_map(Reply::specific).any(|it| it.additional_context.is_some());
-        Self { goes_on: feedback.is_some() || has_context, feedback }
+        Self { should_continue: feedback.is_some() || has_context, feedback }
     }
 
     /// What the model reads.
@@ -142,11 +142,11 @@ impl StopCap {
     }
 
     /// Whether the agent goes on. A verdict that lets it stop begins the count anew.
-    pub fn goes_on(&mut self, verdict: &StopVerdict) -> bool {
+    pub fn should_continue(&mut self, verdict: &StopVerdict) -> bool {
         let may = self.most.is_none_or(|most| self.in_a_row < most);
-        let goes_on = verdict.goes_on && may;
-        self.in_a_row = if goes_on { self.in_a_row + 1 } else { 0 };
-        goes_on
+        let continues = verdict.should_continue && may;
+        self.in_a_row = if continues { self.in_a_row + 1 } else { 0 };
+        continues
     }
 
     /// Whether the agent is at work only because a hook kept it from stopping.

@@ -224,16 +224,16 @@ fn an_agent_goes_on_for_feedback_or_context_but_not_forever() {
     assert_eq!(blocked.instruction().as_deref(), Some("Stop hook feedback:\nR"));
     assert_eq!(fold(&exit(Event::Stop, 2, "", "no")).feedback.as_deref(), Some("[cmd]: no"));
     let context = fold(&say(Event::Stop, &[specific(json!({"additionalContext": "C"}))]));
-    assert!(context.goes_on && context.feedback.is_none());
+    assert!(context.should_continue && context.feedback.is_none());
     let free = fold(&say(Event::Stop, &[json!({})]));
     let mut cap = StopCap::new(&Env::from([("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "2")]));
     let turns = [&blocked, &context, &blocked, &blocked, &free];
-    assert_eq!(turns.map(|it| cap.goes_on(it)), [true, true, false, true, false]);
+    assert_eq!(turns.map(|it| cap.should_continue(it)), [true, true, false, true, false]);
     assert!(!cap.is_active());
     let mut usual = StopCap::new(&Env::default());
-    assert_eq!((0..20).take_while(|_| usual.goes_on(&blocked)).count(), 8);
+    assert_eq!((0..20).take_while(|_| usual.should_continue(&blocked)).count(), 8);
     let mut endless = StopCap::new(&Env::from([("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0")]));
-    assert!((0..100).all(|_| endless.goes_on(&blocked)));
+    assert!((0..100).all(|_| endless.should_continue(&blocked)));
 }
 
 #[test]

@@ -21,7 +21,7 @@ async fn a_model_is_asked_and_its_no_is_the_next_instruction() {
     let asked = stage.asked();
     assert!(asked[0].starts_with("haiku: Done? {") && asked[0].contains("\"Stop\""), "{asked:?}");
     stage.answers.say("{\"ok\": true}");
-    assert!(!stage.stop().await.verdict.goes_on);
+    assert!(!stage.stop().await.verdict.should_continue);
 }
 
 #[tokio::test]

@@ -59,17 +59,28 @@ impl Driver {
         calls: &[ToolUse],
     ) -> Option<Arc<ForkPoint>> {
         let starts_agent = |call: &ToolUse| canonical_tool_name(&call.name) == AGENT_TOOL;
-        calls.iter().any(starts_agent).then(|| {
-            Arc::new(ForkPoint {
-                prefix: self.prefix(),
-                tools: self.dispatch.toolbox.all_names().map(str::to_owned).collect(),
-                announced: self.announced.clone(),
-                counted: self.counted,
-                record: source.or_else(|| self.journal.last()),
-                journal: Some(Arc::clone(&self.journal)),
-                cached: Cached::of(&run.last_usage),
-            })
-        })
+        calls.iter().any(starts_agent).then(|| Arc::new(self.point(run, source)))
+    }
+
+    /// The conversation as it is now, to be gone on with elsewhere.
+    pub(super) fn point(&self, run: &Run, source: Option<RecordId>) -> ForkPoint {
+        ForkPoint {
+            prefix: self.prefix(),
+            settings: self.settings.clone(),
+            tools: self.dispatch.toolbox.all_names().map(str::to_owned).collect(),
+            announced: self.announced.clone(),
+            counted: self.counted,
+            record: source.or_else(|| self.journal.last()),
+            journal: Some(Arc::clone(&self.journal)),
+            cached: Cached::of(&run.last_usage),
+        }
+    }
+
+    /// Keeps the main agent's conversation, for questions beside it. It has no open calls now.
+    pub(super) fn keep_point(&self, run: &Run) {
+        if self.identity().is_main() {
+            self.shared.set_main_point(self.point(run, None));
+        }
     }
 
     async fn run_all(

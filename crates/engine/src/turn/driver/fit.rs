@@ -1,7 +1,8 @@
-//! What agents report must fit into their reader's conversation, however many of them end at once.
+//! What agents report and what tools return must fit into their reader's conversation, however many come at once.
 //!
-//! All reports that come together take at most half of what the window still has: the rest is for going on.
-//! What is left out of a report stands in its agent's output file, which every report names.
+//! All reports that come together, and all results of one turn, take at most half of what the window still has: the rest
+//! is for going on. What is left out of a report stands in its agent's output file, what is left out of a result in a file
+//! of its own, and both are named.
 
 use std::borrow::Cow;
 
@@ -10,6 +11,7 @@ use centurion_protocol::{Block, ToolResultContent, ToolUse};
 
 use super::Driver;
 use crate::agent::builder::AGENT_TOOL;
+use crate::agent::result_room::ResultRoom;
 use crate::message::queue::Item;
 
 /// About how many bytes a token has.
@@ -25,8 +27,10 @@ impl Driver {
         usize::try_from(left.saturating_mul(TOKEN_BYTES) / 2).unwrap_or(usize::MAX)
     }
 
-    /// Sets the report limit of each agent that the calls of one answer wait for.
+    /// Sets how much the results of these calls may bring, and the report limit of each agent that they wait for.
     pub(super) fn share_room(&self, calls: &[ToolUse]) {
+        let room = ResultRoom::new(self.report_room(), calls.len());
+        *self.dispatch.agent.result_room.lock() = room;
         let agents = calls.iter().filter(|call| canonical_tool_name(&call.name) == AGENT_TOOL);
         let share = self.report_room() / agents.count().max(1);
         self.dispatch.agent.set_report_room(share.max(LEAST));
@@ -44,13 +48,11 @@ impl Driver {
 
 /// How much text a block has.
 fn size(block: &Block) -> usize {
-    let part = |part: &ToolResultContent| match part {
-        ToolResultContent::Text(text) => text.len(),
-        ToolResultContent::Image { .. } | ToolResultContent::Document { .. } => 0,
-    };
     match block {
         Block::Text(text) => text.len(),
-        Block::ToolResult(result) => result.content.iter().map(part).sum(),
+        Block::ToolResult(result) => {
+            result.content.iter().map(ToolResultContent::text_length).sum()
+        }
         _ => 0,
     }
 }

@@ -91,7 +91,7 @@ impl Driver {
                     return Ok(Err(Outcome::Cancelled));
                 }
                 Streamed::Failed(error, builder) => {
-                    if self.fall_back(&error)? {
+                    if self.fall_back(&error)? || self.replace_refused(&error)? {
                         continue;
                     }
                     let mut text = builder.text_so_far();

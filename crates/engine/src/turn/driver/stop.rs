@@ -14,7 +14,7 @@ use centurion_protocol::markup::contain;
 
 impl Driver {
     /// Whether hooks keep the agent from stopping. Then it has been told why.
-    pub(super) async fn goes_on(
+    pub(super) async fn should_continue(
         &mut self,
         run: &mut Run,
         cancel: &CancellationToken,
@@ -29,8 +29,8 @@ impl Driver {
         if fired.effects.stop.is_some() {
             return Ok(false);
         }
-        if !self.stop_cap.goes_on(&fired.verdict) {
-            if fired.verdict.goes_on {
+        if !self.stop_cap.should_continue(&fired.verdict) {
+            if fired.verdict.should_continue {
                 let message = "hooks kept the agent from stopping too often in a row; it stops now";
                 self.dispatch.agent.inform("warning", message.to_owned());
             }

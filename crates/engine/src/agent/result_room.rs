@@ -1,0 +1,74 @@
+//! How much text the results of one turn may bring into a conversation, all together.
+
+/// What each result leaves to every one that is still to come, if it is larger than its share.
+const RESERVED: usize = 16 * 1024;
+
+/// What every result may have, however little is left.
+const LEAST: usize = 2 * 1024;
+
+/// The room that is left for the results of a turn, in bytes.
+#[derive(Debug)]
+pub(crate) struct ResultRoom {
+    left: usize,
+    /// How many results are still to come.
+    calls: usize,
+}
+
+impl Default for ResultRoom {
+    fn default() -> Self {
+        Self { left: usize::MAX, calls: 1 }
+    }
+}
+
+impl ResultRoom {
+    pub(crate) fn new(left: usize, calls: usize) -> Self {
+        Self { left, calls }
+    }
+
+    /// How large the next result may be: its share, or more where enough is left for the others.
+    pub(crate) fn allowed(&self) -> usize {
+        let share = self.left / self.calls.max(1);
+        let others = self.calls.saturating_sub(1).saturating_mul(RESERVED);
+        share.max(self.left.saturating_sub(others)).max(LEAST)
+    }
+
+    /// Takes what a result needs.
+    pub(crate) fn take(&mut self, size: usize) {
+        self.left = self.left.saturating_sub(size);
+        self.calls = self.calls.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn one_large_result_beside_small_ones_is_whole() {
+        let mut room = ResultRoom::new(400_000, 10);
+        assert!(room.allowed() >= 200_000);
+        room.take(200_000);
+        assert!(room.allowed() >= 400_000 / 20);
+    }
+
+    proptest! {
+        #[test]
+        fn results_together_never_take_more_than_there_is(
+            left in 0_usize..2_000_000,
+            sizes in prop::collection::vec(0_usize..500_000, 1..40),
+        ) {
+            let mut room = ResultRoom::new(left, sizes.len());
+            let mut total = 0;
+            for (n, size) in sizes.iter().enumerate() {
+                let taken = (*size).min(room.allowed());
+                let share = (left - total.min(left)) / (sizes.len() - n);
+                prop_assert!(taken >= (*size).min(share), "its share is every result's");
+                room.take(taken);
+                total += taken;
+            }
+            prop_assert!(total <= left.max(LEAST * sizes.len()), "{total} of {left}");
+        }
+    }
+}

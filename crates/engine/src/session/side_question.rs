@@ -1,0 +1,45 @@
+//! A question beside the main agent's conversation: it is answered from all that was said, and leaves no trace there.
+
+use thiserror::Error;
+
+use crate::agent::shared::Shared;
+use crate::turn::internal_fork::{InternalFork, InternalForkError};
+
+/// The largest answer.
+const MOST_TOKENS: u32 = 4_096;
+
+/// What the model is told with the question.
+const RULES: &str = "<system-reminder>\nThe user asks the following beside the work at hand. Answer from what you know \
+    already, in a few sentences of text. Call no tools, and do not go on with the work: the conversation will not \
+    contain this exchange.\n</system-reminder>";
+
+/// Why a question beside the conversation has no answer.
+#[derive(Debug, Error)]
+pub enum AsideError {
+    #[error("the question is empty")]
+    NoQuestion,
+    #[error("nothing has been said yet: ask the agent itself")]
+    NoConversation,
+    #[error(transparent)]
+    Request(#[from] InternalForkError),
+}
+
+pub(super) async fn ask(shared: &Shared, question: &str) -> Result<String, AsideError> {
+    if question.trim().is_empty() {
+        return Err(AsideError::NoQuestion);
+    }
+    let point = shared.main_point().ok_or(AsideError::NoConversation)?;
+    let fork = InternalFork {
+        purpose: "side_question",
+        model: point.settings.model.clone(),
+        effort: point.settings.effort,
+        thinking: point.settings.thinking,
+        prefix: point.prefix.clone(),
+        question: format!("{RULES}\n\n{question}"),
+        max_tokens: MOST_TOKENS,
+        agent: None,
+        parent_agent: None,
+        journal: point.journal.clone(),
+    };
+    Ok(fork.ask(shared).await?)
+}

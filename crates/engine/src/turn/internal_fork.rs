@@ -1,0 +1,142 @@
+//! Internal forks: one request beside a conversation, which the conversation never sees.
+//!
+//! Given are what the request begins with, what is asked, and a bound on the answer; what comes out is text. The tools are
+//! sent as they are, so that the provider reads what it has cached, and no call is carried out. Dropping the future
+//! cancels the request. However it ends, what it consumed is paid for, and the journal says what it was for.
+
+use std::sync::Arc;
+
+use centurion_journal::Journal;
+use centurion_model::{Answer, AnswerBuilder, ModelError, ModelEvent, Patience, Prefix, Request};
+use centurion_protocol::{AgentId, Effort, InvalidHistory, Message, Thinking, Usage};
+use futures_util::StreamExt;
+use serde_json::json;
+use thiserror::Error;
+
+use crate::agent::shared::Shared;
+use crate::money::budget::{Amount, OverBudget, Reservation};
+
+/// The subtype of the note that says what a request beside a conversation was for.
+const NOTE: &str = "internal_fork";
+
+/// A request beside a conversation.
+pub(crate) struct InternalFork {
+    /// What it is for, as the journal calls it.
+    pub(crate) purpose: &'static str,
+    pub(crate) model: String,
+    pub(crate) effort: Option<Effort>,
+    pub(crate) thinking: Thinking,
+    /// What it begins with: a conversation without open calls.
+    pub(crate) prefix: Prefix,
+    /// What is asked behind that.
+    pub(crate) question: String,
+    pub(crate) max_tokens: u32,
+    /// The agent beside which it runs, and its parent.
+    pub(crate) agent: Option<AgentId>,
+    pub(crate) parent_agent: Option<AgentId>,
+    /// Where it is recorded.
+    pub(crate) journal: Option<Arc<Journal>>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+pub enum InternalForkError {
+    #[error(transparent)]
+    Budget(#[from] OverBudget),
+    #[error(transparent)]
+    History(#[from] InvalidHistory),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error("the model called a tool instead of answering")]
+    Called,
+    #[error("the model said nothing")]
+    Empty,
+}
+
+impl InternalFork {
+    /// Asks, and gives the text of the answer.
+    pub(crate) async fn ask(self, shared: &Shared) -> Result<String, InternalForkError> {
+        let Self { purpose, model, mut prefix, question, max_tokens, journal, .. } = self;
+        let info = shared.model.info(&model);
+        prefix.conversation.push(Message::user(question))?;
+        let least = Usage {
+            input_tokens: (prefix.bytes() / 4) as u64,
+            output_tokens: max_tokens.into(),
+            ..Usage::default()
+        };
+        let amount = Amount { dollars: info.cost(&least), tokens: least.total() };
+        let reservation = shared.budget.reserve(amount)?;
+        let request = Request {
+            model: model.clone(),
+            prefix,
+            max_tokens: max_tokens.min(info.max_output),
+            thinking: self.thinking,
+            effort: self.effort,
+            session: shared.id,
+            agent: self.agent,
+            parent_agent: self.parent_agent,
+        };
+        let payment = Payment {
+            shared,
+            purpose,
+            model,
+            journal,
+            reservation: Some(reservation),
+            builder: AnswerBuilder::default(),
+            used: Usage::default(),
+        };
+        let answer = payment.finish(request).await?;
+        if answer.calls().next().is_some() {
+            return Err(InternalForkError::Called);
+        }
+        let text = answer.text();
+        if text.trim().is_empty() { Err(InternalForkError::Empty) } else { Ok(text) }
+    }
+}
+
+/// A request under way. However it ends, what it consumed is counted and recorded.
+struct Payment<'a> {
+    shared: &'a Shared,
+    purpose: &'static str,
+    model: String,
+    journal: Option<Arc<Journal>>,
+    reservation: Option<Reservation>,
+    builder: AnswerBuilder,
+    used: Usage,
+}
+
+impl Payment<'_> {
+    async fn finish(mut self, request: Request) -> Result<Answer, ModelError> {
+        // An answer that comes late is worth little.
+        let mut events = self.shared.model.stream(request, Patience::Brief);
+        while let Some(event) = events.next().await {
+            match event? {
+                ModelEvent::Stream(event) => self.builder.push(&event),
+                ModelEvent::Retry(_) => self.used += std::mem::take(&mut self.builder).usage(),
+                // Its turn comes.
+                ModelEvent::Held => {}
+            }
+        }
+        self.builder.clone().finish()
+    }
+}
+
+impl Drop for Payment<'_> {
+    fn drop(&mut self) {
+        let mut used = self.used;
+        used += self.builder.usage();
+        if used.total() == 0 {
+            return;
+        }
+        let dollars = self.shared.add_usage(&self.model, &used);
+        if let Some(reservation) = self.reservation.take() {
+            reservation.settle(Amount { dollars, tokens: used.total() });
+        }
+        let note = json!({"purpose": self.purpose, "model": self.model, "usage": used});
+        if let Some(journal) = &self.journal
+            && let Err(error) = journal.note(NOTE, &note)
+        {
+            tracing::error!(%error, "a request beside a conversation could not be recorded");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Questions beside the main agent's conversation.
+
+use std::sync::Arc;
+
+use centurion_engine::{AsideError, InternalForkError};
+use centurion_protocol::{Block, Outcome, SeededWorld, World as _};
+use parking_lot::Mutex;
+use serde_json::json;
+
+use crate::bench::Bench;
+
+fn read() -> serde_json::Value {
+    json!({"tool": "Read", "input": {"file_path": "a.txt"}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_side_question_is_answered_from_the_conversation_and_leaves_no_trace_in_it() {
+    // S-288, S-289, S-290
+    let usage = json!({"input_tokens": 7, "output_tokens": 3});
+    let bench = Bench::cast(&json!({
+        "lead": [[read()], "It says alpha."],
+        "aside": [{"text": "Alpha, as I said.", "usage": usage}],
+        "next": ["Going on."],
+    }));
+    bench.file("a.txt", "alpha\n");
+    let answers = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&answers);
+    let told = bench
+        .live("@@lead", move |handle, watcher| async move {
+            watcher.until(|events, _| events.iter().any(|it| it["type"] == "result")).await;
+            let answer = handle.ask_aside("@@aside What did it say?").await;
+            kept.lock().push(answer.map_err(|error| error.to_string()));
+            handle.submit(SeededWorld::new(7).record_id(), vec![Block::text("@@next")]);
+        })
+        .await;
+    assert_eq!(told.outcome, Some(Outcome::Completed));
+    assert_eq!(*answers.lock(), [Ok("Alpha, as I said.".to_owned())]);
+    let [_, second, aside, next] = &told.asked[..] else { panic!("{:?}", told.asked) };
+    assert_eq!(aside.fixed, second.fixed, "the same tools and system prompt");
+    assert!(aside.wire.starts_with(&second.wire), "all that was said before");
+    assert!(aside.messages.to_string().contains("It says alpha."));
+    assert!(!next.messages.to_string().contains("as I said"), "{}", next.messages);
+    assert!(next.wire.starts_with(&second.wire));
+    let record = std::fs::read_to_string(&told.transcript).unwrap();
+    assert!(!record.contains("as I said") && !record.contains("What did it say"));
+    let note = record.lines().find(|line| line.contains("\"subtype\":\"internal_fork\"")).unwrap();
+    assert!(note.contains("\"purpose\":\"side_question\"") && note.contains("\"input_tokens\":7"));
+    let shown = format!("{:?}", told.events);
+    assert!(!shown.contains("as I said"), "nothing is shown of it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_side_question_carries_out_no_call_and_says_why_it_has_no_answer() {
+    let write = json!({"tool": "Write", "input": {"file_path": "w.txt", "content": "x"}});
+    let bench = Bench::cast(&json!({
+        "lead": ["hello"],
+        "calls": [[write]],
+        "fails": [{"error": {"status": 400, "type": "invalid_request_error", "message": "no"}}],
+    }));
+    let told = bench
+        .live("@@lead", |handle, watcher| async move {
+            watcher.until(|events, _| events.iter().any(|it| it["type"] == "result")).await;
+            assert!(matches!(handle.ask_aside(" ").await, Err(AsideError::NoQuestion)));
+            let called = handle.ask_aside("@@calls").await;
+            assert!(matches!(called, Err(AsideError::Request(InternalForkError::Called))));
+            let failed = handle.ask_aside("@@fails").await;
+            assert!(matches!(failed, Err(AsideError::Request(InternalForkError::Model(_)))));
+        })
+        .await;
+    assert_eq!(told.outcome, Some(Outcome::Completed));
+    assert!(!bench.project().join("w.txt").exists());
+}
