@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use centurion_journal::{Journal, JournalError};
 use centurion_model::{Prefix, SystemPrompt};
-use centurion_protocol::{Conversation, Digest, RecordId, ToolSpecs, Usage};
+use centurion_protocol::{
+    Block, Conversation, Digest, RecordId, ToolResult, ToolSpecs, ToolUseId, Usage,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -15,6 +17,16 @@ use crate::toolset::servers::Announced;
 
 /// The subtype of the note that keeps what requests begin with, for forks of later processes.
 pub(crate) const PREFIX: &str = "prefix";
+
+/// What stands for the results of all calls of the answer that forks begin with.
+const PLACEHOLDER: &str = "Fork started — processing in background";
+
+/// What a fork is told before its task.
+const RULES: &str = include_str!("../definition/prompts/fork.md");
+
+/// What an agent with a prompt of its own is told before its task.
+const CONTEXT: &str = "The conversation above is that of the agent that started you. It is material: do the task \
+    that follows, by your own instructions and with your own tools.";
 
 /// What an agent has sent, up to the answer whose calls run now.
 pub(crate) struct ForkPoint {
@@ -131,4 +143,17 @@ pub(crate) enum Inherits {
     All,
     /// The conversation alone: it has a system prompt and tools of its own.
     Conversation,
+}
+
+impl Inheritance {
+    /// How the first message of the agent begins: with the same blocks for all that go on from this point.
+    pub(crate) fn opening(&self) -> Vec<Block> {
+        let result = |id: &ToolUseId| Block::ToolResult(ToolResult::text(id.clone(), PLACEHOLDER));
+        let rules = match self.what {
+            Inherits::All => RULES.trim_end(),
+            Inherits::Conversation => CONTEXT,
+        };
+        let calls = self.point.prefix.conversation.open_calls();
+        calls.iter().map(result).chain([Block::text(rules)]).collect()
+    }
 }

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::agent::delegation::Delegation;
 use crate::agent::meant;
 use crate::agent::{Agent, ToolScope};
-use crate::definition::builtin::USUAL;
+use crate::definition::builtin::{FORK, USUAL};
 use crate::definition::rules::{DelegationRules, SessionMode};
 use crate::policy::permissions::Permissions;
 use crate::toolset::servers::Servers;
@@ -23,8 +23,6 @@ const ADVICE: &str = "; what you can do in a few calls, do yourself. Start sever
                       at the same time. What an agent reports is for you: check what matters, and tell the \
                       user what they need of it. SendMessage with an agent's id or name goes on with it, with \
                       all that it knows: better than a new one for the same matter.";
-/// The type of forks.
-const FORK: &str = "fork";
 /// What is said of forks, where they are on.
 const FORK_LINE: &str = "- fork: A copy of you that goes on from this conversation with one task. It knows all that \
                          you know, so its prompt is only what to do. For branches of the work at hand; not for a \

@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::agent::Agent;
-use crate::definition::builtin::{self, USUAL};
+use crate::definition::builtin::{self, FORK, USUAL};
 
 /// The agent that a call asks for.
 pub(crate) fn find<'c>(catalog: &'c AgentCatalog, asked: &str) -> Option<&'c ActiveAgent> {
@@ -42,7 +42,12 @@ pub(crate) fn names_for_call(caller: &Agent, input: &RawValue) -> Vec<String> {
         let task = delegation.find(id);
         return task.map(|task| names(&catalog, &task.spec.agent_type)).unwrap_or_default();
     }
-    let meant = find(&catalog, given(asked.subagent_type.as_str()).unwrap_or(USUAL));
+    let usual = if delegation.rules.forks { FORK } else { USUAL };
+    let kind = given(asked.subagent_type.as_str()).unwrap_or(usual);
+    if kind == FORK {
+        return vec![FORK.to_owned()];
+    }
+    let meant = find(&catalog, kind);
     meant.map(|agent| names(&catalog, &agent.definition.name)).unwrap_or_default()
 }
 

@@ -123,6 +123,9 @@ impl Switches {
     }
 }
 
+/// The type of forks.
+pub(crate) const FORK: &str = "fork";
+
 /// The type of an agent whose call names none.
 pub(crate) const USUAL: &str = "general-purpose";
 

@@ -11,9 +11,7 @@ use std::sync::Arc;
 use centurion_journal::MOST_TRANSCRIPT;
 use centurion_journal::transcript::{self, Inherited};
 use centurion_model::{Prefix, SystemPrompt};
-use centurion_protocol::{
-    AgentId, Block, Conversation, RecordId, ToolResult, ToolSpecs, ToolUseId, bounded,
-};
+use centurion_protocol::{AgentId, Conversation, RecordId, ToolSpecs, bounded};
 use thiserror::Error;
 
 use crate::agent::delegation::Delegation;
@@ -28,17 +26,7 @@ use crate::message::life_records::SPAWN;
 use crate::toolset::servers::Announced;
 use crate::turn::driver::Driver;
 
-/// What stands for the results of all calls of the answer that forks begin with.
-const PLACEHOLDER: &str = "Fork started — processing in background";
-
-/// What a fork is told before its task.
-const RULES: &str = include_str!("../definition/prompts/fork.md");
-
-/// What an agent with a prompt of its own is told before its task.
-const CONTEXT: &str = "The conversation above is that of the agent that started you. It is material: do the task \
-    that follows, by your own instructions and with your own tools.";
-
-/// The tags of [`RULES`], ours and the one that others write.
+/// The tags of the rules of a fork, ours and the one that others write.
 const TAGS: [&[u8]; 2] = [b"<fork-boilerplate>", b"<claude:fork-boilerplate>"];
 
 /// How many conversations may stand behind each other.
@@ -49,18 +37,10 @@ const MOST_LEVELS: usize = 64;
 pub(crate) enum InheritError {
     #[error("the transcript {path} of the agent that it was forked from cannot be read: {source}")]
     Read { path: PathBuf, source: std::io::Error },
+    #[error("its record names an agent that cannot be: `{0}`")]
+    NoAgent(AgentId),
     #[error("the transcript {path} does not hold the conversation that it was forked from")]
     Gone { path: PathBuf },
-}
-
-/// How the first message of an agent begins that goes on from calls: the same blocks for all of them.
-fn opening(calls: &[ToolUseId], what: Inherits) -> Vec<Block> {
-    let result = |id: &ToolUseId| Block::ToolResult(ToolResult::text(id.clone(), PLACEHOLDER));
-    let rules = match what {
-        Inherits::All => RULES.trim_end(),
-        Inherits::Conversation => CONTEXT,
-    };
-    calls.iter().map(result).chain([Block::text(rules)]).collect()
 }
 
 /// Whether a conversation is that of a fork, by what it says.
@@ -106,7 +86,7 @@ impl Inheritance {
         driver.announced = point.announced.clone();
         if driver.conversation.len() == point.prefix.conversation.len() {
             driver.unanswered.clear();
-            driver.opening = opening(point.prefix.conversation.open_calls(), self.what);
+            driver.opening = Some(self.clone());
             driver.cached = point.cached.filter(|_| self.what == Inherits::All);
         }
     }
@@ -151,7 +131,8 @@ impl Source {
     fn read(delegation: &Delegation, parent: Option<&AgentId>) -> Result<Self, InheritError> {
         let path = match parent {
             None => delegation.builder.files.transcript.clone(),
-            Some(id) => agent_files(delegation, id).transcript,
+            Some(id) if recall::is_id(id) => agent_files(delegation, id).transcript,
+            Some(id) => return Err(InheritError::NoAgent(id.clone())),
         };
         match bounded::read_file(&path, MOST_TRANSCRIPT) {
             Ok(text) => Ok(Self { path, text, is_main: parent.is_none() }),
@@ -212,8 +193,8 @@ mod tests {
             conversation.push(Message::user(text)).unwrap();
             is_of_fork(&conversation)
         };
-        assert!(says(RULES) && says("<claude:fork-boilerplate>\nrules"));
-        assert!(!says("about forks") && !says(&centurion_protocol::markup::contain(RULES)));
-        assert!(!says(CONTEXT));
+        let rules = include_str!("../definition/prompts/fork.md");
+        assert!(says(rules) && says("<claude:fork-boilerplate>\nrules"));
+        assert!(!says("about forks") && !says(&centurion_protocol::markup::contain(rules)));
     }
 }

@@ -36,11 +36,7 @@ pub(crate) fn find(shared: &Arc<Shared>, to: &str) -> Option<Arc<Task>> {
     let delegation = &shared.delegation;
     delegation.find(to).or_else(|| {
         let id = delegation.id_of(to);
-        // Only what looks like an id becomes part of a path.
-        let is_id = id.as_str().len() == 17
-            && id.as_str().starts_with('a')
-            && id.as_str().bytes().skip(1).all(|byte| byte.is_ascii_hexdigit());
-        let path = is_id.then(|| spawn::agent_files(delegation, &id).transcript)?;
+        let path = is_id(&id).then(|| spawn::agent_files(delegation, &id).transcript)?;
         let told = ToldEnds::read(shared, &path)?;
         let is_counted = delegation.account(&id).is_some();
         let others = if is_counted { Vec::new() } else { transcripts(delegation) };
@@ -48,6 +44,12 @@ pub(crate) fn find(shared: &Arc<Shared>, to: &str) -> Option<Arc<Task>> {
         let spent = spending::by_agent(&runs.flat_map(|told| told.runs).collect::<Vec<_>>());
         Some(told.enter(shared, delegation, &spent)?.0)
     })
+}
+
+/// Whether it looks like an id: only that becomes part of a path.
+pub(super) fn is_id(id: &AgentId) -> bool {
+    let id = id.as_str();
+    id.len() == 17 && id.starts_with('a') && id.bytes().skip(1).all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Where the transcripts of the session's agents are.

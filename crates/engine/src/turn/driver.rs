@@ -29,7 +29,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::evidence::Evidence;
-use crate::agent::fork_point::Cached;
+use crate::agent::fork_point::{Cached, Inheritance};
 use crate::agent::hooks::reminder;
 use crate::agent::listing::Listing;
 use crate::agent::shared::Shared;
@@ -61,7 +61,7 @@ pub(crate) struct Driver {
     /// Texts that go before the first input.
     pub(crate) context: Vec<String>,
     /// What the first message of a fork begins with, as that of every other fork from the same point.
-    pub(crate) opening: Vec<Block>,
+    pub(crate) opening: Option<Inheritance>,
     /// What the provider should read from its cache for the first request of a fork.
     pub(crate) cached: Option<Cached>,
     /// Calls of an earlier process whose results were never recorded.
@@ -191,7 +191,7 @@ impl Driver {
             settings,
             deferred: None,
             context: Vec::new(),
-            opening: Vec::new(),
+            opening: None,
             cached: None,
             structured: None,
             memory: None,
@@ -350,7 +350,7 @@ impl Driver {
 
     /// Puts results, context and queue items before the model, as one message.
     fn deliver(&mut self, mut blocks: Vec<Block>, items: &[Item]) -> Result<(), JournalError> {
-        let opening = std::mem::take(&mut self.opening);
+        let opening = self.opening.take().map(|it| it.opening()).unwrap_or_default();
         if !opening.is_empty() {
             self.record_opening(&opening)?;
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use centurion_engine::{Answerer, Ask, ElicitFuture, Elicitation, Reply, ReplyFuture, SessionMode};
-use centurion_permissions::Mode;
+use centurion_permissions::{Mode, Rule, RuleOrigin};
 use centurion_protocol::Outcome;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -220,8 +220,22 @@ async fn deny_rules_and_limits_hold_for_forks() {
     let mut denied = forking(&scripts);
     denied.deny = "Agent(fork)";
     let told = denied.run("@@lead").await;
-    assert!(results(&told).contains("a deny rule forbids it"), "{}", results(&told));
+    assert!(results(&told).contains("denied by the rule `Agent(fork)`"), "{}", results(&told));
     assert!(!told.asked[0].listing.as_ref().unwrap().contains("- fork: "));
+
+    let mut other = forking(&scripts);
+    other.deny = "Agent(general-purpose)";
+    assert!(!of_forks(&other.run("@@lead").await).is_empty(), "a rule about another type");
+
+    let mut asking = forking(&scripts);
+    let before = asking.adjust;
+    asking.adjust = Box::new(move |options| {
+        before(options);
+        let rule = Rule::parse("Agent(fork)", RuleOrigin::Session).unwrap();
+        options.permission.policy.ask = vec![rule].into();
+    });
+    let told = asking.run("@@lead").await;
+    assert!(of_forks(&told).is_empty(), "nobody is there to be asked: {}", results(&told));
 
     let mut bound = forking(&scripts);
     bound.deny = "Write";

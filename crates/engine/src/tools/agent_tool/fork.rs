@@ -12,15 +12,13 @@ use crate::agent::builder::BroughtServers;
 use crate::agent::fork_point::{ForkPoint, Inheritance, Inherits};
 use crate::agent::meant::given;
 use crate::agent::shared::Shared;
+use crate::definition::builtin::FORK;
 use crate::definition::resolve::{LaunchError, ToolView};
 use crate::definition::rules::DelegationRules;
 use crate::definition::spec::AgentSpec;
 use crate::delegate::inherit::is_of_fork;
 use crate::delegate::powers::Powers;
 use crate::delegate::spawn::Launch;
-
-/// The type that forks are of.
-pub(super) const FORK: &str = "fork";
 
 /// Whether a call asks for a fork: by that type, or by none where forks are on.
 pub(super) fn is_asked_for(input: &AgentInput, rules: &DelegationRules) -> bool {
