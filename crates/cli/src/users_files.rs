@@ -50,10 +50,13 @@ pub(crate) fn users_files(
     let home = surroundings.home.iter().flat_map(|home| {
         SHELL_FILES.iter().chain(&USERS_GIT_CONFIGURATION).map(|name| home.join(name))
     });
-    let candidates = flags.into_iter().chain(config).chain(state).chain(home);
+    let candidates: Vec<PathBuf> =
+        flags.into_iter().chain(config).chain(state).chain(home).collect();
     let mut collector = Collector { writable, left: MOST_ENTRIES, found: Vec::new(), parent: None };
-    for candidate in candidates {
-        collector.collect(&candidate);
+    // All of them come before what is inside of any: only that has a bound.
+    let directories: Vec<&PathBuf> = candidates.iter().filter(|it| collector.add(it)).collect();
+    for directory in directories {
+        collector.walk(directory);
     }
     let mut found = collector.found;
     found.sort();
@@ -79,12 +82,8 @@ struct Collector<'a> {
 }
 
 impl Collector<'_> {
-    /// Adds a file, or what is in a directory: itself where it can be written, and wherever links lead.
-    fn collect(&mut self, path: &Path) {
-        self.left = self.left.saturating_sub(1);
-        if self.left == 0 {
-            return;
-        }
+    /// Adds what can be written of a path: itself, and where it leads if it is a link. Whether it is a directory.
+    fn add(&mut self, path: &Path) -> bool {
         let entry = fs::symlink_metadata(path);
         let place = self.place(path);
         // What is no link is in its place and nowhere else.
@@ -94,10 +93,19 @@ impl Collector<'_> {
         let found = [place, real].into_iter().flatten().filter(is_writable);
         self.found.extend(found.collect::<Vec<_>>());
         // What a link leads to is added whole.
-        if entry.is_ok_and(|it| it.is_dir()) {
-            for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-                if entry.file_type().is_ok_and(|it| it.is_dir() || it.is_symlink()) {
-                    self.collect(&entry.path());
+        entry.is_ok_and(|it| it.is_dir())
+    }
+
+    /// Adds what is in a directory: links, and what is in the directories there.
+    fn walk(&mut self, directory: &Path) {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|it| it.is_dir() || it.is_symlink()) {
+                self.left = self.left.saturating_sub(1);
+                if self.left == 0 {
+                    return;
+                }
+                if self.add(&entry.path()) {
+                    self.walk(&entry.path());
                 }
             }
         }

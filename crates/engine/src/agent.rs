@@ -36,6 +36,7 @@ use crate::definition::identity::Identity;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::Starter;
 use crate::definition::rules::SessionMode;
+use crate::definition::spec::BroughtHooks;
 use crate::money::budget::Budget;
 use crate::policy::permissions::Permissions;
 use crate::toolset::servers::Servers;
@@ -57,6 +58,8 @@ pub(crate) struct Agent {
     /// Where its tools work.
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) hooks: AgentHooks,
+    /// The hooks of its own definition and skills, which bind its forks, too.
+    pub(crate) brought_hooks: Vec<BroughtHooks>,
     /// The input of a person that it works on now; its hooks hear of it.
     prompt: Mutex<Option<RecordId>>,
     requests: Mutex<Requests>,
@@ -80,6 +83,7 @@ pub(crate) struct AgentParts {
     pub(crate) slot: Option<Slot>,
     pub(crate) task: Option<Arc<Task>>,
     pub(crate) startable: Option<String>,
+    pub(crate) brought_hooks: Vec<BroughtHooks>,
     pub(crate) hooks: AgentHooks,
     /// The directory that its tools start in.
     pub(crate) cwd: PathBuf,
@@ -117,6 +121,7 @@ impl Agent {
             startable: parts.startable,
             workspace,
             hooks: parts.hooks,
+            brought_hooks: parts.brought_hooks,
             prompt: Mutex::default(),
             requests: Mutex::default(),
             denials: Mutex::default(),

@@ -5,27 +5,33 @@ use std::sync::Arc;
 use centurion_engine::{RoomFuture, View};
 use centurion_protocol::sdk::Event;
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 
 use crate::{FinishFuture, Front};
 
 /// The fronts of a session. With none of them nothing is shown, and everything is finished.
-pub struct Fronts(Vec<Arc<dyn Front>>);
+pub struct Fronts {
+    fronts: Vec<Arc<dyn Front>>,
+    /// Held while one event is shown: all fronts see the same order.
+    order: Mutex<()>,
+}
 
 impl Fronts {
     pub fn new(fronts: impl IntoIterator<Item = Arc<dyn Front>>) -> Self {
-        Self(fronts.into_iter().collect())
+        Self { fronts: fronts.into_iter().collect(), order: Mutex::default() }
     }
 }
 
 impl View for Fronts {
     fn show(&self, event: &Event) {
-        for front in &self.0 {
+        let _order = self.order.lock();
+        for front in &self.fronts {
             front.show(event);
         }
     }
 
     fn wait_for_agents(&self) {
-        for front in &self.0 {
+        for front in &self.fronts {
             front.wait_for_agents();
         }
     }
@@ -33,7 +39,7 @@ impl View for Fronts {
     /// Agents wait for the slowest reader: what one was promised is not kept without bound.
     fn wait_for_room(&self) -> Option<RoomFuture<'_>> {
         let waits: Vec<RoomFuture<'_>> =
-            self.0.iter().filter_map(|front| front.wait_for_room()).collect();
+            self.fronts.iter().filter_map(|front| front.wait_for_room()).collect();
         (!waits.is_empty())
             .then(|| -> RoomFuture<'_> { Box::pin(async move { drop(join_all(waits).await) }) })
     }
@@ -42,7 +48,7 @@ impl View for Fronts {
 impl Front for Fronts {
     /// All are finished at the same time. `Err` is the first failure.
     fn finish(&self) -> FinishFuture<'_> {
-        let finishing = join_all(self.0.iter().map(|front| front.finish()));
+        let finishing = join_all(self.fronts.iter().map(|front| front.finish()));
         Box::pin(async move { finishing.await.into_iter().collect() })
     }
 }
@@ -53,7 +59,6 @@ mod tests {
 
     use centurion_protocol::sdk::{EventBody, System};
     use centurion_protocol::{SystemWorld, World as _};
-    use parking_lot::Mutex;
     use tokio::sync::Semaphore;
 
     use super::*;

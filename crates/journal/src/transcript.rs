@@ -387,6 +387,9 @@ impl<'a> History<'a> {
                 Piece::Owned(block) => writer.block(block),
             }
         }
+        if pieces.len() == shared {
+            writer.mark_shared();
+        }
         writer.finish()
     }
 

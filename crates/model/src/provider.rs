@@ -49,6 +49,11 @@ impl Prefix {
         *hasher.finalize().as_bytes()
     }
 
+    /// About how many tokens everything has that is sent.
+    pub fn tokens(&self) -> usize {
+        (self.system.wire().len() + self.tools.wire().len()) / 4 + self.conversation.tokens()
+    }
+
     /// The size of everything that is sent.
     pub fn bytes(&self) -> usize {
         self.system.wire().len() + self.tools.wire().len() + self.conversation.bytes()

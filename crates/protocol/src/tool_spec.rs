@@ -6,6 +6,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::json_line;
+
 /// One tool: its name, what it is for, and the JSON Schema of its input.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ToolSpec {
@@ -24,6 +26,8 @@ pub struct ToolSpecs {
 impl ToolSpecs {
     pub fn new(specs: Vec<ToolSpec>) -> Self {
         let wire = serde_json::to_vec(&specs).unwrap_or_else(|_| b"[]".to_vec());
+        // As a transcript has them: a fork of a later process sends the same bytes.
+        let wire = json_line::escape(&wire).into_owned();
         Self { specs: specs.into(), wire: wire.into() }
     }
 

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::definition::request_settings::RequestSettings;
-use crate::definition::spec::ContextRef;
+use crate::definition::spec::{ContextRef, DefinitionRef};
 use crate::toolset::servers::Announced;
 
 /// The subtype of the note that keeps what requests begin with, for forks of later processes.
@@ -66,10 +66,10 @@ impl ForkPoint {
     pub(crate) fn reference(
         &self,
         kept: Option<String>,
-        parent_type: Option<String>,
+        parent: Option<DefinitionRef>,
     ) -> ContextRef {
         ContextRef {
-            parent_type,
+            parent,
             record: self.record,
             messages: self.prefix.conversation.len(),
             bytes: self.prefix.bytes(),

@@ -83,11 +83,13 @@ impl Listing {
                 && is_met(&agent.definition, scope.servers)
         };
         let agents: Vec<&ActiveAgent> = known.agents.active.iter().filter(is_offered).collect();
-        if agents.is_empty() {
+        let is_listed = |types: &str| types.split(',').any(|it| it.trim() == FORK);
+        let forks = delegation.rules.forks
+            && scope.startable.is_none_or(is_listed)
+            && !scope.permissions.denies_agent(&[FORK.to_owned()]);
+        if agents.is_empty() && !forks {
             return None;
         }
-        let fork = [FORK.to_owned()];
-        let forks = delegation.rules.forks && !scope.permissions.denies_agent(&fork);
         let listing = Arc::new(Self::render(&agents, &delegation.rules, forks));
         *last = Some((key, Arc::clone(&listing)));
         Some(listing)

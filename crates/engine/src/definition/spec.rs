@@ -56,6 +56,9 @@ pub(crate) struct AgentSpec {
     pub(crate) is_one_shot: bool,
     /// What the call asked for, where it could differ from what is in force.
     pub(crate) requested: Value,
+    /// The types that it may start; `None` is all. A fork may start what its parent may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) startable: Option<String>,
     /// Whether it or an agent above it is a fork.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_below_fork: bool,
@@ -68,9 +71,9 @@ pub(crate) struct AgentSpec {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ContextRef {
-    /// The type of the parent, whose hooks bind a fork as well.
+    /// The definition of the parent, whose hooks bind a fork as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) parent_type: Option<String>,
+    pub(crate) parent: Option<DefinitionRef>,
     /// The last record of it; `None` where the parent's transcript is not kept.
     pub(crate) record: Option<RecordId>,
     pub(crate) messages: usize,
@@ -80,6 +83,13 @@ pub(crate) struct ContextRef {
     pub(crate) digest: String,
     /// The digest under which the parent's transcript keeps system prompt and tools. `None` where the agent has its own.
     pub(crate) prefix: Option<String>,
+}
+
+/// A definition by its name and its source.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct DefinitionRef {
+    pub(crate) name: String,
+    pub(crate) source: String,
 }
 
 impl AgentSpec {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use centurion_journal::MOST_TRANSCRIPT;
 use centurion_journal::transcript::{self, Inherited};
 use centurion_model::{Prefix, SystemPrompt};
-use centurion_protocol::{AgentId, Conversation, RecordId, ToolSpecs, bounded};
+use centurion_protocol::{AgentId, Conversation, RecordId, Role, ToolSpecs, bounded};
 use thiserror::Error;
 
 use crate::agent::delegation::Delegation;
@@ -43,11 +43,10 @@ pub(crate) enum InheritError {
     Gone { path: PathBuf },
 }
 
-/// Whether a conversation is that of a fork, by what it says.
+/// Whether a conversation is that of a fork, by what it was told. A model may speak of the tags.
 pub(crate) fn is_of_fork(conversation: &Conversation) -> bool {
-    conversation
-        .iter()
-        .any(|message| TAGS.iter().any(|tag| memchr::memmem::find(message.wire(), tag).is_some()))
+    let mut told = conversation.iter().filter(|message| message.role() == Role::User);
+    told.any(|message| TAGS.iter().any(|tag| memchr::memmem::find(message.wire(), tag).is_some()))
 }
 
 /// What an agent goes on from that was started with a conversation: from memory, or from the transcripts.

@@ -27,13 +27,24 @@ pub(crate) struct Powers {
 }
 
 impl Powers {
-    /// The powers of a fork: it has the hooks of the agent that it was forked from, and no mode of its own.
-    pub(crate) fn of_fork(shared: &Shared, delegation: &Delegation, parent: Option<&str>) -> Self {
+    /// The powers of a fork that is resumed: it has the hooks of the agent that it was forked from, as that is defined
+    /// now, and no more than the mode that that agent had.
+    fn of_fork(shared: &Shared, delegation: &Delegation, spec: &AgentSpec) -> Self {
         let catalog = delegation.definitions.agents();
-        let is_its = |it: &&ActiveAgent| Some(it.definition.name.as_str()) == parent;
+        let parent = spec.context.as_ref().and_then(|context| context.parent.as_ref());
+        let is_its = |it: &&ActiveAgent| {
+            let definition = &it.definition;
+            parent.is_some_and(|parent| {
+                definition.name.value == parent.name
+                    && definition.origin.source.to_string() == parent.source
+            })
+        };
         let agent = catalog.active.iter().find(is_its);
-        let hooks = agent.map(|it| hooks(shared, delegation, &it.definition)).unwrap_or_default();
-        Self { hooks, ..Self::default() }
+        Self {
+            own_mode: spec.own_mode.map_or(OwnMode::Inherited, OwnMode::Modest),
+            hooks: agent.map(|it| hooks(shared, delegation, &it.definition)).unwrap_or_default(),
+            ..Self::default()
+        }
     }
 
     /// The powers of an agent that is resumed by one in the mode `above`: those of its definition as it is now.
@@ -44,8 +55,7 @@ impl Powers {
         above: Mode,
     ) -> Self {
         if spec.is_fork() {
-            let parent = spec.context.as_ref().and_then(|context| context.parent_type.as_deref());
-            return Self::of_fork(shared, delegation, parent);
+            return Self::of_fork(shared, delegation, spec);
         }
         let catalog = delegation.definitions.agents();
         let is_its = |it: &AgentDefinition| {

@@ -241,14 +241,15 @@ impl Child {
                 identity: Arc::clone(&task.identity),
                 permissions,
                 servers: match fork {
-                    Some(_) => parents.fork(),
+                    Some(fork) => parents.fork(&fork.point.prefix.tools),
                     None => with_own(&parents, &start.servers),
                 },
                 budget: parent.budget.with(&task.account),
                 slot: Some(delegation.slots.slot().until(task.run().cancel)),
                 task: Some(Arc::clone(task)),
-                // `Agent(a, b)` limits what the main agent starts; elsewhere it only says that it may.
-                startable: None,
+                // `Agent(a, b)` limits what the main agent and its forks start; elsewhere it only says that it may.
+                startable: spec.startable.clone(),
+                brought_hooks: start.powers.hooks.clone(),
                 hooks: builder.agent_hooks(spec.effort),
                 cwd: spec.cwd.clone(),
                 read_state: start.read_state,

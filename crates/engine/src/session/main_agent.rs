@@ -32,7 +32,7 @@ pub(super) struct MainAgent {
     /// What it is told before the first input.
     pub(super) context: Vec<String>,
     pub(super) initial_prompt: Option<String>,
-    hooks: Vec<BroughtHooks>,
+    pub(super) hooks: Vec<BroughtHooks>,
 }
 
 /// Who the main agent is.

@@ -92,6 +92,7 @@ impl Session {
                 slot: None,
                 task: None,
                 startable: main.view.startable().map(str::to_owned),
+                brought_hooks: main.hooks.clone(),
                 hooks: builder.agent_hooks(main.settings.effort),
                 cwd: options.base.cwd.clone(),
                 read_state: seen(&loaded.seen_files),

@@ -5,9 +5,6 @@ use thiserror::Error;
 use crate::agent::shared::Shared;
 use crate::turn::internal_fork::{InternalFork, InternalForkError};
 
-/// The largest answer.
-const MOST_TOKENS: u32 = 4_096;
-
 /// What the model is told with the question.
 const RULES: &str = "<system-reminder>\nThe user asks the following beside the work at hand. Answer from what you know \
     already, in a few sentences of text. Call no tools, and do not go on with the work: the conversation will not \
@@ -36,7 +33,8 @@ pub(super) async fn ask(shared: &Shared, question: &str) -> Result<String, Aside
         thinking: point.settings.thinking,
         prefix: point.prefix.clone(),
         question: format!("{RULES}\n\n{question}"),
-        max_tokens: MOST_TOKENS,
+        // As the conversation's own requests: with another bound on thinking, a provider reads nothing from its cache.
+        max_tokens: u32::MAX,
         agent: None,
         parent_agent: None,
         journal: point.journal.clone(),

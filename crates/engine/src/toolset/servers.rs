@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use centurion_config::mcp::McpScope;
 use centurion_mcp::{Connection, State, prompt_name, tool_name};
-use centurion_protocol::Env;
+use centurion_protocol::{Env, ToolSpecs};
 use centurion_tools::{DynTool, erase};
 use indexmap::{IndexMap, IndexSet};
 use parking_lot::{Mutex, MutexGuard};
@@ -180,10 +180,11 @@ impl Servers {
         Arc::new(Self { parent: Some(Arc::clone(self)), state, deferral: self.deferral })
     }
 
-    /// The servers of a fork: these, and the tools that were searched for so far.
-    pub(crate) fn fork(self: &Arc<Self>) -> Arc<Self> {
+    /// The servers of a fork: these, with the tools loaded that it sends, and no others.
+    pub(crate) fn fork(self: &Arc<Self>, sent: &ToolSpecs) -> Arc<Self> {
         let fork = self.child(Vec::new());
-        fork.held().loaded.clone_from(&self.held().loaded);
+        let served = sent.iter().map(|tool| &tool.name).filter(|name| name.starts_with("mcp__"));
+        fork.held().loaded.extend(served.cloned());
         fork
     }
 

@@ -35,7 +35,7 @@ use crate::turn::bounded::bounded;
 /// The most text of one result that enters a conversation; tools keep to smaller bounds of their own.
 const RESULT_BOUND: usize = 200_000;
 
-/// What is left of every text of a result.
+/// What is left of the first text of a result.
 const LEAST_PART: usize = 500;
 
 /// What the model reads for a call that was cut short.
@@ -72,6 +72,25 @@ pub(crate) struct Dispatched {
 }
 
 impl Dispatched {
+    /// A call that did what it was to do.
+    fn done(call: &ToolUse, output: ToolOutput, access: &Access) -> Self {
+        let result = ToolResult { id: call.id.clone(), content: output.content, is_error: false };
+        let read = match access {
+            Access::Read(path) => Some(path.clone()),
+            _ => None,
+        };
+        Self {
+            result,
+            data: output.data,
+            read,
+            denied: None,
+            interrupt: false,
+            is_cut_short: false,
+            is_deferred: false,
+            aside: Aside::default(),
+        }
+    }
+
     fn error(id: &ToolUseId, message: String) -> Self {
         let data = Value::String(format!("Error: {message}"));
         let result = ToolResult::error(id.clone(), message);
@@ -177,7 +196,7 @@ impl Dispatch {
             Err(ToolError::failed(format!("{} broke while it ran; try another way", call.name)))
         });
         let dispatched = match outcome {
-            Ok(output) => self.finish(&call, output, &access),
+            Ok(output) => Dispatched::done(&call, output, &access),
             Err(ToolError::Cancelled { partial: None }) => Dispatched::cut_short(&call.id),
             Err(ToolError::Cancelled { partial: Some(partial) }) => Dispatched {
                 is_cut_short: true,
@@ -188,8 +207,10 @@ impl Dispatch {
             }
             Err(error) => Dispatched::error(&call.id, error.to_string()),
         };
-        let dispatched = self.after(&call, &access, dispatched, started.elapsed(), aside).await;
+        let mut dispatched = self.after(&call, &access, dispatched, started.elapsed(), aside).await;
         self.moved(&stood, aside).await;
+        let parts = std::mem::take(&mut dispatched.result.content);
+        dispatched.result.content = self.bounded_parts(&call, parts);
         dispatched
     }
 
@@ -358,25 +379,6 @@ impl Dispatch {
         let named: Named<'_> = serde_json::from_str(call.input.get()).ok()?;
         Some(self.agent.workspace.absolute(&named.file_path?))
     }
-
-    fn finish(&self, call: &ToolUse, output: ToolOutput, access: &Access) -> Dispatched {
-        let content = self.bounded_parts(call, output.content);
-        let result = ToolResult { id: call.id.clone(), content, is_error: false };
-        let read = match access {
-            Access::Read(path) => Some(path.clone()),
-            _ => None,
-        };
-        Dispatched {
-            result,
-            data: output.data,
-            read,
-            denied: None,
-            interrupt: false,
-            is_cut_short: false,
-            is_deferred: false,
-            aside: Aside::default(),
-        }
-    }
 }
 
 impl Dispatch {
@@ -396,7 +398,9 @@ impl Dispatch {
                     0 => call.id.to_string(),
                     n => format!("{}_{n}", call.id),
                 };
-                let text = bounded(text, most.max(LEAST_PART), directory, &name);
+                // Of the first something is left, however little room there is.
+                let most_here = if n == 0 { most.max(LEAST_PART) } else { most };
+                let text = bounded(text, most_here, directory, &name);
                 most = most.saturating_sub(text.len());
                 ToolResultContent::Text(text)
             }

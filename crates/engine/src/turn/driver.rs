@@ -284,7 +284,8 @@ impl Driver {
                 Step::Stop(outcome) => break outcome,
                 Step::Continue => {}
                 Step::Calls(calls) => {
-                    let hands_over = calls.iter().any(|call| call.name == STRUCTURED_OUTPUT);
+                    let hands_over = self.structured.is_some()
+                        && calls.iter().any(|call| call.name == STRUCTURED_OUTPUT);
                     match self
                         .run_calls(run, source, &answer.malformed_calls, calls, cancel)
                         .await?

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use centurion_journal::Journal;
 use centurion_model::{Answer, AnswerBuilder, ModelError, ModelEvent, Patience, Prefix, Request};
-use centurion_protocol::{AgentId, Effort, InvalidHistory, Message, Thinking, Usage};
+use centurion_protocol::{AgentId, Effort, InvalidHistory, Message, StopReason, Thinking, Usage};
 use futures_util::StreamExt;
 use serde_json::json;
 use thiserror::Error;
@@ -18,6 +18,9 @@ use crate::money::budget::{Amount, OverBudget, Reservation};
 
 /// The subtype of the note that says what a request beside a conversation was for.
 const NOTE: &str = "internal_fork";
+
+/// What an answer is taken to need when money is set aside for it.
+const LIKELY_ANSWER: u32 = 1_024;
 
 /// A request beside a conversation.
 pub(crate) struct InternalFork {
@@ -49,6 +52,8 @@ pub enum InternalForkError {
     Model(#[from] ModelError),
     #[error("the model called a tool instead of answering")]
     Called,
+    #[error("the model did not finish its answer")]
+    CutOff,
     #[error("the model said nothing")]
     Empty,
 }
@@ -60,8 +65,8 @@ impl InternalFork {
         let info = shared.model.info(&model);
         prefix.conversation.push(Message::user(question))?;
         let least = Usage {
-            input_tokens: (prefix.bytes() / 4) as u64,
-            output_tokens: max_tokens.into(),
+            input_tokens: prefix.tokens() as u64,
+            output_tokens: max_tokens.min(LIKELY_ANSWER).into(),
             ..Usage::default()
         };
         let amount = Amount { dollars: info.cost(&least), tokens: least.total() };
@@ -88,6 +93,9 @@ impl InternalFork {
         let answer = payment.finish(request).await?;
         if answer.calls().next().is_some() {
             return Err(InternalForkError::Called);
+        }
+        if matches!(answer.stop_reason, StopReason::MaxTokens | StopReason::Refusal) {
+            return Err(InternalForkError::CutOff);
         }
         let text = answer.text();
         if text.trim().is_empty() { Err(InternalForkError::Empty) } else { Ok(text) }

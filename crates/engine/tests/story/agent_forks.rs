@@ -434,3 +434,80 @@ async fn a_fork_goes_on_however_little_of_its_start_was_written() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_that_is_resumed_is_no_freer_than_the_agent_that_it_comes_from() {
+    // I-1: it comes from an agent that plans, and is woken by one that edits
+    let write = json!({"tool": "Write", "input": {"file_path": "w.txt", "content": "x"}});
+    let bench = forking(&json!({
+        "lead": [[agent("planner", "@@plan", &json!({}))], "meanwhile", "heard"],
+        "plan": [[fork("@@work")], "planned", "heard"],
+        "work": [[write], "Scope: tried"],
+        "poke": [[message("${arg}", "@@work")], "said", "heard"],
+    }));
+    bench.agent("planner", "permissionMode: plan\n", "Plan.");
+    let told = bench.run("@@lead").await;
+    let started = told.of("system", Some("task_started"));
+    let fork = started.iter().find(|it| it["subagent_type"] == "fork").unwrap();
+    let id = fork["task_id"].as_str().unwrap().to_owned();
+    assert!(!bench.project().join("w.txt").exists());
+    let later = bench.resume(&told, &format!("@@poke:{id}")).await;
+    assert!(!of_forks(&later).is_empty(), "{}", results(&later));
+    assert!(!bench.project().join("w.txt").exists(), "{}", results(&later));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_starts_no_type_that_its_parent_may_not_start() {
+    for (list, forks) in [("Agent(fork, worker)", true), ("Agent(worker)", false)] {
+        let mut bench = Bench::cast(&json!({
+            "lead": [[fork("@@work")], "meanwhile", "heard"],
+            "work": [[agent("deployer", "@@deploy", &json!({}))], "Scope: tried"],
+            "deploy": ["deployed"],
+        }));
+        bench.knows_agents(|agents| {
+            agents.rules.forks = true;
+            agents.main = Some("boss".to_owned());
+        });
+        bench.agent("boss", &format!("tools: {list}, Read\n"), "Direct.");
+        bench.agent("worker", "", "Work.");
+        bench.agent("deployer", "", "Deploy.");
+        let told = bench.run("@@lead").await;
+        let listing = told.asked[0].listing.as_ref().unwrap();
+        assert_eq!(listing.contains("- fork: "), forks, "{list}: {listing}");
+        let started = told.of("system", Some("task_started"));
+        let kinds: Vec<&Value> = started.iter().map(|it| &it["subagent_type"]).collect();
+        assert_eq!(kinds, vec!["fork"; usize::from(forks)], "{list}: {}", results(&told));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_a_fork_sets_to_work_again_does_not_fork() {
+    let bench = forking(&json!({
+        "lead": [[waits("@@first")], [fork("@@work")], "meanwhile", "heard", "heard"],
+        "first": ["ready"],
+        "work": [[message(LAST_AGENT, "@@again")], "Scope: sent", "Scope: heard"],
+        "again": [[fork("@@deeper")], "tried"],
+        "deeper": ["never"],
+    }));
+    let told = bench.run("@@lead").await;
+    let started = told.of("system", Some("task_started"));
+    let forks = started.iter().filter(|it| it["subagent_type"] == "fork").count();
+    assert_eq!(forks, 1, "{}", results(&told));
+    let said: String = told.asked.iter().map(|it| it.messages.to_string()).collect();
+    assert!(said.contains("forks are not forked"), "{}", results(&told));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_of_a_session_with_a_schema_reports_in_words() {
+    let hand = json!({"tool": "StructuredOutput", "input": {"n": 1}});
+    let calls: Vec<Value> = (0..6).map(|_| json!([hand])).collect();
+    let work: Vec<Value> = calls.into_iter().chain([json!("Scope: done")]).collect();
+    let mut bench = forking(&json!({
+        "lead": [[fork("@@work")], [hand], "heard", [hand]],
+        "work": work,
+    }));
+    bench.schema = Some(r#"{"type": "object", "properties": {"n": {"type": "number"}}}"#);
+    let told = bench.run("@@lead").await;
+    let ended = told.of("system", Some("task_notification"));
+    assert_eq!(ended[0]["status"], "completed", "{ended:?}");
+}

@@ -469,3 +469,13 @@ async fn a_session_that_is_interrupted_ends_once_if_it_began() {
     assert_eq!(session.run().await, Some(Outcome::Cancelled));
     assert_eq!(stage.take(), Vec::<Value>::new());
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_hook_makes_of_a_result_is_bounded_like_the_result() {
+    let fields = json!({"updatedToolOutput": "x".repeat(400_000)});
+    let stage = Stage::at(Event::PostToolUse, specific(Event::PostToolUse, fields));
+    let told = stage.set(bench(&reading())).run("go").await;
+    let result = told.requests[1][2]["content"][0]["content"].to_string();
+    assert!(result.len() < 210_000, "{}", result.len());
+    assert!(result.contains("the whole text is in "));
+}

@@ -85,7 +85,8 @@ fn breakpoints(conversation: &Conversation) -> Vec<(usize, usize)> {
     };
     let last = conversation.len().saturating_sub(1);
     let end = conversation.last().and_then(|message| Some((last, message.breakpoint_at()?)));
-    let fork = conversation.iter().enumerate().find_map(|(n, it)| Some((n, it.shared_at()?)));
+    let shared = conversation.iter().enumerate().filter_map(|(n, it)| Some((n, it.shared_at()?)));
+    let fork = shared.last();
     let calls = conversation.last().map_or(0, |last| last.calls().len());
     let mut all: Vec<(usize, usize)> = match fork {
         Some(shared) => before(shared.0).into_iter().chain([shared]).collect(),

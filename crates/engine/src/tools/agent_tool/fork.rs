@@ -15,7 +15,7 @@ use crate::agent::shared::Shared;
 use crate::definition::builtin::FORK;
 use crate::definition::resolve::{LaunchError, ToolView};
 use crate::definition::rules::DelegationRules;
-use crate::definition::spec::AgentSpec;
+use crate::definition::spec::{AgentSpec, DefinitionRef};
 use crate::delegate::inherit::is_of_fork;
 use crate::delegate::powers::Powers;
 use crate::delegate::spawn::Launch;
@@ -28,10 +28,22 @@ pub(super) fn is_asked_for(input: &AgentInput, rules: &DelegationRules) -> bool 
     }
 }
 
-/// Whether an agent or one above it is a fork.
-pub(super) fn is_below_fork(caller: &Agent) -> bool {
-    caller.task.as_ref().is_some_and(|task| task.spec.is_below_fork)
+/// Whether an agent is a fork, was started by one or by an agent below one, or works for one now.
+pub(super) fn is_below_fork(shared: &Shared, caller: &Agent) -> bool {
+    let mut task = caller.task.clone();
+    for _ in 0..MOST_ASKERS {
+        let Some(agent) = task else { return false };
+        if agent.spec.is_below_fork {
+            return true;
+        }
+        task = agent.run().asker.and_then(|asker| shared.delegation.find(asker.agent.as_str()));
+    }
+    // Agents that set each other to work in a circle.
+    true
 }
+
+/// How many agents may work for each other before that is taken for a circle.
+const MOST_ASKERS: usize = 64;
 
 /// Checks a call and decides everything about the fork that it asks for.
 pub(super) fn prepare(
@@ -55,10 +67,11 @@ pub(super) fn prepare(
         stats.spawned_by_subagents += u64::from(!caller.identity.is_main());
         *stats.by_type.entry(FORK.to_owned()).or_default() += 1;
     });
-    let parent = spec.context.as_ref().and_then(|context| context.parent_type.clone());
+    // It follows its parent's mode while both are there, and has the hooks that bind the parent now.
     let powers = Powers {
+        hooks: caller.brought_hooks.clone(),
         memory: caller.permissions.role().memory,
-        ..Powers::of_fork(shared, delegation, parent.as_deref())
+        ..Powers::default()
     };
     Ok(Launch {
         spec,
@@ -90,7 +103,7 @@ fn check(shared: &Shared, caller: &Agent, input: &AgentInput) -> Result<Arc<Fork
         return Err(Refusal::NotStartable { asked: FORK.to_owned(), available });
     }
     // Recursion is refused when it happens: a fork has the same tools as its parent.
-    if is_below_fork(caller) {
+    if is_below_fork(shared, caller) {
         return Err(Refusal::ForkOfFork);
     }
     let depth = caller.identity.depth;
@@ -136,7 +149,18 @@ fn spec(
     path.push(name.unwrap_or(FORK).to_owned());
     let role = caller.permissions.role();
     let kept = caller.keep_prefix(point).map_err(Refusal::Journal)?;
-    let parent_type = caller.identity.kind.clone();
+    let source = |name: &String| {
+        let found = catalog.active.iter().find(|agent| agent.definition.name.value == *name);
+        let source = found.map(|agent| agent.definition.origin.source.to_string());
+        DefinitionRef { name: name.clone(), source: source.unwrap_or_default() }
+    };
+    let parent = match &caller.task {
+        Some(task) => {
+            let AgentSpec { agent_type, source, .. } = &*task.spec;
+            Some(DefinitionRef { name: agent_type.clone(), source: source.clone() })
+        }
+        None => caller.identity.kind.as_ref().map(source),
+    };
     Ok(AgentSpec {
         agent_type: FORK.to_owned(),
         source: "built-in".to_owned(),
@@ -152,20 +176,21 @@ fn spec(
         effort: starter.effort,
         thinking: starter.thinking,
         mode: caller.permissions.mode(),
-        own_mode: None,
+        own_mode: Some(caller.permissions.mode()),
         max_turns: input.max_turns,
         tools: ToolView::Exact(point.tools.clone()),
         only: texts(&role.only),
         system: Vec::new(),
         cwd: starter.cwd,
-        only_reads: role.only_reads,
+        only_reads: caller.permissions.stance().bounds.only_reads,
         instructions: caller.task.as_ref().is_none_or(|task| task.spec.instructions),
         reminder: None,
         schema: None,
         in_background: !delegation.rules.background_is_off,
         is_one_shot: false,
         is_below_fork: true,
-        context: Some(point.reference(Some(kept), parent_type)),
+        startable: caller.startable.clone(),
+        context: Some(point.reference(Some(kept), parent)),
     })
 }
 

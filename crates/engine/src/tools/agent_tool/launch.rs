@@ -323,7 +323,8 @@ fn spec(
         in_background: effective.background.value,
         is_one_shot: builtin::is_one_shot(&definition.name),
         requested: requested(shared, input, effective),
-        is_below_fork: fork::is_below_fork(caller),
+        startable: None,
+        is_below_fork: fork::is_below_fork(shared, caller),
         context: None,
     }
 }

@@ -5,10 +5,14 @@
 
 use centurion_journal::JournalError;
 use centurion_model::{ErrorKind, ModelError};
+use centurion_protocol::markup::contain;
 use centurion_protocol::{Block, Conversation, Message, ToolResultContent};
 use serde_json::json;
 
 use super::Driver;
+
+/// How much of a provider's reason a model reads.
+const LONGEST_REASON: usize = 500;
 
 impl Driver {
     /// Takes the part out that the provider refuses, if the refusal is about one; whether to send the request again.
@@ -17,7 +21,10 @@ impl Driver {
             return Ok(false);
         }
         let Some(place) = refused(&self.conversation, &error.message) else { return Ok(false) };
-        let note = format!("[What stood here is left out: the provider refused it. {error}]");
+        // A provider may repeat what a server or a file said.
+        let said = contain(&error.message).into_owned();
+        let reason = &said[..said.floor_char_boundary(LONGEST_REASON)];
+        let note = format!("[What stood here is left out: the provider refused it. {reason}]");
         let Some(conversation) = without(&self.conversation, place, &note) else {
             return Ok(false);
         };

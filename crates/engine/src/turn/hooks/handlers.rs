@@ -133,6 +133,7 @@ impl Handlers {
                 slot: None,
                 task: None,
                 startable: None,
+                brought_hooks: Vec::new(),
                 hooks: AgentHooks::none(request.common.transcript_path.clone()),
                 cwd: request.common.cwd.clone(),
                 read_state: ReadState::default(),
