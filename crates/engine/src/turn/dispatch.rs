@@ -30,13 +30,10 @@ use crate::agent::meant;
 use crate::policy::broker::{Ask, AskingAgent, Broker, Reply};
 use crate::policy::permissions::Remember;
 use crate::toolset::toolbox::Toolbox;
-use crate::turn::bounded::bounded;
+use crate::turn::bounded::bounded_parts;
 
 /// The most text of one result that enters a conversation; tools keep to smaller bounds of their own.
 const RESULT_BOUND: usize = 200_000;
-
-/// What is left of the first text of a result.
-const LEAST_PART: usize = 500;
 
 /// What the model reads for a call that was cut short.
 pub(crate) const CUT_SHORT: &str =
@@ -390,23 +387,9 @@ impl Dispatch {
         parts: Vec<ToolResultContent>,
     ) -> Vec<ToolResultContent> {
         let mut room = self.agent.result_room.lock();
-        let mut most = room.allowed().min(RESULT_BOUND);
+        let most = room.allowed().min(RESULT_BOUND);
         let directory = &self.agent.workspace.output_dir;
-        let bound = |(n, part): (usize, ToolResultContent)| match part {
-            ToolResultContent::Text(text) => {
-                let name = match n {
-                    0 => call.id.to_string(),
-                    n => format!("{}_{n}", call.id),
-                };
-                // Of the first something is left, however little room there is.
-                let most_here = if n == 0 { most.max(LEAST_PART) } else { most };
-                let text = bounded(text, most_here, directory, &name);
-                most = most.saturating_sub(text.len());
-                ToolResultContent::Text(text)
-            }
-            other => other,
-        };
-        let parts: Vec<ToolResultContent> = parts.into_iter().enumerate().map(bound).collect();
+        let parts = bounded_parts(parts, most, directory, call.id.as_str());
         room.take(parts.iter().map(ToolResultContent::text_length).sum());
         parts
     }
