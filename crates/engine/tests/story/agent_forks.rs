@@ -511,3 +511,20 @@ async fn a_fork_of_a_session_with_a_schema_reports_in_words() {
     let ended = told.of("system", Some("task_notification"));
     assert_eq!(ended[0]["status"], "completed", "{ended:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_forks_record_leads_to_no_file_but_a_transcript_of_the_session() {
+    let bench = forking(&json!({
+        "lead": [[fork("@@work")], "meanwhile", "heard"],
+        "work": ["Scope: first"],
+        "poke": [[message("${arg}", "@@work")], "said"],
+    }));
+    let told = bench.run("@@lead").await;
+    let id = told.of("system", Some("task_started"))[0]["task_id"].as_str().unwrap().to_owned();
+    let path = told.transcript.with_extension("").join(format!("subagents/agent-{id}.jsonl"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replacen("\"parent\":null", "\"parent\":\"a/../../x\"", 1)).unwrap();
+    let later = bench.resume(&told, &format!("@@poke:{id}")).await;
+    assert!(of_forks(&later).is_empty());
+    assert!(results(&later).contains("names an agent that cannot be"), "{}", results(&later));
+}
