@@ -154,10 +154,12 @@ fn tools(definition: &AgentDefinition) -> String {
 /// Whether the list of the agent that starts it names its type.
 pub(crate) fn is_startable(definition: &AgentDefinition, startable: Option<&str>) -> bool {
     let clean = centurion_config::agents::folded;
-    let name = clean(&definition.name);
+    let is_named = |types: &str| {
+        let name = clean(&definition.name);
+        types.split(',').any(|it| clean(it.trim()) == name)
+    };
     // A fork is no type that a call can ask for.
-    definition.name.value != "fork"
-        && startable.is_none_or(|types| types.split(',').any(|it| clean(it.trim()) == name))
+    definition.name.value != FORK && startable.is_none_or(is_named)
 }
 
 pub(crate) fn is_allowed(

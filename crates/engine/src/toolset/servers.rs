@@ -197,8 +197,9 @@ impl Servers {
     pub(crate) fn version(&self) -> u64 {
         let inherited = self.parent.as_ref().map(|parent| parent.version());
         let held = self.held();
-        if held.connections.is_empty() && inherited.is_none() {
-            return held.changes;
+        // One that brings nothing of its own has what its parent has.
+        if held.connections.is_empty() && (inherited.is_none() || held.changes == 0) {
+            return inherited.unwrap_or(held.changes);
         }
         let mut hasher = std::hash::DefaultHasher::new();
         (inherited, held.changes).hash(&mut hasher);
