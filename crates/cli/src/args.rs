@@ -134,6 +134,10 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "append_system_prompt")]
     pub(crate) append_system_prompt_file: Option<PathBuf>,
 
+    /// By which window conversations are made shorter: tokens, such as 200k, or auto for the model's own
+    #[arg(long, value_name = "TOKENS", value_parser = window)]
+    pub(crate) autocompact: Option<AutoCompact>,
+
     /// The most model requests of one run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
@@ -245,6 +249,30 @@ fn session_id(text: &str) -> Result<SessionId, String> {
     text.parse().map_err(|_| {
         "an id such as 7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11 is needed; `centurion sessions` lists them".to_owned()
     })
+}
+
+/// By which window conversations are made shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AutoCompact {
+    /// By the model's own.
+    Auto,
+    Window(u64),
+}
+
+fn window(text: &str) -> Result<AutoCompact, String> {
+    if text.eq_ignore_ascii_case("auto") {
+        return Ok(AutoCompact::Auto);
+    }
+    let lower = text.to_ascii_lowercase();
+    let (digits, unit) = match lower.strip_suffix('k') {
+        Some(digits) => (digits, 1_000),
+        None => lower.strip_suffix('m').map_or((lower.as_str(), 1), |digits| (digits, 1_000_000)),
+    };
+    let tokens = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    let tokens = tokens.filter(|tokens| *tokens > 0);
+    tokens
+        .map(AutoCompact::Window)
+        .ok_or_else(|| "tokens are needed, such as 200k, or auto".to_owned())
 }
 
 fn money(text: &str) -> Result<f64, String> {

@@ -10,8 +10,9 @@ use centurion_config::settings::{Settings, Standing};
 use centurion_config::trust::Trust;
 
 use centurion_engine::{
-    Answerer, Base, Extensions, Options, PermissionOptions, PromptOptions, Redaction,
-    RequestSettings, RuleStore, Start, Storage, StructuredOutput, ToolChoice, View,
+    Answerer, Base, ContextRules, Extensions, Options, PermissionOptions, PromptOptions, Redaction,
+    RequestSettings, RuleStore, SMALLEST_WINDOW, Start, Storage, StructuredOutput, ToolChoice,
+    View,
 };
 use centurion_host::{Answerers, Attachment};
 use centurion_mcp::Pool;
@@ -25,7 +26,7 @@ use centurion_tools::guard::{CommandLimits, GuardProgram};
 use tracing_subscriber::fmt::format;
 
 use crate::absent_model::absent_model;
-use crate::args::{PromptTool, RunArgs};
+use crate::args::{AutoCompact, PromptTool, RunArgs};
 use crate::configuration::Configuration;
 use crate::control::Control;
 use crate::delegation::{self, Found};
@@ -126,6 +127,7 @@ pub(crate) async fn options(
     let answerer = answerer(args, control, &extensions)?.map(|it| answerers.attach(it));
     let base = asked.base(repository, directories, world)?;
     let rule_store: Arc<dyn RuleStore> = Arc::new(RuleFiles::new(&settings, trust));
+    let context = context_rules(args, &env, &settings)?;
     let live = LiveRules::new(settings, args, roots, hook_judge)?;
     let (rule_source, rule_store) = (Some(Box::new(live) as Box<_>), Some(rule_store));
     let permission =
@@ -137,6 +139,7 @@ pub(crate) async fn options(
         permission,
         model,
         settings: requests,
+        context,
         restores_model,
         prompt,
         memory,
@@ -396,6 +399,28 @@ fn request_settings(
         },
         partial_messages: args.format.include_partial_messages,
         concurrent_calls: limit(env, "CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY")?.unwrap_or(10),
+    })
+}
+
+/// The window of every model, also a smaller one than those of other variables.
+const WINDOW_VARIABLE: &str = "CENTURION_CONTEXT_WINDOW";
+
+/// How large conversations may become: the flag, the environment, the settings, in this order.
+fn context_rules(args: &RunArgs, env: &Env, settings: &Settings) -> anyhow::Result<ContextRules> {
+    let automatic_window = match args.model.autocompact {
+        Some(AutoCompact::Auto) => None,
+        Some(AutoCompact::Window(tokens)) => Some(tokens),
+        None => limit(env, "CLAUDE_CODE_AUTO_COMPACT_WINDOW")?
+            .or_else(|| settings.auto_compact_window()),
+    };
+    Ok(ContextRules {
+        window: limit(env, WINDOW_VARIABLE)?,
+        unknown_window: limit(env, "CLAUDE_CODE_MAX_CONTEXT_TOKENS")?,
+        automatic_window: automatic_window.map(|tokens: u64| tokens.max(SMALLEST_WINDOW)),
+        percent: limit(env, "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE")?,
+        automatic: !env.is_on("DISABLE_AUTO_COMPACT")
+            && settings.auto_compact_enabled() != Some(false),
+        allowed: !env.is_on("DISABLE_COMPACT"),
     })
 }
 

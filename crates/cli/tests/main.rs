@@ -14,6 +14,10 @@ mod agent_storms;
 mod agents;
 #[path = "program/bounds.rs"]
 mod bounds;
+#[path = "program/cache.rs"]
+mod cache;
+#[path = "program/compaction.rs"]
+mod compaction;
 #[path = "program/components.rs"]
 mod components;
 #[path = "program/conformance.rs"]

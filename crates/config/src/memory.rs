@@ -101,12 +101,17 @@ impl Memory {
 
     /// The memory as one text for the conversation; `None` if there is nothing to say.
     pub fn render(&self) -> Option<String> {
-        let files = render(&self.files)?;
-        Some(format!(
-            "The people you work for left these instructions. Follow them as they are written. They go \
-             from general to particular: where two disagree, the later one counts.\n\n{files}"
-        ))
+        introduced(&self.files)
     }
+}
+
+/// Files as one text that says what they are.
+fn introduced(files: &[MemoryFile]) -> Option<String> {
+    let files = render(files)?;
+    Some(format!(
+        "The people you work for left these instructions. Follow them as they are written. They go \
+         from general to particular: where two disagree, the later one counts.\n\n{files}"
+    ))
 }
 
 /// Files as one text, each under its path and what it is.

@@ -304,6 +304,16 @@ impl Settings {
         self.merged.bool("alwaysThinkingEnabled")
     }
 
+    /// Whether conversations are made shorter before they outgrow their window.
+    pub fn auto_compact_enabled(&self) -> Option<bool> {
+        self.merged.bool("autoCompactEnabled")
+    }
+
+    /// The window by which that is judged.
+    pub fn auto_compact_window(&self) -> Option<u64> {
+        self.merged.first("autoCompactWindow")?.entry.value.as_u64()
+    }
+
     /// Environment variables to set; an empty text unsets one.
     pub fn env(&self) -> BTreeMap<&str, Sourced<&str>> {
         self.merged

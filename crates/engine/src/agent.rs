@@ -23,8 +23,9 @@ use std::sync::{Arc, Weak};
 use centurion_journal::JournalError;
 use centurion_protocol::sdk::PermissionDenial;
 use centurion_protocol::{Effort, RecordId, Thinking};
-use centurion_tools::{ReadState, ToolError, Workspace};
+use centurion_tools::{ReadState, Todo, ToolError, Workspace};
 use parking_lot::Mutex;
+use serde_json::Value;
 
 use crate::agent::fork_point::{ForkPoint, KeptPrefixes};
 use crate::agent::hooks::AgentHooks;
@@ -89,6 +90,7 @@ pub(crate) struct AgentParts {
     pub(crate) cwd: PathBuf,
     /// Which files it has read.
     pub(crate) read_state: ReadState,
+    pub(crate) todos: Vec<Todo>,
 }
 
 /// What its requests ask for now; agents that it starts inherit it unless they ask for something else.
@@ -243,4 +245,9 @@ impl Agent {
         let mode = self.shared.upgrade().map(|shared| shared.delegation.rules.mode);
         self.identity.is_main() && mode == Some(SessionMode::Coordinator)
     }
+}
+
+/// The list of things to do that an earlier process kept.
+pub(crate) fn kept_todos(kept: Option<Value>) -> Vec<Todo> {
+    kept.and_then(|list| serde_json::from_value(list).ok()).unwrap_or_default()
 }

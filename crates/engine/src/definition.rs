@@ -3,6 +3,7 @@
 //! Plain values and how they are read. Nothing here runs.
 
 pub mod builtin;
+pub(crate) mod context_rules;
 pub(crate) mod definitions;
 pub(crate) mod environment;
 pub(crate) mod identity;

@@ -58,6 +58,7 @@ pub use agent::shared::{RoomFuture, View};
 pub use centurion_journal::{JournalError, Redaction};
 pub use centurion_mcp::{Elicitation, ElicitationAnswer, ElicitationKind};
 pub use definition::builtin;
+pub use definition::context_rules::{ContextRules, SMALLEST_WINDOW};
 pub use definition::definitions::Definitions;
 pub use definition::limits::{LimitError, Limits};
 pub use definition::prompt::{PromptOptions, Section};

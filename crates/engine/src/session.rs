@@ -267,7 +267,7 @@ impl Session {
         self.init.tools = tools.map(|name| public_name(name).to_owned()).collect();
         self.init.agents = self.agent_names();
         self.init.mcp_servers = self.shared.servers.statuses();
-        self.init.slash_commands = self.shared.servers.commands();
+        self.init.slash_commands = self.handle().commands();
         self.init.permission_mode = self.shared.permissions.mode().to_string();
         self.show_state("running");
         self.shared.show(EventBody::System(System::Init(Box::new(self.init.clone()))));

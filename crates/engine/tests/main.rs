@@ -34,6 +34,8 @@ mod agent_storms;
 mod agent_waits;
 #[path = "story/bench.rs"]
 mod bench;
+#[path = "story/compaction.rs"]
+mod compaction;
 #[path = "story/contract.rs"]
 mod contract;
 #[path = "story/deferred.rs"]

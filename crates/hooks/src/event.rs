@@ -90,6 +90,8 @@ const FIRED: &[Event] = &[
     Event::SubagentStop,
     Event::Stop,
     Event::StopFailure,
+    Event::PreCompact,
+    Event::PostCompact,
     Event::ConfigChange,
     Event::CwdChanged,
     Event::FileChanged,
@@ -217,7 +219,13 @@ impl Event {
 
     /// Whether plain output of a hook is context for the model.
     pub(crate) fn takes_plain_context(self) -> bool {
-        matches!(self, Self::UserPromptSubmit | Self::UserPromptExpansion | Self::SessionStart)
+        matches!(
+            self,
+            Self::UserPromptSubmit
+                | Self::UserPromptExpansion
+                | Self::SessionStart
+                | Self::PreCompact
+        )
     }
 
     /// Whether hooks get a file in which they may set variables for commands.

@@ -8,13 +8,18 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use centurion_protocol::transcript::{Body, Line, QueueOperationBody, SystemBody};
+use centurion_protocol::transcript::{
+    Body, Boundary, BoundaryData, Line, PreservedMessages, PreservedSegment, QueueOperationBody,
+    SystemBody,
+};
 use centurion_protocol::{AgentId, RecordId, SessionId, World, end_json_line};
 use centurion_redact::redact;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
+use crate::round::Round;
+use crate::transcript::Loaded;
 use crate::transcript_file::{JournalError, TranscriptFile};
 
 /// What every line of one transcript repeats.
@@ -47,7 +52,29 @@ struct State {
     target: Target,
     /// The last record of the conversation: the parent of the next.
     last: Option<RecordId>,
+    round: Round,
     buffer: Vec<u8>,
+}
+
+/// A conversation that goes on without its earlier part.
+pub struct Compaction<'a> {
+    /// How much was left out.
+    pub data: BoundaryData,
+    /// What stands in its place. The last of these is what the kept records come behind.
+    pub lines: Vec<Body<'a>>,
+    /// Earlier records that are still sent, before the newest round.
+    pub kept: Vec<RecordId>,
+    /// What stands in the place of all that came behind the newest answer; `None` if that is sent as it is.
+    pub rest: Option<Vec<Body<'a>>>,
+}
+
+/// The records of a compaction.
+#[derive(Debug)]
+pub struct Compacted {
+    pub boundary: RecordId,
+    pub data: BoundaryData,
+    /// Those of its lines.
+    pub lines: Vec<RecordId>,
 }
 
 enum Target {
@@ -61,23 +88,27 @@ enum Target {
 impl Journal {
     /// A journal that keeps nothing.
     pub fn nowhere(stamp: Stamp, world: Arc<dyn World>) -> Self {
-        Self::with_target(stamp, world, Redaction::On, Target::Nowhere, None)
+        Self::with_target(stamp, world, Redaction::On, Target::Nowhere)
     }
 
     /// A new transcript at `path`, created at the first record.
     pub fn new(path: PathBuf, stamp: Stamp, world: Arc<dyn World>, redaction: Redaction) -> Self {
-        Self::with_target(stamp, world, redaction, Target::Planned(path), None)
+        Self::with_target(stamp, world, redaction, Target::Planned(path))
     }
 
-    /// Goes on with an existing transcript after the record `last`.
+    /// Goes on with an existing transcript behind what was read from it.
     pub fn resume(
         file: TranscriptFile,
-        last: Option<RecordId>,
+        loaded: &Loaded,
         stamp: Stamp,
         world: Arc<dyn World>,
         redaction: Redaction,
     ) -> Self {
-        Self::with_target(stamp, world, redaction, Target::Open(file), last)
+        let mut journal = Self::with_target(stamp, world, redaction, Target::Open(file));
+        let state = journal.state.get_mut();
+        state.last = loaded.last;
+        state.round = loaded.round.clone();
+        journal
     }
 
     fn with_target(
@@ -85,9 +116,9 @@ impl Journal {
         world: Arc<dyn World>,
         redaction: Redaction,
         target: Target,
-        last: Option<RecordId>,
     ) -> Self {
-        let state = Mutex::new(State { target, last, buffer: Vec::with_capacity(1024) });
+        let (last, buffer) = (None, Vec::with_capacity(1024));
+        let state = Mutex::new(State { target, last, round: Round::default(), buffer });
         Self { stamp, world, redaction, state }
     }
 
@@ -95,15 +126,67 @@ impl Journal {
     pub fn append(&self, body: Body<'_>) -> Result<RecordId, JournalError> {
         let mut state = self.state.lock();
         let uuid = self.world.record_id();
-        if self.write(&mut state, uuid, body)? {
+        let line = self.line(state.last, uuid, body);
+        if self.write(&mut state, std::slice::from_ref(&line))? {
             state.last = Some(uuid);
+            state.round.add(uuid, line.body.answer());
         }
         Ok(uuid)
+    }
+
+    /// Appends that the conversation goes on without its earlier part: all of it with one write, so that it is there
+    /// whole or not at all.
+    pub fn compact(&self, compaction: Compaction<'_>) -> Result<Compacted, JournalError> {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        let Compaction { mut data, lines, mut kept, rest } = compaction;
+        let ids = |bodies: &[Body<'_>]| -> Vec<RecordId> {
+            bodies.iter().map(|_| self.world.record_id()).collect()
+        };
+        let boundary = self.world.record_id();
+        let (line_ids, rest_ids) = (ids(&lines), rest.as_deref().map(ids));
+        let anchor = line_ids.last().copied().unwrap_or(boundary);
+        let round = match &rest {
+            None => state.round.records(),
+            Some(_) => state.round.answer(),
+        };
+        data.preserved_segment = round.first().zip(round.last()).map(|(head, tail)| {
+            PreservedSegment { head_uuid: *head, anchor_uuid: anchor, tail_uuid: *tail }
+        });
+        kept.retain(|record| !round.contains(record));
+        kept.extend(round);
+        data.preserved_messages =
+            Some(PreservedMessages { anchor_uuid: anchor, all_uuids: kept.clone(), uuids: kept });
+        let has_rest = rest.is_some();
+        let rest_ids = rest_ids.unwrap_or_default();
+        data.last_uuid = Some(rest_ids.last().copied().unwrap_or(anchor));
+        let mut all =
+            vec![self.line(None, boundary, Body::Boundary(Boundary::new(state.last, &data)))];
+        let mut parent = boundary;
+        let bodies = lines.into_iter().chain(rest.unwrap_or_default());
+        for (id, body) in line_ids.iter().chain(&rest_ids).zip(bodies) {
+            all.push(self.line(Some(parent), *id, body));
+            parent = *id;
+        }
+        let is_written = self.write(state, &all)?;
+        drop(all);
+        if is_written {
+            state.last = data.last_uuid;
+            if has_rest {
+                state.round = state.round.followed_by(&rest_ids);
+            }
+        }
+        Ok(Compacted { boundary, data, lines: line_ids })
     }
 
     /// The last record of the conversation.
     pub fn last(&self) -> Option<RecordId> {
         self.state.lock().last
+    }
+
+    /// Whether a record is one of the last answer, or came behind it.
+    pub fn is_in_round(&self, record: RecordId) -> bool {
+        self.state.lock().round.records().contains(&record)
     }
 
     /// Whether what is appended can be read again later.
@@ -117,7 +200,9 @@ impl Journal {
         let mut state = self.state.lock();
         let uuid = self.world.record_id();
         let data = to_raw_value(data).map_err(|error| state.target.write_error(error.into()))?;
-        self.write(&mut state, uuid, Body::System(SystemBody { subtype, data: &data }))?;
+        let body = Body::System(SystemBody { subtype, data: &data });
+        let line = self.line(state.last, uuid, body);
+        self.write(&mut state, &[line])?;
         Ok(uuid)
     }
 
@@ -127,24 +212,22 @@ impl Journal {
         let mut state = self.state.lock();
         let was_resting = matches!(state.target, Target::Planned(_));
         let uuid = self.world.record_id();
-        let written = self.write(&mut state, uuid, Body::QueueOperation(body));
+        let line = self.line(state.last, uuid, Body::QueueOperation(body));
+        let written = self.write(&mut state, &[line]);
         if was_resting {
             state.target.rest();
         }
         written.map(drop)
     }
 
-    /// Writes a record; `false` when it is not kept.
-    fn write(
-        &self,
-        state: &mut State,
+    fn line<'a>(
+        &'a self,
+        parent_uuid: Option<RecordId>,
         uuid: RecordId,
-        body: Body<'_>,
-    ) -> Result<bool, JournalError> {
-        let State { target, buffer, last } = state;
-        let Some(file) = target.file()? else { return Ok(false) };
-        let line = Line {
-            parent_uuid: *last,
+        body: Body<'a>,
+    ) -> Line<'a> {
+        Line {
+            parent_uuid,
             is_sidechain: self.stamp.agent.is_some(),
             agent_id: self.stamp.agent.as_ref(),
             body,
@@ -156,17 +239,26 @@ impl Journal {
             session_id: self.stamp.session,
             version: env!("CARGO_PKG_VERSION"),
             git_branch: &self.stamp.git_branch,
-        };
+        }
+    }
+
+    /// Writes records with one write; `false` when they are not kept.
+    fn write(&self, state: &mut State, lines: &[Line<'_>]) -> Result<bool, JournalError> {
+        let State { target, buffer, .. } = state;
+        let Some(file) = target.file()? else { return Ok(false) };
         buffer.clear();
-        serde_json::to_writer(&mut *buffer, &line)
-            .map_err(|error| file.write_error(error.into()))?;
-        end_json_line(buffer);
+        for line in lines {
+            serde_json::to_writer(&mut *buffer, line)
+                .map_err(|error| file.write_error(error.into()))?;
+            end_json_line(buffer);
+        }
         let bytes = match self.redaction {
             Redaction::On => redact(buffer),
             Redaction::Off => Cow::Borrowed(buffer.as_slice()),
         };
         // Signed thinking that had to be changed would be refused when it goes back: leave it out.
-        if matches!(bytes, Cow::Owned(_)) && line.body.is_thinking() {
+        let is_thinking = lines.iter().any(|line| line.body.is_thinking());
+        if is_thinking && matches!(bytes, Cow::Owned(_)) {
             return Ok(false);
         }
         file.append(&bytes)?;
@@ -231,9 +323,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use centurion_protocol::transcript::{
-        AssistantBody, AssistantMessage, UserBody, UserContent, UserMessage,
-    };
+    use centurion_protocol::transcript::{AssistantBody, AssistantMessage, UserBody, UserContent};
     use centurion_protocol::{Block, SeededWorld, Usage};
     use serde_json::Value;
     use std::os::unix::fs::PermissionsExt;
@@ -249,14 +339,7 @@ mod tests {
     }
 
     fn user(text: &str) -> Body<'_> {
-        Body::User(UserBody {
-            message: UserMessage { role: "user", content: UserContent::Text(text) },
-            tool_use_result: None,
-            source: None,
-            is_meta: false,
-            queue_item: None,
-            origin: None,
-        })
+        Body::User(UserBody::new(UserContent::Text(text)))
     }
 
     fn journal(path: &Path) -> Journal {
@@ -295,14 +378,7 @@ mod tests {
                 .unwrap();
         let content = UserContent::Blocks(std::slice::from_ref(&block));
         journal(&path)
-            .append(Body::User(UserBody {
-                message: UserMessage { role: "user", content },
-                tool_use_result: None,
-                source: None,
-                is_meta: true,
-                queue_item: None,
-                origin: None,
-            }))
+            .append(Body::User(UserBody { is_meta: true, ..UserBody::new(content) }))
             .unwrap();
         assert!(std::fs::read_to_string(&path).unwrap().contains(raw));
     }
@@ -345,6 +421,88 @@ mod tests {
         assert_eq!(lines[1]["parentUuid"], first.to_string());
     }
 
+    fn answer<'a>(id: &'a str, block: &'a Block) -> Body<'a> {
+        let message = AssistantMessage {
+            id,
+            kind: "message",
+            role: "assistant",
+            model: "m",
+            content: [block],
+            stop_reason: None,
+            stop_sequence: None,
+            usage: Usage { input_tokens: 90_000, ..Usage::default() },
+        };
+        Body::Assistant(AssistantBody { message, request_id: None })
+    }
+
+    fn compaction<'a>(kept: &[RecordId], rest: Option<Vec<Body<'a>>>) -> Compaction<'a> {
+        let data = BoundaryData {
+            trigger: "auto".into(),
+            by_rule: false,
+            pre_tokens: 90_000,
+            post_tokens: 10,
+            cumulative_dropped_tokens: 89_990,
+            duration_ms: 1,
+            preserved_segment: None,
+            preserved_messages: None,
+            last_uuid: None,
+        };
+        let lines = vec![user("summary"), user("state")];
+        Compaction { data, lines, kept: kept.to_vec(), rest }
+    }
+
+    fn texts(loaded: &Loaded) -> Vec<String> {
+        let text = |message: &centurion_protocol::Message| {
+            let texts = message.blocks().into_iter().filter_map(|block| match block {
+                Block::Text(text) => Some(text),
+                _ => None,
+            });
+            texts.collect::<Vec<_>>().join("+")
+        };
+        loaded.conversation.iter().map(text).collect()
+    }
+
+    #[test]
+    fn behind_a_boundary_stand_the_summary_what_is_kept_and_the_newest_round() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        let (first, second) = (Block::text("first"), Block::text("second"));
+        {
+            let journal = journal(&path);
+            let prompt = journal.append(user("prompt")).unwrap();
+            journal.append(answer("a", &first)).unwrap();
+            journal.append(user("between")).unwrap();
+            journal.append(answer("b", &second)).unwrap();
+            journal.append(user("newest")).unwrap();
+            let compacted = journal.compact(compaction(&[prompt], None)).unwrap();
+            assert_eq!(journal.last(), compacted.data.last_uuid);
+            journal.append(user("after")).unwrap();
+        }
+        let text = std::fs::read(&path).unwrap();
+        let expected = ["summary+state+prompt", "second", "newest+after"];
+        let loaded = crate::transcript::load(&text);
+        assert_eq!(texts(&loaded), expected);
+        assert_eq!(loaded.counted, None, "what was counted was counted with all that is left out");
+        assert_eq!(loaded.dropped_tokens, 89_990);
+        // A second one, in a later process, with the newest round cut.
+        {
+            let file = TranscriptFile::open(&path).unwrap();
+            let world = Arc::new(SeededWorld::new(8));
+            let journal = Journal::resume(file, &loaded, stamp(), world, Redaction::On);
+            let prompt = loaded.standing.prompt[0].record;
+            journal.compact(compaction(&[prompt], Some(vec![user("cut")]))).unwrap();
+        }
+        let text = std::fs::read(&path).unwrap();
+        let loaded = crate::transcript::load(&text);
+        assert_eq!(texts(&loaded)[1..], ["second", "cut"]);
+        // Without all that was written with it, a boundary does not count.
+        for lost in 1..4 {
+            let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+            let torn = lines[..lines.len() - lost].concat();
+            assert_eq!(texts(&crate::transcript::load(&torn)), expected, "{lost}");
+        }
+    }
+
     #[test]
     fn a_torn_tail_is_fenced_off_and_a_second_writer_is_refused() {
         let dir = tempfile::tempdir().unwrap();
@@ -352,7 +510,7 @@ mod tests {
         std::fs::write(&path, "{\"type\":\"user\",\"mess").unwrap();
         let world = Arc::new(SeededWorld::new(3));
         let file = TranscriptFile::open(&path).unwrap();
-        let journal = Journal::resume(file, None, stamp(), world, Redaction::On);
+        let journal = Journal::resume(file, &Loaded::default(), stamp(), world, Redaction::On);
         journal.append(user("next")).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 2);

@@ -6,17 +6,26 @@
 //! history. The last message may have calls that wait for results: those are the caller's to answer, so
 //! that the answers get into the file as well.
 
+mod boundary;
+mod standing;
+
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use bytes::BytesMut;
-use centurion_protocol::transcript::{LineKind, LineView};
+use centurion_protocol::transcript::{
+    BoundaryData, LineKind, LineView, PreservedMessages, SESSION_TITLE,
+};
 use centurion_protocol::{
     Block, Conversation, Message, MessageWriter, RecordId, Role, ToolResult, ToolUse, ToolUseId,
 };
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+use self::standing::StandingView;
+pub use self::standing::{KeptRecord, SESSION_CONTEXT, Standing, TASK_ORIGIN};
+use crate::round::Round;
 
 /// What a model reads for a call whose program ended before the result was recorded.
 pub const INTERRUPTED: &str = "The program ended before this call's result was recorded. It may have \
@@ -28,6 +37,14 @@ pub struct Loaded {
     pub conversation: Conversation,
     /// The record that the next one follows.
     pub last: Option<RecordId>,
+    /// The newest round, for the journal that goes on writing.
+    pub round: Round,
+    /// What stays in the conversation, however often its earlier part is left out.
+    pub standing: Standing,
+    /// How many tokens were left out at boundaries, all together.
+    pub dropped_tokens: u64,
+    /// The agent's last list of things to do.
+    pub todos: Option<Value>,
     /// The model of the last answer.
     pub model: Option<String>,
     /// What the provider counted for the last answer, and our own guess at that point.
@@ -97,8 +114,48 @@ pub fn last_words(text: &[u8]) -> Option<String> {
 }
 
 fn load_chain(inherited: &Inherited, text: &[u8], is_side: bool) -> Loaded {
-    let history = || History::behind(inherited, text.len());
-    load_straight(history(), text, is_side).unwrap_or_else(|| load_branch(history(), text, is_side))
+    let history = || History::behind(inherited, text);
+    // What was said before the last boundary is not sent any more.
+    let start = boundary::last(text, is_side).unwrap_or(0);
+    let mut loaded = load_straight(history(), &text[start..], is_side)
+        .unwrap_or_else(|| load_branch(history(), text, is_side));
+    if start > 0 {
+        let before = &text[..start];
+        loaded.title = loaded.title.or_else(|| last_title(before));
+        let later = std::mem::take(&mut loaded.seen_files);
+        loaded.seen_files = seen_files(before);
+        loaded.seen_files.extend(later);
+    }
+    loaded.todos = todos(text);
+    loaded
+}
+
+/// What the results in a part of a transcript tell about files.
+fn seen_files(text: &[u8]) -> Vec<Value> {
+    let field = memchr::memmem::Finder::new(SEEN_FILE);
+    let views = lines(text).filter(|line| field.find(line).is_some()).filter_map(parse);
+    views.filter_map(|view| seen_file(&view)).collect()
+}
+
+fn last_title(text: &[u8]) -> Option<String> {
+    let at = memchr::memmem::rfind(text, format!("\"subtype\":\"{SESSION_TITLE}\"").as_bytes())?;
+    parse(line_around(text, at))?.title()
+}
+
+/// The last list of things to do that was recorded.
+fn todos(text: &[u8]) -> Option<Value> {
+    let at = memchr::memmem::rfind(text, b"\"newTodos\":")?;
+    let result = parse(line_around(text, at))?.tool_use_result?;
+    let mut data: Value = serde_json::from_str(result.get()).ok()?;
+    data.get_mut("newTodos").map(Value::take)
+}
+
+/// The field of a result that tells which content of a file the agent has seen.
+const SEEN_FILE: &str = "\"contentHash\"";
+
+fn seen_file(view: &LineView<'_>) -> Option<Value> {
+    let data = view.tool_use_result.filter(|data| data.get().contains(SEEN_FILE))?;
+    serde_json::from_str::<Value>(data.get()).ok().map(without_content)
 }
 
 /// The agent that the session ran as when it last began.
@@ -171,8 +228,8 @@ fn load_branch<'a>(mut history: History<'a>, text: &'a [u8], is_side: bool) -> L
     let views: Vec<Option<LineView<'_>>> = lines(text).map(parse).collect();
     history.loaded.broken_lines = views.iter().filter(|view| view.is_none()).count();
     history.loaded.title = views.iter().rev().flatten().find_map(LineView::title);
-    let records: Vec<LineView<'_>> =
-        views.into_iter().flatten().filter(|view| view.is_sidechain == is_side).collect();
+    let records = views.into_iter().flatten().filter(|view| view.is_sidechain == is_side);
+    let records = boundary::without_torn(records.collect());
     for index in branch(&records) {
         history.take(&records[index]);
     }
@@ -196,7 +253,7 @@ fn parse(line: &[u8]) -> Option<LineView<'_>> {
 }
 
 fn is_conversation(view: &LineView<'_>) -> bool {
-    view.kind != LineKind::Other
+    view.kind != LineKind::Other || view.is_boundary()
 }
 
 /// The places of the records on the branch of the last one, oldest first.
@@ -227,7 +284,13 @@ fn branch(records: &[LineView<'_>]) -> Vec<usize> {
 /// Gathers records into messages: consecutive records of one speaker are one message, as they were when
 /// they were sent.
 struct History<'a> {
+    /// The whole transcript, and what stands in it before the last boundary.
+    text: &'a [u8],
+    before: &'a [u8],
     loaded: Loaded,
+    standing: StandingView<'a>,
+    /// The earlier records that come behind a record which is still to come.
+    preserved: Option<PreservedMessages>,
     pending: Option<Pending<'a>>,
     /// How many blocks of the next message others share.
     shared_blocks: usize,
@@ -253,17 +316,63 @@ enum Piece<'a> {
 }
 
 impl<'a> History<'a> {
-    fn behind(inherited: &Inherited, size: usize) -> Self {
+    fn behind(inherited: &Inherited, text: &'a [u8]) -> Self {
         // Messages are about a fifth of a transcript; the buffer grows where they are more.
-        let buffer = BytesMut::with_capacity(size / 4);
+        let buffer = BytesMut::with_capacity(text.len() / 4);
         let conversation = inherited.conversation.clone();
-        let loaded = Loaded { conversation, ..Loaded::default() };
-        Self { loaded, pending: None, shared_blocks: inherited.shared_blocks, buffer }
+        Self {
+            text,
+            before: &[],
+            loaded: Loaded { conversation, ..Loaded::default() },
+            standing: StandingView::default(),
+            preserved: None,
+            pending: None,
+            shared_blocks: inherited.shared_blocks,
+            buffer,
+        }
+    }
+
+    /// Takes a record of the chain.
+    fn take(&mut self, view: &LineView<'a>) {
+        self.loaded.last = view.uuid.or(self.loaded.last);
+        match view.boundary() {
+            Some(data) => self.begin_anew(view, data),
+            None => self.take_record(view),
+        }
+        let is_anchor = |it: &mut PreservedMessages| Some(it.anchor_uuid) == view.uuid;
+        for record in self.preserved.take_if(is_anchor).map(|it| it.uuids).unwrap_or_default() {
+            if let Some(mut view) = boundary::find(self.before, record).and_then(parse) {
+                // What the provider counted for it was counted with all that is left out now.
+                if let Some(message) = &mut view.message {
+                    message.usage = None;
+                }
+                self.take_record(&view);
+            }
+        }
+    }
+
+    /// What came before is not sent any more.
+    fn begin_anew(&mut self, view: &LineView<'a>, data: BoundaryData) {
+        let id = view.uuid.and_then(|id| boundary::place(self.text, id));
+        self.before = &self.text[..id.unwrap_or(self.text.len())];
+        self.loaded.conversation = Conversation::default();
+        self.loaded.counted = None;
+        self.loaded.round = Round::default();
+        self.loaded.dropped_tokens = data.cumulative_dropped_tokens;
+        self.standing = StandingView::default();
+        self.preserved = data.preserved_messages;
+        self.pending = None;
+        self.shared_blocks = 0;
     }
 
     /// Takes a record of the conversation; one that cannot be understood is counted as broken.
-    fn take(&mut self, view: &LineView<'a>) {
-        self.loaded.last = view.uuid.or(self.loaded.last);
+    fn take_record(&mut self, view: &LineView<'a>) {
+        if let Some(record) = view.uuid {
+            let answer = view.message.as_ref().filter(|_| view.kind == LineKind::Assistant);
+            let answer = answer.map(|message| message.id.as_deref().unwrap_or_default());
+            self.loaded.round.add(record, answer);
+        }
+        self.standing.take(view);
         let understood = match view.kind {
             LineKind::Attachment => self.attachment(view),
             LineKind::User => self.message(Role::User, view),
@@ -296,13 +405,7 @@ impl<'a> History<'a> {
         if role == Role::Assistant && message.model.as_deref() == Some("<synthetic>") {
             return Some(());
         }
-        if let Some(data) =
-            view.tool_use_result.filter(|data| data.get().contains("\"contentHash\""))
-        {
-            self.loaded
-                .seen_files
-                .extend(serde_json::from_str::<Value>(data.get()).map(without_content));
-        }
+        self.loaded.seen_files.extend(seen_file(view));
         self.content(role, message.id.clone(), message.content)?;
         if role == Role::Assistant {
             if let Some(model) = &message.model {
@@ -436,6 +539,7 @@ impl<'a> History<'a> {
 
     fn finish(mut self) -> Loaded {
         self.flush();
+        self.loaded.standing = self.standing.read();
         self.loaded
     }
 }

@@ -54,6 +54,8 @@ pub enum Outcome {
     Budget,
     /// The conversation no longer fits the model's window.
     ContextOverflow,
+    /// The conversation was to become shorter, and did not.
+    CompactionFailed,
     /// The provider failed and did not recover.
     ApiError,
     /// The model kept failing to give output of the required shape.
@@ -92,6 +94,7 @@ impl Outcome {
             Self::MaxTurns => "max_turns",
             Self::Budget => "budget",
             Self::ContextOverflow => "context_overflow",
+            Self::CompactionFailed => "compaction_failed",
             Self::ApiError => "api_error",
             Self::SchemaMismatch => "schema_mismatch",
             Self::JournalFailed => "journal_failed",

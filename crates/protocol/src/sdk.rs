@@ -7,9 +7,10 @@ use std::fmt;
 
 use indexmap::IndexMap;
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
+use crate::transcript::BoundaryData;
 use crate::{
     AgentId, Block, Outcome, RecordId, SessionId, StopReason, Timestamp, ToolUseId, Usage,
 };
@@ -42,6 +43,7 @@ pub enum System {
     PermissionDenied(PermissionDenied),
     AgentWaiting(AgentWaiting),
     Status(Status),
+    CompactBoundary(Box<CompactBoundary>),
     Informational(Informational),
     TaskStarted(Box<TaskStarted>),
     TaskProgress(Box<TaskProgress>),
@@ -140,12 +142,69 @@ pub struct PermissionDenied {
     pub message: String,
 }
 
-/// The state of the main agent.
+/// The state of an agent.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     pub status: Option<String>,
     #[serde(rename = "permissionMode")]
     pub permission_mode: String,
+    /// How the compaction of its conversation went: `success` or `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compact_result: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compact_error: Option<String>,
+    /// Absent for the main agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+}
+
+/// A conversation goes on with a summary in the place of its earlier part.
+#[derive(Clone, Debug, Serialize)]
+pub struct CompactBoundary {
+    pub content: &'static str,
+    pub compact_metadata: CompactMetadata,
+    /// The last record before.
+    pub logical_parent_uuid: Option<RecordId>,
+    /// Absent for the main agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+}
+
+/// What transcripts say of a boundary, as hosts spell it.
+#[derive(Clone, Debug, Serialize)]
+pub struct CompactMetadata {
+    pub trigger: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_rule: bool,
+    pub pre_tokens: u64,
+    pub post_tokens: u64,
+    pub cumulative_dropped_tokens: u64,
+    pub duration_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preserved_segment: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preserved_messages: Option<Value>,
+}
+
+impl From<BoundaryData> for CompactMetadata {
+    fn from(data: BoundaryData) -> Self {
+        let segment = data.preserved_segment.map(|it| {
+            json!({"head_uuid": it.head_uuid, "anchor_uuid": it.anchor_uuid, "tail_uuid": it.tail_uuid})
+        });
+        let messages = data.preserved_messages.map(|it| {
+            json!({"anchor_uuid": it.anchor_uuid, "uuids": it.uuids, "all_uuids": it.all_uuids})
+        });
+        Self {
+            trigger: data.trigger,
+            by_rule: data.by_rule,
+            pre_tokens: data.pre_tokens,
+            post_tokens: data.post_tokens,
+            cumulative_dropped_tokens: data.cumulative_dropped_tokens,
+            duration_ms: data.duration_ms,
+            preserved_segment: segment,
+            preserved_messages: messages,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -40,11 +40,21 @@ pub enum Body<'a> {
     Assistant(AssistantBody<'a>),
     Attachment(AttachmentBody<'a>),
     System(SystemBody<'a>),
+    #[serde(rename = "system")]
+    Boundary(Boundary<'a>),
     #[serde(rename = "queue-operation")]
     QueueOperation(QueueOperationBody<'a>),
 }
 
 impl Body<'_> {
+    /// The answer that the line belongs to, as its provider calls it.
+    pub fn answer(&self) -> Option<&str> {
+        match self {
+            Self::Assistant(answer) => Some(answer.message.id),
+            _ => None,
+        }
+    }
+
     /// Whether the line holds thinking, which its provider has signed.
     pub fn is_thinking(&self) -> bool {
         matches!(self, Self::Assistant(answer) if matches!(
@@ -72,6 +82,36 @@ pub struct UserBody<'a> {
     pub queue_item: Option<RecordId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<&'a Value>,
+    /// It stands for what was said before a boundary.
+    #[serde(flatten)]
+    pub summary: Option<SummaryMark>,
+}
+
+impl<'a> UserBody<'a> {
+    /// What a person, a tool or the runtime says to the model.
+    pub fn new(content: UserContent<'a>) -> Self {
+        Self {
+            message: UserMessage { role: "user", content },
+            tool_use_result: None,
+            source: None,
+            is_meta: false,
+            queue_item: None,
+            origin: None,
+            summary: None,
+        }
+    }
+}
+
+/// What marks the summary of a part of a conversation that is no longer sent.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SummaryMark {
+    is_compact_summary: bool,
+    is_visible_in_transcript_only: bool,
+}
+
+impl SummaryMark {
+    pub const YES: Self = Self { is_compact_summary: true, is_visible_in_transcript_only: true };
 }
 
 #[derive(Serialize)]
@@ -137,6 +177,78 @@ pub struct SystemBody<'a> {
     pub data: &'a RawValue,
 }
 
+/// From here on a conversation is sent without what came before: a summary stands for that.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Boundary<'a> {
+    pub subtype: &'static str,
+    /// The last record before.
+    pub logical_parent_uuid: Option<RecordId>,
+    pub content: &'static str,
+    pub level: &'static str,
+    pub compact_metadata: &'a BoundaryData,
+}
+
+impl<'a> Boundary<'a> {
+    pub const SUBTYPE: &'static str = "compact_boundary";
+
+    pub fn new(logical_parent_uuid: Option<RecordId>, compact_metadata: &'a BoundaryData) -> Self {
+        let content = "Conversation compacted";
+        Self {
+            subtype: Self::SUBTYPE,
+            logical_parent_uuid,
+            content,
+            level: "info",
+            compact_metadata,
+        }
+    }
+}
+
+/// What a boundary says: how much was left out, and which earlier records are still sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BoundaryData {
+    #[serde(default)]
+    pub trigger: String,
+    /// Whether a rule has made the summary, because no model could.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_rule: bool,
+    #[serde(default)]
+    pub pre_tokens: u64,
+    #[serde(default)]
+    pub post_tokens: u64,
+    #[serde(default)]
+    pub cumulative_dropped_tokens: u64,
+    #[serde(default)]
+    pub duration_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preserved_segment: Option<PreservedSegment>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preserved_messages: Option<PreservedMessages>,
+    /// The last record that was written together with the boundary. Without it the boundary does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_uuid: Option<RecordId>,
+}
+
+/// The newest round, which is still sent as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PreservedSegment {
+    pub head_uuid: RecordId,
+    pub anchor_uuid: RecordId,
+    pub tail_uuid: RecordId,
+}
+
+/// The earlier records that are still sent as they are, in this order, behind the anchor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PreservedMessages {
+    pub anchor_uuid: RecordId,
+    pub uuids: Vec<RecordId>,
+    #[serde(default)]
+    pub all_uuids: Vec<RecordId>,
+}
+
 /// Something was put into the queue for the model. It waits until a line of the conversation has its id.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -198,6 +310,18 @@ pub struct LineView<'a> {
     #[serde(borrow, default)]
     pub rendered_role: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
+    attachment: Option<&'a RawValue>,
+    /// Not typed by a person.
+    #[serde(default)]
+    pub is_meta: bool,
+    #[serde(default)]
+    pub is_compact_summary: bool,
+    /// Who has said it, unless a person.
+    #[serde(borrow, default)]
+    pub origin: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    compact_metadata: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     subtype: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
@@ -207,6 +331,27 @@ impl LineView<'_> {
     /// The name that the line gives the session.
     pub fn title(&self) -> Option<String> {
         session_title(self.subtype.as_deref(), self.data)
+    }
+
+    /// Whether a conversation begins anew here.
+    pub fn is_boundary(&self) -> bool {
+        self.kind == LineKind::Other && self.subtype.as_deref() == Some(Boundary::SUBTYPE)
+    }
+
+    /// What kind of attachment the line holds.
+    pub fn attachment_kind(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Kind {
+            #[serde(rename = "type")]
+            kind: String,
+        }
+        serde_json::from_str::<Kind>(self.attachment?.get()).ok().map(|it| it.kind)
+    }
+
+    /// What a boundary says.
+    pub fn boundary(&self) -> Option<BoundaryData> {
+        let data = self.compact_metadata.filter(|_| self.is_boundary())?;
+        serde_json::from_str(data.get()).ok()
     }
 }
 

@@ -80,6 +80,13 @@ impl ReadState {
         }
     }
 
+    /// The files that are known, in order.
+    pub fn paths(&self) -> Vec<Arc<Path>> {
+        let mut paths: Vec<_> = lock(&self.files).keys().cloned().collect();
+        paths.sort();
+        paths
+    }
+
     /// Learns from the data of an earlier result of a file tool, as transcripts keep it. Data of other
     /// tools teaches nothing. Results are given in the order of the transcript.
     pub fn replay(&self, data: &Value) {

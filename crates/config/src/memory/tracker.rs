@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::loader::{Loader, clean};
 use super::rules::ConditionalRule;
-use super::{Memory, MemoryFile};
+use super::{Memory, MemoryFile, introduced};
 use crate::Problem;
 
 /// The state of one conversation. A conversation that was compacted starts with a new one.
@@ -18,6 +18,9 @@ pub struct MemoryTracker {
     waiting: Vec<Arc<ConditionalRule>>,
     /// The directories whose own files have been looked for.
     visited: HashSet<PathBuf>,
+    /// The files by which something came to apply, and what did.
+    triggers: Vec<PathBuf>,
+    applied: Vec<MemoryFile>,
 }
 
 /// What applies since a file was read.
@@ -30,7 +33,25 @@ pub struct Applied {
 impl MemoryTracker {
     pub fn new(memory: Arc<Memory>) -> Self {
         let (seen, waiting) = (memory.seen.clone(), memory.rules.clone());
-        Self { memory, seen, waiting, visited: HashSet::new() }
+        let (triggers, applied) = (Vec::new(), Vec::new());
+        Self { memory, seen, waiting, visited: HashSet::new(), triggers, applied }
+    }
+
+    /// The same for a conversation that begins anew, with the files as they are on disk now. What had come to apply by
+    /// a file applies from the start.
+    pub fn reloaded(&self) -> Self {
+        let mut tracker = Self::new(Arc::new(Memory::load(self.memory.sources.clone())));
+        for path in &self.triggers {
+            tracker.rules_for(path);
+        }
+        tracker
+    }
+
+    /// All that applies, as one text; `None` if there is nothing to say.
+    pub fn render(&self) -> Option<String> {
+        let files: Vec<MemoryFile> =
+            self.memory.files.iter().chain(&self.applied).cloned().collect();
+        introduced(&files)
     }
 
     /// What applied from the start.
@@ -59,6 +80,10 @@ impl MemoryTracker {
             !applies
         });
         self.seen = loader.seen;
+        if !loader.files.is_empty() {
+            self.triggers.push(path);
+            self.applied.extend_from_slice(&loader.files);
+        }
         Applied { files: loader.files, problems: loader.problems }
     }
 }

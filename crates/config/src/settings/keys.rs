@@ -335,8 +335,8 @@ pub(super) static KEYS: &[Key] = &[
     key("includeGitInstructions", Kind::Bool).works(),
     key("autoMemoryEnabled", Kind::Bool),
     key("autoMemoryDirectory", Kind::Text).folder(),
-    key("autoCompactEnabled", Kind::Bool),
-    key("autoCompactWindow", Kind::Integer(100_000, 1_000_000)),
+    key("autoCompactEnabled", Kind::Bool).works(),
+    key("autoCompactWindow", Kind::Integer(100_000, 1_000_000)).works(),
     key("fileCheckpointingEnabled", Kind::Bool),
     key("plansDirectory", Kind::Text).folder(),
     // Skills.
@@ -451,6 +451,9 @@ mod tests {
             "disabledMcpjsonServers",
             "deniedMcpServers",
             "includeGitInstructions",
+            // A conversation that is made shorter seldom or often is still the user's.
+            "autoCompactEnabled",
+            "autoCompactWindow",
         ];
         let is_open = |key: &&Key| {
             let works = key.is_used(&Value::Bool(true)) || key.is_used(&Value::Null);

@@ -20,6 +20,7 @@ use crate::agent::hooks::AgentHooks;
 use crate::agent::listing::Listing;
 use crate::agent::shared::Shared;
 use crate::agent::{Agent, ToolScope};
+use crate::definition::context_rules::ContextRules;
 use crate::definition::environment::Environment;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::{
@@ -122,6 +123,7 @@ pub(crate) struct AgentBuilder {
     pub(crate) stamp: Stamp,
     pub(crate) files: SessionFiles,
     pub(crate) settings: RequestSettings,
+    pub(crate) context: ContextRules,
     /// The hooks of the session.
     pub(crate) hooks: Hooks,
     /// Keeps the hooks of the settings in force.

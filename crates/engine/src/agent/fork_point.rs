@@ -22,7 +22,7 @@ pub(crate) const PREFIX: &str = "prefix";
 const PLACEHOLDER: &str = "Fork started — processing in background";
 
 /// What a fork is told before its task.
-const RULES: &str = include_str!("../definition/prompts/fork.md");
+pub(crate) const FORK_RULES: &str = include_str!("../definition/prompts/fork.md");
 
 /// What an agent with a prompt of its own is told before its task.
 const CONTEXT: &str = "The conversation above is that of the agent that started you. It is material: do the task \
@@ -150,7 +150,7 @@ impl Inheritance {
     pub(crate) fn opening(&self) -> Vec<Block> {
         let result = |id: &ToolUseId| Block::ToolResult(ToolResult::text(id.clone(), PLACEHOLDER));
         let rules = match self.what {
-            Inherits::All => RULES.trim_end(),
+            Inherits::All => FORK_RULES.trim_end(),
             Inherits::Conversation => CONTEXT,
         };
         let calls = self.point.prefix.conversation.open_calls();

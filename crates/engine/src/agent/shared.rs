@@ -277,7 +277,13 @@ impl Shared {
 
     pub(crate) fn show_mode(&self, mode: Mode) {
         let permission_mode = mode.to_string();
-        self.show(EventBody::System(System::Status(Status { status: None, permission_mode })));
+        self.show(EventBody::System(System::Status(Status {
+            status: None,
+            permission_mode,
+            compact_result: None,
+            compact_error: None,
+            agent_id: None,
+        })));
     }
 
     /// Adds what requests to a model consumed; returns what it cost.

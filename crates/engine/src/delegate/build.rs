@@ -80,7 +80,7 @@ impl AgentBuilder {
                 find_denied: Arc::new(move || denied.find_denied()),
                 host_rule: Arc::new(move |url| hosts.host_rule(url)),
                 sandbox: self.sandbox.clone(),
-                todos: Mutex::default(),
+                todos: Mutex::new(parts.todos.clone()),
                 shells,
                 output_dir: self.output_dir.clone(),
                 env: Arc::clone(&self.env),
@@ -129,7 +129,7 @@ impl AgentBuilder {
             allows_sandboxed: self.allows_sandboxed,
         };
         Ok(Driver {
-            context: told.as_deref().map(instructions).into_iter().collect(),
+            instructions: told.as_deref().map(instructions),
             structured,
             memory: memory.map(|memory| MemoryTracker::new(Arc::clone(memory))),
             ..Driver::new(

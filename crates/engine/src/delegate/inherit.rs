@@ -80,10 +80,10 @@ impl Inheritance {
     }
 
     /// Has a driver go on with the conversation, unless it has done so before.
-    pub(crate) fn set_up(&self, driver: &mut Driver) {
+    pub(crate) fn set_up(&self, driver: &mut Driver, has_begun: bool) {
         let point = &self.point;
         driver.announced = point.announced.clone();
-        if driver.conversation.len() == point.prefix.conversation.len() {
+        if !has_begun {
             driver.unanswered.clear();
             driver.opening = Some(self.clone());
             driver.cached = point.cached.filter(|_| self.what == Inherits::All);

@@ -318,7 +318,13 @@ fn record_interruption(shared: &Shared, delegation: &Delegation, task: &Task, en
     };
     let written = TranscriptFile::open(&task.transcript).and_then(|file| {
         let world = Arc::clone(&shared.world);
-        let journal = Journal::resume(file, None, stamp, world, delegation.builder.files.redaction);
+        let journal = Journal::resume(
+            file,
+            &transcript::Loaded::default(),
+            stamp,
+            world,
+            delegation.builder.files.redaction,
+        );
         journal.note(END, &json!({"run": task.run().id, "status": end.status(), "end": end}))
     });
     if let Err(error) = written {

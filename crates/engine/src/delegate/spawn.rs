@@ -33,7 +33,7 @@ use crate::agent::fork_point::{Inheritance, Inherits};
 use crate::agent::hooks::reminder;
 use crate::agent::shared::Shared;
 use crate::agent::task::{Asker, End, Files, SharedContext, Stopper, Task, TaskRun};
-use crate::agent::{Agent, AgentParts};
+use crate::agent::{Agent, AgentParts, kept_todos};
 use crate::definition::builtin;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::spec::{AgentSpec, BroughtHooks};
@@ -253,6 +253,7 @@ impl Child {
                 hooks: builder.agent_hooks(spec.effort),
                 cwd: spec.cwd.clone(),
                 read_state: start.read_state,
+                todos: kept_todos(start.loaded.todos),
             },
         );
         agent.set_prompt(parent.prompt());
@@ -280,8 +281,10 @@ impl Child {
         };
         let mut driver = builder.driver(shared, Arc::clone(&agent), parts)?;
         driver.counted = start.loaded.counted;
+        driver.standing = start.loaded.standing;
+        driver.dropped_tokens = start.loaded.dropped_tokens;
         if let Some(inherited) = start.inherited {
-            inherited.set_up(&mut driver);
+            inherited.set_up(&mut driver, start.loaded.last.is_some());
         }
         Ok(Self {
             shared: Arc::clone(shared),

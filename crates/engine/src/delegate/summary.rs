@@ -10,9 +10,10 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_model::{Prefix, ProviderKind, SystemPrompt};
+use centurion_model::{Patience, Prefix, ProviderKind, SystemPrompt};
 use centurion_protocol::markup::contain;
 use centurion_protocol::{Conversation, Thinking, ToolSpecs};
 
@@ -117,6 +118,9 @@ async fn ask(
         agent: Some(task.id.clone()),
         parent_agent: task.spec.parent.clone(),
         journal: task.journal(),
+        budget: Arc::clone(&shared.budget),
+        // An answer that comes late is worth little.
+        patience: Patience::Brief,
     };
     Ok(line(&fork.ask(shared).await?))
 }

@@ -147,9 +147,10 @@ impl Handle {
         self.0.servers.require(patterns, patience).await
     }
 
-    /// The commands that the servers bring.
+    /// The commands that a person can type: our own, and those that the servers bring.
     pub fn commands(&self) -> Vec<String> {
-        self.0.servers.commands()
+        let own = ["compact"].map(str::to_owned);
+        own.into_iter().chain(self.0.servers.commands()).collect()
     }
 
     /// Adds a server, in the place of one with the same name.

@@ -14,11 +14,11 @@ use thiserror::Error;
 use super::main_agent::{self, MainAgent};
 use super::results::Results;
 use super::{Options, Session, Start, Storage};
-use crate::agent::AgentParts;
 use crate::agent::builder::{AgentBuilder, DefinitionSources, SessionFiles};
 use crate::agent::delegation::Delegation;
 use crate::agent::meant;
 use crate::agent::shared::{Shared, SharedParts};
+use crate::agent::{AgentParts, kept_todos};
 use crate::definition::environment::{Environment, GitState};
 use crate::definition::prompt::{main_sections, system_prompt};
 use crate::definition::resolve::LaunchError;
@@ -96,6 +96,7 @@ impl Session {
                 hooks: builder.agent_hooks(main.settings.effort),
                 cwd: options.base.cwd.clone(),
                 read_state: seen(&loaded.seen_files),
+                todos: kept_todos(loaded.todos),
             },
         );
         extensions.elicitations.attach(Arc::clone(&shared.broker), Arc::clone(&agent));
@@ -113,6 +114,8 @@ impl Session {
         };
         let mut driver = builder.driver(&shared, agent, parts)?;
         driver.counted = loaded.counted;
+        driver.standing = loaded.standing;
+        driver.dropped_tokens = loaded.dropped_tokens;
         driver.deferred = loaded.deferred;
         if driver.conversation.is_empty() {
             driver.context.extend(main.context);
@@ -161,7 +164,9 @@ fn build_shared(
     journal: &Arc<Journal>,
 ) -> Arc<Shared> {
     // What the session keeps for the model to read later is the model's to read.
-    options.permission.policy.readable.push(resolve(&options.storage.output_dir));
+    let kept = [&options.storage.output_dir, &agents_dir(&options.storage)].map(|it| resolve(it));
+    let record = options.storage.transcript.as_deref().map(resolve);
+    options.permission.policy.readable.extend(kept.into_iter().chain(record));
     let permissions = Permissions::new(
         std::mem::take(&mut options.permission.policy),
         options.permission.bypass,
@@ -229,6 +234,7 @@ fn agent_builder(
             memories: agents.memory.take(),
         },
         settings: options.settings.clone(),
+        context: options.context,
         hooks,
         settings_hooks: Arc::new(settings_hooks),
         agent_servers: agents.servers.take(),
@@ -389,7 +395,7 @@ fn open_journal(
             // Locked before it is read: what another process has yet to write must not be missed.
             let mut file = TranscriptFile::open(path)?;
             let read = load(&file.read()?);
-            (Journal::resume(file, read.0.last, stamp, world, redaction), read)
+            (Journal::resume(file, &read.0, stamp, world, redaction), read)
         }
         (Start::Fork { from, id }, Some(path)) => {
             let text = read(storage.resumed.as_deref())?;
@@ -398,7 +404,7 @@ fn open_journal(
                 let read = load(&text);
                 (copy.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), read)
             });
-            (Journal::resume(copied?, read.0.last, stamp, world, redaction), read)
+            (Journal::resume(copied?, &read.0, stamp, world, redaction), read)
         }
         (_, None) => {
             let text = read(storage.resumed.as_deref())?;

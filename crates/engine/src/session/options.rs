@@ -19,6 +19,7 @@ use jiff::tz::TimeZone;
 
 use crate::agent::builder::{AgentServers, ModelRefusal};
 use crate::agent::shared::{Unseen, View};
+use crate::definition::context_rules::ContextRules;
 use crate::definition::definitions::Definitions;
 use crate::definition::prompt::PromptOptions;
 use crate::definition::request_settings::RequestSettings;
@@ -164,6 +165,7 @@ pub struct Options {
     pub permission: PermissionOptions,
     pub model: Model,
     pub settings: RequestSettings,
+    pub context: ContextRules,
     /// Whether a resumed session goes on with the model it had.
     pub restores_model: bool,
     pub prompt: PromptOptions,
@@ -195,6 +197,7 @@ impl Options {
                 concurrent_calls: CONCURRENT_CALLS,
                 ..RequestSettings::default()
             },
+            context: ContextRules::default(),
             model,
             restores_model: false,
             prompt: PromptOptions::default(),

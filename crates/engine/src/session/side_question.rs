@@ -1,5 +1,8 @@
 //! A question beside the main agent's conversation: it is answered from all that was said, and leaves no trace there.
 
+use std::sync::Arc;
+
+use centurion_model::Patience;
 use thiserror::Error;
 
 use crate::agent::shared::Shared;
@@ -38,6 +41,9 @@ pub(super) async fn ask(shared: &Shared, question: &str) -> Result<String, Aside
         agent: None,
         parent_agent: None,
         journal: point.journal.clone(),
+        budget: Arc::clone(&shared.budget),
+        // An answer that comes late is worth little.
+        patience: Patience::Brief,
     };
     Ok(fork.ask(shared).await?)
 }

@@ -6,6 +6,7 @@
 
 mod admit;
 mod calls;
+mod compact;
 mod fit;
 mod partial;
 mod record;
@@ -22,12 +23,13 @@ use centurion_hooks::events::StopCap;
 use centurion_model::{Answer, SystemPrompt};
 use centurion_protocol::sdk::PermissionDenial;
 use centurion_protocol::{
-    Block, Conversation, Message, Outcome, Role, StopReason, ToolUse, ToolUseId, Usage,
+    Block, Conversation, Message, Outcome, RecordId, Role, StopReason, ToolUse, ToolUseId, Usage,
 };
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::compact::CompactionCount;
 use crate::agent::evidence::Evidence;
 use crate::agent::fork_point::{Cached, Inheritance};
 use crate::agent::hooks::reminder;
@@ -36,16 +38,19 @@ use crate::agent::shared::Shared;
 use crate::agent::task::{Denial, Task};
 use crate::definition::identity::Identity;
 use crate::definition::request_settings::RequestSettings;
-use crate::message::queue::Item;
+use crate::message::queue::{Item, Origin};
 use crate::money::budget::Budget;
 use crate::toolset::servers::Announced;
 use crate::toolset::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
 use crate::turn::dispatch::{Aside, Dispatch};
-use centurion_journal::transcript::interrupted;
+use centurion_journal::transcript::{KeptRecord, SESSION_CONTEXT, Standing, interrupted};
 use centurion_journal::{Journal, JournalError};
 
 /// What the model reads after a person stopped it.
 const INTERRUPTED: &str = "[Request interrupted by user]";
+/// What it reads when its answer ended where the window does.
+const CUT_OFF: &str =
+    "Your last answer was cut off: the window was full. The conversation is shorter now. Go on.";
 /// How often a model is reminded to hand its answer over as data.
 const SCHEMA_REMINDERS: u32 = 4;
 
@@ -58,8 +63,16 @@ pub(crate) struct Driver {
     pub(crate) conversation: Conversation,
     pub(crate) system: SystemPrompt,
     pub(crate) settings: RequestSettings,
+    /// What the instruction files say, before anything else.
+    pub(crate) instructions: Option<String>,
     /// Texts that go before the first input.
     pub(crate) context: Vec<String>,
+    /// What stays in the conversation, however often its earlier part is left out.
+    pub(crate) standing: Standing,
+    /// A person wants the conversation to become shorter, and this to be heeded.
+    pub(crate) asked_compaction: Option<String>,
+    /// How many tokens were left out by compactions.
+    pub(crate) dropped_tokens: u64,
     /// What the first message of a fork begins with, as that of every other fork from the same point.
     pub(crate) opening: Option<Inheritance>,
     /// What the provider should read from its cache for the first request of a fork.
@@ -118,6 +131,7 @@ pub(crate) struct Run {
     pub(crate) told_stop: bool,
     /// The call that a hook put off.
     pub(crate) deferred: Option<ToolUse>,
+    pub(crate) compactions: CompactionCount,
 }
 
 /// How a provider failed.
@@ -153,6 +167,7 @@ impl Run {
             ended_on_denial: false,
             told_stop: false,
             deferred: None,
+            compactions: CompactionCount::default(),
         }
     }
 }
@@ -190,7 +205,11 @@ impl Driver {
             system,
             settings,
             deferred: None,
+            instructions: None,
             context: Vec::new(),
+            standing: Standing::default(),
+            asked_compaction: None,
+            dropped_tokens: 0,
             opening: None,
             cached: None,
             structured: None,
@@ -219,7 +238,23 @@ impl Driver {
                 return Ok(());
             }
         } else {
-            let Some(items) = self.admit(run, items, cancel).await? else {
+            let items = self.take_commands(items.to_vec())?;
+            if items.is_empty() && self.asked_compaction.is_some() {
+                run.outcome = self.run_compaction(run, cancel).await?;
+                return Ok(());
+            }
+            // What was asked for before a prompt is done before it.
+            if self.asked_compaction.is_some()
+                && let Some(outcome) = self.keep_room(run, cancel).await?
+            {
+                self.keep_all_out(run, &items, "the run has ended")?;
+                run.outcome = outcome;
+                return Ok(());
+            }
+            if !items.is_empty() {
+                self.standing.prompt.clear();
+            }
+            let Some(items) = self.admit(run, &items, cancel).await? else {
                 run.outcome =
                     if cancel.is_cancelled() { Outcome::Cancelled } else { Outcome::HookStopped };
                 return Ok(());
@@ -267,6 +302,12 @@ impl Driver {
                 break Outcome::MaxTurns;
             }
             self.refresh(cancel).await;
+            if let Some(outcome) = self.keep_room(run, cancel).await? {
+                break outcome;
+            }
+            if cancel.is_cancelled() {
+                continue;
+            }
             self.keep_point(run);
             let answer = match self.request(run, cancel).await? {
                 Ok(answer) => answer,
@@ -281,6 +322,9 @@ impl Driver {
                 run.text = answer.text();
             }
             match step {
+                Step::Stop(Outcome::ContextOverflow) if self.make_room(run, cancel).await? => {
+                    self.say(CUT_OFF)?;
+                }
                 Step::Stop(outcome) => break outcome,
                 Step::Continue => {}
                 Step::Calls(calls) => {
@@ -360,9 +404,15 @@ impl Driver {
             self.record_result(&block, None, &Value::Null)?;
             blocks.push(block);
         }
-        for context in std::mem::take(&mut self.context) {
-            self.record_attachment("session_context", &context)?;
-            blocks.push(Block::Text(context));
+        if let Some(text) = self.instructions.take() {
+            self.record_attachment("instructions", &text)?;
+            blocks.push(Block::Text(text));
+        }
+        for text in std::mem::take(&mut self.context) {
+            let record = self.record_attachment(SESSION_CONTEXT, &text)?;
+            let kept = KeptRecord { record, blocks: vec![Block::Text(text.clone())] };
+            self.standing.context.push(kept);
+            blocks.push(Block::Text(text));
         }
         let context = std::mem::take(&mut self.aside.context);
         let mut aside: Vec<String> = context.iter().map(|text| reminder(text)).collect();
@@ -376,7 +426,8 @@ impl Driver {
         let items = self.fit(items, &blocks);
         let mut delivered = Vec::with_capacity(items.len());
         for item in &*items {
-            self.record_item(item)?;
+            let record = self.record_item(item)?;
+            self.keep_standing(record, item);
             for news in item.origin.told_ends(item.id) {
                 self.dispatch.agent.note_denials(self.shared.take_denials(news));
             }
@@ -388,6 +439,18 @@ impl Driver {
         }
         self.shared.queue.delivered(&delivered);
         Ok(())
+    }
+
+    /// Remembers what an agent is to do: it stays in the conversation word for word.
+    fn keep_standing(&mut self, record: RecordId, item: &Item) {
+        let kept = || KeptRecord { record, blocks: item.content.clone() };
+        match item.origin {
+            Origin::Delegation | Origin::Initial => self.standing.task.push(kept()),
+            Origin::Person | Origin::Message { .. } => self.standing.prompt.push(kept()),
+            // What began this run, where no person or agent has said anything.
+            _ if self.standing.prompt.is_empty() => self.standing.prompt.push(kept()),
+            _ => {}
+        }
     }
 
     /// What the model is to know about its servers now.

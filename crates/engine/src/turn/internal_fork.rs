@@ -14,7 +14,7 @@ use serde_json::json;
 use thiserror::Error;
 
 use crate::agent::shared::Shared;
-use crate::money::budget::{Amount, OverBudget, Reservation};
+use crate::money::budget::{Amount, Budget, OverBudget, Reservation};
 
 /// The subtype of the note that says what a request beside a conversation was for.
 const NOTE: &str = "internal_fork";
@@ -39,6 +39,9 @@ pub(crate) struct InternalFork {
     pub(crate) parent_agent: Option<AgentId>,
     /// Where it is recorded.
     pub(crate) journal: Option<Arc<Journal>>,
+    /// Who pays.
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) patience: Patience,
 }
 
 /// Why there is no answer.
@@ -61,7 +64,17 @@ pub enum InternalForkError {
 impl InternalFork {
     /// Asks, and gives the text of the answer.
     pub(crate) async fn ask(self, shared: &Shared) -> Result<String, InternalForkError> {
-        let Self { purpose, model, mut prefix, question, max_tokens, journal, .. } = self;
+        let Self {
+            purpose,
+            model,
+            mut prefix,
+            question,
+            max_tokens,
+            journal,
+            budget,
+            patience,
+            ..
+        } = self;
         let info = shared.model.info(&model);
         prefix.conversation.push(Message::user(question))?;
         let least = Usage {
@@ -70,7 +83,7 @@ impl InternalFork {
             ..Usage::default()
         };
         let amount = Amount { dollars: info.cost(&least), tokens: least.total() };
-        let reservation = shared.budget.reserve(amount)?;
+        let reservation = budget.reserve(amount)?;
         let request = Request {
             model: model.clone(),
             prefix,
@@ -90,7 +103,7 @@ impl InternalFork {
             builder: AnswerBuilder::default(),
             used: Usage::default(),
         };
-        let answer = payment.finish(request).await?;
+        let answer = payment.finish(request, patience).await?;
         if answer.calls().next().is_some() {
             return Err(InternalForkError::Called);
         }
@@ -114,9 +127,8 @@ struct Payment<'a> {
 }
 
 impl Payment<'_> {
-    async fn finish(mut self, request: Request) -> Result<Answer, ModelError> {
-        // An answer that comes late is worth little.
-        let mut events = self.shared.model.stream(request, Patience::Brief);
+    async fn finish(mut self, request: Request, patience: Patience) -> Result<Answer, ModelError> {
+        let mut events = self.shared.model.stream(request, patience);
         while let Some(event) = events.next().await {
             match event? {
                 ModelEvent::Stream(event) => self.builder.push(&event),

@@ -193,7 +193,7 @@ async fn where_forks_are_on_no_call_waits() {
 
 #[tokio::test(start_paused = true)]
 async fn a_fork_is_not_forked_and_neither_is_who_works_for_one() {
-    // S-271, S-273
+    // S-156, S-271, S-273
     let bench = forking(&json!({
         "lead": [[agent("fork", "@@work", &json!({"name": "bob"}))], "meanwhile", "heard"],
         "work": [[fork("@@deeper")], [agent("fork", "@@deeper", &json!({}))], [waits("@@helper")], "Scope: tried", "Scope: heard"],

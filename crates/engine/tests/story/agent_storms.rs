@@ -159,7 +159,10 @@ fn wordy(count: usize, call: fn(&str) -> Value) -> (Bench, String) {
     let lead: Vec<Value> =
         [json!(calls)].into_iter().chain((0..count).map(|_| json!("read"))).collect();
     let scripts = json!({"lead": lead, "wordy": [{"text": long, "latency_ms": 1_000}]});
-    (Bench { model: "small-model", ..Bench::cast(&scripts) }, long)
+    let mut bench = Bench { model: "small-model", ..Bench::cast(&scripts) };
+    // They must fit as they come.
+    bench.also(|options| options.context.automatic = false);
+    (bench, long)
 }
 
 fn size(asked: &Asked) -> usize {
@@ -193,6 +196,7 @@ async fn reports_that_are_waited_for_together_fit_the_window_and_can_be_read_who
     for count in [7, 40] {
         let (mut bench, long) = wordy(count, waits);
         bench.knows_agents(|agents| agents.rules.limits.running = 50);
+        bench.also(|options| options.context.automatic = false);
         let told = bench.run("@@lead").await;
         assert_eq!(told.outcome, Some(Outcome::Completed), "{count}: {}", told.result());
         let main = told.asked.iter().rfind(|asked| asked.agent.is_none()).unwrap();
@@ -219,7 +223,8 @@ async fn a_large_answer_is_not_counted_twice_against_the_window() {
         (json!([large(10), "went on"]), Outcome::Completed),
         (json!([large(10), large(70_100), "never said"]), Outcome::ContextOverflow),
     ] {
-        let bench = Bench { model: "small-model", ..Bench::says(&steps) };
+        let mut bench = Bench { model: "small-model", ..Bench::says(&steps) };
+        bench.also(|options| options.context.allowed = false);
         bench.file("a.txt", "alpha\n");
         let told = bench.run("hi").await;
         assert_eq!(told.outcome, Some(outcome), "{}", told.result());

@@ -37,6 +37,7 @@ pub(crate) struct Bench {
 }
 
 /// What came of a run.
+#[derive(Clone)]
 pub(crate) struct Told {
     pub(crate) outcome: Option<Outcome>,
     pub(crate) events: Vec<Value>,
@@ -66,6 +67,15 @@ impl Bench {
             seed: 1,
             adjust: Box::new(|_| {}),
         }
+    }
+
+    /// Changes something more about its sessions.
+    pub(crate) fn also(&mut self, change: impl Fn(&mut Options) + Send + Sync + 'static) {
+        let before = std::mem::replace(&mut self.adjust, Box::new(|_| {}));
+        self.adjust = Box::new(move |options: &mut Options| {
+            before(options);
+            change(options);
+        });
     }
 
     /// A model that says these steps one after another.

@@ -222,6 +222,20 @@ fn runs() -> Vec<Way> {
                 "SessionStart startup", "UserPromptSubmit go", "StopFailure rate_limit", "SessionEnd other",
             ])
         }, |bench| bench.retries = 0),
+        with(way("a conversation that is compacted", &json!([
+            [read("t1", "a.txt")], {"blocks": [read("t2", "a.txt")], "usage": {"input_tokens": 980_000}},
+        ]), &[
+            "SessionStart startup", "UserPromptSubmit go",
+            "PreToolUse Read t1", "PostToolUse Read t1", "PostToolBatch t1",
+            "PreToolUse Read t2", "PostToolUse Read t2", "PostToolBatch t2",
+            "PreCompact auto", "PostCompact auto", "SessionStart compact", "Stop", "SessionEnd other",
+        ]), |bench| {
+            bench.file("a.txt", &"word\n".repeat(1_000));
+            bench.scenario["rules"] = json!([
+                {"match": {"last_user": "about to leave its window"}, "respond": "<summary>It read.</summary>"},
+                {"match": {"first_user": "goes on from an earlier part"}, "respond": "done"},
+            ]);
+        }),
         Way {
             prompt: "/mcp__desk__brief",
             ..way("a command of a server", &json!(["done"]), &[
@@ -458,6 +472,7 @@ fn happened(told: &Value) -> String {
         "reason",
         "prompt",
         "event",
+        "trigger",
     ];
     let subject = subjects.into_iter().find_map(text).unwrap_or_else(|| panic!("{told}"));
     format!("{event} {subject}")

@@ -16,7 +16,7 @@ pub enum CompactTrigger {
 }
 
 impl CompactTrigger {
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Manual => "manual",
             Self::Auto => "auto",

@@ -12,7 +12,9 @@ use centurion_protocol::sdk::{
 use centurion_protocol::{Block, ToolResult, ToolResultContent, ToolUse, ToolUseId};
 use serde_json::Value;
 
-use super::style::{BOLD, CYAN, DIM, GREEN, RED, Style, YELLOW, amounts, brief, colour, subject};
+use super::style::{
+    BOLD, CYAN, DIM, GREEN, RED, Style, YELLOW, amounts, brief, colour, subject, tokens,
+};
 use super::window::{columns, cut, wrap};
 use crate::output::printable;
 
@@ -200,6 +202,11 @@ impl Fold {
                 retry.attempt,
                 retry.max_retries
             ),
+            System::CompactBoundary(boundary) => {
+                let data = &boundary.compact_metadata;
+                let (before, after) = (tokens(data.pre_tokens), tokens(data.post_tokens));
+                format!("! the conversation was compacted: {before} became {after}")
+            }
             System::Informational(info) => {
                 return self.remark("! ", &info.content, self.width);
             }

@@ -94,13 +94,16 @@ pub(super) fn amounts(usage: &TaskUsage) -> String {
         1 => "1 call".to_owned(),
         calls => format!("{calls} calls"),
     };
-    let tokens = match usage.total_tokens {
+    format!("{calls} · {} · {}", tokens(usage.total_tokens), time(usage.duration_ms))
+}
+
+pub(super) fn tokens(count: u64) -> String {
+    match count {
         1 => "1 token".to_owned(),
-        tokens @ ..1_000 => format!("{tokens} tokens"),
-        tokens @ ..1_000_000 => format!("{}.{}k tokens", tokens / 1_000, tokens % 1_000 / 100),
-        tokens => format!("{}.{}M tokens", tokens / 1_000_000, tokens % 1_000_000 / 100_000),
-    };
-    format!("{calls} · {tokens} · {}", time(usage.duration_ms))
+        0 | 2..1_000 => format!("{count} tokens"),
+        1_000..1_000_000 => format!("{}.{}k tokens", count / 1_000, count % 1_000 / 100),
+        _ => format!("{}.{}M tokens", count / 1_000_000, count % 1_000_000 / 100_000),
+    }
 }
 
 fn time(millis: u64) -> String {

@@ -25,6 +25,18 @@ struct RefusedInput {
     gives_back: Option<String>,
 }
 
+/// How a conversation begins anew whose earlier part was left out.
+pub(super) const COMPACT: &str = "compact";
+
+/// Why instruction files are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Loads<'a> {
+    AtStart,
+    AfterCompaction,
+    /// A file was read in whose place they apply.
+    ForFile(&'a Path),
+}
+
 impl Driver {
     /// Lets hooks see what is due. `None` if something was and nothing is left of it.
     pub(super) async fn admit(
@@ -160,7 +172,8 @@ impl Driver {
     /// The session begins, or begins again. What a hook wants to be said first goes to the queue.
     pub(crate) async fn begin(&mut self, source: &str, cancel: &CancellationToken) {
         if let Some(memory) = &self.memory {
-            self.tell_instructions(memory.files(), None).await;
+            let loads = if source == COMPACT { Loads::AfterCompaction } else { Loads::AtStart };
+            self.tell_instructions(memory.files(), loads).await;
         }
         let agent = &self.dispatch.agent;
         let model = Some(self.settings.model.as_str());
@@ -181,19 +194,24 @@ impl Driver {
     }
 
     /// Tells hooks which instructions begin to count.
-    pub(super) async fn tell_instructions(&self, files: &[MemoryFile], trigger: Option<&Path>) {
+    pub(super) async fn tell_instructions(&self, files: &[MemoryFile], loads: Loads<'_>) {
         let agent = &self.dispatch.agent;
         if !agent.has_hooks(Event::InstructionsLoaded) {
             return;
         }
         for file in files {
-            let (load_reason, parent, globs) = match (&file.origin, trigger) {
+            let trigger = match loads {
+                Loads::ForFile(path) => Some(path),
+                Loads::AtStart | Loads::AfterCompaction => None,
+            };
+            let (load_reason, parent, globs) = match (&file.origin, loads) {
                 (MemoryOrigin::ImportedBy(parent), _) => ("include", Some(parent.as_path()), None),
                 (MemoryOrigin::ScopedRule(globs), _) => {
                     ("path_glob_match", None, Some(globs.as_slice()))
                 }
-                (_, None) => ("session_start", None, None),
-                (_, Some(_)) => ("nested_traversal", None, None),
+                (_, Loads::AtStart) => ("session_start", None, None),
+                (_, Loads::AfterCompaction) => (COMPACT, None, None),
+                (_, Loads::ForFile(_)) => ("nested_traversal", None, None),
             };
             let loaded = InstructionsLoaded {
                 file_path: &file.path,

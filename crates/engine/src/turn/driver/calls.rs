@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::admit::Loads;
 use super::{Driver, Run};
 use crate::agent::builder::AGENT_TOOL;
 use crate::agent::fork_point::{Cached, ForkPoint};
@@ -145,6 +146,7 @@ impl Driver {
             None => self.shared.queue.pending(self.identity().id.as_ref()),
             Some(_) => Vec::new(),
         };
+        let due = self.take_commands(due)?;
         // Nothing that waits may keep the results from being told.
         let due = self.admit(run, &due, cancel).await?.unwrap_or_default();
         self.deliver(blocks, &due)?;
@@ -199,7 +201,7 @@ impl Driver {
     /// Instructions that begin to apply now that a file has been read.
     async fn instructions_for(&mut self, path: &Path) -> Option<String> {
         let applied = self.memory.as_mut()?.rules_for(path);
-        self.tell_instructions(&applied.files, Some(path)).await;
+        self.tell_instructions(&applied.files, Loads::ForFile(path)).await;
         for problem in &applied.problems {
             tracing::warn!(%problem, "an instruction file has a problem");
         }

@@ -22,9 +22,17 @@ const LEAST: usize = 500;
 impl Driver {
     /// How many bytes of reports may enter the conversation now.
     fn report_room(&self) -> usize {
-        let window = self.shared.model.info(&self.settings.model).context_window;
-        let left = window.saturating_sub(self.estimate());
+        let info = self.shared.model.info(&self.settings.model);
+        let left = self.context_rules().window(&info).saturating_sub(self.estimate());
         usize::try_from(left.saturating_mul(TOKEN_BYTES) / 2).unwrap_or(usize::MAX)
+    }
+
+    /// How many bytes the newest round may keep when the conversation becomes shorter: a third of what its window has
+    /// beside what every request begins with.
+    pub(super) fn round_room(&self) -> usize {
+        let info = self.shared.model.info(&self.settings.model);
+        let left = self.context_rules().window(&info).saturating_sub(self.fixed_tokens());
+        usize::try_from(left.saturating_mul(TOKEN_BYTES) / 3).unwrap_or(usize::MAX)
     }
 
     /// Sets how much the results of these calls may bring, and the report limit of each agent that they wait for.

@@ -6,7 +6,7 @@ use centurion_model::Answer;
 use centurion_protocol::sdk::{Assistant, AssistantMessage, EventBody, User, UserMessage};
 use centurion_protocol::transcript::{
     AssistantBody, AssistantMessage as RecordedAnswer, Attachment, AttachmentBody, Body, Rendered,
-    UserBody, UserContent, UserMessage as RecordedInput,
+    UserBody, UserContent,
 };
 use centurion_protocol::{Block, RecordId, Role, ToolUse};
 use serde::Deserialize;
@@ -84,15 +84,9 @@ impl Driver {
         data: &Value,
     ) -> Result<(), JournalError> {
         let record = self.journal.append(Body::User(UserBody {
-            message: RecordedInput {
-                role: "user",
-                content: UserContent::Blocks(std::slice::from_ref(block)),
-            },
             tool_use_result: Some(data).filter(|data| !data.is_null()),
             source,
-            is_meta: false,
-            queue_item: None,
-            origin: None,
+            ..UserBody::new(UserContent::Blocks(std::slice::from_ref(block)))
         }))?;
         self.show_input(record, block, Some(data).filter(|data| !data.is_null()), false);
         Ok(())
@@ -103,30 +97,25 @@ impl Driver {
         let description = &self.identity().description;
         let entered = json!({"status": ENTERED, "description": description});
         self.journal.append(Body::User(UserBody {
-            message: RecordedInput { role: "user", content: UserContent::Blocks(opening) },
             tool_use_result: Some(&entered),
-            source: None,
             is_meta: true,
-            queue_item: None,
-            origin: None,
+            ..UserBody::new(UserContent::Blocks(opening))
         }))?;
         Ok(())
     }
 
     /// Records a queue item. The record is what makes it delivered.
-    pub(super) fn record_item(&self, item: &Item) -> Result<(), JournalError> {
+    pub(super) fn record_item(&self, item: &Item) -> Result<RecordId, JournalError> {
         let content = match item.content.as_slice() {
             [Block::Text(text)] => UserContent::Text(text),
             blocks => UserContent::Blocks(blocks),
         };
         let origin = item.origin.to_value();
         let record = self.journal.append(Body::User(UserBody {
-            message: RecordedInput { role: "user", content },
-            tool_use_result: None,
-            source: None,
             is_meta: !matches!(item.origin, Origin::Person),
             queue_item: Some(item.id),
             origin: origin.as_ref(),
+            ..UserBody::new(content)
         }))?;
         // Observers see what a call asks of an agent; people know what they say themselves.
         if matches!(item.origin, Origin::Delegation) && !self.is_background() {
@@ -134,25 +123,20 @@ impl Driver {
                 self.show_input(record, block, None, false);
             }
         }
-        Ok(())
+        Ok(record)
     }
 
     /// Records and shows what is said to the model in a person's place.
     pub(super) fn record_said(&self, block: &Block) -> Result<(), JournalError> {
-        let content = std::slice::from_ref(block);
         let record = self.journal.append(Body::User(UserBody {
-            message: RecordedInput { role: "user", content: UserContent::Blocks(content) },
-            tool_use_result: None,
-            source: None,
             is_meta: true,
-            queue_item: None,
-            origin: None,
+            ..UserBody::new(UserContent::Blocks(std::slice::from_ref(block)))
         }))?;
         self.show_input(record, block, None, true);
         Ok(())
     }
 
-    fn show_input(
+    pub(super) fn show_input(
         &self,
         record: RecordId,
         block: &Block,
@@ -205,13 +189,16 @@ impl Driver {
     }
 
     /// Records text that the runtime puts before the model.
-    pub(super) fn record_attachment(&self, kind: &str, text: &str) -> Result<(), JournalError> {
+    pub(super) fn record_attachment(
+        &self,
+        kind: &str,
+        text: &str,
+    ) -> Result<RecordId, JournalError> {
         self.journal.append(Body::Attachment(AttachmentBody {
             attachment: Attachment { kind },
             rendered: [Rendered { content: text }],
             rendered_role: "user",
-        }))?;
-        Ok(())
+        }))
     }
 }
 

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Driver, INTERRUPTED, ProviderFailure, Run, partial};
 use crate::agent::fork_point::Cached;
+use crate::definition::context_rules::ContextRules;
 use crate::money::budget::Amount;
 use centurion_journal::JournalError;
 
@@ -41,11 +42,15 @@ impl Driver {
         loop {
             self.wait_for_reader(cancel).await;
             let info = self.shared.model.info(&self.settings.model);
+            let window = self.context_rules().window(&info);
             let estimate = self.estimate();
-            if estimate + SMALL_ANSWER > info.context_window {
+            if estimate + SMALL_ANSWER.min(window / 10) > window {
+                if self.make_room(run, cancel).await? {
+                    continue;
+                }
                 run.errors.push(format!(
-                    "the conversation has about {estimate} tokens, more than the {} of {}",
-                    info.context_window, self.settings.model
+                    "the conversation has about {estimate} tokens, more than the {window} of {}",
+                    self.settings.model
                 ));
                 return Ok(Err(Outcome::ContextOverflow));
             }
@@ -59,7 +64,7 @@ impl Driver {
                 }
             };
             // Some providers refuse an answer that could outgrow the window.
-            let room = info.context_window.saturating_sub(estimate);
+            let room = window.saturating_sub(estimate);
             let max_tokens = info.max_output.min(u32::try_from(room).unwrap_or(u32::MAX));
             let started = Instant::now();
             let mut used = Usage::default();
@@ -94,6 +99,11 @@ impl Driver {
                     if self.fall_back(&error)? || self.replace_refused(&error)? {
                         continue;
                     }
+                    if error.kind == ErrorKind::ContextOverflow
+                        && self.make_room(run, cancel).await?
+                    {
+                        continue;
+                    }
                     let mut text = builder.text_so_far();
                     drop(builder);
                     if error.kind == ErrorKind::TooLarge {
@@ -109,12 +119,19 @@ impl Driver {
     /// How many tokens the next request will put before the model: what the provider counted last, and
     /// a guess for what came since.
     pub(super) fn estimate(&self) -> u64 {
-        let (counted, guess) = self.counted.unwrap_or_else(|| {
-            // Nothing counted yet: system prompt and tools are part of the guess.
-            let fixed = self.system.wire().len() + self.dispatch.toolbox.specs().wire().len();
-            (fixed as u64 / 4, 0)
-        });
+        // Nothing counted yet: system prompt and tools are part of the guess.
+        let (counted, guess) = self.counted.unwrap_or_else(|| (self.fixed_tokens(), 0));
         counted + self.conversation.tokens().saturating_sub(guess) as u64
+    }
+
+    /// About how many tokens the system prompt and the tools have.
+    pub(super) fn fixed_tokens(&self) -> u64 {
+        let fixed = self.system.wire().len() + self.dispatch.toolbox.specs().wire().len();
+        fixed as u64 / 4
+    }
+
+    pub(super) fn context_rules(&self) -> ContextRules {
+        self.shared.delegation.builder.context
     }
 
     /// The least that a request of this size will consume: what the provider has counted before is likely to

@@ -96,7 +96,7 @@ impl Driver {
         self.dispatch.agent.fire(&failure, &CancellationToken::new()).await;
     }
 
-    fn background_work(&self) -> Vec<BackgroundWork> {
+    pub(super) fn background_work(&self) -> Vec<BackgroundWork> {
         let work = |shell: centurion_tools::BackgroundShell| BackgroundWork {
             id: shell.id.to_string(),
             kind: "shell".to_owned(),

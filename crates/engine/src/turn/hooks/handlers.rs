@@ -137,6 +137,7 @@ impl Handlers {
                 hooks: AgentHooks::none(request.common.transcript_path.clone()),
                 cwd: request.common.cwd.clone(),
                 read_state: ReadState::default(),
+                todos: Vec::new(),
             },
         );
         let dispatch =

@@ -1,0 +1,407 @@
+//! Compaction: a conversation goes on with a summary in the place of its earlier part.
+//!
+//! It happens before the conversation outgrows its window, when a person asks for it (`/compact`), and when a provider
+//! refuses a request as too long. What stays word for word: the newest round (the last answer and all behind it), the
+//! prompt that is being worked on, an agent's task, what it began with. What is put back from state, not from prose:
+//! instruction files as they are on disk, the list of things to do, agents and shells at work, files that were read, the
+//! mode. A summary counts only if it is whole and makes the conversation smaller. Where no model can help and the
+//! conversation must become shorter, a rule writes what stands for the rest, so that there is always a way on.
+//!
+//! The transcript only grows: one write adds the boundary, what follows it, and the names of the records that stay.
+
+mod rule;
+mod shorter;
+mod state;
+mod summary;
+
+use std::time::Duration;
+
+use centurion_hooks::events::{CompactTrigger, PostCompact, PreCompact};
+use centurion_journal::{Compacted, JournalError};
+use centurion_model::{ErrorKind, ModelError};
+use centurion_protocol::sdk::{CompactBoundary, EventBody, Status, System};
+use centurion_protocol::transcript::BoundaryData;
+use centurion_protocol::{Block, Outcome};
+use serde_json::json;
+use thiserror::Error;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use self::shorter::{Drawn, Shorter};
+use super::admit::COMPACT;
+use super::{Driver, Run};
+use crate::message::queue::{Item, Origin};
+use crate::toolset::servers::Announced;
+use crate::turn::internal_fork::InternalForkError;
+
+/// How many times in a row a conversation may fill up again at once, or fail to become shorter.
+const MOST_IN_A_ROW: u32 = 3;
+/// How many turns a compaction must last to have been of use.
+const LEAST_TURNS: u32 = 3;
+
+/// Why a conversation is to become shorter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// It comes near the window.
+    Automatic,
+    /// It does not fit any more.
+    Overflow,
+    /// A person asked for it, with what the summary should heed.
+    Asked(String),
+}
+
+impl Cause {
+    fn trigger(&self) -> CompactTrigger {
+        match self {
+            Self::Automatic | Self::Overflow => CompactTrigger::Auto,
+            Self::Asked(_) => CompactTrigger::Manual,
+        }
+    }
+
+    fn instructions(&self) -> &str {
+        match self {
+            Self::Automatic | Self::Overflow => "",
+            Self::Asked(text) => text,
+        }
+    }
+}
+
+/// Why a conversation is as long as before.
+#[derive(Debug, Error)]
+pub(crate) enum CompactError {
+    #[error("compaction isn't available in this environment (DISABLE_COMPACT)")]
+    Off,
+    #[error("there is nothing to compact yet")]
+    Nothing,
+    #[error("a hook keeps the conversation as it is: {0}")]
+    Blocked(String),
+    #[error("a hook ended the run: {0}")]
+    Stopped(String),
+    #[error("the model gave no summary: {0}")]
+    NoSummary(#[from] InternalForkError),
+    #[error("the model's summary has about {size} tokens, more than the {most} allowed")]
+    TooLong { size: u64, most: u64 },
+    #[error("the conversation would not be smaller: about {before} tokens before, {after} after")]
+    NotSmaller { before: usize, after: usize },
+    #[error("it was interrupted")]
+    Cancelled,
+}
+
+impl CompactError {
+    /// Whether the conversation is too long even to be summarised.
+    fn is_overflow(&self) -> bool {
+        matches!(
+            self,
+            Self::NoSummary(InternalForkError::Model(ModelError {
+                kind: ErrorKind::ContextOverflow,
+                ..
+            }))
+        )
+    }
+}
+
+/// How the compactions of one run went.
+#[derive(Debug, Default)]
+pub(crate) struct CompactionCount {
+    /// After how many turns the last one was.
+    last: Option<u32>,
+    /// How many in a row were of no use.
+    useless: u32,
+    /// How many in a row failed.
+    failed: u32,
+}
+
+impl Driver {
+    /// Makes room where the conversation comes near its window, or where a person asked for it. `Some` is how the run
+    /// ends instead.
+    pub(super) async fn keep_room(
+        &mut self,
+        run: &mut Run,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Outcome>, JournalError> {
+        if let Some(text) = self.asked_compaction.take() {
+            let asked = self.compact(run, &Cause::Asked(text), cancel).await?;
+            return Ok(asked.err().and_then(|error| self.tell_objection(run, &error)));
+        }
+        let info = self.shared.model.info(&self.settings.model);
+        let threshold = self.context_rules().threshold(&info);
+        if threshold.is_none_or(|most| self.estimate() <= most)
+            || run.compactions.failed >= MOST_IN_A_ROW
+        {
+            return Ok(None);
+        }
+        if !run.may_compact() {
+            return Ok(Some(Outcome::ContextOverflow));
+        }
+        match self.compact(run, &Cause::Automatic, cancel).await? {
+            Ok(()) | Err(CompactError::Nothing | CompactError::Cancelled) => Ok(None),
+            Err(error) => {
+                run.compactions.failed += 1;
+                Ok(self.tell_objection(run, &error))
+            }
+        }
+    }
+
+    /// Makes a conversation shorter that does not fit any more; whether it is.
+    pub(super) async fn make_room(
+        &mut self,
+        run: &mut Run,
+        cancel: &CancellationToken,
+    ) -> Result<bool, JournalError> {
+        if !self.context_rules().allowed || !run.may_compact() {
+            return Ok(false);
+        }
+        let made = self.compact(run, &Cause::Overflow, cancel).await?;
+        if let Err(error) = &made {
+            run.errors.push(error.to_string());
+        }
+        Ok(made.is_ok())
+    }
+
+    /// Tells people why the conversation stays as it is; how the run ends, if a hook ends it.
+    fn tell_objection(&self, run: &mut Run, error: &CompactError) -> Option<Outcome> {
+        let message = format!("the conversation was not compacted: {error}");
+        self.dispatch.agent.inform("warning", message);
+        if let CompactError::Stopped(reason) = error {
+            run.errors.push(reason.clone());
+            return Some(Outcome::HookStopped);
+        }
+        None
+    }
+
+    /// Takes `/compact` out of what is due. It is for the program, and the model never reads it.
+    pub(super) fn take_commands(&mut self, items: Vec<Item>) -> Result<Vec<Item>, JournalError> {
+        let mut others = Vec::with_capacity(items.len());
+        for item in items {
+            let Some(text) = compaction_asked(&item) else {
+                others.push(item);
+                continue;
+            };
+            let note = json!({"command": "compact", "arguments": text, "item": item.id});
+            self.journal.note("command", &note)?;
+            self.shared.queue.delivered(&[item.id]);
+            self.asked_compaction = Some(text);
+        }
+        Ok(others)
+    }
+
+    /// A run that is nothing but a compaction.
+    pub(super) async fn run_compaction(
+        &mut self,
+        run: &mut Run,
+        cancel: &CancellationToken,
+    ) -> Result<Outcome, JournalError> {
+        let text = self.asked_compaction.take().unwrap_or_default();
+        Ok(match self.compact(run, &Cause::Asked(text), cancel).await? {
+            Ok(()) => Outcome::Completed,
+            Err(error @ CompactError::Nothing) => {
+                run.text = error.to_string();
+                Outcome::Completed
+            }
+            Err(CompactError::Cancelled) => Outcome::Cancelled,
+            Err(CompactError::Stopped(reason)) => {
+                run.errors.push(reason);
+                Outcome::HookStopped
+            }
+            Err(error) => {
+                run.errors.push(format!("Error during compaction: {error}"));
+                Outcome::CompactionFailed
+            }
+        })
+    }
+
+    /// Puts a summary in the place of the earlier part.
+    async fn compact(
+        &mut self,
+        run: &mut Run,
+        cause: &Cause,
+        cancel: &CancellationToken,
+    ) -> Result<Result<(), CompactError>, JournalError> {
+        if !self.context_rules().allowed {
+            return Ok(Err(CompactError::Off));
+        }
+        let started = Instant::now();
+        let drawn = Drawn::from(&self.conversation);
+        if !drawn.has_exchange() && *cause != Cause::Overflow {
+            return Ok(Err(CompactError::Nothing));
+        }
+        let instructions = match self.ask_hooks(cause, cancel).await {
+            Ok(instructions) => instructions,
+            Err(error) => return self.tell_failed(error).map(Err),
+        };
+        self.show_compacting();
+        let written = {
+            let _waits = self.task().map(|task| task.stall.pause());
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(CompactError::Cancelled),
+                written = self.summarise(&drawn, &instructions) => written,
+            }
+        };
+        let (shorter, is_by_rule) = match self.shorten(&drawn, written) {
+            Ok(shorter) => (shorter, false),
+            // There must be a way on, also where no model can say what was said.
+            Err(error)
+                if error.is_overflow()
+                    || (*cause == Cause::Overflow && !matches!(error, CompactError::Cancelled)) =>
+            {
+                match self.shorten(&drawn, Ok(rule::summary(&drawn, &self.standing))) {
+                    Ok(shorter) => (shorter, true),
+                    Err(_) => return self.tell_failed(error).map(Err),
+                }
+            }
+            Err(error) => return self.tell_failed(error).map(Err),
+        };
+        let summary = shorter.summary.clone();
+        self.take_over(shorter, cause, is_by_rule, started.elapsed())?;
+        run.compactions.last = Some(run.turns);
+        run.compactions.failed = 0;
+        self.tell_compacted(cause, &summary, cancel).await?;
+        Ok(Ok(()))
+    }
+
+    /// Lets hooks object to a compaction, or say what its summary should heed.
+    async fn ask_hooks(
+        &self,
+        cause: &Cause,
+        cancel: &CancellationToken,
+    ) -> Result<String, CompactError> {
+        let custom_instructions = cause.instructions();
+        let event = PreCompact { trigger: cause.trigger(), custom_instructions };
+        let fired = self.dispatch.agent.fire(&event, cancel).await;
+        if let Some(stop) = fired.effects.stop {
+            let reason = stop.reason.unwrap_or_else(|| "it gave no reason".to_owned());
+            return Err(CompactError::Stopped(reason));
+        }
+        if let Some(reason) = fired.verdict.reason() {
+            return Err(CompactError::Blocked(reason.to_owned()));
+        }
+        let said = std::iter::once(custom_instructions.to_owned()).chain(fired.effects.context);
+        Ok(said.filter(|text| !text.trim().is_empty()).collect::<Vec<_>>().join("\n\n"))
+    }
+
+    /// Records the shorter conversation, and goes on with it.
+    fn take_over(
+        &mut self,
+        shorter: Shorter,
+        cause: &Cause,
+        by_rule: bool,
+        took: Duration,
+    ) -> Result<(), JournalError> {
+        let before = self.estimate();
+        let fixed = self.fixed_tokens();
+        let after = fixed + shorter.conversation.tokens() as u64;
+        self.dropped_tokens += before.saturating_sub(after);
+        let data = BoundaryData {
+            trigger: cause.trigger().name().to_owned(),
+            by_rule,
+            pre_tokens: before,
+            post_tokens: after,
+            cumulative_dropped_tokens: self.dropped_tokens,
+            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            preserved_segment: None,
+            preserved_messages: None,
+            last_uuid: None,
+        };
+        let parent = self.journal.last();
+        let compacted = self.journal.compact(shorter.records(data))?;
+        self.conversation = shorter.conversation;
+        self.counted = None;
+        self.cached = None;
+        self.memory = shorter.memory;
+        self.announced = shorter.announced;
+        self.show_status(None, Some("success"), None);
+        let Compacted { boundary, data, lines } = compacted;
+        let event = CompactBoundary {
+            content: "Conversation compacted",
+            compact_metadata: data.into(),
+            logical_parent_uuid: parent,
+            agent_id: self.identity().id.clone(),
+        };
+        self.shared.show_as(boundary, EventBody::System(System::CompactBoundary(Box::new(event))));
+        if let Some(record) = lines.get(shorter.summary_line) {
+            self.show_input(*record, &Block::Text(shorter.summary), None, true);
+        }
+        Ok(())
+    }
+
+    /// Tells hooks that the conversation begins anew; what they say goes along with the next message.
+    async fn tell_compacted(
+        &mut self,
+        cause: &Cause,
+        summary: &str,
+        cancel: &CancellationToken,
+    ) -> Result<(), JournalError> {
+        let event = PostCompact { trigger: cause.trigger(), compact_summary: summary };
+        self.dispatch.agent.fire(&event, cancel).await;
+        self.begin(COMPACT, cancel).await;
+        // An answer is under way, and reads it at once.
+        if self
+            .conversation
+            .last()
+            .is_some_and(|last| last.role() == centurion_protocol::Role::User)
+        {
+            self.deliver(Vec::new(), &[])?;
+        }
+        Ok(())
+    }
+
+    fn tell_failed(&self, error: CompactError) -> Result<CompactError, JournalError> {
+        let reason = error.to_string();
+        self.journal.note("compact_failed", &json!({"reason": reason}))?;
+        self.show_status(None, Some("failed"), Some(reason));
+        Ok(error)
+    }
+
+    fn show_compacting(&self) {
+        self.show_status(Some("compacting"), None, None);
+    }
+
+    fn show_status(
+        &self,
+        status: Option<&str>,
+        compact_result: Option<&'static str>,
+        compact_error: Option<String>,
+    ) {
+        self.shared.show(EventBody::System(System::Status(Status {
+            status: status.map(str::to_owned),
+            permission_mode: self.dispatch.agent.permissions.mode().to_string(),
+            compact_result,
+            compact_error,
+            agent_id: self.identity().id.clone(),
+        })));
+    }
+
+    /// What an agent knows of servers that was told nothing yet.
+    fn announce_anew(&self) -> (Announced, Option<String>) {
+        let mut announced = Announced::default();
+        let agent = &self.dispatch.agent;
+        let news = announced.news(&agent.servers, self.dispatch.toolbox.served());
+        (announced, news)
+    }
+}
+
+impl Run {
+    /// Whether another compaction may be of use. Where the last ones were not, the run ends.
+    fn may_compact(&mut self) -> bool {
+        let count = &mut self.compactions;
+        let is_soon = count.last.is_some_and(|last| self.turns < last + LEAST_TURNS);
+        count.useless = if is_soon { count.useless + 1 } else { 0 };
+        if count.useless < MOST_IN_A_ROW {
+            return true;
+        }
+        self.errors.push(format!(
+            "the conversation was compacted {MOST_IN_A_ROW} times in a row and was full again within \
+             {LEAST_TURNS} turns each time"
+        ));
+        false
+    }
+}
+
+/// What a person wants to be heeded who asks for a compaction; `None` if the item is something else.
+fn compaction_asked(item: &Item) -> Option<String> {
+    let [Block::Text(text)] = item.content.as_slice() else { return None };
+    let rest =
+        text.trim().strip_prefix("/compact").filter(|_| matches!(item.origin, Origin::Person))?;
+    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim().to_owned())
+}

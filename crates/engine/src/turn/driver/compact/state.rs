@@ -1,0 +1,88 @@
+//! What an agent is told again when its conversation begins anew: what is so, from state, whatever the summary says.
+
+use std::fmt::Write as _;
+
+use centurion_permissions::Mode;
+use centurion_protocol::markup::contain;
+use centurion_tools::TodoStatus;
+
+use super::Driver;
+use crate::agent::hooks::reminder;
+
+/// How many files are named that the agent has read.
+const MOST_FILES: usize = 40;
+
+impl Driver {
+    /// The texts, each with what records call it.
+    pub(super) fn state(&self) -> Vec<(&'static str, String)> {
+        let mode = (self.dispatch.agent.permissions.mode() == Mode::Plan).then(|| {
+            "Plan mode is on: nothing may be changed until the user has approved a plan.".to_owned()
+        });
+        let parts = [
+            ("todos", self.todos()),
+            ("agents", self.roster()),
+            ("files", self.files_read()),
+            ("mode", mode),
+        ];
+        parts.into_iter().filter_map(|(kind, text)| Some((kind, reminder(&text?)))).collect()
+    }
+
+    /// The list of things to do, with what is done: that must not be done again.
+    fn todos(&self) -> Option<String> {
+        let todos = self.dispatch.agent.workspace.todos.lock();
+        if todos.iter().all(|todo| todo.status == TodoStatus::Completed) {
+            return None;
+        }
+        let mut text = "Your list of things to do, as it is now:".to_owned();
+        for todo in todos.iter() {
+            let status = match todo.status {
+                TodoStatus::Pending => "open",
+                TodoStatus::InProgress => "in progress",
+                TodoStatus::Completed => "done",
+            };
+            let _ = write!(text, "\n- [{status}] {}", contain(&todo.content));
+        }
+        Some(text)
+    }
+
+    /// The agents and shells that work for this agent.
+    fn roster(&self) -> Option<String> {
+        let work = self.background_work();
+        if work.is_empty() {
+            return None;
+        }
+        let mut text = "At work for you in the background. Do not start them again: you are told when they end."
+            .to_owned();
+        for it in work {
+            let kind = it.agent_type.map_or(it.kind, |kind| format!("agent {kind}"));
+            let name = it.name.map(|name| format!(" \"{name}\"")).unwrap_or_default();
+            let output = self
+                .shared
+                .delegation
+                .find(&it.id)
+                .map(|task| format!(", output in {}", task.output.path().display()));
+            let output = output.unwrap_or_default();
+            let _ =
+                write!(text, "\n- {} ({kind}{name}): {}{output}", it.id, contain(&it.description));
+        }
+        Some(text)
+    }
+
+    /// The files that the agent has read. It may change them without reading them again, as long as they are what they were.
+    fn files_read(&self) -> Option<String> {
+        let files = self.dispatch.agent.workspace.read_state.paths();
+        if files.is_empty() {
+            return None;
+        }
+        let mut text = "Files that you have read or written. Their contents are no longer shown here: read them again \
+                        where you need them."
+            .to_owned();
+        for file in files.iter().take(MOST_FILES) {
+            let _ = write!(text, "\n- {}", contain(&file.display().to_string()));
+        }
+        if files.len() > MOST_FILES {
+            let _ = write!(text, "\n- and {} more", files.len() - MOST_FILES);
+        }
+        Some(text)
+    }
+}

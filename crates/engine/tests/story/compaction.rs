@@ -1,0 +1,761 @@
+//! Compaction: a conversation goes on with a summary in the place of its earlier part, and loses nothing that counts.
+
+use std::sync::Arc;
+
+use centurion_config::memory::{Memory, MemorySources};
+use centurion_engine::ContextRules;
+use centurion_hooks::Event;
+use centurion_protocol::{Block, Outcome, SeededWorld, World as _};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::agent_stage::{agent, message, starts};
+use crate::bench::{Asked, Bench, Told};
+use crate::hook_stage::{Stage, every_event};
+
+/// What only a request for a summary says.
+const QUESTION: &str = "about to leave its window";
+/// What only a conversation says that begins with a summary.
+const GOES_ON: &str = "goes on from an earlier part that is no longer shown";
+
+/// A bench whose model says the steps one after another, whatever it is told, and these summaries when it is asked for
+/// one. The last summary is given as often as one is asked for.
+fn telling(window: u64, summaries: &[Value], steps: &[Value]) -> Bench {
+    let last = summaries.len().saturating_sub(1);
+    let summary = |(n, respond): (usize, &Value)| {
+        let when = json!({"last_user": QUESTION});
+        let once = json!({"last_user": QUESTION, "max_hits": 1});
+        json!({"match": if n == last { when } else { once }, "respond": respond})
+    };
+    let step = |respond: &Value| json!({"match": {"max_hits": 1}, "respond": respond});
+    let rules: Vec<Value> =
+        summaries.iter().enumerate().map(summary).chain(steps.iter().map(step)).collect();
+    let mut bench = Bench::new(json!({"rules": rules}));
+    bench.knows_agents(|_| {});
+    let rules = ContextRules { window: Some(window), ..ContextRules::default() };
+    bench.also(move |options| options.context = rules);
+    bench.file("long.txt", &"0123456789abcde\n".repeat(500));
+    bench
+}
+
+fn read() -> Value {
+    json!([{"tool": "Read", "input": {"file_path": "long.txt"}}])
+}
+
+fn reads(times: usize) -> Vec<Value> {
+    std::iter::repeat_with(read).take(times).collect()
+}
+
+fn is_compaction(asked: &Asked) -> bool {
+    asked.messages.as_array().unwrap().last().unwrap().to_string().contains(QUESTION)
+}
+
+fn boundaries(told: &Told) -> usize {
+    told.of("system", Some("compact_boundary")).len()
+}
+
+fn failures(told: &Told) -> Vec<String> {
+    let status = told.of("system", Some("status"));
+    let failed = status.iter().filter(|it| it["compact_result"] == "failed");
+    failed.map(|it| it["compact_error"].as_str().unwrap().to_owned()).collect()
+}
+
+fn text(asked: &Asked) -> String {
+    asked.messages.to_string()
+}
+
+/// The requests that are no requests for a summary.
+fn of_work(told: &Told) -> Vec<&Asked> {
+    told.asked.iter().filter(|asked| !is_compaction(asked)).collect()
+}
+
+/// The first request behind the first compaction.
+fn first_behind(told: &Told) -> &Asked {
+    let is_shorter = |asked: &&Asked| text(asked).contains(GOES_ON) && !is_compaction(asked);
+    told.asked.iter().find(is_shorter).unwrap_or_else(|| panic!("no compaction: {:?}", told.events))
+}
+
+fn good() -> Value {
+    json!("<analysis>hm</analysis>\n<summary>It read long.txt. SUMMARY-1.</summary>")
+}
+
+fn too_long() -> Value {
+    json!({"error": {
+        "status": 400, "type": "invalid_request_error",
+        "message": "prompt is too long: 250000 tokens > 200000 maximum",
+    }})
+}
+
+/// Enough reading to fill a window of 40,000 tokens, and a last word.
+fn much() -> Vec<Value> {
+    let mut steps = reads(14);
+    steps.push(json!("All read."));
+    steps
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_that_comes_near_its_window_goes_on_with_a_summary() {
+    // D-52, D-53, S-276
+    let bench = telling(40_000, &[good()], &much());
+    let told = bench.run("PROMPT-WORDS read it often").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed));
+    assert_eq!(told.result()["result"], "All read.");
+    assert!(boundaries(&told) >= 1 && failures(&told).is_empty(), "{:?}", failures(&told));
+    let at = told.asked.iter().position(is_compaction).unwrap();
+    let (before, asked, after) = (&told.asked[at - 1], &told.asked[at], &told.asked[at + 1]);
+    assert_eq!(asked.fixed, before.fixed, "the conversation's own system prompt and tools");
+    assert!(asked.wire.starts_with(&before.wire[..before.wire.len() - 2]), "and its messages");
+    assert_eq!((asked.effort, asked.thinking), (before.effort, before.thinking));
+    assert!(text(after).contains("SUMMARY-1") && !text(after).contains("hm</analysis>"));
+    assert!(
+        text(after).contains("PROMPT-WORDS read it often"),
+        "the running prompt, word for word"
+    );
+    assert!(after.wire.len() < before.wire.len() / 2);
+    let messages = after.messages.as_array().unwrap();
+    assert_eq!(messages.len(), 3, "the summary, and the newest round");
+    assert!(messages[2].to_string().contains("0123456789abcde"), "with its result");
+    // What hosts are told.
+    let status = told.of("system", Some("status"));
+    assert_eq!(
+        (&status[0]["status"], &status[1]["compact_result"]),
+        (&json!("compacting"), &json!("success"))
+    );
+    let boundary = told.of("system", Some("compact_boundary"))[0];
+    let metadata = &boundary["compact_metadata"];
+    assert_eq!(metadata["trigger"], "auto");
+    assert!(metadata["pre_tokens"].as_u64() > metadata["post_tokens"].as_u64(), "{metadata}");
+    assert!(metadata["preserved_segment"]["head_uuid"].is_string(), "{metadata}");
+    // It is paid for, and is no turn.
+    let turns = of_work(&told).len();
+    assert_eq!(told.result()["num_turns"], turns);
+    let notes = told.lines();
+    let paid = notes.iter().find(|line| line["subtype"] == "internal_fork").unwrap();
+    assert_eq!(paid["data"]["purpose"], "compact");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_that_fills_up_at_once_every_time_ends_the_run_after_three_compactions() {
+    // context.md 8, 1: anthropics/claude-code#6541
+    let told = telling(15_000, &[good()], &reads(60)).run("go").await;
+    assert_eq!(told.outcome, Some(Outcome::ContextOverflow), "{}", told.result());
+    assert!(boundaries(&told) <= 4, "{}", boundaries(&told));
+    assert!(told.asked.len() < 20, "{}", told.asked.len());
+    let said = told.result()["errors"].to_string();
+    assert!(said.contains("3 times in a row"), "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_too_long_even_to_be_summarised_is_cut_by_rule_and_goes_on() {
+    // context.md 8, 2: anthropics/claude-code#23047, D-54
+    let mut steps = reads(4);
+    steps.extend([too_long(), json!("Still here.")]);
+    let bench = telling(200_000, &[too_long()], &steps);
+    let told = bench.run("PROMPT-WORDS read").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    assert_eq!(told.result()["result"], "Still here.");
+    let boundary = told.of("system", Some("compact_boundary"))[0];
+    assert_eq!(boundary["compact_metadata"]["by_rule"], true);
+    let after = first_behind(&told);
+    assert!(
+        text(after).contains("No model could summarise") && text(after).contains("PROMPT-WORDS")
+    );
+    // `/compact` works in the same state.
+    let again = bench.resume(&told, "/compact").await;
+    let outcome = again.outcome.unwrap();
+    assert!(matches!(outcome, Outcome::Completed), "{outcome:?}: {}", again.result());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_that_no_window_holds_fails_alone_and_the_next_one_works() {
+    // I-15
+    let bench = telling(40_000, &[good()], &[json!("Hello.")]);
+    let told = bench.run(&"word ".repeat(60_000)).await;
+    assert_eq!(told.outcome, Some(Outcome::ContextOverflow), "{}", told.result());
+    assert_eq!(told.asked.len(), 0, "nothing is sent that cannot fit");
+    let next = bench.resume(&told, "SMALL-PROMPT").await;
+    assert_eq!(next.outcome, Some(Outcome::Completed), "{}", next.result());
+    assert!(text(&next.asked[0]).contains("SMALL-PROMPT"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_says_too_long_is_reason_enough() {
+    // context.md 8, 3: google-gemini/gemini-cli#14766
+    let mut steps = reads(3);
+    steps.extend([too_long(), read(), json!("Done.")]);
+    let told = telling(200_000, &[good()], &steps).run("PROMPT-WORDS").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    assert_eq!((boundaries(&told), told.result()["result"].as_str()), (1, Some("Done.")));
+    assert!(text(first_behind(&told)).contains("PROMPT-WORDS"), "the same turn goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_is_no_smaller_cut_off_empty_or_a_call_is_not_taken() {
+    // context.md 8, 4: google-gemini/gemini-cli#15225, D-53
+    let write = json!([{"tool": "Write", "input": {"file_path": "w.txt", "content": "x"}}]);
+    for (bad, reason) in [
+        (json!("large ".repeat(30_000)), "more than the"),
+        (json!({"text": "half", "stop_reason": "max_tokens"}), "did not finish"),
+        (json!("<summary> </summary>"), "said nothing"),
+        (write, "called a tool"),
+        (json!({"text": "no", "stop_reason": "refusal"}), "did not finish"),
+        (
+            json!({"error": {"status": 400, "type": "invalid_request_error", "message": "odd"}}),
+            "odd",
+        ),
+    ] {
+        let bench = telling(40_000, &[bad], &much());
+        let told = bench.run("PROMPT-WORDS").await;
+        assert_eq!(told.outcome, Some(Outcome::Completed), "{reason}: {}", told.result());
+        assert!(failures(&told).iter().all(|it| it.contains(reason)), "{:?}", failures(&told));
+        assert!((1..=3).contains(&failures(&told).len()), "{reason}: {:?}", failures(&told));
+        assert!(!bench.project().join("w.txt").exists(), "no call of a summary is carried out");
+        let whole = text(of_work(&told).last().unwrap());
+        assert!(boundaries(&told) > 0 || whole.matches("PROMPT-WORDS").count() == 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn instruction_files_are_told_again_as_they_are_on_disk() {
+    // context.md 8, 5: anthropics/claude-code#19471
+    let change =
+        json!([{"tool": "Write", "input": {"file_path": "CLAUDE.md", "content": "NEW-RULE"}}]);
+    let mut steps = vec![change];
+    steps.extend(much());
+    let mut bench = telling(40_000, &[good()], &steps);
+    bench.file("CLAUDE.md", "OLD-RULE");
+    let nested = bench.project().join("deep");
+    std::fs::create_dir(&nested).unwrap();
+    std::fs::write(nested.join("CLAUDE.md"), "NESTED-RULE").unwrap();
+    std::fs::write(nested.join("long.txt"), "short").unwrap();
+    bench.scenario["rules"][1]["respond"] = json!([{"tool": "Read", "input": {"file_path": "deep/long.txt"}}, {"tool": "Read", "input": {"file_path": "CLAUDE.md"}}]);
+    bench.scenario["rules"].as_array_mut().unwrap().insert(
+        2,
+        json!({"match": {"max_hits": 1}, "respond": [
+            {"tool": "Write", "input": {"file_path": "CLAUDE.md", "content": "NEW-RULE"}},
+        ]}),
+    );
+    let cwd = bench.project();
+    bench.also(move |options| {
+        let sources = MemorySources { cwd: cwd.clone(), ..MemorySources::default() };
+        options.memory = Some(Memory::load(sources));
+    });
+    let told = bench.run("go").await;
+    assert!(text(&told.asked[0]).contains("OLD-RULE"));
+    let after = text(first_behind(&told));
+    assert!(after.contains("NEW-RULE") && after.contains("NESTED-RULE"), "{after}");
+    assert!(!after.contains("OLD-RULE"), "{after}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_running_prompt_is_there_word_for_word_however_often_the_conversation_is_compacted() {
+    // context.md 8, 6: openai/codex#5957
+    let mut steps = reads(60);
+    steps.push(json!("Done."));
+    let told = telling(40_000, &[good()], &steps).run("PROMPT-WORDS: do all of it").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    assert!(boundaries(&told) >= 3, "{}", boundaries(&told));
+    for asked in &told.asked {
+        assert_eq!(text(asked).matches("PROMPT-WORDS: do all of it").count(), 1);
+    }
+    let rounds = of_work(&told);
+    let rounds = rounds.iter().filter(|asked| text(asked).contains(GOES_ON));
+    for asked in rounds {
+        let last = asked.messages.as_array().unwrap().last().unwrap();
+        assert!(last.to_string().contains("0123456789abcde"), "the newest round, every time");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_done_and_what_is_open_comes_back_from_the_list_also_in_a_later_process() {
+    // context.md 8, 7 and 10: openai/codex#42695, anomalyco/opencode#5934
+    let todo = |content: &str, status: &str| json!({"content": content, "status": status, "activeForm": content});
+    let list = json!([{"tool": "TodoWrite", "input": {"todos": [
+        todo("FIRST-THING", "completed"), todo("SECOND-THING", "in_progress"), todo("THIRD-THING", "pending"),
+    ]}}]);
+    let mut steps = vec![list];
+    steps.extend(much());
+    steps.extend(much());
+    let bench = telling(40_000, &[good()], &steps);
+    let told = bench.run("go").await;
+    let after = text(first_behind(&told));
+    for line in ["[done] FIRST-THING", "[in progress] SECOND-THING", "[open] THIRD-THING"] {
+        assert!(after.contains(line), "{line}: {after}");
+    }
+    let later = bench.resume(&told, "/compact").await;
+    assert_eq!(later.outcome, Some(Outcome::Completed), "{}", later.result());
+    let next = bench.resume(&told, "go on").await;
+    assert!(text(&next.asked[0]).contains("[open] THIRD-THING"), "{}", text(&next.asked[0]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn facts_of_the_beginning_are_found_in_the_record_after_many_summaries() {
+    // context.md 8, 8: openai/codex#34095
+    let mut steps = reads(60);
+    steps.push(json!([{"tool": "Grep", "input": {
+        "pattern": "EARLY-FACT [a-z]+", "path": "${record}", "output_mode": "content", "-o": true,
+    }}]));
+    steps.push(json!("Found."));
+    let mut bench = telling(40_000, &[good()], &steps);
+    let record = bench.transcript(SeededWorld::new(1).session_id());
+    let scenario = bench.scenario.to_string().replace("${record}", &record.display().to_string());
+    bench.scenario = serde_json::from_str(&scenario).unwrap();
+    bench.file("fact.txt", "EARLY-FACT violet\n");
+    bench.scenario["rules"][1]["respond"] =
+        json!([{"tool": "Read", "input": {"file_path": "fact.txt"}}]);
+    let told = bench.run("go").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    assert!(boundaries(&told) >= 3);
+    let asked = of_work(&told);
+    assert!(!text(asked[asked.len() - 2]).contains("EARLY-FACT violet"), "it is not sent any more");
+    assert!(
+        text(asked[asked.len() - 2]).contains(&*record.to_string_lossy()),
+        "and the record is named"
+    );
+    let found = told.results().pop().unwrap();
+    assert!(found.0.contains("EARLY-FACT violet"), "{found:?}");
+    // Each summary is made from the one before.
+    let summaries: Vec<&Asked> = told.asked.iter().filter(|it| is_compaction(it)).collect();
+    assert!(summaries[1..].iter().all(|asked| text(asked).contains("SUMMARY-1")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_at_work_are_named_with_their_ids_after_a_compaction() {
+    // context.md 8, 9: anthropics/claude-code#90036
+    let mut steps =
+        vec![json!([starts("@@sleeper"), {"tool": "Read", "input": {"file_path": "long.txt"}}])];
+    steps.extend(much());
+    steps.extend([json!("heard"), json!("heard")]);
+    let mut bench = telling(40_000, &[good()], &steps);
+    let rules = bench.scenario["rules"].as_array_mut().unwrap();
+    rules.insert(0, json!({"match": {"first_user": "@@sleeper"}, "respond": {"text": "slept", "latency_ms": 60_000}}));
+    let told = bench.run("go").await;
+    let id = told.of("system", Some("task_started"))[0]["task_id"].as_str().unwrap().to_owned();
+    let after = text(first_behind(&told));
+    assert!(
+        after.contains("At work for you")
+            && after.contains(&format!("- {id} (agent general-purpose)")),
+        "{after}"
+    );
+    // Its end is told once, behind the boundary.
+    let told_of_it = |asked: &&Asked| text(asked).contains("<task-notification>");
+    assert!(of_work(&told).iter().any(told_of_it));
+    assert_eq!(text(of_work(&told).last().unwrap()).matches("<task-notification>").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_transcript_only_grows_and_a_resumed_session_sends_the_same_bytes() {
+    // context.md 8, 12 and 13: openai/codex#44363, openai/codex#24089
+    let bench = telling(40_000, &[good()], &much());
+    let told = bench.run("PROMPT-WORDS").await;
+    assert!(boundaries(&told) >= 1);
+    let (record, lines) = (std::fs::read(&told.transcript).unwrap(), told.lines());
+    let later = Bench { dir: bench.dir, ..telling(40_000, &[good()], &[json!("Later.")]) };
+    for prompt in ["one", "two"] {
+        let next = later.resume(&told, prompt).await;
+        assert_eq!(next.outcome, Some(Outcome::Completed), "{}", next.result());
+        let before = told.asked.iter().rfind(|asked| !is_compaction(asked)).unwrap();
+        assert!(next.asked[0].wire.starts_with(&before.wire), "{}", text(&next.asked[0]));
+        assert_eq!(next.asked[0].fixed, before.fixed);
+    }
+    let now = std::fs::read(&told.transcript).unwrap();
+    assert!(now.starts_with(&record), "what was written stays");
+    let boundary = lines.iter().find(|line| line["subtype"] == "compact_boundary").unwrap();
+    assert_eq!((&boundary["parentUuid"], &boundary["type"]), (&Value::Null, &json!("system")));
+    assert!(boundary["logicalParentUuid"].is_string());
+    let summary = lines.iter().find(|line| line["isCompactSummary"] == true).unwrap();
+    assert_eq!(summary["parentUuid"], boundary["uuid"]);
+    let kept = boundary["compactMetadata"]["preservedMessages"]["uuids"].as_array().unwrap();
+    for id in kept {
+        assert_eq!(lines.iter().filter(|line| line["uuid"] == *id).count(), 1, "not written again");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_compacts_by_its_own_models_window_and_keeps_its_role_and_task() {
+    // context.md 8, 14 and 15: anthropics/claude-code#83355, anomalyco/opencode#6535, D-55
+    let full = json!({"blocks": [{"tool": "Read", "input": {"file_path": "long.txt"}}], "usage": {"input_tokens": 180_000}});
+    let steps = [
+        json!([agent("small", "CHILD-TASK: read", &json!({}))]),
+        read(),
+        read(),
+        full,
+        read(),
+        json!("Report."),
+        json!("Heard."),
+    ];
+    let mut bench = telling(0, &[good()], &steps);
+    bench.also(|options| options.context = ContextRules::default());
+    bench.agent("small", "model: claude-sonnet-4-5\n", "CHILD-ROLE.");
+    let told = bench.run("go").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    assert_eq!(boundaries(&told), 1);
+    let after = first_behind(&told);
+    assert!(after.agent.is_some() && after.model == "claude-sonnet-4-5");
+    assert!(
+        after.system.join("\n").contains("CHILD-ROLE") && text(after).contains("CHILD-TASK: read")
+    );
+    let boundary = told.of("system", Some("compact_boundary"))[0];
+    assert_eq!(boundary["agent_id"].as_str(), after.agent.as_deref());
+    assert!(
+        told.results().iter().any(|(text, _)| text.contains("Report.")),
+        "{:?}",
+        told.results()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_whose_conversation_cannot_be_saved_gives_an_honest_result() {
+    // context.md 8, 14
+    let refused: Vec<Value> = std::iter::repeat_with(too_long).take(12).collect();
+    let mut steps = vec![json!([agent("general-purpose", "CHILD-TASK", &json!({}))]), read()];
+    steps.extend(refused);
+    let mut bench = telling(200_000, &[too_long()], &steps);
+    let rules = bench.scenario["rules"].as_array_mut().unwrap();
+    rules.insert(0, json!({"match": {"tool_result": "outgrew"}, "respond": "The parent goes on."}));
+    let told = bench.run("go").await;
+    assert_eq!(told.result()["result"], "The parent goes on.", "{}", told.result());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_was_compacted_goes_on_from_there_when_it_is_written_to() {
+    let mut steps = vec![json!([agent("general-purpose", "CHILD-TASK", &json!({"name": "bob"}))])];
+    steps.extend(much());
+    steps.extend([
+        json!([message("bob", "MORE-WORK")]),
+        json!("Told."),
+        json!("Second report."),
+        json!("Heard."),
+    ]);
+    let told = telling(40_000, &[good()], &steps).run("go").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    let of_child: Vec<&Asked> =
+        of_work(&told).into_iter().filter(|asked| asked.agent.is_some()).collect();
+    let (woken, before) = (of_child[of_child.len() - 1], of_child[of_child.len() - 2]);
+    assert!(text(woken).contains("MORE-WORK") && text(woken).contains(GOES_ON), "{}", text(woken));
+    assert!(woken.wire.starts_with(&before.wire), "byte for byte as it was");
+}
+
+#[tokio::test(start_paused = true)]
+async fn skills_that_an_agent_began_with_are_there_after_every_compaction_in_every_process() {
+    // context.md 8, 17: anthropics/claude-code#96168
+    let mut steps = vec![json!([agent("skilled", "CHILD-TASK", &json!({"name": "bob"}))])];
+    steps.extend(reads(30));
+    steps.extend([
+        json!("Report."),
+        json!("Heard."),
+        json!([message("bob", "MORE")]),
+        json!("Told."),
+    ]);
+    steps.extend(reads(14));
+    steps.extend([json!("Again."), json!("Heard.")]);
+    let bench = telling(40_000, &[good()], &steps);
+    bench.agent("skilled", "skills: brewing\n", "Work.");
+    let skill = bench.project().join(".claude/skills/brewing");
+    std::fs::create_dir_all(&skill).unwrap();
+    std::fs::write(
+        skill.join("SKILL.md"),
+        "---\nname: brewing\ndescription: tea\n---\nSKILL-BODY\n",
+    )
+    .unwrap();
+    let told = bench.run("go").await;
+    let later = bench.resume(&told, "go on").await;
+    assert!(boundaries(&told) >= 2 && boundaries(&later) >= 1, "{}", later.result());
+    for asked in told.asked.iter().chain(&later.asked).filter(|asked| asked.agent.is_some()) {
+        assert_eq!(text(asked).matches("SKILL-BODY").count(), 1, "{}", text(asked));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_said_with_a_compaction_ends_with_it() {
+    // context.md 8, 18: anthropics/claude-code#55555, D-57
+    let steps = [read(), json!("Read."), json!("Next."), json!("After.")];
+    let bench = telling(200_000, &[good()], &steps);
+    let told = bench
+        .live("PROMPT-WORDS", |handle, watcher| async move {
+            let world = SeededWorld::new(70);
+            watcher.until(|events, _| events.iter().any(|it| it["type"] == "result")).await;
+            handle.submit(world.record_id(), vec![Block::text("/compact keep the COLOURS")]);
+            watcher
+                .until(|events, _| events.iter().filter(|it| it["type"] == "result").count() == 2)
+                .await;
+            handle.submit(world.record_id(), vec![Block::text("go on")]);
+        })
+        .await;
+    let results = told.of("result", None);
+    assert_eq!(
+        (&results[1]["subtype"], &results[1]["num_turns"], &results[1]["result"]),
+        (&json!("success"), &json!(0), &json!(""))
+    );
+    let asked = told.asked.iter().find(|asked| is_compaction(asked)).unwrap();
+    assert!(
+        text(asked).contains("Heed this in the summary:\\nkeep the COLOURS"),
+        "{}",
+        text(asked)
+    );
+    let after = first_behind(&told);
+    assert!(
+        !text(after).contains("COLOURS") && !text(after).contains("/compact"),
+        "{}",
+        text(after)
+    );
+    assert!(
+        text(after).contains("go on") && text(after).contains("Read."),
+        "the last answer stays"
+    );
+    let boundary = told.of("system", Some("compact_boundary"))[0];
+    assert_eq!(boundary["compact_metadata"]["trigger"], "manual");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compaction_that_was_asked_for_and_fails_is_an_error_and_changes_nothing() {
+    // D-53
+    let empty = json!("<summary></summary>");
+    let bench = telling(200_000, &[empty], &[read(), json!("Read."), json!("Next.")]);
+    let told = bench.run("PROMPT-WORDS").await;
+    let failed = bench.resume(&told, "/compact").await;
+    assert_eq!(failed.outcome, Some(Outcome::CompactionFailed));
+    let result = failed.result();
+    assert_eq!((&result["is_error"], &result["num_turns"]), (&json!(true), &json!(0)), "{result}");
+    assert!(result["result"].as_str().unwrap().starts_with("Error during compaction"), "{result}");
+    let next = bench.resume(&told, "next").await;
+    assert!(next.asked[0].wire.starts_with(&told.asked[1].wire), "all is as it was");
+    let fresh = telling(200_000, &[good()], &[json!("Hi.")]).run("/compact").await;
+    assert_eq!((fresh.outcome, fresh.asked.len()), (Some(Outcome::Completed), 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn switches_keep_conversations_as_they_are() {
+    let mut bench = telling(40_000, &[good()], &much());
+    let rules = ContextRules { window: Some(40_000), automatic: false, ..ContextRules::default() };
+    bench.also(move |options| options.context = rules);
+    let told = bench.run("go").await;
+    assert_eq!(
+        told.outcome,
+        Some(Outcome::Completed),
+        "only when it would not fit: {}",
+        told.result()
+    );
+    let mut bench = telling(40_000, &[good()], &much());
+    let rules = ContextRules { allowed: false, ..rules };
+    bench.also(move |options| options.context = rules);
+    let told = bench.run("go").await;
+    assert_eq!((told.outcome, boundaries(&told)), (Some(Outcome::ContextOverflow), 0));
+    let asked = bench.resume(&told, "/compact").await;
+    assert_eq!(asked.outcome, Some(Outcome::CompactionFailed));
+    assert!(
+        asked.result()["result"].as_str().unwrap().contains("isn't available"),
+        "{}",
+        asked.result()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_hear_of_compactions_and_can_add_to_them_or_keep_them_from_happening() {
+    // D-57
+    let stage = Stage::new(|told| {
+        Some(match told["hook_event_name"].as_str() {
+            Some("SessionStart") if told["source"] == "compact" => {
+                json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "HOOK-CONTEXT"}})
+            }
+            _ => json!({}),
+        })
+    });
+    let mut bench = telling(40_000, &[good()], &much());
+    let staged = Arc::clone(&stage);
+    bench.also(move |options| staged.extend(options, every_event()));
+    let told = bench.run("go").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    let before = stage.heard(Event::PreCompact);
+    assert_eq!(
+        (&before[0]["trigger"], &before[0]["custom_instructions"]),
+        (&json!("auto"), &json!(""))
+    );
+    let after = stage.heard(Event::PostCompact);
+    assert!(after[0]["compact_summary"].as_str().unwrap().contains("SUMMARY-1"));
+    assert!(stage.heard(Event::SessionStart).iter().any(|told| told["source"] == "compact"));
+    assert!(text(first_behind(&told)).contains("HOOK-CONTEXT"), "in the next request");
+
+    let stage = Stage::at(Event::PreCompact, json!({"decision": "block", "reason": "NOT-NOW"}));
+    let mut bench = telling(40_000, &[good()], &much());
+    bench.also(move |options| stage.extend(options, every_event()));
+    let told = bench.run("go").await;
+    assert_eq!(told.asked.iter().filter(|asked| is_compaction(asked)).count(), 0);
+    assert!(failures(&told).iter().all(|it| it.contains("NOT-NOW")) && !failures(&told).is_empty());
+    let asked = bench.resume(&told, "/compact").await;
+    assert_eq!(asked.outcome, Some(Outcome::CompactionFailed));
+    assert!(asked.result()["result"].as_str().unwrap().contains("NOT-NOW"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_compacts_what_it_shares_and_still_may_not_fork() {
+    // S-156, S-276
+    let call = || json!({"tool": "Read", "input": {"file_path": "long.txt"}});
+    let fork = json!({"tool": "Agent", "input": {"description": "a branch", "prompt": "@@work FORK-TASK"}});
+    let mut work: Vec<Value> = std::iter::repeat_with(|| json!([call()])).take(20).collect();
+    work.push(json!("Scope: never"));
+    let rules = json!([
+        {"match": {"last_user": QUESTION}, "respond": good()},
+        {"match": {"first_user": GOES_ON, "max_hits": 1}, "respond": [fork]},
+        {"match": {"first_user": GOES_ON}, "respond": "Scope: done"},
+    ]);
+    let lead = json!([[call()], [call()], [fork], "meanwhile", "heard"]);
+    let mut bench = Bench::new(json!({"rules": rules, "scripts": {"lead": lead, "work": work}}));
+    bench.knows_agents(|agents| agents.rules.forks = true);
+    bench.also(|options| {
+        options.context = ContextRules { window: Some(40_000), ..ContextRules::default() };
+    });
+    bench.file("long.txt", &"0123456789abcde\n".repeat(500));
+    let told = bench.run("@@lead").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    let asked = told.asked.iter().position(is_compaction).unwrap();
+    let id = told.asked[asked].agent.clone();
+    let own = |it: &&Asked| it.agent == id && id.is_some();
+    let before = told.asked[..asked].iter().rfind(own).unwrap();
+    assert_eq!(told.asked[asked].fixed, before.fixed, "what is cached is read");
+    assert!(told.asked[asked].wire.starts_with(&before.wire[..before.wire.len() - 2]));
+    let after = first_behind(&told);
+    assert!(text(after).contains("FORK_DIRECTIVE: @@work FORK-TASK"), "{}", text(after));
+    assert!(text(after).contains("<fork-boilerplate>"), "{}", text(after));
+    let last = told.asked.iter().rfind(own).unwrap();
+    assert!(
+        text(last).contains("fork") && text(last).contains("\"is_error\":true"),
+        "{}",
+        text(last)
+    );
+    assert!(told.of("system", Some("task_started")).len() == 1, "no fork of a fork");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_of_a_compacted_conversation_begins_with_its_bytes_also_in_a_later_process() {
+    let fork =
+        json!({"tool": "Agent", "input": {"description": "a branch", "prompt": "FORK-TASK"}});
+    let mut steps = reads(14);
+    steps.push(json!([fork]));
+    let mut bench = telling(40_000, &[good()], &steps);
+    bench.knows_agents(|agents| agents.rules.forks = true);
+    bench.also(|options| {
+        options.context = ContextRules { window: Some(40_000), ..ContextRules::default() };
+    });
+    let rules = bench.scenario["rules"].as_array_mut().unwrap();
+    rules.insert(1, json!({"match": {"last_user": "FORK-TASK"}, "respond": "Scope: forked"}));
+    rules.insert(2, json!({"match": {"last_user": "MORE-FORK"}, "respond": "Scope: more"}));
+    rules.push(json!({"match": {}, "respond": "ok"}));
+    let told = bench.run("go").await;
+    assert!(boundaries(&told) >= 1, "{}", told.result());
+    let forked = told.asked.iter().find(|asked| asked.agent.is_some()).unwrap();
+    let parent = told.asked.iter().rfind(|it| {
+        it.agent.is_none() && text(it).contains(GOES_ON) && forked.wire.starts_with(&it.wire)
+    });
+    assert!(parent.is_some(), "it begins with what its parent has sent");
+    let id = forked.agent.clone().unwrap();
+    let rules = bench.scenario["rules"].as_array_mut().unwrap();
+    rules
+        .insert(0, json!({"match": {"last_user": "POKE"}, "respond": [message(&id, "MORE-FORK")]}));
+    let later = bench.resume(&told, "POKE").await;
+    let woken = later.asked.iter().find(|asked| asked.agent.is_some()).unwrap();
+    assert!(woken.wire.starts_with(&forked.wire), "{}", text(woken));
+}
+
+/// A session that dies at any write, also in the middle of one, goes on with all it had or with the shorter
+/// conversation, and never with less.
+#[tokio::test(start_paused = true)]
+async fn a_process_that_dies_at_any_write_of_a_compaction_leaves_a_session_that_goes_on() {
+    let mut steps = much();
+    steps.push(json!("Later."));
+    let bench = telling(40_000, &[good()], &steps);
+    let told = bench.run("PROMPT-WORDS").await;
+    let record = std::fs::read(&told.transcript).unwrap();
+    let at = memchr::memmem::find(&record, b"\"subtype\":\"compact_boundary\"").unwrap();
+    let begin = memchr::memrchr(b'\n', &record[..at]).unwrap() + 1;
+    let mut ends: Vec<usize> = memchr::memchr_iter(b'\n', &record).map(|end| end + 1).collect();
+    // In the middle of the boundary and of all that is written with it, too.
+    ends.extend((begin..record.len().min(begin + 9_000)).step_by(397));
+    let (mut before, mut behind) = (0, 0);
+    for end in ends {
+        std::fs::write(&told.transcript, &record[..end]).unwrap();
+        let mut once = telling(40_000, &[good()], &[json!("Later.")]);
+        once.dir = tempfile::tempdir().unwrap();
+        let copy = once.transcript(told.session);
+        std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        std::fs::write(&copy, &record[..end]).unwrap();
+        let later = once.resume(&Told { transcript: copy, ..told.clone() }, "NEXT-WORDS").await;
+        assert_eq!(later.outcome, Some(Outcome::Completed), "{end}: {}", later.result());
+        let sent = text(of_work(&later)[0]);
+        assert!(sent.contains("NEXT-WORDS"), "{end}");
+        let has_all = sent.contains("SUMMARY-1");
+        let knows = has_all || end < begin || sent.contains("PROMPT-WORDS");
+        assert!(knows, "{end}: {sent}");
+        *(if has_all { &mut behind } else { &mut before }) += 1;
+    }
+    assert!(before > 10 && behind > 10, "{before} {behind}");
+}
+
+/// What a model says when it is asked for a summary.
+fn any_summary() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        4 => Just(good()),
+        1 => Just(json!("<summary></summary>")),
+        1 => Just(json!("lie ".repeat(20_000))),
+        1 => Just(json!({"text": "half", "stop_reason": "max_tokens"})),
+        1 => Just(json!([{"tool": "Read", "input": {"file_path": "long.txt"}}])),
+        1 => Just(too_long()),
+    ]
+}
+
+/// What it says otherwise.
+fn any_step() -> impl Strategy<Value = Value> {
+    let file = |name: &str| json!({"tool": "Read", "input": {"file_path": name}});
+    prop_oneof![
+        6 => Just(json!([file("long.txt")])),
+        2 => Just(json!([file("long.txt"), file("none.txt"), file("long.txt"), file("huge.txt")])),
+        1 => Just(json!([file("huge.txt")])),
+        1 => Just(too_long()),
+        1 => Just(json!([{"tool": "TodoWrite", "input": {"todos": [
+            {"content": "OPEN-THING", "status": "pending", "activeForm": "x"},
+        ]}}])),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_model_does_requests_stay_valid_and_the_run_ends_honestly(
+        window in 14_000_u64..60_000,
+        summaries in prop::collection::vec(any_summary(), 1..6),
+        steps in prop::collection::vec(any_step(), 1..40),
+    ) {
+        // I-15, S-288
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let mut all = steps;
+            all.push(json!("The end."));
+            let bench = telling(window, &summaries, &all);
+            bench.file("huge.txt", &"fedcba9876543210\n".repeat(9_000));
+            let count = all.len();
+            // Whatever a provider would refuse fails in the bench.
+            let told = bench.run("PROMPT-WORDS").await;
+            let outcome = told.outcome.unwrap();
+            assert!(matches!(outcome, Outcome::Completed | Outcome::ContextOverflow), "{outcome:?}: {}", told.result());
+            let said = told.result()["result"] == "The end.";
+            assert_eq!(outcome == Outcome::Completed, said, "{}", told.result());
+            assert!(told.asked.len() < 6 * count + 30, "{} requests for {count} steps", told.asked.len());
+            let mut has_todos = false;
+            for asked in &told.asked {
+                let sent = text(asked);
+                assert!(is_compaction(asked) || sent.matches("PROMPT-WORDS").count() == 1, "{sent}");
+                has_todos |= sent.contains("OPEN-THING");
+                assert!(!has_todos || is_compaction(asked) || sent.contains("OPEN-THING"), "{sent}");
+            }
+            // A later process sends what this one would have.
+            let before = of_work(&told).last().map(|asked| asked.wire.clone()).unwrap_or_default();
+            let later = telling(1_000_000, &[good()], &[json!("Later.")]);
+            let later = Bench { dir: bench.dir, ..later };
+            let next = later.resume(&told, "NEXT-WORDS").await;
+            assert_eq!(next.outcome, Some(Outcome::Completed), "{}", next.result());
+            let is_same = next.asked[0].wire.starts_with(&before);
+            assert!(is_same || outcome != Outcome::Completed, "{}", text(&next.asked[0]));
+        });
+    }
+}

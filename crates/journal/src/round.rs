@@ -1,0 +1,47 @@
+//! The newest round of a conversation: the last answer, and all that came behind it.
+
+use centurion_protocol::RecordId;
+
+/// The records of the last answer, and all behind it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// What its provider calls the answer.
+    answer: String,
+    /// How many of the records are the answer's own.
+    own: usize,
+    records: Vec<RecordId>,
+}
+
+impl Round {
+    /// Takes the next record of the conversation: a part of an answer, or something else.
+    pub(crate) fn add(&mut self, record: RecordId, answer: Option<&str>) {
+        if let Some(id) = answer {
+            if id != self.answer || self.own < self.records.len() {
+                self.answer.clear();
+                self.answer.push_str(id);
+                self.records.clear();
+                self.own = 0;
+            }
+            self.own += 1;
+        } else if self.own == 0 {
+            // Nothing was answered yet.
+            return;
+        }
+        self.records.push(record);
+    }
+
+    /// The records of the answer.
+    pub(crate) fn answer(&self) -> &[RecordId] {
+        &self.records[..self.own]
+    }
+
+    pub(crate) fn records(&self) -> &[RecordId] {
+        &self.records
+    }
+
+    /// The same answer with other records behind it.
+    pub(crate) fn followed_by(&self, rest: &[RecordId]) -> Self {
+        let records = self.answer().iter().chain(rest).copied().collect();
+        Self { answer: self.answer.clone(), own: self.own, records }
+    }
+}
