@@ -22,7 +22,7 @@ use centurion_mcp::{
 use centurion_model::Model;
 use centurion_permissions::Mode;
 use centurion_protocol::{Thinking, ToolUseId, World};
-use centurion_tools::StopError;
+use centurion_tools::{RewoundFile, StopError};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -115,6 +115,7 @@ impl Control {
                 let answered = answered.map(|text| json!({"response": text, "synthetic": false}));
                 answered.map_err(|error| (error.to_string(), "invalid_request"))
             }
+            "rewind_files" => rewind_files(handle, request),
             "stop_task" => stop_task(handle, text("task_id")).await,
             "background_tasks" => {
                 handle.background_agents();
@@ -177,6 +178,30 @@ impl Control {
 }
 
 /// Ends an agent or a shell; a host that names none, or one that has ended, is told so.
+/// Brings files back to what they were at a message of the user, or says what that would do.
+fn rewind_files(handle: &Handle, request: &Value) -> Result<Value, (String, &'static str)> {
+    let refused = |reason: String| (reason, "invalid_request");
+    let id = request.get("user_message_id").and_then(Value::as_str).unwrap_or_default();
+    let id = id.parse().map_err(|_| refused(format!("`{id}` is no id of a message")))?;
+    let is_trial = request.get("dry_run").and_then(Value::as_bool).unwrap_or_default();
+    let rewind = handle.rewind_files(id, is_trial).map_err(|error| refused(error.to_string()))?;
+    let failed = rewind.failed.iter().map(|(path, why)| json!({"path": path, "error": why}));
+    let failed: Vec<Value> = failed.collect();
+    let sum = |count: fn(&RewoundFile) -> usize| rewind.files.iter().map(count).sum::<usize>();
+    let mut answer = json!({
+        "canRewind": true,
+        "filesChanged": rewind.files.iter().map(|file| &file.path).collect::<Vec<_>>(),
+        "insertions": sum(|file| file.insertions),
+        "deletions": sum(|file| file.deletions),
+        "setAside": rewind.set_aside,
+        "failed": failed,
+    });
+    if !is_trial {
+        answer["skippedLinks"] = json!(rewind.skipped_links);
+    }
+    Ok(answer)
+}
+
 async fn stop_task(handle: &Handle, id: &str) -> Result<Value, (String, &'static str)> {
     let refused = |reason: String| (reason, "invalid_request");
     handle.stop_task(id).await.map(|()| json!({})).map_err(|error| match error {

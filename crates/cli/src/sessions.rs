@@ -1,5 +1,7 @@
 //! `centurion sessions`: what was talked about here, and one session in full.
 
+mod rewind;
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -43,6 +45,8 @@ enum Action {
     List,
     /// Print what was said and done in a session
     Show { id: SessionId },
+    /// Go back to an earlier prompt of a session, or list those to which one can go back
+    Rewind(rewind::RewindArgs),
 }
 
 #[derive(Debug, Serialize)]
@@ -59,12 +63,13 @@ struct Summary {
 pub(crate) fn run(args: &SessionsArgs) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::observe()?;
     let output = Output::default();
-    match args.action {
+    match &args.action {
         Some(Action::Show { id }) => {
-            let path = find(&surroundings.dirs, &surroundings.cwd, id).with_context(|| {
-                format!("there is no session {id}\nhelp: centurion sessions --all")
-            })?;
-            show(&path, args.json, &output)?;
+            show(&existing(&surroundings, *id)?, args.json, &output)?;
+        }
+        Some(Action::Rewind(rewind)) => {
+            let path = existing(&surroundings, rewind.session)?;
+            return rewind::run(rewind, &path, args.json, &output);
         }
         Some(Action::List) | None => {
             let dirs = if args.all {
@@ -76,6 +81,17 @@ pub(crate) fn run(args: &SessionsArgs) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The transcript of a session that the user named.
+fn existing(surroundings: &Surroundings, id: SessionId) -> anyhow::Result<PathBuf> {
+    find(&surroundings.dirs, &surroundings.cwd, id)
+        .with_context(|| format!("there is no session {id}\nhelp: centurion sessions --all"))
+}
+
+/// Where copies are kept of the files that the agents of a session change.
+pub(crate) fn file_history(transcript: &Path) -> PathBuf {
+    transcript.with_extension("").join("file-history")
 }
 
 /// The transcript of a session: of this directory, or else of any other.

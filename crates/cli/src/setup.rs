@@ -479,13 +479,17 @@ fn storage(
         None if !settings.redact_transcripts() => Redaction::Off,
         _ => Redaction::On,
     };
+    let is_kept = !session.no_session_persistence;
+    let keeps_files = surroundings.env.is_on("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING")
+        || settings.file_checkpointing_enabled() == Some(true);
     let storage = Storage {
-        output_dir: if session.no_session_persistence {
-            surroundings.scratch.clone()
-        } else {
+        output_dir: if is_kept {
             dirs.session_dir(cwd, id).join("tool-results")
+        } else {
+            surroundings.scratch.clone()
         },
-        transcript: (!session.no_session_persistence).then_some(transcript),
+        file_history: (is_kept && keeps_files).then(|| sessions::file_history(&transcript)),
+        transcript: is_kept.then_some(transcript),
         resumed: resumed.map(|(_, path)| path),
         redaction,
     };

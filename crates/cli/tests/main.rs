@@ -68,6 +68,8 @@ mod real_servers;
 mod records;
 #[path = "program/retention.rs"]
 mod retention;
+#[path = "program/rewind.rs"]
+mod rewind;
 #[path = "program/sandboxes.rs"]
 mod sandboxes;
 #[path = "program/secrets.rs"]

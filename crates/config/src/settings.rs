@@ -309,6 +309,11 @@ impl Settings {
         self.merged.bool("autoCompactEnabled")
     }
 
+    /// Whether copies of files are kept before agents change them.
+    pub fn file_checkpointing_enabled(&self) -> Option<bool> {
+        self.merged.bool("fileCheckpointingEnabled")
+    }
+
     /// The window by which that is judged.
     pub fn auto_compact_window(&self) -> Option<u64> {
         self.merged.first("autoCompactWindow")?.entry.value.as_u64()

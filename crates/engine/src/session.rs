@@ -10,6 +10,7 @@ mod open;
 mod options;
 mod report;
 mod results;
+mod rewind;
 mod side_question;
 mod tool_server;
 

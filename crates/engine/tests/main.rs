@@ -68,6 +68,8 @@ mod outcomes;
 mod permissions;
 #[path = "story/resume.rs"]
 mod resume;
+#[path = "story/rewind.rs"]
+mod rewind;
 #[path = "story/scenarios.rs"]
 mod scenarios;
 #[path = "story/schedules.rs"]

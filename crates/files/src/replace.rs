@@ -11,7 +11,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, fchown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, AtFlags, Mode, accessat};
+use rustix::fs::{Access, AtFlags, Mode, accessat, unlinkat};
 use thiserror::Error;
 
 use crate::in_place::write_in_place;
@@ -101,6 +101,15 @@ fn must_write_in_place(error: &io::Error) -> bool {
 }
 
 impl Existing {
+    /// Removes the file, if it is still what was read.
+    pub fn remove(&self) -> Result<(), ReplaceError> {
+        self.check_unchanged()?;
+        let location = &self.location;
+        unlinkat(location.directory(), location.name(), AtFlags::empty())
+            .map_err(io::Error::from)?;
+        Ok(())
+    }
+
     /// Whether what would be written over is what was read: the same file under the same name, with the same
     /// content.
     pub(crate) fn check_unchanged(&self) -> Result<(), ReplaceError> {

@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use centurion_protocol::transcript::{
-    Body, Boundary, BoundaryData, Line, PreservedMessages, PreservedSegment, QueueOperationBody,
-    SystemBody,
+    AttachmentBody, Body, Boundary, BoundaryData, FileBackups, FileHistory, FileSnapshot, Line,
+    PreservedMessages, PreservedSegment, QueueOperationBody, SystemBody,
 };
-use centurion_protocol::{AgentId, RecordId, SessionId, World, end_json_line};
+use centurion_protocol::{AgentId, RecordId, SessionId, Timestamp, World, end_json_line};
 use centurion_redact::redact;
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -197,13 +197,37 @@ impl Journal {
 
     /// Appends a fact about the run.
     pub fn note(&self, subtype: &str, data: &impl Serialize) -> Result<RecordId, JournalError> {
+        let data = to_raw_value(data);
+        let data = data.map_err(|error| self.state.lock().target.write_error(error.into()))?;
+        self.append_beside(Body::System(SystemBody { subtype, data: &data }))
+    }
+
+    /// Appends that files are about to be changed while a prompt is being worked on.
+    pub fn note_files(
+        &self,
+        message_id: RecordId,
+        files: &FileBackups,
+        timestamp: Timestamp,
+    ) -> Result<(), JournalError> {
+        let snapshot = FileSnapshot { message_id, tracked_file_backups: files, timestamp };
+        let body = FileHistory { message_id, snapshot, is_snapshot_update: true };
+        self.append_beside(Body::FileHistory(body)).map(drop)
+    }
+
+    /// Appends a record that is no part of the conversation.
+    fn append_beside(&self, body: Body<'_>) -> Result<RecordId, JournalError> {
         let mut state = self.state.lock();
         let uuid = self.world.record_id();
-        let data = to_raw_value(data).map_err(|error| state.target.write_error(error.into()))?;
-        let body = Body::System(SystemBody { subtype, data: &data });
         let line = self.line(state.last, uuid, body);
         self.write(&mut state, &[line])?;
         Ok(uuid)
+    }
+
+    /// Goes back: what follows comes behind an earlier record, or begins a new conversation. What was said since stays
+    /// in the file, on a branch of its own.
+    pub fn branch_from(&self, record: Option<RecordId>) -> Result<RecordId, JournalError> {
+        self.state.lock().last = record;
+        self.append(Body::Attachment(AttachmentBody::branch()))
     }
 
     /// Appends what waits for the agent, whatever the agent does meanwhile. The file of one that rests is

@@ -138,13 +138,13 @@ fn seen_files(text: &[u8]) -> Vec<Value> {
 }
 
 fn last_title(text: &[u8]) -> Option<String> {
-    let at = memchr::memmem::rfind(text, format!("\"subtype\":\"{SESSION_TITLE}\"").as_bytes())?;
+    let at = last_place(text, format!("\"subtype\":\"{SESSION_TITLE}\"").as_bytes())?;
     parse(line_around(text, at))?.title()
 }
 
 /// The last list of things to do that was recorded.
 fn todos(text: &[u8]) -> Option<Value> {
-    let at = memchr::memmem::rfind(text, b"\"newTodos\":")?;
+    let at = last_place(text, b"\"newTodos\":")?;
     let result = parse(line_around(text, at))?.tool_use_result?;
     let mut data: Value = serde_json::from_str(result.get()).ok()?;
     data.get_mut("newTodos").map(Value::take)
@@ -169,9 +169,15 @@ fn main_agent(text: &[u8]) -> Option<String> {
         agent: String,
     }
     // Text inside a record has its quotes escaped, so that only a note looks like this.
-    let at = memchr::memmem::rfind(text, b"\"subtype\":\"main_agent\"")?;
+    let at = last_place(text, b"\"subtype\":\"main_agent\"")?;
     let note: Note = serde_json::from_slice(line_around(text, at)).ok()?;
     Some(note.data.agent)
+}
+
+/// Where a text stands last. A search from the front is so much faster than one from the end that it may pass over
+/// everything.
+fn last_place(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    memchr::memmem::find_iter(text, wanted).last()
 }
 
 /// The line that a place is in.

@@ -66,6 +66,14 @@ impl fmt::Display for RecordId {
     }
 }
 
+impl std::str::FromStr for RecordId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Uuid::parse_str(text).map(Self)
+    }
+}
+
 impl std::str::FromStr for SessionId {
     type Err = uuid::Error;
 

@@ -44,6 +44,8 @@ pub enum Body<'a> {
     Boundary(Boundary<'a>),
     #[serde(rename = "queue-operation")]
     QueueOperation(QueueOperationBody<'a>),
+    #[serde(rename = "file-history-snapshot")]
+    FileHistory(FileHistory<'a>),
 }
 
 impl Body<'_> {
@@ -155,8 +157,22 @@ pub struct AssistantMessage<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct AttachmentBody<'a> {
     pub attachment: Attachment<'a>,
-    pub rendered: [Rendered<'a>; 1],
+    pub rendered: Vec<Rendered<'a>>,
     pub rendered_role: &'static str,
+}
+
+impl<'a> AttachmentBody<'a> {
+    /// A text for the model.
+    pub fn new(kind: &'a str, content: &'a str) -> Self {
+        let rendered = vec![Rendered { content }];
+        Self { attachment: Attachment { kind }, rendered, rendered_role: "user" }
+    }
+
+    /// Nothing for the model: the conversation goes on from the record that this line follows.
+    pub fn branch() -> Self {
+        let attachment = Attachment { kind: "rewind" };
+        Self { attachment, rendered: Vec::new(), rendered_role: "user" }
+    }
 }
 
 #[derive(Serialize)]
@@ -247,6 +263,47 @@ pub struct PreservedMessages {
     pub uuids: Vec<RecordId>,
     #[serde(default)]
     pub all_uuids: Vec<RecordId>,
+}
+
+/// A file is about to be changed: where its content before is kept.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileHistory<'a> {
+    /// The prompt that was being worked on.
+    pub message_id: RecordId,
+    pub snapshot: FileSnapshot<'a>,
+    pub is_snapshot_update: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileSnapshot<'a> {
+    pub message_id: RecordId,
+    pub tracked_file_backups: &'a FileBackups,
+    pub timestamp: Timestamp,
+}
+
+/// Files by their paths.
+pub type FileBackups = std::collections::BTreeMap<String, FileBackup>;
+
+/// What is kept of one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileBackup {
+    /// `null` where there was no file.
+    pub backup_file_name: Option<String>,
+    pub version: u32,
+    #[serde(default)]
+    pub backup_time: Option<Timestamp>,
+    /// The mode of the file before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+    /// A digest of what is written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<String>,
+    /// Why the content before could not be kept, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_kept: Option<String>,
 }
 
 /// Something was put into the queue for the model. It waits until a line of the conversation has its id.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::disk::{self, Existing};
 use crate::read_state::{Knowledge, ReadState, View};
 use crate::text_file::{Encoding, Text, decode};
-use crate::{ToolError, ToolOutput};
+use crate::{ToolError, ToolOutput, Workspace};
 
 /// How much an agent must have seen of a file that it changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub(crate) fn editable_text(path: &Path, existing: &Existing) -> Result<Text, To
 /// Writes `content` in `encoding` and remembers what this agent knows of it: `view`. Gives the hash of
 /// what was written, in hex.
 pub(crate) fn write(
-    state: &ReadState,
+    workspace: &Workspace,
     path: &Path,
     named: &Path,
     content: &str,
@@ -94,9 +94,14 @@ pub(crate) fn write(
     let bytes = encoding
         .encode(content)
         .map_err(|error| ToolError::failed(format!("cannot write {}: {error}", named.display())))?;
-    disk::replace(path, named, &bytes, existing)?;
     let hash = blake3::hash(&bytes);
-    state.record(path, hash, view);
+    if let Some(checkpoints) = &workspace.checkpoints {
+        checkpoints.keep(path, existing, &hash).map_err(|reason| {
+            ToolError::failed(format!("{} was not changed: {reason}", named.display()))
+        })?;
+    }
+    disk::replace(path, named, &bytes, existing)?;
+    workspace.read_state.record(path, hash, view);
     Ok(hash.to_hex().to_string())
 }
 

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::ToolError;
+use crate::checkpoints::Checkpoints;
 use crate::paths::resolve;
 use crate::read_state::ReadState;
 use crate::sandbox::{DeniedFiles, SandboxPolicy};
@@ -65,6 +66,8 @@ pub struct Workspace {
     /// What this agent has read, by content.
     pub read_state: ReadState,
     pub todos: Mutex<Vec<Todo>>,
+    /// Keeps what files were before they are changed, where that is wanted.
+    pub checkpoints: Option<Arc<Checkpoints>>,
     /// The background shells of the session, shared by its agents.
     pub shells: Arc<Shells>,
     /// Where output too large for an answer is kept: private to the session.

@@ -161,8 +161,28 @@ pub(crate) fn read_after(
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
+/// Why a file that is to be changed was not loaded.
+pub(crate) enum LoadError {
+    Open(OpenError),
+    Read(io::Error),
+    TooLarge,
+}
+
 /// Loads the file at a resolved path to change it; `None` when there is none yet.
 pub(crate) fn load(path: &Path, named: &Path) -> Result<Option<Existing>, ToolError> {
+    load_existing(path).map_err(|error| match error {
+        LoadError::Open(error) => explain_open(path, named, &error),
+        LoadError::Read(error) => explain("read", named, &error),
+        LoadError::TooLarge => ToolError::failed(format!(
+            "{} is larger than {} MB; change it with a command in Bash",
+            named.display(),
+            MAX_IN_MEMORY / 1024 / 1024
+        )),
+    })
+}
+
+/// The same, with the reason as it is.
+pub(crate) fn load_existing(path: &Path) -> Result<Option<Existing>, LoadError> {
     let opened = Location::open(path).map_err(OpenError::Io).and_then(|location| {
         let file = location.open_regular()?;
         let metadata = file.metadata()?;
@@ -171,17 +191,10 @@ pub(crate) fn load(path: &Path, named: &Path) -> Result<Option<Existing>, ToolEr
     let (location, file, metadata) = match opened {
         Ok(opened) => opened,
         Err(OpenError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(explain_open(path, named, &error)),
+        Err(error) => return Err(LoadError::Open(error)),
     };
-    let bytes = read_within(&file, MAX_IN_MEMORY, metadata.len())
-        .map_err(|error| explain("read", named, &error))?
-        .ok_or_else(|| {
-            ToolError::failed(format!(
-                "{} is larger than {} MB; change it with a command in Bash",
-                named.display(),
-                MAX_IN_MEMORY / 1024 / 1024
-            ))
-        })?;
+    let bytes = read_within(&file, MAX_IN_MEMORY, metadata.len()).map_err(LoadError::Read)?;
+    let bytes = bytes.ok_or(LoadError::TooLarge)?;
     Ok(Some(Existing { location, file, metadata, bytes }))
 }
 

@@ -19,9 +19,9 @@ use crate::change::{self, Need, Refusal, answer, check_known, editable_text};
 use crate::disk::{self, Existing, run_sized};
 use crate::path_lock;
 use crate::paths::resolve;
-use crate::read_state::{ReadState, View};
+use crate::read_state::View;
 use crate::text_file::{Encoding, Text, line_count, lines};
-use crate::{Tool, ToolContext, ToolError, ToolOutput, patch};
+use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace, patch};
 
 /// Lines shown around a change.
 const CONTEXT: usize = 3;
@@ -72,31 +72,31 @@ impl Tool for Edit {
         run_sized(disk::size_hint(&path), move || {
             // Held in here: the work goes on when the call is dropped.
             let _guard = guard;
-            edit(&workspace.read_state, &named, &path, &input)
+            edit(&workspace, &named, &path, &input)
         })
         .await
     }
 }
 
 fn edit(
-    state: &ReadState,
+    workspace: &Workspace,
     named: &Path,
     path: &Path,
     input: &EditInput,
 ) -> Result<ToolOutput, ToolError> {
     let existing = disk::load(path, named)?;
     let Some(existing) = existing.filter(|existing| !existing.bytes.is_empty()) else {
-        return create(state, named, path, input);
+        return create(workspace, named, path, input);
     };
     let text = editable_text(named, &existing)?;
-    let known = check_known(state, path, &existing, Need::Part)
+    let known = check_known(&workspace.read_state, path, &existing, Need::Part)
         .map_err(|refusal| explain(&refusal, named, &text, input))?;
     let applied = apply(&text.content, &input.old_string, &input.new_string, input.replace_all)
         .map_err(|error| not_edited(named, &error))?;
 
     let view = view_after(known, &applied);
     let hash = change::write(
-        state,
+        workspace,
         path,
         named,
         &applied.content,
@@ -117,7 +117,7 @@ fn edit(
 
 /// A missing or empty file is filled by an edit of nothing.
 fn create(
-    state: &ReadState,
+    workspace: &Workspace,
     named: &Path,
     path: &Path,
     input: &EditInput,
@@ -132,7 +132,7 @@ fn create(
     let applied = apply("", &input.old_string, &input.new_string, false)
         .map_err(|error| not_edited(named, &error))?;
     let hash = change::write(
-        state,
+        workspace,
         path,
         named,
         &applied.content,

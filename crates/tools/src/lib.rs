@@ -7,6 +7,7 @@ mod ask_user_question;
 mod bash;
 mod builtin;
 mod change;
+mod checkpoints;
 mod context;
 mod disk;
 pub mod edit;
@@ -40,6 +41,9 @@ mod web_fetch;
 mod write;
 
 pub use builtin::{builtin, builtin_under};
+pub use checkpoints::{
+    ChangeLog, Checkpoints, FileHistory, Prompt, Rewind, RewindError, RewoundFile, SetAside,
+};
 pub use context::{
     AgentState, AgentStop, Answer, Host, HostFuture, PlanVerdict, Question, QuestionOption,
     ShellChange, ShellEnd, ToolContext, Workspace,

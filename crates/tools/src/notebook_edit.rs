@@ -101,8 +101,7 @@ fn edit(
     let Some(existing) = disk::load(path, named)? else {
         return Err(disk::explain_missing(path, named));
     };
-    let state = &workspace.read_state;
-    let view = check_known(state, path, &existing, Need::Part)
+    let view = check_known(&workspace.read_state, path, &existing, Need::Part)
         .map_err(|refusal| ToolError::failed(refusal.explain(named)))?;
     let text = editable_text(named, &existing)?;
     let notebook = Notebook::parse(&text.content).map_err(|error| {
@@ -120,7 +119,8 @@ fn edit(
         View::Whole => View::Whole,
         View::Lines { .. } => View::lines(1, 0, line_count(&content)),
     };
-    let hash = change::write(state, path, named, &content, text.encoding, Some(&existing), view)?;
+    let hash =
+        change::write(workspace, path, named, &content, text.encoding, Some(&existing), view)?;
     Ok(answer(
         format!("{} cell {} in {}.", change.verb, change.cell, named.display()),
         json!({

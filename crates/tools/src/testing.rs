@@ -56,6 +56,7 @@ pub(crate) fn context_with(dir: &Path, host: Arc<dyn Host>) -> ToolContext {
         cwd: Mutex::new(dir.clone()),
         read_state: ReadState::default(),
         todos: Mutex::new(Vec::new()),
+        checkpoints: None,
         shells: Arc::new(Shells::new(ShellsConfig::new(
             GuardProgram::new("/nonexistent"),
             world.session_id(),

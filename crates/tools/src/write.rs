@@ -12,9 +12,9 @@ use crate::change::{self, Need, Refusal, answer, check_known};
 use crate::disk::{self, Existing, run_sized};
 use crate::path_lock;
 use crate::paths::resolve;
-use crate::read_state::{ReadState, View};
+use crate::read_state::View;
 use crate::text_file::{Encoding, decode, is_crlf, line_count};
-use crate::{Tool, ToolContext, ToolError, ToolOutput, patch};
+use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace, patch};
 
 /// How much of a difference an error shows.
 const MAX_DIFF: usize = 3_000;
@@ -56,20 +56,21 @@ impl Tool for Write {
         run_sized(size, move || {
             // Held in here: the work goes on when the call is dropped.
             let _guard = guard;
-            write(&workspace.read_state, &named, &path, &input.content)
+            write(&workspace, &named, &path, &input.content)
         })
         .await
     }
 }
 
 fn write(
-    state: &ReadState,
+    workspace: &Workspace,
     named: &Path,
     path: &Path,
     content: &str,
 ) -> Result<ToolOutput, ToolError> {
     let Some(existing) = disk::load(path, named)? else {
-        let hash = change::write(state, path, named, content, Encoding::Utf8, None, View::Whole)?;
+        let hash =
+            change::write(workspace, path, named, content, Encoding::Utf8, None, View::Whole)?;
         let lines = line_count(content);
         return Ok(answer(
             format!("Created {} ({}).", named.display(), count_lines(lines)),
@@ -81,7 +82,7 @@ fn write(
     };
     // An empty file holds nothing that could be lost.
     if !existing.bytes.is_empty() {
-        check_known(state, path, &existing, Need::Whole)
+        check_known(&workspace.read_state, path, &existing, Need::Whole)
             .map_err(|refusal| explain(&refusal, named, &existing, content))?;
     }
     let (old, encoding) = match decode(existing.bytes.clone()) {
@@ -96,7 +97,8 @@ fn write(
     let crlf = is_crlf(&old) && !content.contains('\r');
     let converted = if crlf { content.replace('\n', "\r\n") } else { String::new() };
     let written = if crlf { &converted } else { content };
-    let hash = change::write(state, path, named, written, encoding, Some(&existing), View::Whole)?;
+    let hash =
+        change::write(workspace, path, named, written, encoding, Some(&existing), View::Whole)?;
     let note = if crlf { ", CRLF line ends kept" } else { "" };
     Ok(answer(
         format!(

@@ -337,7 +337,7 @@ pub(super) static KEYS: &[Key] = &[
     key("autoMemoryDirectory", Kind::Text).folder(),
     key("autoCompactEnabled", Kind::Bool).works(),
     key("autoCompactWindow", Kind::Integer(100_000, 1_000_000)).works(),
-    key("fileCheckpointingEnabled", Kind::Bool),
+    key("fileCheckpointingEnabled", Kind::Bool).works(),
     key("plansDirectory", Kind::Text).folder(),
     // Skills.
     key("skillListingBudgetFraction", Kind::Fraction),
@@ -454,6 +454,8 @@ mod tests {
             // A conversation that is made shorter seldom or often is still the user's.
             "autoCompactEnabled",
             "autoCompactWindow",
+            // Copies go to the user's own directory.
+            "fileCheckpointingEnabled",
         ];
         let is_open = |key: &&Key| {
             let works = key.is_used(&Value::Bool(true)) || key.is_used(&Value::Null);

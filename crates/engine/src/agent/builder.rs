@@ -12,7 +12,7 @@ use centurion_hooks::{Hooks, Registration};
 use centurion_mcp::Connection;
 use centurion_protocol::{Effort, Env};
 use centurion_tools::guard::GuardProgram;
-use centurion_tools::{DynTool, SandboxPolicy};
+use centurion_tools::{Checkpoints, DynTool, SandboxPolicy};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -120,6 +120,8 @@ pub(crate) struct AgentBuilder {
     pub(crate) choice: ToolChoice,
     pub(crate) environment: Environment,
     pub(crate) memory: Option<Arc<Memory>>,
+    /// Keeps what files were, where that is wanted.
+    pub(crate) checkpoints: Option<Arc<Checkpoints>>,
     pub(crate) stamp: Stamp,
     pub(crate) files: SessionFiles,
     pub(crate) settings: RequestSettings,

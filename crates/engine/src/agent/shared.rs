@@ -303,6 +303,11 @@ impl Shared {
         cancel
     }
 
+    /// Whether the main agent is at work.
+    pub(crate) fn is_running(&self) -> bool {
+        self.run.lock().current.is_some()
+    }
+
     pub(crate) fn end_run(&self) {
         self.run.lock().current = None;
     }

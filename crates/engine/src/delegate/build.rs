@@ -81,6 +81,7 @@ impl AgentBuilder {
                 host_rule: Arc::new(move |url| hosts.host_rule(url)),
                 sandbox: self.sandbox.clone(),
                 todos: Mutex::new(parts.todos.clone()),
+                checkpoints: self.checkpoints.clone(),
                 shells,
                 output_dir: self.output_dir.clone(),
                 env: Arc::clone(&self.env),

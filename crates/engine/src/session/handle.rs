@@ -8,8 +8,9 @@ use centurion_hooks::HookSet;
 use centurion_mcp::Connection;
 use centurion_permissions::Mode;
 use centurion_protocol::{Block, RecordId, Thinking};
-use centurion_tools::StopError;
+use centurion_tools::{Rewind, RewindError, StopError};
 
+use super::rewind;
 use super::side_question::{self, AsideError};
 use crate::agent::shared::Shared;
 use crate::agent::task::Stopper;
@@ -44,6 +45,12 @@ impl Handle {
     /// withdraws the question.
     pub async fn ask_aside(&self, question: &str) -> Result<String, AsideError> {
         side_question::ask(&self.0, question).await
+    }
+
+    /// Brings the files that agents changed since a prompt back to what they were, or says what that would do. What
+    /// others changed meanwhile is set aside and named. Not while agents are at work.
+    pub fn rewind_files(&self, prompt: RecordId, is_trial: bool) -> Result<Rewind, RewindError> {
+        rewind::rewind_files(&self.0, prompt, is_trial)
     }
 
     /// Tells the main agent something with its next turn, without waking it.

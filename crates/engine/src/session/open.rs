@@ -8,7 +8,7 @@ use centurion_hooks::Scope;
 use centurion_journal::transcript::{self, Loaded};
 use centurion_journal::{Journal, JournalError, Stamp, TranscriptFile};
 use centurion_protocol::sdk::Init;
-use centurion_tools::{ReadState, builtin_under, resolve};
+use centurion_tools::{ChangeLog, Checkpoints, ReadState, builtin_under, resolve};
 use thiserror::Error;
 
 use super::main_agent::{self, MainAgent};
@@ -182,7 +182,8 @@ fn build_shared(
     let schedules =
         schedule::of_session(&options.base.world, rules.mode, &options.base.env, zone, journal);
     let shared = Arc::new_cyclic(|session| {
-        let builder = Arc::new(agent_builder(options, session, environment, stamp));
+        let checkpoints = checkpoints(options, journal);
+        let builder = Arc::new(agent_builder(options, session, environment, stamp, checkpoints));
         let definitions = Arc::clone(&options.agents.definitions);
         Shared::new(SharedParts {
             id: options.start.id(),
@@ -203,12 +204,24 @@ fn build_shared(
     shared
 }
 
+/// Keeps copies of files in the session's directory, and says so in the main agent's transcript.
+fn checkpoints(options: &Options, journal: &Arc<Journal>) -> Option<Arc<Checkpoints>> {
+    let directory = options.storage.file_history.clone()?;
+    let journal = Arc::clone(journal);
+    let log: ChangeLog = Box::new(move |prompt, files, timestamp| {
+        journal.note_files(prompt, files, timestamp).map_err(|error| error.to_string())
+    });
+    let world = Arc::clone(&options.base.world);
+    Some(Arc::new(Checkpoints::new(directory, log, world)))
+}
+
 /// What all agents of the session are built from.
 fn agent_builder(
     options: &mut Options,
     session: &Weak<Shared>,
     environment: Environment,
     stamp: Stamp,
+    checkpoints: Option<Arc<Checkpoints>>,
 ) -> AgentBuilder {
     let env_file = options.storage.output_dir.join("hook-environment.sh");
     let hooks = session_hooks(options, env_file.clone()).build(session);
@@ -226,6 +239,7 @@ fn agent_builder(
         choice: std::mem::take(&mut options.tools),
         environment,
         memory: options.memory.take().map(Arc::new),
+        checkpoints,
         stamp,
         files: SessionFiles {
             redaction: storage.redaction,

@@ -77,13 +77,16 @@ pub struct Storage {
     pub resumed: Option<PathBuf>,
     /// Output too large for an answer, private to the session.
     pub output_dir: PathBuf,
+    /// Where copies of files are kept before agents change them; `None` keeps none.
+    pub file_history: Option<PathBuf>,
     pub redaction: Redaction,
 }
 
 impl Storage {
     /// Keeps no transcript; only what is too large for an answer goes to this directory.
     pub fn without_transcript(output_dir: PathBuf) -> Self {
-        Self { transcript: None, resumed: None, output_dir, redaction: Redaction::On }
+        let (transcript, resumed, file_history) = (None, None, None);
+        Self { transcript, resumed, output_dir, file_history, redaction: Redaction::On }
     }
 }
 

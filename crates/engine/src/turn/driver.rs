@@ -443,6 +443,11 @@ impl Driver {
 
     /// Remembers what an agent is to do: it stays in the conversation word for word.
     fn keep_standing(&mut self, record: RecordId, item: &Item) {
+        if let Some(checkpoints) = &self.dispatch.agent.workspace.checkpoints
+            && matches!(item.origin, Origin::Person)
+        {
+            checkpoints.begin(record);
+        }
         let kept = || KeptRecord { record, blocks: item.content.clone() };
         match item.origin {
             Origin::Delegation | Origin::Initial => self.standing.task.push(kept()),

@@ -174,6 +174,7 @@ impl Bench {
             transcript: Some(self.transcript(id)),
             resumed,
             output_dir: self.dir.path().join("output"),
+            file_history: None,
             redaction: Redaction::On,
         };
         let policy = Policy {

@@ -8,13 +8,13 @@ use std::collections::HashSet;
 use centurion_protocol::RecordId;
 use centurion_protocol::transcript::{Boundary, LineView};
 
-use super::{line_around, parse};
+use super::{last_place, line_around, parse};
 
 /// Where the last boundary of a transcript begins, if it counts.
 pub(super) fn last(text: &[u8], is_side: bool) -> Option<usize> {
     // Text inside a record has its quotes escaped, so that only a boundary looks like this.
     let mark = format!("\"subtype\":\"{}\"", Boundary::SUBTYPE);
-    let at = memchr::memmem::rfind(text, mark.as_bytes())?;
+    let at = last_place(text, mark.as_bytes())?;
     let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |end| end + 1);
     let view = parse(line_around(text, at))?;
     let counts = view.is_sidechain == is_side && view.parent_uuid.is_none();
@@ -30,7 +30,7 @@ pub(super) fn find(text: &[u8], record: RecordId) -> Option<&[u8]> {
 
 /// Where a record says who it is.
 pub(super) fn place(text: &[u8], record: RecordId) -> Option<usize> {
-    memchr::memmem::rfind(text, format!("\"uuid\":\"{record}\"").as_bytes())
+    last_place(text, format!("\"uuid\":\"{record}\"").as_bytes())
 }
 
 /// The records without boundaries that do not count, and without what was written with those.

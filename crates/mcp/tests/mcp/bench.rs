@@ -123,6 +123,7 @@ impl Bench {
             cwd: Mutex::new(root.clone()),
             read_state: ReadState::default(),
             todos: Mutex::default(),
+            checkpoints: None,
             shells: Arc::new(Shells::new(ShellsConfig::new(
                 guard,
                 world.session_id(),

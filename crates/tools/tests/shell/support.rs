@@ -85,6 +85,7 @@ impl Session {
             cwd: Mutex::new(root.clone()),
             read_state: ReadState::default(),
             todos: Mutex::default(),
+            checkpoints: None,
             shells: Arc::new(Shells::new(config)),
             output_dir: root.join("output"),
             may_read: Arc::new(|_| true),

@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use centurion_model::Answer;
 use centurion_protocol::sdk::{Assistant, AssistantMessage, EventBody, User, UserMessage};
 use centurion_protocol::transcript::{
-    AssistantBody, AssistantMessage as RecordedAnswer, Attachment, AttachmentBody, Body, Rendered,
-    UserBody, UserContent,
+    AssistantBody, AssistantMessage as RecordedAnswer, AttachmentBody, Body, UserBody, UserContent,
 };
 use centurion_protocol::{Block, RecordId, Role, ToolUse};
 use serde::Deserialize;
@@ -194,11 +193,7 @@ impl Driver {
         kind: &str,
         text: &str,
     ) -> Result<RecordId, JournalError> {
-        self.journal.append(Body::Attachment(AttachmentBody {
-            attachment: Attachment { kind },
-            rendered: [Rendered { content: text }],
-            rendered_role: "user",
-        }))
+        self.journal.append(Body::Attachment(AttachmentBody::new(kind, text)))
     }
 }
 

@@ -6,7 +6,7 @@ use centurion_config::memory::MemoryTracker;
 use centurion_journal::Compaction;
 use centurion_protocol::markup::contain;
 use centurion_protocol::transcript::{
-    Attachment, AttachmentBody, Body, BoundaryData, Rendered, SummaryMark, UserBody, UserContent,
+    AttachmentBody, Body, BoundaryData, SummaryMark, UserBody, UserContent,
 };
 use centurion_protocol::{Block, Conversation, Message, RecordId, Role, ToolResultContent};
 
@@ -92,11 +92,7 @@ fn body<'a>(kind: &'a str, text: &'a str) -> Body<'a> {
             ..UserBody::new(UserContent::Text(text))
         });
     }
-    Body::Attachment(AttachmentBody {
-        attachment: Attachment { kind },
-        rendered: [Rendered { content: text }],
-        rendered_role: "user",
-    })
+    Body::Attachment(AttachmentBody::new(kind, text))
 }
 
 impl Driver {

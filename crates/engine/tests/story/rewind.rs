@@ -1,0 +1,234 @@
+//! Rewind: files become again what they were at a prompt, whichever agent changed them.
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use centurion_engine::{ContextRules, Handle};
+use centurion_protocol::{Block, RecordId, SeededWorld, World as _};
+use centurion_tools::{Rewind, RewindError};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::agent_stage::waits;
+use crate::bench::{Bench, Told};
+
+/// A bench that keeps what files were. The model does what prompts name: `@@lead`, `@@next`, …
+fn keeping(scripts: &Value) -> Bench {
+    let mut bench = Bench::cast(scripts);
+    let directory = bench.dir.path().join("history");
+    bench.also(move |options| options.storage.file_history = Some(directory.clone()));
+    bench
+}
+
+fn write(file: &str, content: &str) -> Value {
+    json!({"tool": "Write", "input": {"file_path": file, "content": content}})
+}
+
+fn read(file: &str) -> Value {
+    json!({"tool": "Read", "input": {"file_path": file}})
+}
+
+fn edit(file: &str, old: &str, new: &str) -> Value {
+    json!({"tool": "Edit", "input": {"file_path": file, "old_string": old, "new_string": new}})
+}
+
+fn prompt(n: u64) -> RecordId {
+    SeededWorld::new(9_000 + n).record_id()
+}
+
+/// Says the prompts one after another, waits for each, then goes back as told.
+async fn play(
+    bench: &Bench,
+    prompts: &[&str],
+    act: impl Fn(&Handle) -> Result<Rewind, RewindError>,
+) -> (Told, Result<Rewind, RewindError>) {
+    let done = Arc::new(Mutex::new(None));
+    let kept = Arc::clone(&done);
+    let told = bench
+        .live("@@begin", |handle, watcher| async move {
+            let ended = |count: usize| {
+                let watcher = Arc::clone(&watcher);
+                async move {
+                    watcher
+                        .until(|events, _| {
+                            events.iter().filter(|it| it["type"] == "result").count() >= count
+                        })
+                        .await;
+                }
+            };
+            ended(1).await;
+            for (n, text) in prompts.iter().enumerate() {
+                handle.submit(prompt(n as u64), vec![Block::text(*text)]);
+                ended(n + 2).await;
+            }
+            // The last run is over when its result is there.
+            tokio::task::yield_now().await;
+            *kept.lock() = Some(act(&handle));
+        })
+        .await;
+    let rewound = done.lock().take().unwrap();
+    (told, rewound)
+}
+
+fn content(path: &Path) -> Option<Vec<u8>> {
+    std::fs::read(path).ok()
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_become_again_what_they_were_at_a_prompt_bytes_modes_and_all() {
+    // D-56
+    let bench = keeping(&json!({
+        "begin": ["ready"],
+        "one": [[read("a.txt"), read("crlf.txt")], [edit("a.txt", "alpha", "beta"), edit("crlf.txt", "x", "y"), write("new/n.txt", "n\n")], "done"],
+        "two": [[edit("a.txt", "beta", "gamma"), write("new/n.txt", "m\n")], "done"],
+    }));
+    let (a, crlf) = (bench.file("a.txt", "alpha\n"), bench.file("crlf.txt", "x\r\n\u{feff}é\r\n"));
+    std::fs::set_permissions(&a, std::fs::Permissions::from_mode(0o750)).unwrap();
+    let new = bench.project().join("new/n.txt");
+    let before = (content(&a), content(&crlf));
+    let trial = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&trial);
+    let (_, rewound) = play(&bench, &["@@one", "@@two"], move |handle| {
+        seen.lock().push(handle.rewind_files(prompt(0), true).unwrap());
+        let back = handle.rewind_files(prompt(1), false).unwrap();
+        assert_eq!(back.files.len(), 2, "{back:?}");
+        seen.lock().push(back);
+        handle.rewind_files(prompt(0), false)
+    })
+    .await;
+    let plan = trial.lock()[0].clone();
+    assert_eq!((plan.files.len(), plan.set_aside.len(), plan.failed.len()), (3, 0, 0), "{plan:?}");
+    assert!(plan.files.iter().any(|it| it.path == a && (it.insertions, it.deletions) == (1, 1)));
+    let rewound = rewound.unwrap();
+    assert!(rewound.set_aside.is_empty() && rewound.failed.is_empty(), "{rewound:?}");
+    assert_eq!((content(&a), content(&crlf)), before);
+    assert_eq!(std::fs::metadata(&a).unwrap().permissions().mode() & 0o7777, 0o750);
+    assert!(!new.exists(), "what was made is gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_sub_agents_changed_is_brought_back_too() {
+    // D-56
+    let bench = keeping(&json!({
+        "begin": ["ready"],
+        "one": [[waits("@@child")], "done"],
+        "child": [[read("a.txt")], [edit("a.txt", "alpha", "beta"), write("n.txt", "n")], "reported"],
+    }));
+    let a = bench.file("a.txt", "alpha\n");
+    let (_, rewound) =
+        play(&bench, &["@@one"], |handle| handle.rewind_files(prompt(0), false)).await;
+    assert_eq!(rewound.unwrap().files.len(), 2);
+    assert_eq!(content(&a).unwrap(), b"alpha\n");
+    assert!(!bench.project().join("n.txt").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_changed_is_named_and_set_aside_and_other_files_are_left_alone() {
+    // context.md 8, 20: google-gemini/gemini-cli#13331, anthropics/claude-code#34368, D-56
+    let bench = keeping(&json!({
+        "begin": ["ready"],
+        "one": [[read("a.txt"), read("gone.txt"), read("link.txt")],
+                [edit("a.txt", "alpha", "beta"), write("made.txt", "ours"), edit("gone.txt", "g", "h"), edit("link.txt", "l", "m")], "done"],
+    }));
+    let a = bench.file("a.txt", "alpha\n");
+    let (gone, link) = (bench.file("gone.txt", "g\n"), bench.file("link.txt", "l\n"));
+    let (made, other) = (bench.project().join("made.txt"), bench.file("other.txt", "untouched"));
+    let paths = (a.clone(), made.clone(), gone.clone(), link.clone(), other.clone());
+    let (_, rewound) = play(&bench, &["@@one"], move |handle| {
+        let (a, made, gone, link, other) = &paths;
+        std::fs::write(a, "THEIRS").unwrap();
+        std::fs::write(made, "THEIRS TOO").unwrap();
+        std::fs::write(other, "theirs alone").unwrap();
+        std::fs::remove_file(gone).unwrap();
+        std::fs::remove_file(link).unwrap();
+        symlink("/etc/hostname", link).unwrap();
+        handle.rewind_files(prompt(0), false)
+    })
+    .await;
+    let rewound = rewound.unwrap();
+    assert_eq!(content(&a).unwrap(), b"alpha\n");
+    assert_eq!(content(&gone).unwrap(), b"g\n", "what was deleted is there again");
+    assert!(!made.exists());
+    assert_eq!(content(&other).unwrap(), b"theirs alone");
+    assert_eq!(rewound.skipped_links, std::slice::from_ref(&link));
+    assert!(link.is_symlink());
+    let mut aside: Vec<(PathBuf, Vec<u8>)> =
+        rewound.set_aside.iter().map(|it| (it.path.clone(), content(&it.copy).unwrap())).collect();
+    aside.sort();
+    assert_eq!(aside, [(a, b"THEIRS".to_vec()), (made, b"THEIRS TOO".to_vec())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn checkpoints_survive_compaction_and_restart() {
+    // D-56
+    let mut bench = keeping(&json!({
+        "begin": ["ready"],
+        "one": [[read("a.txt"), read("long.txt")], [edit("a.txt", "alpha", "beta")], "done"],
+        "two": [[write("b.txt", "b")], "done"],
+    }));
+    bench.scenario["rules"] = json!([
+        {"match": {"last_user": "about to leave its window"}, "respond": "<summary>It did.</summary>"},
+    ]);
+    bench.also(|options| options.context = ContextRules::default());
+    let a = bench.file("a.txt", "alpha\n");
+    bench.file("long.txt", &"0123456789\n".repeat(400));
+    let (told, _) = play(&bench, &["@@one", "/compact", "@@two"], |handle| {
+        handle.rewind_files(prompt(9), true)
+    })
+    .await;
+    assert_eq!(told.of("system", Some("compact_boundary")).len(), 1, "{:?}", told.result());
+    assert_eq!(content(&a).unwrap(), b"beta\n");
+    // In a later process.
+    let watcher = Arc::new(crate::bench::Watcher::default());
+    let start = centurion_engine::Start::Resume(told.session);
+    let session = bench.open(start, Some(told.transcript.clone()), &watcher).await;
+    let rewound = session.handle().rewind_files(prompt(0), false).unwrap();
+    assert_eq!(rewound.files.len(), 2, "{rewound:?}");
+    assert_eq!(content(&a).unwrap(), b"alpha\n");
+    assert!(!bench.project().join("b.txt").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn going_back_is_refused_with_a_reason() {
+    let bench = Bench::cast(&json!({"begin": ["ready"], "one": [[write("n.txt", "n")], "done"]}));
+    let (_, rewound) =
+        play(&bench, &["@@one"], |handle| handle.rewind_files(prompt(0), false)).await;
+    assert_eq!(rewound.unwrap_err().to_string(), "File rewinding is not enabled.");
+    let bench = keeping(&json!({"begin": ["ready"], "one": [[write("n.txt", "n")], "done"]}));
+    let (_, rewound) =
+        play(&bench, &["@@one"], |handle| handle.rewind_files(prompt(7), false)).await;
+    assert!(matches!(rewound.unwrap_err(), RewindError::NoSuchPrompt(_)));
+    assert!(bench.project().join("n.txt").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_names_another_file_as_its_checkpoint_leads_nowhere() {
+    let bench = keeping(
+        &json!({"begin": ["ready"], "one": [[read("a.txt")], [edit("a.txt", "alpha", "beta")], "done"]}),
+    );
+    let a = bench.file("a.txt", "alpha\n");
+    let (told, _) = play(&bench, &["@@one"], |handle| handle.rewind_files(prompt(0), true)).await;
+    let record = std::fs::read_to_string(&told.transcript).unwrap();
+    for (n, name) in
+        ["../../../etc/hostname", "/etc/hostname", "0123456789abcdef@v1"].iter().enumerate()
+    {
+        let forged: String = record
+            .lines()
+            .map(|line| match line.split_once("\"backupFileName\":\"") {
+                Some((before, after)) => {
+                    let (_, rest) = after.split_once('"').unwrap();
+                    format!("{before}\"backupFileName\":\"{name}\"{rest}\n")
+                }
+                None => format!("{line}\n"),
+            })
+            .collect();
+        std::fs::write(&told.transcript, forged).unwrap();
+        let watcher = Arc::new(crate::bench::Watcher::default());
+        let start = centurion_engine::Start::Resume(told.session);
+        let session = bench.open(start, Some(told.transcript.clone()), &watcher).await;
+        let rewound = session.handle().rewind_files(prompt(0), false).unwrap();
+        assert_eq!((rewound.files.len(), rewound.failed.len()), (0, 1), "{n}: {rewound:?}");
+        assert_eq!(content(&a).unwrap(), b"beta\n");
+    }
+}

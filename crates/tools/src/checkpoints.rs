@@ -1,0 +1,140 @@
+//! File checkpoints: before a file is changed, what it was is kept, once for each prompt.
+//!
+//! All agents of a session share them. The record of a change is written before the change: it names the prompt that
+//! was being worked on, the copy, and a digest of what will be written, by which a later look tells our own changes from
+//! those of others. Files that commands change are not known here.
+
+mod history;
+mod rewind;
+
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use blake3::Hash;
+use centurion_files::{Existing, private};
+use centurion_protocol::transcript::{FileBackup, FileBackups};
+use centurion_protocol::{RecordId, Timestamp, World};
+use parking_lot::Mutex;
+
+pub use self::history::{FileHistory, Prompt};
+pub use self::rewind::{Rewind, RewindError, RewoundFile, SetAside};
+
+/// Writes down that files are about to be changed while a prompt is being worked on.
+pub type ChangeLog =
+    Box<dyn Fn(RecordId, &FileBackups, Timestamp) -> Result<(), String> + Send + Sync>;
+
+/// Where copies of a session's files are kept, and what of them is known.
+pub struct Checkpoints {
+    directory: PathBuf,
+    log: ChangeLog,
+    world: Arc<dyn World>,
+    state: Mutex<CheckpointState>,
+}
+
+#[derive(Default)]
+struct CheckpointState {
+    /// The prompt that is being worked on.
+    prompt: Option<RecordId>,
+    /// What was kept for it.
+    kept: HashMap<PathBuf, FileBackup>,
+    /// The number of the last copy of each file.
+    versions: HashMap<PathBuf, u32>,
+}
+
+impl Checkpoints {
+    pub fn new(directory: PathBuf, log: ChangeLog, world: Arc<dyn World>) -> Self {
+        Self { directory, log, world, state: Mutex::default() }
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// From now on changes belong to this prompt.
+    pub fn begin(&self, prompt: RecordId) {
+        let mut state = self.state.lock();
+        state.prompt = Some(prompt);
+        state.kept.clear();
+    }
+
+    /// Keeps what a file is, unless that is done for this prompt, and records that it will be something else.
+    pub(crate) fn keep(
+        &self,
+        path: &Path,
+        existing: Option<&Existing>,
+        written: &Hash,
+    ) -> Result<(), String> {
+        let mut state = self.state.lock();
+        let Some(prompt) = state.prompt else { return Ok(()) };
+        let now = self.world.now().into();
+        let mut backup = match state.kept.get(path) {
+            Some(kept) => kept.clone(),
+            None => self.copy(&mut state, path, existing, now),
+        };
+        state.kept.insert(path.to_owned(), backup.clone());
+        backup.written = Some(written.to_hex().to_string());
+        let Some(name) = path.to_str() else {
+            return Err(
+                "its name is no text, so that its checkpoint could not be recorded".to_owned()
+            );
+        };
+        (self.log)(prompt, &FileBackups::from([(name.to_owned(), backup)]), now)
+    }
+
+    fn copy(
+        &self,
+        state: &mut CheckpointState,
+        path: &Path,
+        existing: Option<&Existing>,
+        now: Timestamp,
+    ) -> FileBackup {
+        let version = state.versions.entry(path.to_owned()).or_default();
+        let saved = existing
+            .map(|existing| save(&self.directory, path, version, &existing.bytes))
+            .transpose();
+        let (backup_file_name, not_kept) = match saved {
+            Ok(name) => (name, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        FileBackup {
+            backup_file_name,
+            version: *version,
+            backup_time: Some(now),
+            mode: existing.map(|existing| existing.metadata.mode() & 0o7777),
+            written: None,
+            not_kept,
+        }
+    }
+}
+
+/// Writes a copy of a file under a name that no earlier process has used.
+fn save(directory: &Path, path: &Path, version: &mut u32, bytes: &[u8]) -> io::Result<String> {
+    use std::io::Write as _;
+    loop {
+        *version += 1;
+        let name = backup_name(path, *version);
+        match private::create(&directory.join(&name)) {
+            Ok(mut file) => return file.write_all(bytes).map(|()| name),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn backup_name(path: &Path, version: u32) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
+    let digest = blake3::hash(path.as_os_str().as_bytes()).to_hex();
+    format!("{}@v{version}", &digest[..16])
+}
+
+/// Whether a name is one that [`backup_name`] makes: names in records never become other paths.
+fn is_backup_name(name: &str) -> bool {
+    let Some((digest, version)) = name.split_once("@v") else { return false };
+    digest.len() == 16
+        && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && !version.is_empty()
+        && version.bytes().all(|byte| byte.is_ascii_digit())
+}

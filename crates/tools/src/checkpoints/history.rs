@@ -1,0 +1,172 @@
+//! What a transcript says about files: which prompt came when, and what was changed behind it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use centurion_protocol::transcript::{FileBackup, FileBackups};
+use centurion_protocol::{RecordId, Timestamp};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A prompt that a session can go back to.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    pub record: RecordId,
+    /// The record before it.
+    pub parent: Option<RecordId>,
+    /// What hosts call it, if they sent it.
+    pub queue_item: Option<RecordId>,
+    pub time: Option<Timestamp>,
+    pub text: String,
+    /// Its place among the lines.
+    line: usize,
+}
+
+/// The prompts of a session, and the changes of files behind them.
+#[derive(Clone, Debug, Default)]
+pub struct FileHistory {
+    pub prompts: Vec<Prompt>,
+    changes: Vec<FileChange>,
+}
+
+#[derive(Clone, Debug)]
+struct FileChange {
+    line: usize,
+    path: PathBuf,
+    backup: FileBackup,
+}
+
+/// What a file was at a prompt, and what we last made of it.
+#[derive(Clone, Debug)]
+pub(super) struct Tracked {
+    pub(super) path: PathBuf,
+    pub(super) before: FileBackup,
+    pub(super) written: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HistoryLine<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    uuid: Option<RecordId>,
+    #[serde(default)]
+    parent_uuid: Option<RecordId>,
+    #[serde(default)]
+    queue_item: Option<RecordId>,
+    #[serde(default)]
+    is_sidechain: bool,
+    #[serde(default)]
+    is_meta: bool,
+    #[serde(default)]
+    timestamp: Option<Timestamp>,
+    #[serde(borrow, default)]
+    tool_use_result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    message: Option<SaidView<'a>>,
+    #[serde(default)]
+    snapshot: Option<SnapshotView>,
+}
+
+#[derive(Deserialize)]
+struct SaidView<'a> {
+    #[serde(borrow)]
+    content: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SnapshotView {
+    #[serde(default)]
+    tracked_file_backups: FileBackups,
+}
+
+impl FileHistory {
+    /// Reads the main agent's transcript. Lines that cannot be read are passed over.
+    pub fn read(transcript: &[u8]) -> Self {
+        let mut history = Self::default();
+        for (line, text) in transcript.split(|byte| *byte == b'\n').enumerate() {
+            let Ok(text) = std::str::from_utf8(text) else { continue };
+            let Ok(view) = serde_json::from_str::<HistoryLine<'_>>(text) else { continue };
+            match &*view.kind {
+                "user" => history.prompts.extend(prompt(&view, line)),
+                "file-history-snapshot" => {
+                    let files = view.snapshot.map(|it| it.tracked_file_backups).unwrap_or_default();
+                    history.changes.extend(files.into_iter().map(|(path, backup)| FileChange {
+                        line,
+                        path: PathBuf::from(path),
+                        backup,
+                    }));
+                }
+                _ => {}
+            }
+        }
+        history
+    }
+
+    /// The prompt of an id, as hosts or transcripts know it.
+    pub fn find(&self, id: RecordId) -> Option<&Prompt> {
+        self.prompts.iter().rfind(|prompt| prompt.record == id || prompt.queue_item == Some(id))
+    }
+
+    /// How many files were changed since a prompt.
+    pub fn changed_since(&self, prompt: &Prompt) -> usize {
+        self.tracked_since(prompt).len()
+    }
+
+    /// The files that were changed since a prompt.
+    pub(super) fn tracked_since(&self, prompt: &Prompt) -> Vec<Tracked> {
+        let mut files: BTreeMap<PathBuf, Tracked> = BTreeMap::new();
+        for FileChange { path, backup, .. } in
+            self.changes.iter().filter(|change| change.line > prompt.line)
+        {
+            let tracked = files.entry(path.clone()).or_insert_with(|| Tracked {
+                path: path.clone(),
+                before: backup.clone(),
+                written: None,
+            });
+            tracked.written = backup.written.clone().or(tracked.written.take());
+        }
+        files.into_values().collect()
+    }
+}
+
+fn prompt(view: &HistoryLine<'_>, line: usize) -> Option<Prompt> {
+    let content = view.message.as_ref()?.content.get();
+    let is_result = view.tool_use_result.is_some() || content.contains("\"tool_result\"");
+    if view.is_meta || view.is_sidechain || is_result {
+        return None;
+    }
+    Some(Prompt {
+        record: view.uuid?,
+        parent: view.parent_uuid,
+        queue_item: view.queue_item,
+        time: view.timestamp,
+        text: text(content),
+        line,
+    })
+}
+
+/// The words of a message.
+fn text(content: &str) -> String {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Said {
+        Text(String),
+        Blocks(Vec<Part>),
+    }
+    #[derive(Deserialize)]
+    struct Part {
+        #[serde(default)]
+        text: String,
+    }
+    match serde_json::from_str(content) {
+        Ok(Said::Text(text)) => text,
+        Ok(Said::Blocks(parts)) => {
+            parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join("\n")
+        }
+        Err(_) => String::new(),
+    }
+}
