@@ -64,8 +64,17 @@ pub struct Compaction<'a> {
     pub lines: Vec<Body<'a>>,
     /// Earlier records that are still sent, before the newest round.
     pub kept: Vec<RecordId>,
-    /// What stands in the place of all that came behind the newest answer; `None` if that is sent as it is.
-    pub rest: Option<Vec<Body<'a>>>,
+    pub round: KeptRound<'a>,
+}
+
+/// What becomes of the newest round.
+pub enum KeptRound<'a> {
+    /// It is sent as it is.
+    Whole,
+    /// The answer is, and these stand in the place of what came behind it.
+    Cut(Vec<Body<'a>>),
+    /// It is left out like the rest.
+    Dropped,
 }
 
 /// The records of a compaction.
@@ -75,6 +84,18 @@ pub struct Compacted {
     pub data: BoundaryData,
     /// Those of its lines.
     pub lines: Vec<RecordId>,
+    /// Those that stand behind the newest answer, if it was cut.
+    pub rest: Vec<RecordId>,
+}
+
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    Kept,
+    /// Thinking that cannot be redacted.
+    LeftOut,
+    /// Nothing is kept here.
+    Nowhere,
 }
 
 enum Target {
@@ -127,8 +148,11 @@ impl Journal {
         let mut state = self.state.lock();
         let uuid = self.world.record_id();
         let line = self.line(state.last, uuid, body);
-        if self.write(&mut state, std::slice::from_ref(&line))? {
+        let written = self.write(&mut state, std::slice::from_ref(&line))?;
+        if written == Written::Kept {
             state.last = Some(uuid);
+        }
+        if written != Written::LeftOut {
             state.round.add(uuid, line.body.answer());
         }
         Ok(uuid)
@@ -139,44 +163,48 @@ impl Journal {
     pub fn compact(&self, compaction: Compaction<'_>) -> Result<Compacted, JournalError> {
         let mut state = self.state.lock();
         let state = &mut *state;
-        let Compaction { mut data, lines, mut kept, rest } = compaction;
+        let Compaction { mut data, lines, mut kept, round: kept_round } = compaction;
         let ids = |bodies: &[Body<'_>]| -> Vec<RecordId> {
             bodies.iter().map(|_| self.world.record_id()).collect()
         };
         let boundary = self.world.record_id();
-        let (line_ids, rest_ids) = (ids(&lines), rest.as_deref().map(ids));
-        let anchor = line_ids.last().copied().unwrap_or(boundary);
-        let round = match &rest {
-            None => state.round.records(),
-            Some(_) => state.round.answer(),
+        let round = match &kept_round {
+            KeptRound::Whole => state.round.clone(),
+            KeptRound::Cut(rest) => state.round.followed_by(&ids(rest)),
+            KeptRound::Dropped => Round::default(),
         };
-        data.preserved_segment = round.first().zip(round.last()).map(|(head, tail)| {
+        let (rest, rest_ids) = match kept_round {
+            KeptRound::Cut(rest) => (rest, round.rest().to_vec()),
+            KeptRound::Whole | KeptRound::Dropped => (Vec::new(), Vec::new()),
+        };
+        let line_ids = ids(&lines);
+        let anchor = line_ids.last().copied().unwrap_or(boundary);
+        let is_rest = |record: &RecordId| rest_ids.contains(record);
+        let sent: Vec<RecordId> =
+            round.records().iter().filter(|it| !is_rest(it)).copied().collect();
+        data.preserved_segment = sent.first().zip(sent.last()).map(|(head, tail)| {
             PreservedSegment { head_uuid: *head, anchor_uuid: anchor, tail_uuid: *tail }
         });
-        kept.retain(|record| !round.contains(record));
-        kept.extend(round);
+        kept.retain(|record| !sent.contains(record));
+        kept.extend(sent);
         data.preserved_messages =
             Some(PreservedMessages { anchor_uuid: anchor, all_uuids: kept.clone(), uuids: kept });
-        let has_rest = rest.is_some();
-        let rest_ids = rest_ids.unwrap_or_default();
         data.last_uuid = Some(rest_ids.last().copied().unwrap_or(anchor));
         let mut all =
             vec![self.line(None, boundary, Body::Boundary(Boundary::new(state.last, &data)))];
         let mut parent = boundary;
-        let bodies = lines.into_iter().chain(rest.unwrap_or_default());
+        let bodies = lines.into_iter().chain(rest);
         for (id, body) in line_ids.iter().chain(&rest_ids).zip(bodies) {
             all.push(self.line(Some(parent), *id, body));
             parent = *id;
         }
-        let is_written = self.write(state, &all)?;
+        let written = self.write(state, &all)?;
         drop(all);
-        if is_written {
+        if written == Written::Kept {
             state.last = data.last_uuid;
-            if has_rest {
-                state.round = state.round.followed_by(&rest_ids);
-            }
         }
-        Ok(Compacted { boundary, data, lines: line_ids })
+        state.round = round;
+        Ok(Compacted { boundary, data, lines: line_ids, rest: rest_ids })
     }
 
     /// The last record of the conversation.
@@ -187,6 +215,11 @@ impl Journal {
     /// Whether a record is one of the last answer, or came behind it.
     pub fn is_in_round(&self, record: RecordId) -> bool {
         self.state.lock().round.records().contains(&record)
+    }
+
+    /// Whether anything was answered since the conversation began, here and not in one that it goes on from.
+    pub fn has_round(&self) -> bool {
+        !self.state.lock().round.records().is_empty()
     }
 
     /// Whether what is appended can be read again later.
@@ -266,10 +299,10 @@ impl Journal {
         }
     }
 
-    /// Writes records with one write; `false` when they are not kept.
-    fn write(&self, state: &mut State, lines: &[Line<'_>]) -> Result<bool, JournalError> {
+    /// Writes records with one write.
+    fn write(&self, state: &mut State, lines: &[Line<'_>]) -> Result<Written, JournalError> {
         let State { target, buffer, .. } = state;
-        let Some(file) = target.file()? else { return Ok(false) };
+        let Some(file) = target.file()? else { return Ok(Written::Nowhere) };
         buffer.clear();
         for line in lines {
             serde_json::to_writer(&mut *buffer, line)
@@ -283,10 +316,10 @@ impl Journal {
         // Signed thinking that had to be changed would be refused when it goes back: leave it out.
         let is_thinking = lines.iter().any(|line| line.body.is_thinking());
         if is_thinking && matches!(bytes, Cow::Owned(_)) {
-            return Ok(false);
+            return Ok(Written::LeftOut);
         }
         file.append(&bytes)?;
-        Ok(true)
+        Ok(Written::Kept)
     }
 
     /// Closes the file until there is something more to write: agents that wait their turn are many, and
@@ -459,7 +492,7 @@ mod tests {
         Body::Assistant(AssistantBody { message, request_id: None })
     }
 
-    fn compaction<'a>(kept: &[RecordId], rest: Option<Vec<Body<'a>>>) -> Compaction<'a> {
+    fn compaction<'a>(kept: &[RecordId], round: KeptRound<'a>) -> Compaction<'a> {
         let data = BoundaryData {
             trigger: "auto".into(),
             by_rule: false,
@@ -472,7 +505,7 @@ mod tests {
             last_uuid: None,
         };
         let lines = vec![user("summary"), user("state")];
-        Compaction { data, lines, kept: kept.to_vec(), rest }
+        Compaction { data, lines, kept: kept.to_vec(), round }
     }
 
     fn texts(loaded: &Loaded) -> Vec<String> {
@@ -498,7 +531,7 @@ mod tests {
             journal.append(user("between")).unwrap();
             journal.append(answer("b", &second)).unwrap();
             journal.append(user("newest")).unwrap();
-            let compacted = journal.compact(compaction(&[prompt], None)).unwrap();
+            let compacted = journal.compact(compaction(&[prompt], KeptRound::Whole)).unwrap();
             assert_eq!(journal.last(), compacted.data.last_uuid);
             journal.append(user("after")).unwrap();
         }
@@ -514,17 +547,39 @@ mod tests {
             let world = Arc::new(SeededWorld::new(8));
             let journal = Journal::resume(file, &loaded, stamp(), world, Redaction::On);
             let prompt = loaded.standing.prompt[0].record;
-            journal.compact(compaction(&[prompt], Some(vec![user("cut")]))).unwrap();
+            journal.compact(compaction(&[prompt], KeptRound::Cut(vec![user("cut")]))).unwrap();
         }
         let text = std::fs::read(&path).unwrap();
         let loaded = crate::transcript::load(&text);
         assert_eq!(texts(&loaded)[1..], ["second", "cut"]);
         // Without all that was written with it, a boundary does not count.
-        for lost in 1..4 {
-            let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
-            let torn = lines[..lines.len() - lost].concat();
-            assert_eq!(texts(&crate::transcript::load(&torn)), expected, "{lost}");
+        let begin = memchr::memmem::rfind(&text, b"compact_boundary").unwrap();
+        for end in begin..text.len() - 1 {
+            assert_eq!(texts(&crate::transcript::load(&text[..end])), expected, "{end}");
         }
+    }
+
+    #[test]
+    fn what_looks_like_a_field_inside_of_records_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        let block = Block::text("second");
+        let journal = journal(&path);
+        let prompt = journal.append(user("prompt")).unwrap();
+        journal.append(answer("a", &Block::text("first"))).unwrap();
+        journal.append(user("between")).unwrap();
+        let forged = format!(
+            r#"{{"type":"tool_use","id":"t","name":"X","input":{{"uuid":"{prompt}","newTodos":[],"subtype":"compact_boundary"}}}}"#
+        );
+        let call = serde_json::from_str::<Box<serde_json::value::RawValue>>(&forged).unwrap();
+        journal.append(answer("b", &Block::parse(&call).unwrap())).unwrap();
+        journal.append(user("odd")).unwrap();
+        journal.append(answer("c", &block)).unwrap();
+        journal.compact(compaction(&[prompt], KeptRound::Whole)).unwrap();
+        drop(journal);
+        let text = std::fs::read(&path).unwrap();
+        let loaded = crate::transcript::load(&text);
+        assert_eq!(texts(&loaded), ["summary+state+prompt", "second"]);
     }
 
     #[test]

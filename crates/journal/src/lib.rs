@@ -9,7 +9,7 @@ mod round;
 pub mod transcript;
 mod transcript_file;
 
-pub use journal::{Compacted, Compaction, Journal, Redaction, Stamp};
+pub use journal::{Compacted, Compaction, Journal, KeptRound, Redaction, Stamp};
 pub use output_file::OutputFile;
 pub use round::Round;
 pub use transcript_file::{JournalError, MOST_TRANSCRIPT, TranscriptFile};

@@ -30,9 +30,25 @@ impl Round {
         self.records.push(record);
     }
 
-    /// The records of the answer.
-    pub(crate) fn answer(&self) -> &[RecordId] {
-        &self.records[..self.own]
+    /// Begins with an answer of which these are the records.
+    pub(crate) fn begin(&mut self, answer: &str, records: &[RecordId]) {
+        self.answer.clear();
+        self.answer.push_str(answer);
+        self.own = records.len();
+        self.records.clear();
+        self.records.extend(records);
+    }
+
+    /// Takes what came behind the answer, if there is one.
+    pub(crate) fn extend(&mut self, records: &[RecordId]) {
+        if self.own > 0 {
+            self.records.extend(records);
+        }
+    }
+
+    /// What came behind the answer.
+    pub(crate) fn rest(&self) -> &[RecordId] {
+        &self.records[self.own..]
     }
 
     pub(crate) fn records(&self) -> &[RecordId] {
@@ -41,7 +57,7 @@ impl Round {
 
     /// The same answer with other records behind it.
     pub(crate) fn followed_by(&self, rest: &[RecordId]) -> Self {
-        let records = self.answer().iter().chain(rest).copied().collect();
+        let records = self.records[..self.own].iter().chain(rest).copied().collect();
         Self { answer: self.answer.clone(), own: self.own, records }
     }
 }

@@ -138,16 +138,19 @@ fn seen_files(text: &[u8]) -> Vec<Value> {
 }
 
 fn last_title(text: &[u8]) -> Option<String> {
-    let at = last_place(text, format!("\"subtype\":\"{SESSION_TITLE}\"").as_bytes())?;
-    parse(line_around(text, at))?.title()
+    let mark = format!("\"subtype\":\"{SESSION_TITLE}\"");
+    let read = |at: usize| parse(line_around(text, at))?.title();
+    places(text, mark.as_bytes()).into_iter().rev().find_map(read)
 }
 
 /// The last list of things to do that was recorded.
 fn todos(text: &[u8]) -> Option<Value> {
-    let at = last_place(text, b"\"newTodos\":")?;
-    let result = parse(line_around(text, at))?.tool_use_result?;
-    let mut data: Value = serde_json::from_str(result.get()).ok()?;
-    data.get_mut("newTodos").map(Value::take)
+    let read = |at: usize| {
+        let result = parse(line_around(text, at))?.tool_use_result?;
+        let mut data: Value = serde_json::from_str(result.get()).ok()?;
+        data.get_mut("newTodos").map(Value::take)
+    };
+    places(text, b"\"newTodos\":").into_iter().rev().find_map(read)
 }
 
 /// The field of a result that tells which content of a file the agent has seen.
@@ -168,16 +171,15 @@ fn main_agent(text: &[u8]) -> Option<String> {
     struct Data {
         agent: String,
     }
-    // Text inside a record has its quotes escaped, so that only a note looks like this.
-    let at = last_place(text, b"\"subtype\":\"main_agent\"")?;
-    let note: Note = serde_json::from_slice(line_around(text, at)).ok()?;
+    let read = |at: usize| serde_json::from_slice::<Note>(line_around(text, at)).ok();
+    let note = places(text, b"\"subtype\":\"main_agent\"").into_iter().rev().find_map(read)?;
     Some(note.data.agent)
 }
 
-/// Where a text stands last. A search from the front is so much faster than one from the end that it may pass over
+/// Where a text stands. A search from the front is so much faster than one from the end that it may pass over
 /// everything.
-fn last_place(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    memchr::memmem::find_iter(text, wanted).last()
+fn places(text: &[u8], wanted: &[u8]) -> Vec<usize> {
+    memchr::memmem::find_iter(text, wanted).collect()
 }
 
 /// The line that a place is in.
@@ -295,6 +297,8 @@ struct History<'a> {
     before: &'a [u8],
     loaded: Loaded,
     standing: StandingView<'a>,
+    /// The record that is being read.
+    record: Option<RecordId>,
     /// The earlier records that come behind a record which is still to come.
     preserved: Option<PreservedMessages>,
     pending: Option<Pending<'a>>,
@@ -309,6 +313,8 @@ struct Pending<'a> {
     /// The answer that an assistant's blocks belong to.
     id: Option<Cow<'a, str>>,
     pieces: Vec<Piece<'a>>,
+    /// The records that they come from.
+    records: Vec<RecordId>,
     /// What the provider counted for the answer.
     counted: Option<u64>,
 }
@@ -331,6 +337,7 @@ impl<'a> History<'a> {
             before: &[],
             loaded: Loaded { conversation, ..Loaded::default() },
             standing: StandingView::default(),
+            record: None,
             preserved: None,
             pending: None,
             shared_blocks: inherited.shared_blocks,
@@ -347,7 +354,7 @@ impl<'a> History<'a> {
         }
         let is_anchor = |it: &mut PreservedMessages| Some(it.anchor_uuid) == view.uuid;
         for record in self.preserved.take_if(is_anchor).map(|it| it.uuids).unwrap_or_default() {
-            if let Some(mut view) = boundary::find(self.before, record).and_then(parse) {
+            if let Some(mut view) = boundary::find(self.before, record) {
                 // What the provider counted for it was counted with all that is left out now.
                 if let Some(message) = &mut view.message {
                     message.usage = None;
@@ -373,12 +380,8 @@ impl<'a> History<'a> {
 
     /// Takes a record of the conversation; one that cannot be understood is counted as broken.
     fn take_record(&mut self, view: &LineView<'a>) {
-        if let Some(record) = view.uuid {
-            let answer = view.message.as_ref().filter(|_| view.kind == LineKind::Assistant);
-            let answer = answer.map(|message| message.id.as_deref().unwrap_or_default());
-            self.loaded.round.add(record, answer);
-        }
         self.standing.take(view);
+        self.record = view.uuid;
         let understood = match view.kind {
             LineKind::Attachment => self.attachment(view),
             LineKind::User => self.message(Role::User, view),
@@ -451,10 +454,13 @@ impl<'a> History<'a> {
         match &mut self.pending {
             Some(pending) if pending.role == role && (role == Role::User || pending.id == id) => {
                 pending.pieces.push(piece);
+                pending.records.extend(self.record.filter(|it| pending.records.last() != Some(it)));
             }
             _ => {
                 self.flush();
-                self.pending = Some(Pending { role, id, pieces: vec![piece], counted: None });
+                let records = self.record.into_iter().collect();
+                let pieces = vec![piece];
+                self.pending = Some(Pending { role, id, pieces, records, counted: None });
             }
         }
     }
@@ -466,6 +472,14 @@ impl<'a> History<'a> {
             && pending.pieces.last().is_some_and(Piece::is_thinking)
         {
             pending.pieces.pop();
+        }
+        match pending.role {
+            Role::User => self.loaded.round.extend(&pending.records),
+            Role::Assistant if pending.pieces.is_empty() => {}
+            Role::Assistant => {
+                let answer = pending.id.as_deref().unwrap_or_default();
+                self.loaded.round.begin(answer, &pending.records);
+            }
         }
         // The fast path keeps the bytes as they are; only a history with a gap is taken apart.
         let message = self.write(pending.role, &pending.pieces);

@@ -153,6 +153,7 @@ fn kind_of_status(status: u16) -> Option<ErrorKind> {
         429 => ErrorKind::RateLimit,
         503 | 529 => ErrorKind::Overloaded,
         500..=599 => ErrorKind::Server,
+        413 => ErrorKind::ContextOverflow,
         300..=499 => ErrorKind::InvalidRequest,
         _ => return None,
     })
@@ -173,10 +174,10 @@ fn refine(kind: ErrorKind, name: &str, message: &str) -> ErrorKind {
         "rate_limit_error" | "rate_limit_exceeded" => ErrorKind::RateLimit,
         "overloaded_error" => ErrorKind::Overloaded,
         "timeout_error" => ErrorKind::Timeout,
-        "invalid_request_error" | "request_too_large" | "not_found_error" => {
-            ErrorKind::InvalidRequest
+        "invalid_request_error" | "not_found_error" => ErrorKind::InvalidRequest,
+        "request_too_large" | "context_length_exceeded" | "exceed_context_size_error" => {
+            ErrorKind::ContextOverflow
         }
-        "context_length_exceeded" | "exceed_context_size_error" => ErrorKind::ContextOverflow,
         "model_not_found" => ErrorKind::ModelNotFound,
         _ => kind,
     };
@@ -265,7 +266,7 @@ mod tests {
             (403, ErrorKind::Authentication),
             (404, ErrorKind::InvalidRequest),
             (408, ErrorKind::Timeout),
-            (413, ErrorKind::InvalidRequest),
+            (413, ErrorKind::ContextOverflow),
             (422, ErrorKind::InvalidRequest),
             (429, ErrorKind::RateLimit),
             (500, ErrorKind::Server),
@@ -288,7 +289,7 @@ mod tests {
             (
                 413,
                 r#"{"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
-                ErrorKind::InvalidRequest,
+                ErrorKind::ContextOverflow,
             ),
             (
                 404,

@@ -120,6 +120,7 @@ impl AgentBuilder {
             toolbox.fix(fixed);
         }
         let is_new = parts.conversation.is_empty();
+        let known = if is_new { Vec::new() } else { agent.workspace.read_state.paths() };
         let memory = self.memory.as_ref().filter(|_| parts.instructions);
         let told = memory.filter(|_| is_new).and_then(|memory| memory.render());
         agent.note_settings(&parts.settings);
@@ -132,7 +133,14 @@ impl AgentBuilder {
         Ok(Driver {
             instructions: told.as_deref().map(instructions),
             structured,
-            memory: memory.map(|memory| MemoryTracker::new(Arc::clone(memory))),
+            memory: memory.map(|memory| {
+                let mut tracker = MemoryTracker::new(Arc::clone(memory));
+                // What applied to the files of an earlier process stands in the conversation.
+                for path in known {
+                    tracker.rules_for(&path);
+                }
+                tracker
+            }),
             ..Driver::new(
                 Arc::clone(shared),
                 parts.journal,

@@ -10,7 +10,9 @@ use centurion_protocol::{AgentId, Usage};
 use serde::Deserialize;
 
 use crate::agent::task::Asker;
+use crate::delegate::recall;
 use crate::money::budget::Amount;
+use crate::turn::internal_fork::{COMPACT_PURPOSE, NOTE};
 
 /// One run, as its record tells.
 #[derive(Clone, Debug)]
@@ -41,8 +43,27 @@ pub(crate) fn by_agent(runs: &[PastRun]) -> HashMap<AgentId, Amount> {
     spent
 }
 
-/// What the answers in a part of a transcript consumed, and what that cost.
+/// What the answers in a part of a transcript consumed, summaries of the conversation included, and what that cost.
 pub(crate) fn of_answers(text: &[u8], model: &Model) -> (Usage, f64) {
+    let (mut usage, mut dollars) = of_turns(text, model);
+    for (_, note) in recall::notes::<InternalForkNote>(text, NOTE) {
+        if note.data.purpose == COMPACT_PURPOSE {
+            usage += note.data.usage;
+            dollars += model.info(&note.data.model).cost(&note.data.usage);
+        }
+    }
+    (usage, dollars)
+}
+
+/// What a request beside a conversation consumed.
+#[derive(Deserialize)]
+struct InternalForkNote {
+    purpose: String,
+    model: String,
+    usage: Usage,
+}
+
+fn of_turns(text: &[u8], model: &Model) -> (Usage, f64) {
     #[derive(Deserialize)]
     struct AnswerLine {
         #[serde(rename = "type")]

@@ -118,6 +118,8 @@ async fn ask(
         agent: Some(task.id.clone()),
         parent_agent: task.spec.parent.clone(),
         journal: task.journal(),
+        cached_tokens: 0,
+        receipt: None,
         budget: Arc::clone(&shared.budget),
         // An answer that comes late is worth little.
         patience: Patience::Brief,

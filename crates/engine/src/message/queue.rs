@@ -100,6 +100,11 @@ impl Origin {
         }
     }
 
+    /// Whether it tells of something that is over, and asks for nothing.
+    pub(crate) fn is_news(&self) -> bool {
+        matches!(self, Self::TaskNotification { .. } | Self::TaskNotifications { .. })
+    }
+
     /// Whether it tells how agents ended.
     pub(crate) fn is_of_agents(&self) -> bool {
         matches!(self, Self::TaskNotification { run: Some(_) } | Self::TaskNotifications { .. })

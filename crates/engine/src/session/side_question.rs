@@ -41,6 +41,8 @@ pub(super) async fn ask(shared: &Shared, question: &str) -> Result<String, Aside
         agent: None,
         parent_agent: None,
         journal: point.journal.clone(),
+        cached_tokens: point.cached.map_or(0, |cached| cached.tokens),
+        receipt: None,
         budget: Arc::clone(&shared.budget),
         // An answer that comes late is worth little.
         patience: Patience::Brief,

@@ -29,7 +29,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::compact::CompactionCount;
+use self::compact::{CompactionCount, before_command, compaction_asked};
 use crate::agent::evidence::Evidence;
 use crate::agent::fork_point::{Cached, Inheritance};
 use crate::agent::hooks::reminder;
@@ -69,8 +69,6 @@ pub(crate) struct Driver {
     pub(crate) context: Vec<String>,
     /// What stays in the conversation, however often its earlier part is left out.
     pub(crate) standing: Standing,
-    /// A person wants the conversation to become shorter, and this to be heeded.
-    pub(crate) asked_compaction: Option<String>,
     /// How many tokens were left out by compactions.
     pub(crate) dropped_tokens: u64,
     /// What the first message of a fork begins with, as that of every other fork from the same point.
@@ -208,7 +206,6 @@ impl Driver {
             instructions: None,
             context: Vec::new(),
             standing: Standing::default(),
-            asked_compaction: None,
             dropped_tokens: 0,
             opening: None,
             cached: None,
@@ -238,23 +235,18 @@ impl Driver {
                 return Ok(());
             }
         } else {
-            let items = self.take_commands(items.to_vec())?;
-            if items.is_empty() && self.asked_compaction.is_some() {
-                run.outcome = self.run_compaction(run, cancel).await?;
-                return Ok(());
-            }
-            // What was asked for before a prompt is done before it.
-            if self.asked_compaction.is_some()
-                && let Some(outcome) = self.keep_room(run, cancel).await?
+            if let Some(item) = items.first()
+                && let Some(text) = compaction_asked(item)
             {
-                self.keep_all_out(run, &items, "the run has ended")?;
-                run.outcome = outcome;
+                // What else waits is for the next run.
+                run.outcome = self.run_compaction(run, item, text, cancel).await?;
                 return Ok(());
             }
-            if !items.is_empty() {
+            let items = before_command(items);
+            if items.iter().any(|item| !item.origin.is_news()) {
                 self.standing.prompt.clear();
             }
-            let Some(items) = self.admit(run, &items, cancel).await? else {
+            let Some(items) = self.admit(run, items, cancel).await? else {
                 run.outcome =
                     if cancel.is_cancelled() { Outcome::Cancelled } else { Outcome::HookStopped };
                 return Ok(());
@@ -322,9 +314,10 @@ impl Driver {
                 run.text = answer.text();
             }
             match step {
-                Step::Stop(Outcome::ContextOverflow) if self.make_room(run, cancel).await? => {
-                    self.say(CUT_OFF)?;
-                }
+                Step::Stop(Outcome::ContextOverflow) => match self.make_room(run, cancel).await? {
+                    None => self.say(CUT_OFF)?,
+                    Some(outcome) => break outcome,
+                },
                 Step::Stop(outcome) => break outcome,
                 Step::Continue => {}
                 Step::Calls(calls) => {
@@ -451,10 +444,9 @@ impl Driver {
         let kept = || KeptRecord { record, blocks: item.content.clone() };
         match item.origin {
             Origin::Delegation | Origin::Initial => self.standing.task.push(kept()),
-            Origin::Person | Origin::Message { .. } => self.standing.prompt.push(kept()),
-            // What began this run, where no person or agent has said anything.
-            _ if self.standing.prompt.is_empty() => self.standing.prompt.push(kept()),
-            _ => {}
+            // News is told once; only where nothing else was said is it what the agent works on.
+            _ if item.origin.is_news() && !self.standing.prompt.is_empty() => {}
+            _ => self.standing.prompt.push(kept()),
         }
     }
 

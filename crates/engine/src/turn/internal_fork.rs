@@ -10,6 +10,7 @@ use centurion_journal::Journal;
 use centurion_model::{Answer, AnswerBuilder, ModelError, ModelEvent, Patience, Prefix, Request};
 use centurion_protocol::{AgentId, Effort, InvalidHistory, Message, StopReason, Thinking, Usage};
 use futures_util::StreamExt;
+use parking_lot::Mutex;
 use serde_json::json;
 use thiserror::Error;
 
@@ -17,7 +18,10 @@ use crate::agent::shared::Shared;
 use crate::money::budget::{Amount, Budget, OverBudget, Reservation};
 
 /// The subtype of the note that says what a request beside a conversation was for.
-const NOTE: &str = "internal_fork";
+pub(crate) const NOTE: &str = "internal_fork";
+
+/// What a compaction is called there.
+pub(crate) const COMPACT_PURPOSE: &str = "compact";
 
 /// What an answer is taken to need when money is set aside for it.
 const LIKELY_ANSWER: u32 = 1_024;
@@ -39,6 +43,10 @@ pub(crate) struct InternalFork {
     pub(crate) parent_agent: Option<AgentId>,
     /// Where it is recorded.
     pub(crate) journal: Option<Arc<Journal>>,
+    /// How much of the input the provider is likely to have in its cache.
+    pub(crate) cached_tokens: u64,
+    /// What it has cost is added here.
+    pub(crate) receipt: Option<Arc<Mutex<f64>>>,
     /// Who pays.
     pub(crate) budget: Arc<Budget>,
     pub(crate) patience: Patience,
@@ -73,12 +81,17 @@ impl InternalFork {
             journal,
             budget,
             patience,
+            cached_tokens,
+            receipt,
             ..
         } = self;
         let info = shared.model.info(&model);
         prefix.conversation.push(Message::user(question))?;
+        let input = prefix.tokens() as u64;
+        let cached = cached_tokens.min(input);
         let least = Usage {
-            input_tokens: prefix.tokens() as u64,
+            input_tokens: input - cached,
+            cache_read_input_tokens: cached,
             output_tokens: max_tokens.min(LIKELY_ANSWER).into(),
             ..Usage::default()
         };
@@ -99,6 +112,7 @@ impl InternalFork {
             purpose,
             model,
             journal,
+            receipt,
             reservation: Some(reservation),
             builder: AnswerBuilder::default(),
             used: Usage::default(),
@@ -107,7 +121,7 @@ impl InternalFork {
         if answer.calls().next().is_some() {
             return Err(InternalForkError::Called);
         }
-        if matches!(answer.stop_reason, StopReason::MaxTokens | StopReason::Refusal) {
+        if !matches!(answer.stop_reason, StopReason::EndTurn | StopReason::StopSequence) {
             return Err(InternalForkError::CutOff);
         }
         let text = answer.text();
@@ -121,6 +135,7 @@ struct Payment<'a> {
     purpose: &'static str,
     model: String,
     journal: Option<Arc<Journal>>,
+    receipt: Option<Arc<Mutex<f64>>>,
     reservation: Option<Reservation>,
     builder: AnswerBuilder,
     used: Usage,
@@ -149,6 +164,9 @@ impl Drop for Payment<'_> {
             return;
         }
         let dollars = self.shared.add_usage(&self.model, &used);
+        if let Some(receipt) = &self.receipt {
+            *receipt.lock() += dollars;
+        }
         if let Some(reservation) = self.reservation.take() {
             reservation.settle(Amount { dollars, tokens: used.total() });
         }

@@ -691,6 +691,225 @@ async fn a_process_that_dies_at_any_write_of_a_compaction_leaves_a_session_that_
     assert!(before > 10 && behind > 10, "{before} {behind}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_huge_prompt_or_answer_never_makes_a_session_unusable() {
+    // I-15
+    // A prompt that does not fit, behind an answer.
+    let bench = telling(40_000, &[good()], &[json!("Hello."), json!("Small.")]);
+    let told = bench.run("first").await;
+    let steps = |words: &str| telling(40_000, &[good()], &[json!(words)]);
+    let mut next = Bench { dir: bench.dir, ..steps("never said") };
+    let huge = next.resume(&told, &"word ".repeat(60_000)).await;
+    assert_eq!(huge.outcome, Some(Outcome::ContextOverflow), "{}", huge.result());
+    let copy = std::fs::read(&told.transcript).unwrap();
+    next.scenario = steps("Small.").scenario;
+    let small = next.resume(&told, "SMALL-PROMPT").await;
+    assert_eq!(small.outcome, Some(Outcome::Completed), "{}", small.result());
+    assert!(text(small.asked.last().unwrap()).contains("SMALL-PROMPT"));
+    // `/compact` works there, too.
+    std::fs::write(&told.transcript, copy).unwrap();
+    let compacted = next.resume(&told, "/compact").await;
+    assert_eq!(compacted.outcome, Some(Outcome::Completed), "{}", compacted.result());
+    next.scenario = steps("After.").scenario;
+    let after = next.resume(&told, "go on").await;
+    assert_eq!(after.outcome, Some(Outcome::Completed), "{}", after.result());
+    // A document that does.
+    let bench = telling(40_000, &[good()], &[read(), json!("Read."), json!("Small.")]);
+    let told = bench
+        .live("first", |handle, watcher| async move {
+            let world = SeededWorld::new(72);
+            let ended = |count| {
+                let watcher = Arc::clone(&watcher);
+                async move {
+                    let is_result = |it: &&Value| it["type"] == "result";
+                    watcher
+                        .until(|events, _| events.iter().filter(is_result).count() == count)
+                        .await;
+                }
+            };
+            ended(1).await;
+            let document = Block::Document {
+                media_type: "application/pdf".into(),
+                data: "AAAA".repeat(800_000),
+            };
+            handle.submit(world.record_id(), vec![document, Block::text("look")]);
+            ended(2).await;
+            handle.submit(world.record_id(), vec![Block::text("SMALL-PROMPT")]);
+        })
+        .await;
+    let outcomes: Vec<&Value> = told.of("result", None).iter().map(|it| &it["outcome"]).collect();
+    assert_eq!(outcomes, ["completed", "context_overflow", "completed"], "{}", told.result());
+    // An answer that fills the window.
+    let long = json!({"text": "word ".repeat(30_000)});
+    let bench = telling(40_000, &[good()], &[read(), long, json!("Next.")]);
+    let told = bench.run("first").await;
+    let next = Bench { dir: bench.dir, ..steps("Next.") };
+    let after = next.resume(&told, "go on").await;
+    assert_eq!(after.outcome, Some(Outcome::Completed), "{}", after.result());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_too_large_in_bytes_is_made_smaller() {
+    let refusal = || json!({"error": {"status": 413, "type": "request_too_large", "message": "Request exceeds the maximum size"}});
+    let mut steps = reads(4);
+    steps.extend([refusal(), json!("Still here.")]);
+    let told = telling(200_000, &[refusal(), good()], &steps).run("PROMPT-WORDS").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    assert_eq!(boundaries(&told), 1);
+    // Half of it was left out of the summary, and that is said.
+    assert!(text(first_behind(&told)).contains("A part of it was too long to be summarised"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_cannot_be_reached_costs_the_conversation_nothing() {
+    let refused =
+        json!({"error": {"status": 401, "type": "authentication_error", "message": "invalid key"}});
+    let mut steps = reads(4);
+    steps.push(too_long());
+    let bench = telling(200_000, &[refused], &steps);
+    let told = bench.run("PROMPT-WORDS").await;
+    assert_eq!(
+        (told.outcome, boundaries(&told)),
+        (Some(Outcome::ApiError), 0),
+        "{}",
+        told.result()
+    );
+    let next = Bench { dir: bench.dir, ..telling(200_000, &[good()], &[json!("Later.")]) };
+    let later = next.resume(&told, "go on").await;
+    assert_eq!(text(&later.asked[0]).matches("0123456789abcde\\n2\\t").count(), 4, "all is there");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_users_prompt_stays_when_news_begins_a_run() {
+    // D-52
+    let mut steps = vec![json!([starts("@@sleeper")]), json!("Started.")];
+    steps.extend(much());
+    let mut bench = telling(40_000, &[good()], &steps);
+    let rules = bench.scenario["rules"].as_array_mut().unwrap();
+    rules.insert(0, json!({"match": {"first_user": "@@sleeper"}, "respond": {"text": "slept", "latency_ms": 60_000}}));
+    let told = bench.run("PROMPT-WORDS: the whole job").await;
+    assert!(boundaries(&told) >= 1, "{}", told.result());
+    assert!(
+        text(first_behind(&told)).contains("PROMPT-WORDS: the whole job"),
+        "{}",
+        text(first_behind(&told))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_keeps_nothing_is_compacted_all_the_same() {
+    let mut bench = telling(40_000, &[good()], &much());
+    bench.also(|options| options.storage.transcript = None);
+    let told = bench.run("PROMPT-WORDS").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    assert!(boundaries(&told) >= 1);
+    for asked in of_work(&told) {
+        assert_eq!(text(asked).matches("PROMPT-WORDS").count(), 1, "{}", text(asked));
+        assert!(!text(asked).contains("one JSON object a line"), "no record is named");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_whose_first_request_is_too_long_keeps_its_task_once_and_is_the_same_when_it_is_woken()
+ {
+    let fork =
+        json!([{"tool": "Agent", "input": {"description": "a branch", "prompt": "FORK-TASK"}}]);
+    let mut bench = telling(200_000, &[good()], &[]);
+    bench.knows_agents(|agents| agents.rules.forks = true);
+    let rules = bench.scenario["rules"].as_array_mut().unwrap();
+    rules.push(json!({"match": {"last_user": "FORK-TASK", "max_hits": 1}, "respond": too_long()}));
+    rules.push(json!({"match": {"first_user": GOES_ON}, "respond": "Scope: done"}));
+    rules.extend(
+        reads(4)
+            .into_iter()
+            .chain([fork])
+            .map(|respond| json!({"match": {"max_hits": 1}, "respond": respond})),
+    );
+    rules.push(json!({"match": {}, "respond": "ok"}));
+    let told = bench.run("go").await;
+    assert_eq!(boundaries(&told), 1, "{}", told.result());
+    let shorter = first_behind(&told);
+    assert!(shorter.agent.is_some());
+    assert_eq!(text(shorter).matches("FORK-TASK").count(), 1, "{}", text(shorter));
+    let id = shorter.agent.clone().unwrap();
+    let rules = bench.scenario["rules"].as_array_mut().unwrap();
+    rules.insert(0, json!({"match": {"last_user": "POKE"}, "respond": [message(&id, "MORE")]}));
+    let later = bench.resume(&told, "POKE").await;
+    let woken = later.asked.iter().find(|asked| asked.agent.as_ref() == Some(&id)).unwrap();
+    assert!(woken.wire.starts_with(&shorter.wire), "{}", text(woken));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_in_the_middle_of_a_compaction_is_an_interrupt_and_changes_nothing() {
+    let slow = json!({"text": "<summary>SUMMARY-1</summary>", "latency_ms": 100_000});
+    for full in [
+        json!({"blocks": [{"tool": "Read", "input": {"file_path": "long.txt"}}], "usage": {"input_tokens": 990_000}}),
+        too_long(),
+    ] {
+        let mut steps = reads(4);
+        steps.extend([full, json!("never said")]);
+        let mut bench = telling(0, std::slice::from_ref(&slow), &steps);
+        bench.also(|options| options.context = ContextRules::default());
+        let told = bench
+            .live("PROMPT-WORDS", |handle, watcher| async move {
+                watcher.until(|_, asked| asked.iter().any(is_compaction)).await;
+                handle.interrupt();
+            })
+            .await;
+        assert_eq!(
+            (told.outcome, boundaries(&told)),
+            (Some(Outcome::Cancelled), 0),
+            "{}",
+            told.result()
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_of_the_new_beginning_can_end_the_run_and_takes_no_later_prompt_with_it() {
+    let stage = Stage::new(|told| {
+        let is_it = told["hook_event_name"] == "SessionStart" && told["source"] == "compact";
+        Some(if is_it { json!({"continue": false, "stopReason": "ENOUGH"}) } else { json!({}) })
+    });
+    let mut bench = telling(40_000, &[good()], &much());
+    bench.also(move |options| stage.extend(options, every_event()));
+    let told = bench.run("go").await;
+    assert_eq!(told.outcome, Some(Outcome::HookStopped), "{}", told.result());
+    assert!(told.result()["errors"].to_string().contains("ENOUGH"));
+    let next = Bench { dir: bench.dir, ..telling(40_000, &[good()], &[json!("Later.")]) };
+    assert_eq!(next.resume(&told, "go on").await.outcome, Some(Outcome::Completed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompts_beside_a_compaction_keep_their_order_and_its_failure_is_told() {
+    let bench = telling(
+        200_000,
+        &[json!("<summary></summary>")],
+        &[read(), json!("One."), json!("Two."), json!("Three.")],
+    );
+    let told = bench
+        .live("first", |handle, watcher| async move {
+            let world = SeededWorld::new(71);
+            watcher.until(|events, _| events.iter().any(|it| it["type"] == "result")).await;
+            for text in ["second", "/compact", "third"] {
+                handle.submit(world.record_id(), vec![Block::text(text)]);
+            }
+        })
+        .await;
+    let results: Vec<String> = told
+        .of("result", None)
+        .iter()
+        .map(|it| it["outcome"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        results,
+        ["completed", "completed", "compaction_failed", "completed"],
+        "{:?}",
+        told.events
+    );
+    assert!(text(told.asked.last().unwrap()).contains("third"));
+}
+
 /// What a model says when it is asked for a summary.
 fn any_summary() -> impl Strategy<Value = Value> {
     prop_oneof![

@@ -8,29 +8,33 @@ use std::collections::HashSet;
 use centurion_protocol::RecordId;
 use centurion_protocol::transcript::{Boundary, LineView};
 
-use super::{last_place, line_around, parse};
+use super::{line_around, parse, places};
 
 /// Where the last boundary of a transcript begins, if it counts.
 pub(super) fn last(text: &[u8], is_side: bool) -> Option<usize> {
-    // Text inside a record has its quotes escaped, so that only a boundary looks like this.
     let mark = format!("\"subtype\":\"{}\"", Boundary::SUBTYPE);
-    let at = last_place(text, mark.as_bytes())?;
-    let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |end| end + 1);
-    let view = parse(line_around(text, at))?;
-    let counts = view.is_sidechain == is_side && view.parent_uuid.is_none();
-    let is_whole = |last: RecordId| find(&text[start..], last).is_some();
-    let data = view.boundary().filter(|_| counts)?;
-    data.last_uuid.is_none_or(is_whole).then_some(start)
+    let counts = |at: &usize| {
+        let Some(view) = parse(line_around(text, *at)) else { return false };
+        let is_whole = |last: RecordId| find(&text[*at..], last).is_some();
+        view.is_sidechain == is_side
+            && view.parent_uuid.is_none()
+            && view.boundary().is_some_and(|data| data.last_uuid.is_none_or(is_whole))
+    };
+    let at = places(text, mark.as_bytes()).into_iter().rev().find(counts)?;
+    Some(memchr::memrchr(b'\n', &text[..at]).map_or(0, |end| end + 1))
 }
 
-/// The line of a record.
-pub(super) fn find(text: &[u8], record: RecordId) -> Option<&[u8]> {
-    place(text, record).map(|at| line_around(text, at))
+/// The line of a record, if it can be read.
+pub(super) fn find(text: &[u8], record: RecordId) -> Option<LineView<'_>> {
+    place(text, record).and_then(|at| parse(line_around(text, at)))
 }
 
-/// Where a record says who it is.
+/// Where a record says who it is. What a model hands to a tool may look the same.
 pub(super) fn place(text: &[u8], record: RecordId) -> Option<usize> {
-    last_place(text, format!("\"uuid\":\"{record}\"").as_bytes())
+    let is_it =
+        |at: &usize| parse(line_around(text, *at)).is_some_and(|view| view.uuid == Some(record));
+    let mark = format!("\"uuid\":\"{record}\"");
+    places(text, mark.as_bytes()).into_iter().rev().find(is_it)
 }
 
 /// The records without boundaries that do not count, and without what was written with those.

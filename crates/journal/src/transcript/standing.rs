@@ -35,6 +35,18 @@ impl Standing {
     pub fn all(&self) -> impl Iterator<Item = &KeptRecord> {
         self.context.iter().chain(&self.task).chain(&self.prompt)
     }
+
+    /// Keeps the records that satisfy a condition.
+    pub fn retain(&mut self, keeps: impl Fn(&KeptRecord) -> bool) {
+        for records in [&mut self.context, &mut self.task, &mut self.prompt] {
+            records.retain(|it| keeps(it));
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut KeptRecord> {
+        self.context.iter_mut().chain(&mut self.task).chain(&mut self.prompt)
+    }
 }
 
 /// The same as it is found in a transcript.

@@ -17,6 +17,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::admit::Loads;
+use super::compact::before_command;
 use super::{Driver, Run};
 use crate::agent::builder::AGENT_TOOL;
 use crate::agent::fork_point::{Cached, ForkPoint};
@@ -146,9 +147,8 @@ impl Driver {
             None => self.shared.queue.pending(self.identity().id.as_ref()),
             Some(_) => Vec::new(),
         };
-        let due = self.take_commands(due)?;
         // Nothing that waits may keep the results from being told.
-        let due = self.admit(run, &due, cancel).await?.unwrap_or_default();
+        let due = self.admit(run, before_command(&due), cancel).await?.unwrap_or_default();
         self.deliver(blocks, &due)?;
         Ok(outcome)
     }

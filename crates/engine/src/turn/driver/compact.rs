@@ -14,6 +14,7 @@ mod shorter;
 mod state;
 mod summary;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_hooks::events::{CompactTrigger, PostCompact, PreCompact};
@@ -27,9 +28,11 @@ use thiserror::Error;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::shorter::{Drawn, Shorter};
+use self::shorter::{CutTexts, Shorter};
+use self::summary::Summary;
 use super::admit::COMPACT;
-use super::{Driver, Run};
+use super::request::SMALL_ANSWER;
+use super::{Driver, INTERRUPTED, Run};
 use crate::message::queue::{Item, Origin};
 use crate::toolset::servers::Announced;
 use crate::turn::internal_fork::InternalForkError;
@@ -90,13 +93,25 @@ pub(crate) enum CompactError {
 impl CompactError {
     /// Whether the conversation is too long even to be summarised.
     fn is_overflow(&self) -> bool {
-        matches!(
-            self,
-            Self::NoSummary(InternalForkError::Model(ModelError {
-                kind: ErrorKind::ContextOverflow,
-                ..
-            }))
-        )
+        use InternalForkError::Model;
+        let too_long = |error: &ModelError| error.kind == ErrorKind::ContextOverflow;
+        matches!(self, Self::NoSummary(Model(error)) if too_long(error))
+    }
+
+    /// Whether another try, at another time, would be as futile: the model was there and gave nothing of use. Where it
+    /// could not be reached or paid, the conversation is better left as it is.
+    fn is_futile(&self) -> bool {
+        use InternalForkError::{Called, CutOff, Empty, Model};
+        match self {
+            Self::Nothing
+            | Self::TooLong { .. }
+            | Self::NotSmaller { .. }
+            | Self::NoSummary(Called | CutOff | Empty) => true,
+            Self::NoSummary(Model(error)) => {
+                matches!(error.kind, ErrorKind::ContextOverflow | ErrorKind::InvalidRequest)
+            }
+            _ => false,
+        }
     }
 }
 
@@ -119,10 +134,6 @@ impl Driver {
         run: &mut Run,
         cancel: &CancellationToken,
     ) -> Result<Option<Outcome>, JournalError> {
-        if let Some(text) = self.asked_compaction.take() {
-            let asked = self.compact(run, &Cause::Asked(text), cancel).await?;
-            return Ok(asked.err().and_then(|error| self.tell_objection(run, &error)));
-        }
         let info = self.shared.model.info(&self.settings.model);
         let threshold = self.context_rules().threshold(&info);
         if threshold.is_none_or(|most| self.estimate() <= most)
@@ -135,64 +146,66 @@ impl Driver {
         }
         match self.compact(run, &Cause::Automatic, cancel).await? {
             Ok(()) | Err(CompactError::Nothing | CompactError::Cancelled) => Ok(None),
+            Err(CompactError::Stopped(reason)) => {
+                run.errors.push(reason);
+                Ok(Some(Outcome::HookStopped))
+            }
             Err(error) => {
                 run.compactions.failed += 1;
-                Ok(self.tell_objection(run, &error))
+                let message = format!("the conversation was not compacted: {error}");
+                self.dispatch.agent.inform("warning", message);
+                Ok(None)
             }
         }
     }
 
-    /// Makes a conversation shorter that does not fit any more; whether it is.
+    /// Makes a conversation shorter that does not fit any more. `Some` is how the run ends instead.
     pub(super) async fn make_room(
         &mut self,
         run: &mut Run,
         cancel: &CancellationToken,
-    ) -> Result<bool, JournalError> {
+    ) -> Result<Option<Outcome>, JournalError> {
         if !self.context_rules().allowed || !run.may_compact() {
-            return Ok(false);
+            return Ok(Some(Outcome::ContextOverflow));
         }
-        let made = self.compact(run, &Cause::Overflow, cancel).await?;
-        if let Err(error) = &made {
+        let error = match self.compact(run, &Cause::Overflow, cancel).await? {
+            Ok(()) => return Ok(None),
+            Err(error) => error,
+        };
+        if !matches!(error, CompactError::Cancelled) {
             run.errors.push(error.to_string());
         }
-        Ok(made.is_ok())
+        Ok(Some(match error {
+            CompactError::Cancelled => {
+                self.say(INTERRUPTED)?;
+                Outcome::Cancelled
+            }
+            CompactError::Stopped(_) => Outcome::HookStopped,
+            CompactError::NoSummary(InternalForkError::Budget(_)) => Outcome::Budget,
+            CompactError::NoSummary(InternalForkError::Model(error))
+                if error.kind != ErrorKind::ContextOverflow =>
+            {
+                self.failed(run, &error)?
+            }
+            _ => Outcome::ContextOverflow,
+        }))
     }
 
-    /// Tells people why the conversation stays as it is; how the run ends, if a hook ends it.
-    fn tell_objection(&self, run: &mut Run, error: &CompactError) -> Option<Outcome> {
-        let message = format!("the conversation was not compacted: {error}");
-        self.dispatch.agent.inform("warning", message);
-        if let CompactError::Stopped(reason) = error {
-            run.errors.push(reason.clone());
-            return Some(Outcome::HookStopped);
-        }
-        None
-    }
-
-    /// Takes `/compact` out of what is due. It is for the program, and the model never reads it.
-    pub(super) fn take_commands(&mut self, items: Vec<Item>) -> Result<Vec<Item>, JournalError> {
-        let mut others = Vec::with_capacity(items.len());
-        for item in items {
-            let Some(text) = compaction_asked(&item) else {
-                others.push(item);
-                continue;
-            };
-            let note = json!({"command": "compact", "arguments": text, "item": item.id});
-            self.journal.note("command", &note)?;
-            self.shared.queue.delivered(&[item.id]);
-            self.asked_compaction = Some(text);
-        }
-        Ok(others)
-    }
-
-    /// A run that is nothing but a compaction.
+    /// A run that is nothing but a compaction, which a person asked for by this item.
     pub(super) async fn run_compaction(
         &mut self,
         run: &mut Run,
+        item: &Item,
+        text: String,
         cancel: &CancellationToken,
     ) -> Result<Outcome, JournalError> {
-        let text = self.asked_compaction.take().unwrap_or_default();
-        Ok(match self.compact(run, &Cause::Asked(text), cancel).await? {
+        // It is for the program, and the model never reads it.
+        let note = json!({"command": "compact", "arguments": text, "item": item.id});
+        self.journal.note("command", &note)?;
+        self.shared.queue.delivered(&[item.id]);
+        let made = self.compact(run, &Cause::Asked(text), cancel).await?;
+        self.keep_point(run);
+        Ok(match made {
             Ok(()) => Outcome::Completed,
             Err(error @ CompactError::Nothing) => {
                 run.text = error.to_string();
@@ -221,8 +234,12 @@ impl Driver {
             return Ok(Err(CompactError::Off));
         }
         let started = Instant::now();
-        let drawn = Drawn::from(&self.conversation);
-        if !drawn.has_exchange() && *cause != Cause::Overflow {
+        let drawn = self.draw();
+        let info = self.shared.model.info(&self.settings.model);
+        // Over the limit is reason enough, for whatever can be done.
+        let must = *cause == Cause::Overflow
+            || self.estimate() + SMALL_ANSWER > self.context_rules().window(&info);
+        if !drawn.has_exchange() && (!must || *cause == Cause::Automatic) {
             return Ok(Err(CompactError::Nothing));
         }
         let instructions = match self.ask_hooks(cause, cancel).await {
@@ -230,34 +247,41 @@ impl Driver {
             Err(error) => return self.tell_failed(error).map(Err),
         };
         self.show_compacting();
+        let receipt = Arc::default();
         let written = {
             let _waits = self.task().map(|task| task.stall.pause());
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => Err(CompactError::Cancelled),
-                written = self.summarise(&drawn, &instructions) => written,
+                written = self.summarise(&drawn, &instructions, &receipt) => written,
             }
         };
-        let (shorter, is_by_rule) = match self.shorten(&drawn, written) {
+        run.dollars += *receipt.lock();
+        // What a person asked for by the way may be cut as well: no answer is under way that needs it.
+        let cut = match cause {
+            Cause::Automatic => CutTexts::None,
+            Cause::Overflow => CutTexts::Old,
+            Cause::Asked(_) => CutTexts::All,
+        };
+        let made = written.and_then(|summary| self.shorten(&drawn, summary, cut));
+        let (shorter, is_by_rule) = match made {
             Ok(shorter) => (shorter, false),
             // There must be a way on, also where no model can say what was said.
-            Err(error)
-                if error.is_overflow()
-                    || (*cause == Cause::Overflow && !matches!(error, CompactError::Cancelled)) =>
-            {
-                match self.shorten(&drawn, Ok(rule::summary(&drawn, &self.standing))) {
+            Err(error) if (must || error.is_overflow()) && error.is_futile() => {
+                let summary = Summary::by_rule(rule::summary(&drawn, &self.standing));
+                match self.shorten(&drawn, summary, cut) {
                     Ok(shorter) => (shorter, true),
                     Err(_) => return self.tell_failed(error).map(Err),
                 }
             }
             Err(error) => return self.tell_failed(error).map(Err),
         };
-        let summary = shorter.summary.clone();
+        let summary = shorter.summary.text.clone();
         self.take_over(shorter, cause, is_by_rule, started.elapsed())?;
         run.compactions.last = Some(run.turns);
         run.compactions.failed = 0;
-        self.tell_compacted(cause, &summary, cancel).await?;
-        Ok(Ok(()))
+        let stopped = self.tell_compacted(cause, &summary, cancel).await?;
+        Ok(stopped.map_or(Ok(()), |reason| Err(CompactError::Stopped(reason))))
     }
 
     /// Lets hooks object to a compaction, or say what its summary should heed.
@@ -305,13 +329,14 @@ impl Driver {
         };
         let parent = self.journal.last();
         let compacted = self.journal.compact(shorter.records(data))?;
+        shorter.follow(&compacted, &mut self.standing);
         self.conversation = shorter.conversation;
         self.counted = None;
         self.cached = None;
         self.memory = shorter.memory;
         self.announced = shorter.announced;
         self.show_status(None, Some("success"), None);
-        let Compacted { boundary, data, lines } = compacted;
+        let Compacted { boundary, data, lines, .. } = compacted;
         let event = CompactBoundary {
             content: "Conversation compacted",
             compact_metadata: data.into(),
@@ -320,18 +345,19 @@ impl Driver {
         };
         self.shared.show_as(boundary, EventBody::System(System::CompactBoundary(Box::new(event))));
         if let Some(record) = lines.get(shorter.summary_line) {
-            self.show_input(*record, &Block::Text(shorter.summary), None, true);
+            self.show_input(*record, &Block::Text(shorter.introduced), None, true);
         }
         Ok(())
     }
 
-    /// Tells hooks that the conversation begins anew; what they say goes along with the next message.
+    /// Tells hooks that the conversation begins anew; what they say goes along with the next message. `Some` is why they
+    /// end the run.
     async fn tell_compacted(
         &mut self,
         cause: &Cause,
         summary: &str,
         cancel: &CancellationToken,
-    ) -> Result<(), JournalError> {
+    ) -> Result<Option<String>, JournalError> {
         let event = PostCompact { trigger: cause.trigger(), compact_summary: summary };
         self.dispatch.agent.fire(&event, cancel).await;
         self.begin(COMPACT, cancel).await;
@@ -343,7 +369,7 @@ impl Driver {
         {
             self.deliver(Vec::new(), &[])?;
         }
-        Ok(())
+        Ok(self.aside.stop.take())
     }
 
     fn tell_failed(&self, error: CompactError) -> Result<CompactError, JournalError> {
@@ -398,8 +424,14 @@ impl Run {
     }
 }
 
+/// The items that come before one that asks for a compaction: they are worked on first.
+pub(super) fn before_command(items: &[Item]) -> &[Item] {
+    let commands = items.iter().position(|item| compaction_asked(item).is_some());
+    &items[..commands.unwrap_or(items.len())]
+}
+
 /// What a person wants to be heeded who asks for a compaction; `None` if the item is something else.
-fn compaction_asked(item: &Item) -> Option<String> {
+pub(super) fn compaction_asked(item: &Item) -> Option<String> {
     let [Block::Text(text)] = item.content.as_slice() else { return None };
     let rest =
         text.trim().strip_prefix("/compact").filter(|_| matches!(item.origin, Origin::Person))?;

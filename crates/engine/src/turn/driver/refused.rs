@@ -29,6 +29,10 @@ impl Driver {
             return Ok(false);
         };
         self.conversation = conversation;
+        // What stays in the conversation must not bring it back.
+        for block in self.standing.all_mut().flat_map(|it| &mut it.blocks) {
+            take_media(block, &note);
+        }
         let data = json!({"message": place.message, "block": place.block, "reason": error.message});
         self.journal.note("refused_part", &data)?;
         let text = format!("a picture or document is left out, the provider refused it: {error}");
@@ -84,6 +88,48 @@ fn named_place(reason: &str) -> Option<BlockPlace> {
     Some(BlockPlace { message: message.parse().ok()?, block: block.parse().ok()? })
 }
 
+/// The conversation with notes in the place of all pictures and documents; `None` if it has none.
+pub(super) fn without_media(conversation: &Conversation) -> Option<Conversation> {
+    if !conversation.iter().any(is_worth_a_look) {
+        return None;
+    }
+    let mut changed = Conversation::default();
+    let mut has_media = false;
+    for message in conversation.iter() {
+        let mut blocks = if is_worth_a_look(message) { message.blocks() } else { Vec::new() };
+        if blocks.iter_mut().fold(false, |any, block| take_media(block, MEDIA_LEFT_OUT) | any) {
+            has_media = true;
+            changed.push(Message::new(message.role(), &blocks)).ok()?;
+        } else {
+            changed.push(message.clone()).ok()?;
+        }
+    }
+    has_media.then_some(changed)
+}
+
+/// What stands for a picture or document that would take too much room.
+pub(super) const MEDIA_LEFT_OUT: &str =
+    "[A picture or document is left out here, to make room. Read it again where you need it.]";
+
+/// Puts a note in the place of the pictures and documents of a block; whether there were any.
+pub(super) fn take_media(block: &mut Block, note: &str) -> bool {
+    match block {
+        Block::ToolResult(result) => {
+            let mut any = false;
+            for part in result.content.iter_mut().filter(|part| is_media(part)) {
+                *part = ToolResultContent::Text(note.to_owned());
+                any = true;
+            }
+            any
+        }
+        Block::Image { .. } | Block::Document { .. } => {
+            *block = Block::text(note);
+            true
+        }
+        _ => false,
+    }
+}
+
 /// The conversation with a note in the place of the pictures and documents of one block.
 fn without(conversation: &Conversation, place: BlockPlace, note: &str) -> Option<Conversation> {
     let mut changed = Conversation::default();
@@ -93,14 +139,7 @@ fn without(conversation: &Conversation, place: BlockPlace, note: &str) -> Option
             continue;
         }
         let mut blocks = message.blocks();
-        match blocks.get_mut(place.block)? {
-            Block::ToolResult(result) => {
-                for part in result.content.iter_mut().filter(|part| is_media(part)) {
-                    *part = ToolResultContent::Text(note.to_owned());
-                }
-            }
-            block => *block = Block::text(note),
-        }
+        take_media(blocks.get_mut(place.block)?, note);
         changed.push(Message::new(message.role(), &blocks)).ok()?;
     }
     Some(changed)

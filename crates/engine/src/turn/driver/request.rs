@@ -21,7 +21,7 @@ use crate::money::budget::Amount;
 use centurion_journal::JournalError;
 
 /// What an answer is taken to need at least when money or window are checked before it.
-const SMALL_ANSWER: u64 = 1024;
+pub(super) const SMALL_ANSWER: u64 = 1024;
 
 /// How long a provider keeps what it has read.
 const CACHE_LIFE: Duration = Duration::from_mins(5);
@@ -45,14 +45,14 @@ impl Driver {
             let window = self.context_rules().window(&info);
             let estimate = self.estimate();
             if estimate + SMALL_ANSWER.min(window / 10) > window {
-                if self.make_room(run, cancel).await? {
-                    continue;
+                let Some(outcome) = self.make_room(run, cancel).await? else { continue };
+                if outcome == Outcome::ContextOverflow {
+                    run.errors.push(format!(
+                        "the conversation has about {estimate} tokens, more than the {window} of {}",
+                        self.settings.model
+                    ));
                 }
-                run.errors.push(format!(
-                    "the conversation has about {estimate} tokens, more than the {window} of {}",
-                    self.settings.model
-                ));
-                return Ok(Err(Outcome::ContextOverflow));
+                return Ok(Err(outcome));
             }
             let least = self.least_usage(estimate);
             let amount = Amount { dollars: info.cost(&least), tokens: least.total() };
@@ -99,10 +99,12 @@ impl Driver {
                     if self.fall_back(&error)? || self.replace_refused(&error)? {
                         continue;
                     }
-                    if error.kind == ErrorKind::ContextOverflow
-                        && self.make_room(run, cancel).await?
-                    {
-                        continue;
+                    if error.kind == ErrorKind::ContextOverflow {
+                        match self.make_room(run, cancel).await? {
+                            None => continue,
+                            Some(Outcome::ContextOverflow) => {}
+                            Some(outcome) => return Ok(Err(outcome)),
+                        }
                     }
                     let mut text = builder.text_so_far();
                     drop(builder);
@@ -372,7 +374,11 @@ impl Driver {
     }
 
     /// Records and shows a failure that no retry cured.
-    fn failed(&self, run: &mut Run, error: &ModelError) -> Result<Outcome, JournalError> {
+    pub(super) fn failed(
+        &self,
+        run: &mut Run,
+        error: &ModelError,
+    ) -> Result<Outcome, JournalError> {
         let name = error.kind.sdk_name();
         run.failure = Some(ProviderFailure { status: error.status, name });
         let text = format!("API Error: {error}");

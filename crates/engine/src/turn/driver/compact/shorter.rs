@@ -3,33 +3,52 @@
 use std::path::PathBuf;
 
 use centurion_config::memory::MemoryTracker;
-use centurion_journal::Compaction;
+use centurion_journal::transcript::{KeptRecord, Standing};
+use centurion_journal::{Compacted, Compaction, KeptRound};
 use centurion_protocol::markup::contain;
 use centurion_protocol::transcript::{
     AttachmentBody, Body, BoundaryData, SummaryMark, UserBody, UserContent,
 };
 use centurion_protocol::{Block, Conversation, Message, RecordId, Role, ToolResultContent};
 
+use super::summary::Summary;
 use super::{CompactError, Driver};
 use crate::agent::fork_point::FORK_RULES;
 use crate::agent::result_room::ResultRoom;
 use crate::definition::prompt::instructions;
 use crate::toolset::servers::Announced;
 use crate::turn::bounded::bounded_parts;
+use crate::turn::driver::refused::{MEDIA_LEFT_OUT, take_media};
+
+/// How many bytes the newest round may have, pictures and documents included. Providers bound requests.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 /// A conversation, drawn apart into what a summary can stand for and what stays.
 pub(super) struct Drawn {
     /// All before the newest answer.
     pub(super) earlier: Conversation,
-    /// The newest answer, and what came behind it.
+    /// The newest answer, and what came behind it. None of it stays where the answer itself takes too much room, or is
+    /// in the record of another agent.
     round: Vec<Message>,
 }
 
-impl Drawn {
-    pub(super) fn from(conversation: &Conversation) -> Self {
-        let messages: Vec<&Message> = conversation.iter().collect();
+/// Which texts of people and others may be cut, with the whole of them in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CutTexts {
+    None,
+    /// Those that are not being worked on.
+    Old,
+    All,
+}
+
+impl Driver {
+    /// Draws the conversation apart.
+    pub(super) fn draw(&self) -> Drawn {
+        let room = self.round_room();
+        let messages: Vec<&Message> = self.conversation.iter().collect();
         let is_answer = |message: &&Message| message.role() == Role::Assistant;
-        let from = messages.iter().rposition(is_answer).unwrap_or(messages.len());
+        let stays = |at: &usize| self.journal.has_round() && messages[*at].tokens() * 4 <= room;
+        let from = messages.iter().rposition(is_answer).filter(stays).unwrap_or(messages.len());
         let mut earlier = Conversation::default();
         for message in &messages[..from] {
             // The beginning of a conversation is one.
@@ -37,9 +56,11 @@ impl Drawn {
                 debug_assert!(false, "invariant: a part of a valid history is valid");
             }
         }
-        Self { earlier, round: messages[from..].iter().map(|it| (*it).clone()).collect() }
+        Drawn { earlier, round: messages[from..].iter().map(|it| (*it).clone()).collect() }
     }
+}
 
+impl Drawn {
     /// Whether anything was answered before the newest round: without that there is nothing to summarise.
     pub(super) fn has_exchange(&self) -> bool {
         self.earlier.iter().any(|message| message.role() == Role::Assistant)
@@ -53,7 +74,9 @@ impl Drawn {
 /// A conversation that begins with a summary.
 pub(super) struct Shorter {
     pub(super) conversation: Conversation,
-    pub(super) summary: String,
+    pub(super) summary: Summary,
+    /// The summary as the model reads it.
+    pub(super) introduced: String,
     /// Which of the lines is the summary.
     pub(super) summary_line: usize,
     pub(super) memory: Option<MemoryTracker>,
@@ -61,8 +84,29 @@ pub(super) struct Shorter {
     /// What is told anew, each with what records call it.
     lines: Vec<(&'static str, String)>,
     kept: Vec<RecordId>,
-    /// What stands behind the newest answer, if not what stood there.
-    rest: Option<Vec<Block>>,
+    /// Standing records that are cut, and stand among the lines.
+    replaced: Vec<RecordId>,
+    round: ShorterRound,
+}
+
+/// What becomes of the newest round.
+enum ShorterRound {
+    Whole,
+    Cut(Vec<RestPart>),
+    Dropped,
+}
+
+/// Something that stands behind the newest answer, with what it was in the standing records.
+struct RestPart {
+    blocks: Vec<Block>,
+    was: Option<RecordId>,
+}
+
+impl RestPart {
+    fn record(&self) -> Body<'_> {
+        let content = UserContent::Blocks(&self.blocks);
+        Body::User(UserBody { is_meta: true, ..UserBody::new(content) })
+    }
 }
 
 /// What records call the summary.
@@ -71,15 +115,30 @@ const SUMMARY: &str = "summary";
 impl Shorter {
     /// What the transcript says of it.
     pub(super) fn records(&self, data: BoundaryData) -> Compaction<'_> {
-        let rest = self.rest.as_deref().map(|blocks| {
-            let said = UserBody { is_meta: true, ..UserBody::new(UserContent::Blocks(blocks)) };
-            vec![Body::User(said)]
-        });
+        let round = match &self.round {
+            ShorterRound::Whole => KeptRound::Whole,
+            ShorterRound::Cut(parts) => {
+                KeptRound::Cut(parts.iter().map(RestPart::record).collect())
+            }
+            ShorterRound::Dropped => KeptRound::Dropped,
+        };
         Compaction {
             data,
             lines: self.lines.iter().map(|(kind, text)| body(kind, text)).collect(),
             kept: self.kept.clone(),
-            rest,
+            round,
+        }
+    }
+
+    /// Has what stays point to the records where it stands now.
+    pub(super) fn follow(&self, compacted: &Compacted, standing: &mut Standing) {
+        standing.retain(|it| !self.replaced.contains(&it.record));
+        let ShorterRound::Cut(parts) = &self.round else { return };
+        for (part, record) in parts.iter().zip(&compacted.rest) {
+            if let Some(it) = standing.all_mut().find(|it| Some(it.record) == part.was) {
+                it.record = *record;
+                it.blocks.clone_from(&part.blocks);
+            }
         }
     }
 }
@@ -100,35 +159,50 @@ impl Driver {
     pub(super) fn shorten(
         &self,
         drawn: &Drawn,
-        summary: Result<String, CompactError>,
+        summary: Summary,
+        cut: CutTexts,
     ) -> Result<Shorter, CompactError> {
-        let summary = self.introduced(&summary?);
+        let introduced = self.introduced(&summary);
         let memory = self.memory.as_ref().map(MemoryTracker::reloaded);
         let mut lines = Vec::new();
         let told = memory.as_ref().and_then(MemoryTracker::render);
         lines.extend(told.map(|text| ("instructions", instructions(&text))));
         let summary_line = lines.len();
-        lines.push((SUMMARY, summary.clone()));
+        lines.push((SUMMARY, introduced.clone()));
         lines.extend(self.state());
         let (announced, news) = self.announce_anew();
         lines.extend(news.map(|text| ("servers", text)));
         if self.task().is_some_and(|task| task.spec.is_fork()) {
             lines.push(("fork", FORK_RULES.trim_end().to_owned()));
         }
-        let kept: Vec<_> =
-            self.standing.all().filter(|it| !self.journal.is_in_round(it.record)).collect();
+        let round = self.cut_round(drawn, cut);
+        let is_elsewhere = |it: &KeptRecord| {
+            !matches!(round, ShorterRound::Dropped) && self.journal.is_in_round(it.record)
+        };
+        let mut replaced = Vec::new();
+        let mut kept = Vec::new();
+        for it in self.standing.all().filter(|it| !is_elsewhere(it)) {
+            if cut == CutTexts::All && self.is_large(&it.blocks) {
+                let texts = it.blocks.iter().filter_map(|block| self.cut_text(block, it.record));
+                lines.extend(texts.map(|text| ("prompt", text)));
+                replaced.push(it.record);
+            } else {
+                kept.push(it);
+            }
+        }
         let blocks = lines.iter().map(|(_, text)| Block::Text(text.clone()));
         let blocks: Vec<Block> =
             blocks.chain(kept.iter().flat_map(|it| it.blocks.iter().cloned())).collect();
         let kept = kept.iter().map(|it| it.record).collect();
-        let rest = self.cut_rest(drawn);
         let mut messages = vec![Message::new(Role::User, &blocks)];
-        match &rest {
-            None => messages.extend(drawn.round.iter().cloned()),
-            Some(blocks) => {
+        match &round {
+            ShorterRound::Whole => messages.extend(drawn.round.iter().cloned()),
+            ShorterRound::Cut(parts) => {
                 messages.extend(drawn.round.first().cloned());
-                messages.push(Message::new(Role::User, blocks));
+                let rest: Vec<Block> = parts.iter().flat_map(|it| it.blocks.clone()).collect();
+                messages.push(Message::new(Role::User, &rest));
             }
+            ShorterRound::Dropped => {}
         }
         let mut conversation = Conversation::default();
         for message in messages {
@@ -140,11 +214,22 @@ impl Driver {
         if after >= before {
             return Err(CompactError::NotSmaller { before, after });
         }
-        Ok(Shorter { conversation, summary, summary_line, memory, announced, lines, kept, rest })
+        Ok(Shorter {
+            conversation,
+            summary,
+            introduced,
+            summary_line,
+            memory,
+            announced,
+            lines,
+            kept,
+            replaced,
+            round,
+        })
     }
 
     /// The summary as the model reads it.
-    fn introduced(&self, summary: &str) -> String {
+    fn introduced(&self, summary: &Summary) -> String {
         let record = match self.record_path() {
             Some(path) => format!(
                 " The whole of it is in {} (one JSON object a line): search there for what is missing here.",
@@ -152,11 +237,14 @@ impl Driver {
             ),
             None => String::new(),
         };
+        let partly =
+            if summary.is_of_all { "" } else { " A part of it was too long to be summarised." };
         format!(
             "<system-reminder>\nThis conversation goes on from an earlier part that is no longer shown. The summary \
-             below stands for it.{record} What follows the summary is word for word as it was. Go on where the work \
-             stands: do not greet, do not repeat what is done, do not ask whether to go on.\n</system-reminder>\n\n{}",
-            contain(summary)
+             below stands for it.{partly}{record} What follows the summary is word for word as it was. Go on where the \
+             work stands: do not greet, do not repeat what is done, do not ask whether to go on.\n\
+             </system-reminder>\n\n{}",
+            contain(&summary.text)
         )
     }
 
@@ -171,25 +259,82 @@ impl Driver {
         })
     }
 
-    /// What stands behind the newest answer, with results cut by reference where they would take most of the window.
-    fn cut_rest(&self, drawn: &Drawn) -> Option<Vec<Block>> {
-        let [_, behind] = drawn.round.as_slice() else { return None };
-        let room = self.round_room();
-        if behind.wire().len() <= room {
-            return None;
+    /// Whether blocks would take more than the newest round may.
+    fn is_large(&self, blocks: &[Block]) -> bool {
+        let message = Message::new(Role::User, blocks);
+        message.tokens() * 4 > self.round_room() || message.wire().len() > MOST_BYTES
+    }
+
+    /// What becomes of the newest round: where it would take most of the window, what stands behind the answer is cut,
+    /// with the whole of it in files.
+    fn cut_round(&self, drawn: &Drawn, cut: CutTexts) -> ShorterRound {
+        if drawn.round.is_empty() {
+            return ShorterRound::Dropped;
         }
-        let mut blocks = behind.blocks();
-        let is_result = |block: &&Block| matches!(block, Block::ToolResult(_));
-        let mut room = ResultRoom::new(room, blocks.iter().filter(is_result).count());
+        let [_, behind] = drawn.round.as_slice() else { return ShorterRound::Whole };
+        let room = self.round_room();
+        if behind.tokens() * 4 <= room && behind.wire().len() <= MOST_BYTES {
+            return ShorterRound::Whole;
+        }
+        let mut parts = self.rest_parts(behind.blocks());
+        let is_result = |part: &&RestPart| matches!(part.blocks[..], [Block::ToolResult(_)]);
+        let mut left = ResultRoom::new(room, parts.iter().filter(is_result).count());
         let output_dir = &self.dispatch.agent.workspace.output_dir;
-        for block in &mut blocks {
-            if let Block::ToolResult(result) = block {
+        for part in &mut parts {
+            if let [Block::ToolResult(result)] = &mut part.blocks[..] {
                 let name = format!("{}-compacted", result.id);
-                let parts = std::mem::take(&mut result.content);
-                result.content = bounded_parts(parts, room.allowed(), output_dir, &name);
-                room.take(result.content.iter().map(ToolResultContent::text_length).sum());
+                let content = std::mem::take(&mut result.content);
+                result.content = bounded_parts(content, left.allowed(), output_dir, &name);
+                left.take(result.content.iter().map(ToolResultContent::text_length).sum());
+            } else if cut == CutTexts::All || (cut == CutTexts::Old && part.was.is_none()) {
+                let record = part.was.unwrap_or_else(|| self.shared.world.record_id());
+                for block in &mut part.blocks {
+                    if let Some(text) = self.cut_text(block, record) {
+                        *block = Block::Text(text);
+                    }
+                }
             }
         }
-        Some(blocks)
+        let blocks: Vec<Block> = parts.iter().flat_map(|it| it.blocks.clone()).collect();
+        if self.is_large(&blocks) {
+            let goes = |part: &&mut RestPart| part.was.is_none() || cut == CutTexts::All;
+            for block in parts.iter_mut().filter(goes).flat_map(|part| &mut part.blocks) {
+                take_media(block, MEDIA_LEFT_OUT);
+            }
+        }
+        ShorterRound::Cut(parts)
+    }
+
+    /// A text cut to a part of the room, with the whole of it in a file; `None` for what is no text.
+    fn cut_text(&self, block: &Block, record: RecordId) -> Option<String> {
+        let Block::Text(text) = block else { return None };
+        let most = self.round_room() / 4;
+        let output_dir = &self.dispatch.agent.workspace.output_dir;
+        let parts = vec![ToolResultContent::Text(text.clone())];
+        match bounded_parts(parts, most, output_dir, &format!("text-{record}")).pop() {
+            Some(ToolResultContent::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What stands behind the newest answer, in parts that are recorded by themselves.
+    fn rest_parts(&self, blocks: Vec<Block>) -> Vec<RestPart> {
+        let wire = |blocks: &[Block]| Message::new(Role::User, blocks).wire().clone();
+        let mut parts = Vec::with_capacity(blocks.len());
+        let mut blocks = blocks.into_iter().collect::<std::collections::VecDeque<_>>();
+        while !blocks.is_empty() {
+            let here = blocks.make_contiguous();
+            let begins = |it: &&KeptRecord| {
+                let length = it.blocks.len();
+                self.journal.is_in_round(it.record)
+                    && (1..=here.len()).contains(&length)
+                    && wire(&here[..length]) == wire(&it.blocks)
+            };
+            let standing = self.standing.all().find(begins);
+            let length = standing.map_or(1, |it| it.blocks.len());
+            let part = blocks.drain(..length).collect();
+            parts.push(RestPart { blocks: part, was: standing.map(|it| it.record) });
+        }
+        parts
     }
 }

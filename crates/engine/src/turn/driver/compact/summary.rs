@@ -1,70 +1,98 @@
 //! Asking the model for a summary, and reading what it says.
 
+use std::sync::Arc;
+
 use centurion_model::{ErrorKind, ModelError, Patience, Prefix};
-use centurion_protocol::{Conversation, Message, Role};
+use centurion_protocol::{Block, Conversation, Message, Role};
+use parking_lot::Mutex;
 
 use super::shorter::Drawn;
 use super::{CompactError, Driver};
-use crate::turn::internal_fork::{InternalFork, InternalForkError};
+use crate::turn::driver::refused::without_media;
+use crate::turn::internal_fork::{COMPACT_PURPOSE, InternalFork, InternalForkError};
 
 /// What the model is asked.
 const QUESTION: &str = include_str!("../../../definition/prompts/compact.md");
 
-/// How often the older half is left out of what is summarised, because a provider finds it too long.
-const MOST_DROPS: usize = 4;
+/// How often part of what is summarised is left out, because a provider finds it too long.
+const MOST_DROPS: usize = 5;
 
 /// What stands in the place of a part that no summary can be made of.
 const LEFT_OUT: &str =
-    "[The earlier part of this conversation is left out here: it was too long to be summarised.]";
+    "[A part of this conversation is left out here: it was too long to be summarised.]";
+
+/// What stands for the earlier part of a conversation.
+#[derive(Clone, Debug)]
+pub(super) struct Summary {
+    pub(super) text: String,
+    /// Whether it is about all of it.
+    pub(super) is_of_all: bool,
+}
+
+impl Summary {
+    pub(super) fn by_rule(text: String) -> Self {
+        Self { text, is_of_all: true }
+    }
+}
 
 impl Driver {
     /// The model's summary of the earlier part. The request is the conversation's own with one text behind it, so that
-    /// the provider reads what it has cached.
+    /// the provider reads what it has cached. Where that is refused, first pictures and documents go, then older parts.
     pub(super) async fn summarise(
         &self,
         drawn: &Drawn,
         instructions: &str,
-    ) -> Result<String, CompactError> {
+        receipt: &Arc<Mutex<f64>>,
+    ) -> Result<Summary, CompactError> {
         if !drawn.has_exchange() {
             return Err(CompactError::Nothing);
         }
         let question = question(instructions);
         let info = self.shared.model.info(&self.settings.model);
-        let (window, most) =
-            (self.context_rules().window(&info), self.context_rules().largest_summary(&info));
+        let most = self.context_rules().largest_summary(&info);
         let mut conversation = drawn.earlier.clone();
-        let mut refusal = None;
+        let mut is_of_all = true;
         for _ in 0..=MOST_DROPS {
-            let tokens = conversation.tokens() + question.len() / 4;
-            let room = window.saturating_sub(self.fixed_tokens() + tokens as u64);
-            if room >= most {
-                match self.ask_summary(conversation.clone(), &question, room).await {
-                    Ok(answer) => return read(&answer, most),
-                    Err(InternalForkError::Model(error))
-                        if error.kind == ErrorKind::ContextOverflow =>
-                    {
-                        refusal = Some(error);
-                    }
-                    Err(error) => return Err(error.into()),
+            let refusal = match self
+                .ask_summary(conversation.clone(), &question, Arc::clone(receipt))
+                .await
+            {
+                Ok(answer) => {
+                    return read(&answer, most).map(|text| Summary { text, is_of_all });
                 }
-            }
-            let Some(newer) = newer_half(&conversation) else { break };
-            conversation = newer;
+                Err(InternalForkError::Model(error)) if is_about_size(&error) => error,
+                Err(error) => return Err(error.into()),
+            };
+            conversation = match without_media(&conversation) {
+                Some(plain) => plain,
+                None if refusal.kind != ErrorKind::ContextOverflow => {
+                    return Err(InternalForkError::Model(refusal).into());
+                }
+                None => {
+                    is_of_all = false;
+                    let Some(newer) = newer_half(&conversation) else { break };
+                    newer
+                }
+            };
         }
-        let refusal = refusal.unwrap_or_else(|| {
-            ModelError::new(ErrorKind::ContextOverflow, "it does not fit beside its own summary")
-        });
-        Err(InternalForkError::Model(refusal).into())
+        let words = "it does not fit beside its own summary";
+        Err(InternalForkError::Model(ModelError::new(ErrorKind::ContextOverflow, words)).into())
     }
 
     async fn ask_summary(
         &self,
         conversation: Conversation,
         question: &str,
-        room: u64,
+        receipt: Arc<Mutex<f64>>,
     ) -> Result<String, InternalForkError> {
+        let info = self.shared.model.info(&self.settings.model);
+        // What the provider has counted tells more than a guess. An answer needs some room in any case.
+        let guess = self.fixed_tokens() + (conversation.tokens() + question.len() / 4) as u64;
+        let input = self.counted.map_or(guess, |(counted, _)| guess.min(counted));
+        let room = self.context_rules().window(&info).saturating_sub(input);
+        let room = room.max(self.context_rules().largest_summary(&info));
         let fork = InternalFork {
-            purpose: "compact",
+            purpose: COMPACT_PURPOSE,
             model: self.settings.model.clone(),
             effort: self.settings.effort,
             thinking: self.settings.thinking,
@@ -73,13 +101,20 @@ impl Driver {
             max_tokens: u32::try_from(room).unwrap_or(u32::MAX),
             agent: self.identity().id.clone(),
             parent_agent: self.identity().parent.clone(),
-            journal: Some(std::sync::Arc::clone(&self.journal)),
-            budget: std::sync::Arc::clone(&self.budget),
+            journal: Some(Arc::clone(&self.journal)),
+            cached_tokens: self.counted.map_or(0, |(counted, _)| counted),
+            receipt: Some(receipt),
+            budget: Arc::clone(&self.budget),
             // The work cannot go on without it.
             patience: Patience::Full,
         };
         fork.ask(&self.shared).await
     }
+}
+
+/// Whether a request may be taken if there is less in it.
+fn is_about_size(error: &ModelError) -> bool {
+    matches!(error.kind, ErrorKind::ContextOverflow | ErrorKind::InvalidRequest)
 }
 
 fn question(instructions: &str) -> String {
@@ -89,14 +124,15 @@ fn question(instructions: &str) -> String {
     }
 }
 
-/// The summary in an answer.
+/// The summary in an answer. One that was begun and not ended is no summary.
 fn read(answer: &str, most: u64) -> Result<String, CompactError> {
+    let cut_off = || CompactError::from(InternalForkError::CutOff);
     let text = match answer.split_once("<summary>") {
-        Some((_, rest)) => rest.rsplit_once("</summary>").map_or(rest, |(summary, _)| summary),
-        None => match (answer.find("<analysis>"), answer.rfind("</analysis>")) {
-            (Some(_), Some(end)) => &answer[end + "</analysis>".len()..],
-            _ => answer,
-        },
+        Some((_, rest)) => rest.rsplit_once("</summary>").ok_or_else(cut_off)?.0,
+        None if answer.contains("<analysis>") => {
+            answer.rsplit_once("</analysis>").ok_or_else(cut_off)?.1
+        }
+        None => answer,
     };
     let text = text.trim();
     if text.is_empty() {
@@ -109,9 +145,11 @@ fn read(answer: &str, most: u64) -> Result<String, CompactError> {
     Ok(text.to_owned())
 }
 
-/// The newer half of a conversation; `None` if there is no half.
+/// About half of a conversation: its beginning, where an earlier summary stands, and its newer part. `None` if there is
+/// no half.
 fn newer_half(conversation: &Conversation) -> Option<Conversation> {
     let messages: Vec<&Message> = conversation.iter().collect();
+    let first = messages.first()?;
     let mut left = conversation.tokens();
     let half = left / 2;
     let from = messages.iter().enumerate().position(|(n, message)| {
@@ -120,17 +158,22 @@ fn newer_half(conversation: &Conversation) -> Option<Conversation> {
         is_begin
     })?;
     let mut newer = Conversation::default();
-    newer.push(Message::user(LEFT_OUT)).ok()?;
+    if first.tokens() <= half / 2 {
+        newer.push((*first).clone()).ok()?;
+    }
+    let note = Message::new(Role::User, &[Block::text(LEFT_OUT)]);
+    newer.push(note).ok()?;
     for message in &messages[from..] {
         newer.push((*message).clone()).ok()?;
     }
-    Some(newer)
+    (newer.tokens() < conversation.tokens()).then_some(newer)
 }
 
 #[cfg(test)]
 mod tests {
+    use centurion_protocol::{ToolResult, ToolUse, ToolUseId};
+
     use super::*;
-    use centurion_protocol::{Block, ToolResult, ToolUse, ToolUseId};
 
     #[test]
     fn the_summary_is_what_stands_between_its_tags() {
@@ -142,9 +185,12 @@ mod tests {
             ),
             ("<analysis>hm</analysis> plain", "plain"),
             ("plain", "plain"),
-            ("<summary>cut", "cut"),
         ] {
             assert_eq!(read(answer, 100).unwrap(), summary, "{answer}");
+        }
+        for cut in ["<summary>cut", "<analysis>cut", "hm <analysis> a <summary> b"] {
+            let error = read(cut, 100).unwrap_err();
+            assert!(matches!(error, CompactError::NoSummary(InternalForkError::CutOff)), "{cut}");
         }
         assert!(matches!(
             read("<summary> </summary>", 100),
@@ -154,9 +200,9 @@ mod tests {
     }
 
     #[test]
-    fn halves_are_conversations() {
+    fn halves_are_conversations_that_begin_as_the_whole_does() {
         let mut conversation = Conversation::default();
-        conversation.push(Message::user("begin ".repeat(50))).unwrap();
+        conversation.push(Message::user("an earlier summary")).unwrap();
         for n in 0..20 {
             let id = ToolUseId::new(format!("t{n}"));
             let input = serde_json::value::to_raw_value(&serde_json::json!({})).unwrap();
@@ -168,6 +214,8 @@ mod tests {
         let mut sizes = vec![conversation.tokens()];
         while let Some(newer) = newer_half(&conversation) {
             sizes.push(newer.tokens());
+            let first = String::from_utf8_lossy(newer.iter().next().unwrap().wire()).into_owned();
+            assert!(sizes.len() > 3 || first.contains("an earlier summary"), "{first}");
             conversation = newer;
         }
         assert!(sizes.len() > 3 && sizes.windows(2).all(|pair| pair[1] < pair[0]), "{sizes:?}");
