@@ -19,6 +19,8 @@ pub mod repository;
 mod scan;
 pub mod settings;
 pub mod skills;
+#[cfg(test)]
+mod testing;
 pub mod trust;
 
 use std::path::PathBuf;

@@ -119,8 +119,15 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::testing::ScratchFiles;
 
     struct Machine(tempfile::TempDir);
+
+    impl ScratchFiles for Machine {
+        fn root(&self) -> &Path {
+            self.0.path()
+        }
+    }
 
     impl Machine {
         fn new() -> Self {
@@ -132,23 +139,13 @@ mod tests {
             machine.write("repo/.git/worktrees/wt/commondir", "../..\n");
             machine.write(
                 "wt/.git",
-                &format!("gitdir: {}\n", machine.path("repo/.git/worktrees/wt").display()),
+                format!("gitdir: {}\n", machine.path("repo/.git/worktrees/wt").display()),
             );
             machine.write(
                 "repo/.git/worktrees/wt/gitdir",
-                &format!("{}\n", machine.path("wt/.git").display()),
+                format!("{}\n", machine.path("wt/.git").display()),
             );
             machine
-        }
-
-        fn path(&self, relative: &str) -> PathBuf {
-            self.0.path().canonicalize().unwrap().join(relative)
-        }
-
-        fn write(&self, relative: &str, text: &str) {
-            let path = self.path(relative);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
         }
 
         fn of(&self, relative: &str) -> Option<GitDirs> {
@@ -182,7 +179,7 @@ mod tests {
             ("module", repo.join("modules/sub")),
             ("repo/nested", repo.clone()),
         ] {
-            machine.write(&format!("{name}/.git"), &format!("gitdir: {}\n", gitdir.display()));
+            machine.write(&format!("{name}/.git"), format!("gitdir: {}\n", gitdir.display()));
             assert_eq!(machine.of(name), None, "{name}");
         }
         fs::create_dir(machine.path("linked")).unwrap();

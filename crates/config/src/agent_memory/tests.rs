@@ -6,18 +6,25 @@ mod places;
 mod snapshots;
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
 use super::*;
 use crate::settings::SettingsSources;
+use crate::testing::ScratchFiles;
 
 /// A scratch machine: a home, and a repository in `repo`.
 struct Machine {
     root: TempDir,
     places: MemoryPlaces,
+}
+
+impl ScratchFiles for Machine {
+    fn root(&self) -> &Path {
+        self.root.path()
+    }
 }
 
 impl Machine {
@@ -35,28 +42,6 @@ impl Machine {
         fs::create_dir_all(path.join("repo/.git")).unwrap();
         fs::create_dir_all(path.join("home")).unwrap();
         Self { root, places }
-    }
-
-    fn path(&self, relative: &str) -> PathBuf {
-        self.root.path().canonicalize().unwrap().join(relative)
-    }
-
-    fn write(&self, relative: &str, text: impl AsRef<[u8]>) -> &Self {
-        let path = self.path(relative);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-        self
-    }
-
-    fn link(&self, relative: &str, target: &str) -> &Self {
-        let path = self.path(relative);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        symlink(self.path(target), path).unwrap();
-        self
-    }
-
-    fn read(&self, relative: &str) -> String {
-        fs::read_to_string(self.path(relative)).unwrap()
     }
 
     fn mode(&self, relative: &str) -> u32 {

@@ -6,7 +6,6 @@ mod standings;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 
 use centurion_protocol::Env;
 use serde_json::{Value, json};
@@ -15,6 +14,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::paths::Dirs;
 use crate::settings::{FlagSettings, LevelChoice, Settings, SettingsSources, Standing};
+use crate::testing::ScratchFiles;
 
 /// A scratch machine: a home, and a repository in `repo` with a directory `app`.
 struct Machine {
@@ -25,6 +25,12 @@ struct Machine {
     approval: McpApproval,
     levels: LevelChoice,
     settings: Option<Value>,
+}
+
+impl ScratchFiles for Machine {
+    fn root(&self) -> &Path {
+        self.root.path()
+    }
 }
 
 impl Machine {
@@ -48,23 +54,8 @@ impl Machine {
         Self { standing: Standing::Full, ..Self::new() }
     }
 
-    fn path(&self, relative: &str) -> PathBuf {
-        self.root.path().canonicalize().unwrap().join(relative)
-    }
-
-    fn write(&self, relative: &str, text: impl AsRef<[u8]>) -> &Self {
-        let path = self.path(relative);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-        self
-    }
-
     fn json(&self, relative: &str, value: &Value) -> &Self {
         self.write(relative, format!("{value:#}"))
-    }
-
-    fn read(&self, relative: &str) -> String {
-        fs::read_to_string(self.path(relative)).unwrap()
     }
 
     fn project_key(&self) -> String {

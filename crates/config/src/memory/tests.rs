@@ -6,10 +6,17 @@ use tempfile::TempDir;
 
 use super::Scope::{Local, Managed, Project, User};
 use super::*;
+use crate::testing::ScratchFiles;
 
 /// A scratch machine: a home, and a repository in `home/code/repo`.
 struct Machine {
     root: TempDir,
+}
+
+impl ScratchFiles for Machine {
+    fn root(&self) -> &Path {
+        self.root.path()
+    }
 }
 
 impl Machine {
@@ -19,27 +26,8 @@ impl Machine {
         machine
     }
 
-    fn path(&self, relative: &str) -> PathBuf {
-        // Scratch directories may themselves be reached through a link.
-        self.root.path().canonicalize().unwrap().join(relative)
-    }
-
-    fn write(&self, relative: &str, text: impl AsRef<[u8]>) -> &Self {
-        let path = self.path(relative);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-        self
-    }
-
     fn repo(&self, relative: &str, text: impl AsRef<[u8]>) -> &Self {
         self.write(&format!("home/code/repo/{relative}"), text)
-    }
-
-    fn link(&self, from: &str, to: &str) -> &Self {
-        let from = self.path(from);
-        fs::create_dir_all(from.parent().unwrap()).unwrap();
-        std::os::unix::fs::symlink(self.path(to), from).unwrap();
-        self
     }
 
     fn sources(&self) -> MemorySources {

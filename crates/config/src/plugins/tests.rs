@@ -6,7 +6,7 @@ mod parts;
 mod validating;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use centurion_protocol::{Env, SystemWorld, World};
@@ -16,6 +16,7 @@ use crate::agents::{AgentCatalog, AgentLoader, AgentSources};
 use crate::paths::Dirs;
 use crate::settings::{LevelChoice, Settings, SettingsSources, Standing};
 use crate::skills::{SkillCatalog, SkillLoader, SkillSources};
+use crate::testing::ScratchFiles;
 
 /// A clock that is far ahead of all files, so that what they say about themselves is sure.
 struct Later;
@@ -35,6 +36,12 @@ const NOTHING_ELSE: LevelChoice = LevelChoice { user: false, project: false, loc
 /// A home, a project and a place for managed settings.
 struct Machine(tempfile::TempDir);
 
+impl ScratchFiles for Machine {
+    fn root(&self) -> &Path {
+        self.0.path()
+    }
+}
+
 impl Machine {
     fn new() -> Self {
         let machine = Self(tempfile::tempdir().unwrap());
@@ -42,20 +49,6 @@ impl Machine {
             fs::create_dir(machine.path(directory)).unwrap();
         }
         machine
-    }
-
-    fn path(&self, relative: &str) -> PathBuf {
-        self.0.path().canonicalize().unwrap().join(relative)
-    }
-
-    fn write(&self, relative: &str, text: &str) {
-        let path = self.path(relative);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn read(&self, relative: &str) -> String {
-        fs::read_to_string(self.path(relative)).unwrap()
     }
 
     /// A plugin in both of its usual parts: a manifest and one agent.

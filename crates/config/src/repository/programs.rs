@@ -173,21 +173,19 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::testing::ScratchFiles;
 
     struct Machine(tempfile::TempDir);
+
+    impl ScratchFiles for Machine {
+        fn root(&self) -> &Path {
+            self.0.path()
+        }
+    }
 
     impl Machine {
         fn new() -> Self {
             Self(tempfile::tempdir().unwrap())
-        }
-
-        fn path(&self, relative: &str) -> PathBuf {
-            self.0.path().canonicalize().unwrap().join(relative)
-        }
-
-        fn write(&self, name: &str, text: &str) {
-            fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
-            fs::write(self.path(name), text).unwrap();
         }
 
         fn shell(&self, directory: &str, script: &str) -> std::process::Output {
@@ -232,7 +230,7 @@ mod tests {
         machine.write("p/users.gitconfig", "[filter \"u\"] smudge = ./absent.sh\n");
         machine.write(
             "home/.gitconfig",
-            &format!("[include]\npath = {}\n", machine.path("p/users.gitconfig").display()),
+            format!("[include]\npath = {}\n", machine.path("p/users.gitconfig").display()),
         );
         machine.write(
             "p/.git/config",
@@ -256,7 +254,7 @@ mod tests {
         // The same from a worktree of it.
         machine.write("p/.git/worktrees/wt/commondir", "../..\n");
         let gitdir = machine.path("p/.git/worktrees/wt");
-        machine.write("p/wt/.git", &format!("gitdir: {}\n", gitdir.display()));
+        machine.write("p/wt/.git", format!("gitdir: {}\n", gitdir.display()));
         machine.write("p/wt/view", "");
         let found = machine.named("p/wt");
         assert!(

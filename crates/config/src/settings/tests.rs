@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
+use crate::testing::ScratchFiles;
 
 /// The directory that the program is started in.
 const START: &str = "home/repo/app";
@@ -24,23 +25,18 @@ struct Machine {
     root: TempDir,
 }
 
+impl ScratchFiles for Machine {
+    fn root(&self) -> &Path {
+        self.root.path()
+    }
+}
+
 impl Machine {
     fn new() -> Self {
         let machine = Self { root: tempfile::tempdir().unwrap() };
         fs::create_dir_all(machine.path("home/repo/.git")).unwrap();
         fs::create_dir_all(machine.path(START)).unwrap();
         machine
-    }
-
-    fn path(&self, relative: &str) -> PathBuf {
-        self.root.path().canonicalize().unwrap().join(relative)
-    }
-
-    fn write(&self, relative: &str, text: impl AsRef<[u8]>) -> &Self {
-        let path = self.path(relative);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-        self
     }
 
     fn json(&self, relative: &str, value: &Value) -> &Self {

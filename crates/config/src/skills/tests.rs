@@ -3,12 +3,13 @@
 mod preload;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use centurion_protocol::SystemWorld;
 
 use super::*;
 use crate::agents::ProjectFolders;
+use crate::testing::ScratchFiles;
 
 fn read(text: &str) -> (SkillDefinition, Vec<String>) {
     let origin = SkillOrigin {
@@ -102,15 +103,15 @@ fn an_argument_hint_is_the_text_after_the_colon() {
 
 struct Machine(tempfile::TempDir);
 
-impl Machine {
-    fn path(&self, relative: &str) -> PathBuf {
-        self.0.path().canonicalize().unwrap().join(relative)
+impl ScratchFiles for Machine {
+    fn root(&self) -> &Path {
+        self.0.path()
     }
+}
 
-    fn write(&self, relative: &str) {
-        let path = self.path(relative);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("---\ndescription: {relative}\n---\nText.\n")).unwrap();
+impl Machine {
+    fn skill(&self, relative: &str) {
+        self.write(relative, format!("---\ndescription: {relative}\n---\nText.\n"));
     }
 }
 
@@ -139,7 +140,7 @@ fn skills_and_commands_of_all_scopes_are_found() {
         "kit/commands/f.md",
         "kit/SKILL.md",
     ] {
-        machine.write(file);
+        machine.skill(file);
     }
     let sources = SkillSources {
         managed_dir: Some(machine.path("etc")),

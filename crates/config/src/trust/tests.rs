@@ -10,8 +10,15 @@ use std::os::unix::fs::PermissionsExt;
 use centurion_protocol::SystemWorld;
 
 use super::*;
+use crate::testing::ScratchFiles;
 
 struct Machine(tempfile::TempDir);
+
+impl ScratchFiles for Machine {
+    fn root(&self) -> &Path {
+        self.0.path()
+    }
+}
 
 impl Machine {
     fn new() -> Self {
@@ -22,10 +29,6 @@ impl Machine {
         fs::create_dir_all(machine.path("home/wt")).unwrap();
         fs::create_dir_all(machine.path("home/plain/sub")).unwrap();
         machine
-    }
-
-    fn path(&self, relative: &str) -> PathBuf {
-        self.0.path().canonicalize().unwrap().join(relative)
     }
 
     fn key(&self, relative: &str) -> TrustKey {

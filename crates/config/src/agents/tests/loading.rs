@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use centurion_protocol::World;
 
 use super::*;
 use crate::settings::{LevelChoice, Settings, SettingsSources, Standing};
+use crate::testing::ScratchFiles;
 
 /// A clock that is far ahead of all files, so that what they say about themselves is sure.
 struct Later;
@@ -25,23 +25,19 @@ impl World for Later {
 
 struct Machine(tempfile::TempDir);
 
+impl ScratchFiles for Machine {
+    fn root(&self) -> &Path {
+        self.0.path()
+    }
+}
+
 impl Machine {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn path(&self, relative: &str) -> PathBuf {
-        self.0.path().canonicalize().unwrap().join(relative)
-    }
-
-    fn write(&self, relative: &str, text: &str) {
-        let path = self.path(relative);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
     fn agent(&self, relative: &str, name: &str) {
-        self.write(relative, &file(name, relative));
+        self.write(relative, file(name, relative));
     }
 
     fn sources(&self) -> AgentSources {
@@ -187,11 +183,11 @@ fn one_bad_file_never_stops_its_siblings() {
     let machine = Machine::new();
     machine.agent("home/repo/.claude/agents/good.md", "good");
     machine.write("home/repo/.claude/agents/nameless.md", "---\ndescription: x\n---\n");
-    machine.write("home/repo/.claude/agents/huge.md", &"x".repeat(1024 * 1024 + 1));
+    machine.write("home/repo/.claude/agents/huge.md", "x".repeat(1024 * 1024 + 1));
     machine.write("home/repo/.claude/agents/evil.md", "---\nname: ../../x\ndescription: y\n---\n");
     machine.write("home/repo/.claude/agents/README.md", "# About\n");
     machine.write("home/repo/.claude/agents/notes.txt", "---\nname: t\n---\n");
-    machine.write("secret.md", &file("secret", "outside"));
+    machine.write("secret.md", file("secret", "outside"));
     symlink(machine.path("secret.md"), machine.path("home/repo/.claude/agents/link.md")).unwrap();
     symlink(machine.path("nowhere"), machine.path("home/repo/.claude/agents/gone.md")).unwrap();
     let catalog = load(&machine.sources());
@@ -248,7 +244,7 @@ fn what_has_not_changed_is_not_read_again() {
     assert!(second.find("b").is_some());
     let kept = |catalog: &AgentCatalog| Arc::clone(&catalog.find("a").unwrap().definition);
     assert!(Arc::ptr_eq(&kept(&first), &kept(&second)), "the other file is as it was");
-    machine.write("home/repo/.claude/agents/a.md", &file("a", "another text"));
+    machine.write("home/repo/.claude/agents/a.md", file("a", "another text"));
     assert_eq!(described(&loader.load(&sources, &Later), "a"), "another text");
     fs::remove_file(machine.path("home/repo/.claude/agents/a.md")).unwrap();
     let last = loader.load(&sources, &Later);

@@ -16,7 +16,7 @@ fn with_kit() -> Machine {
 }
 
 fn switch(machine: &Machine, file: &str, id: &str, is_on: bool) {
-    machine.write(file, &json!({"enabledPlugins": {id: is_on}}).to_string());
+    machine.write(file, json!({"enabledPlugins": {id: is_on}}).to_string());
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn another_programs_plugins_count_and_ours_go_before_them() {
         "../evil@tools": {"version": "1"},
         "bad@tools": [7],
     }});
-    machine.write(&format!("{THEIRS}/installed_plugins.json"), &list.to_string());
+    machine.write(&format!("{THEIRS}/installed_plugins.json"), list.to_string());
     let catalog = machine.load(&[]);
     let found: Vec<_> = catalog
         .enabled
@@ -169,10 +169,10 @@ fn a_broken_plugin_is_told_and_the_others_count() {
 fn marketplaces_that_are_not_allowed_bring_nothing() {
     let machine = with_kit();
     let known = json!({"tools": {"source": {"source": "github", "repo": "bad/tools"}}});
-    machine.write(&format!("{OURS}/known_marketplaces.json"), &known.to_string());
+    machine.write(&format!("{OURS}/known_marketplaces.json"), known.to_string());
     let list = |key: &str, repository: &str| {
         let settings = json!({key: [{"source": "github", "repo": repository}]});
-        machine.write("etc/managed-settings.json", &settings.to_string());
+        machine.write("etc/managed-settings.json", settings.to_string());
         ids(&machine.load(&[]))
     };
     assert_eq!(list("strictKnownMarketplaces", "bad/tools").0, ["kit@tools"]);

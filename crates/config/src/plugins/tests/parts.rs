@@ -38,7 +38,7 @@ fn agents_and_skills_add_to_the_usual_places_and_commands_take_theirs() {
         "name": "kit", "agents": ["./more", "./one.md", "./agents/helper.md", "./none"],
         "skills": ["./extra", "./alone"], "commands": "./other",
     });
-    machine.write("kit/.claude-plugin/plugin.json", &manifest.to_string());
+    machine.write("kit/.claude-plugin/plugin.json", manifest.to_string());
     let agent = "---\ndescription: d\n---\nx\n";
     for file in ["more/web/front.md", "one.md", "commands/unused.md", "other/used.md"] {
         machine.write(&format!("kit/{file}"), agent);
@@ -66,7 +66,7 @@ fn nothing_of_a_plugin_lies_outside_of_it() {
         "skills": "../", "commands": ["./up"], "hooks": "../secret.json",
         "mcpServers": ["/secret.json", "./link.json"],
     });
-    machine.write("kit/.claude-plugin/plugin.json", &manifest.to_string());
+    machine.write("kit/.claude-plugin/plugin.json", manifest.to_string());
     for (target, link) in [
         ("secret.md", "kit/link.md"),
         ("secret.md", "kit/agents/inner.md"),
@@ -101,7 +101,7 @@ fn hooks_come_from_files_and_from_the_manifest_each_once() {
     let command = "${user_config.key} ${CLAUDE_PLUGIN_ROOT}";
     let more =
         json!({"Stop": [{"hooks": [{"command": command}, {"command": command, "args": []}]}]});
-    machine.write("kit/more.json", &more.to_string());
+    machine.write("kit/more.json", more.to_string());
     let catalog = machine.load(&["kit"]);
     let plugin = catalog.find("kit").unwrap();
     let places: Vec<_> = plugin.hooks().iter().map(|it| (it.file.clone(), it.line)).collect();
@@ -128,14 +128,14 @@ fn servers_are_declared_at_the_top_or_under_their_key() {
             "shell": {"type": "http", "url": "https://h/", "headersHelper": "get ${user_config.host}"},
         },
     });
-    machine.write("kit/.claude-plugin/plugin.json", &manifest.to_string());
+    machine.write("kit/.claude-plugin/plugin.json", manifest.to_string());
     let near = json!({"near": {"command": "${CLAUDE_PLUGIN_ROOT}/run", "args": ["${CLAUDE_PROJECT_DIR}"],
                                "env": {"D": "${CLAUDE_PLUGIN_DATA}"}}});
-    machine.write("kit/.mcp.json", &near.to_string());
+    machine.write("kit/.mcp.json", near.to_string());
     let config = json!({"pluginConfigs": {"kit@inline": {"options": {"host": "h.example"}}}});
-    machine.write("home/.claude/settings.json", &config.to_string());
+    machine.write("home/.claude/settings.json", config.to_string());
     let project = json!({"pluginConfigs": {"kit@inline": {"options": {"host": "evil"}}}});
-    machine.write("repo/.claude/settings.json", &project.to_string());
+    machine.write("repo/.claude/settings.json", project.to_string());
     let catalog = machine.load_as(Standing::Full, &["kit"]);
     let plugin = catalog.find("kit").unwrap();
     let env = Env::from([("TOKEN", "t")]);
@@ -197,7 +197,7 @@ fn a_plugin_may_name_the_agent_of_the_main_conversation() {
     let machine = Machine::new();
     machine.plugin("kit", "kit", "1");
     let manifest = json!({"name": "kit", "settings": {"agent": "first"}});
-    machine.write("kit/.claude-plugin/plugin.json", &manifest.to_string());
+    machine.write("kit/.claude-plugin/plugin.json", manifest.to_string());
     let named = || {
         let catalog = machine.load(&["kit"]);
         let agent = catalog.find("kit").unwrap().main_agent().unwrap();

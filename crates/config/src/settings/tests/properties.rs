@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::*;
 use super::{ALL, Machine, texts};
+use crate::testing::ScratchFiles;
 
 /// What one file says.
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::*;
 use super::{Machine, START, texts, values};
+use crate::testing::ScratchFiles;
 
 /// Everything that a repository may bring.
 fn power() -> Value {

@@ -93,7 +93,7 @@ fn a_name_is_exact_or_the_plugins_or_the_only_one_that_ends_so() {
         "box/skills/only/SKILL.md",
         "box/commands/note.md",
     ] {
-        machine.write(file);
+        machine.skill(file);
     }
     let one = |name: &str, plugin| {
         let preloaded = machine.preload(&[name], plugin);
@@ -128,7 +128,7 @@ fn a_name_is_exact_or_the_plugins_or_the_only_one_that_ends_so() {
 fn a_name_ends_where_a_plugins_name_does() {
     // S-339
     let machine = Machine::new();
-    machine.write("kit/skills/lint/SKILL.md");
+    machine.skill("kit/skills/lint/SKILL.md");
     machine.file("box/skills/lint/SKILL.md", "---\nname: web/lint\n---\nx");
     let catalog = machine.catalog();
     let found = |name: &str| catalog.resolve(name, Some("box")).map(|skill| skill.name.as_str());
@@ -143,8 +143,8 @@ fn a_name_ends_where_a_plugins_name_does() {
 fn a_skill_that_is_not_there_is_told_with_the_nearest_name() {
     // S-338, S-339
     let machine = Machine::new();
-    machine.write("repo/.claude/skills/deploy/SKILL.md");
-    machine.write("kit/skills/review/SKILL.md");
+    machine.skill("repo/.claude/skills/deploy/SKILL.md");
+    machine.skill("kit/skills/review/SKILL.md");
     let told = |name: &str| {
         let preloaded = machine.preload(&[name], None);
         assert_eq!(names(&preloaded), [""; 0]);
@@ -250,7 +250,7 @@ fn commands_in_a_text_are_not_run() {
 fn files_beside_a_skill_are_named_the_nearest_first() {
     // S-338
     let machine = Machine::new();
-    machine.write("repo/.claude/skills/a/SKILL.md");
+    machine.skill("repo/.claude/skills/a/SKILL.md");
     for file in ["b/c.py", "a.md", "z.md", ".hidden", ".git/x", "b/d/e.md", "line\nbreak"] {
         machine.file(&format!("repo/.claude/skills/a/{file}"), "x");
     }
@@ -270,8 +270,8 @@ fn files_beside_a_skill_are_named_the_nearest_first() {
     let [_, text] = preloaded.skills[0].blocks();
     assert!(text.ends_with("\n- z.md\n- b/c.py\n- b/d/e.md"), "{text}");
     // What lies beside a command belongs to others.
-    machine.write("repo/.claude/commands/c.md");
-    machine.write("repo/.claude/commands/d.md");
+    machine.skill("repo/.claude/commands/c.md");
+    machine.skill("repo/.claude/commands/d.md");
     assert_eq!(machine.preload(&["c"], None).skills[0].resources, Resources::default());
 }
 
@@ -279,8 +279,8 @@ fn files_beside_a_skill_are_named_the_nearest_first() {
 fn files_without_number_and_depth_come_to_an_end() {
     // S-338
     let machine = Machine::new();
-    machine.write("repo/.claude/skills/a/SKILL.md");
-    machine.write("repo/.claude/skills/b/SKILL.md");
+    machine.skill("repo/.claude/skills/a/SKILL.md");
+    machine.skill("repo/.claude/skills/b/SKILL.md");
     for index in 0..2_100 {
         machine.file(&format!("repo/.claude/skills/a/many/{index}"), "");
     }
@@ -311,7 +311,7 @@ fn all_texts_together_have_an_end() {
 #[test]
 fn names_of_files_and_directories_are_no_markup_of_ours() {
     let machine = Machine::new();
-    machine.write("repo/.claude/skills/<system-reminder>/SKILL.md");
+    machine.skill("repo/.claude/skills/<system-reminder>/SKILL.md");
     machine.file("repo/.claude/skills/<system-reminder>/<task-notification>", "");
     let [_, text] = machine.preload(&["<system-reminder>"], None).skills[0].blocks();
     assert!(text.contains("skills/&lt;system-reminder>\n"), "{text}");
@@ -321,7 +321,7 @@ fn names_of_files_and_directories_are_no_markup_of_ours() {
 #[test]
 fn a_name_stays_between_its_tags() {
     let machine = Machine::new();
-    machine.write("repo/.claude/skills/<x-y>&z/SKILL.md");
+    machine.skill("repo/.claude/skills/<x-y>&z/SKILL.md");
     let [head, _] = machine.preload(&["<x-y>&z"], None).skills[0].blocks();
     assert!(head.starts_with("<command-message>&lt;x-y&gt;&amp;z</command-message>\n"), "{head}");
 }
@@ -337,7 +337,7 @@ fn a_policy_of_plugins_alone_leaves_managed_skills_and_those_of_plugins() {
         "repo/.claude/commands/command.md",
         "kit/skills/plugin/SKILL.md",
     ] {
-        machine.write(file);
+        machine.skill(file);
     }
     let sources = SkillSources { plugin_only: true, ..machine.sources() };
     let catalog = SkillLoader::new().load(&sources, &SystemWorld);
