@@ -94,6 +94,10 @@ pub(crate) struct FormatArgs {
     #[arg(long)]
     pub(crate) include_wait_events: bool,
 
+    /// With stream-json: also print what the user may say next, after each turn
+    #[arg(long)]
+    pub(crate) prompt_suggestions: bool,
+
     /// With stream-json input: print accepted user messages back
     #[arg(long)]
     pub(crate) replay_user_messages: bool,
@@ -304,6 +308,10 @@ impl RunArgs {
             (
                 format.include_wait_events && !streams,
                 "--include-wait-events needs --output-format stream-json",
+            ),
+            (
+                format.prompt_suggestions && !streams,
+                "--prompt-suggestions needs --output-format stream-json",
             ),
             (
                 format.replay_user_messages && format.input_format != InputFormat::StreamJson,

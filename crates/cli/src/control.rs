@@ -115,6 +115,11 @@ impl Control {
                 let answered = answered.map(|text| json!({"response": text, "synthetic": false}));
                 answered.map_err(|error| (error.to_string(), "invalid_request"))
             }
+            "generate_session_title" => {
+                let titled = handle.generate_title(text("description")).await;
+                // Hosts go on without one.
+                Ok(json!({"title": titled.ok()}))
+            }
             "rewind_files" => rewind_files(handle, request),
             "stop_task" => stop_task(handle, text("task_id")).await,
             "background_tasks" => {

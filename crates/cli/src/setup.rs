@@ -128,6 +128,8 @@ pub(crate) async fn options(
     let base = asked.base(repository, directories, world)?;
     let rule_store: Arc<dyn RuleStore> = Arc::new(RuleFiles::new(&settings, trust));
     let context = context_rules(args, &env, &settings)?;
+    let suggests_prompts =
+        args.format.prompt_suggestions && !env.is_on("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC");
     let live = LiveRules::new(settings, args, roots, hook_judge)?;
     let (rule_source, rule_store) = (Some(Box::new(live) as Box<_>), Some(rule_store));
     let permission =
@@ -145,6 +147,7 @@ pub(crate) async fn options(
         memory,
         tools,
         max_budget: args.model.max_budget_usd,
+        suggests_prompts,
         structured,
         answerer: Some(answerers),
         view,

@@ -3,6 +3,7 @@
 //! It owns what its agents share (queue, broker, budget, shells) and runs the main agent once for each
 //! input that the queue holds.
 
+mod beside;
 mod explain;
 mod handle;
 mod main_agent;
@@ -12,9 +13,12 @@ mod report;
 mod results;
 mod rewind;
 mod side_question;
+mod suggestion;
+mod title;
 mod tool_server;
 
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +57,9 @@ const SHELL_GRACE: Duration = Duration::from_secs(5);
 /// How long agents have to end when the session does.
 const AGENT_GRACE: Duration = Duration::from_secs(5);
 
+/// How long a session that would end waits for a suggestion.
+const SUGGESTION_GRACE: Duration = Duration::from_secs(10);
+
 /// How long the tasks of a session have to tidy up when it ends.
 const TIDY_GRACE: Duration = Duration::from_secs(2);
 
@@ -67,6 +74,8 @@ pub struct Session {
     begins: Option<&'static str>,
     server_patience: ServerPatience,
     elicitations: Arc<Elicitations>,
+    /// Whether what the user may say next is asked for.
+    suggests: bool,
     /// What the agent's definition says before the first input.
     initial_prompt: Option<String>,
     /// Which parts of the main agent flags have fixed, and how its prompt was asked for.
@@ -115,7 +124,7 @@ impl Session {
 
     async fn work(&mut self) -> Option<Outcome> {
         let mut last = None;
-        while let Some(items) = self.next_items().await {
+        while let Some(items) = self.next_turn(last).await {
             last = Some(self.run_once(&items).await);
             if last == Some(Outcome::JournalFailed) {
                 // What cannot be recorded is not done, and trying again would only fail again.
@@ -123,6 +132,25 @@ impl Session {
             }
         }
         last
+    }
+
+    /// What the main agent is to be told next. Meanwhile a host that wants it is shown what the user may say.
+    async fn next_turn(&self, last: Option<Outcome>) -> Option<Vec<Item>> {
+        if !self.suggests || last != Some(Outcome::Completed) {
+            return self.next_items().await;
+        }
+        let mut asking = pin!(suggestion::suggest(&self.shared));
+        let mut waiting = pin!(self.next_items());
+        let items = tokio::select! {
+            biased;
+            items = &mut waiting => items,
+            () = &mut asking => return waiting.await,
+        };
+        if items.is_none() {
+            // Nothing else will come: what was asked for is worth a moment.
+            let _ = tokio::time::timeout(SUGGESTION_GRACE, asking).await;
+        }
+        items
     }
 
     /// Ends all agents, and waits until their records are complete. Returns those that were cut short.

@@ -32,6 +32,7 @@ pub enum EventBody {
     User(User),
     StreamEvent(Stream),
     ToolProgress(ToolProgress),
+    PromptSuggestion(PromptSuggestion),
     Result(Box<RunResult>),
 }
 
@@ -411,6 +412,12 @@ pub struct User {
 pub struct UserMessage {
     pub role: &'static str,
     pub content: Vec<Block>,
+}
+
+/// What the user may say next.
+#[derive(Clone, Debug, Serialize)]
+pub struct PromptSuggestion {
+    pub suggestion: String,
 }
 
 /// A piece of an answer as it streams in.

@@ -10,12 +10,9 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_model::{Patience, Prefix, ProviderKind, SystemPrompt};
 use centurion_protocol::markup::contain;
-use centurion_protocol::{Conversation, Thinking, ToolSpecs};
 
 use crate::agent::Agent;
 use crate::agent::progress::show_progress;
@@ -103,39 +100,15 @@ async fn ask(
         "The agent was asked to: {description}\n\nThe end of its record:\n{recent}\n\nWhat is it doing \
          right now? One line."
     );
+    let small = InternalFork::small(shared, &caller.model(), "agent_summary", SYSTEM, question);
     let fork = InternalFork {
-        purpose: "agent_summary",
-        model: small_model(shared, caller),
-        effort: None,
-        thinking: Thinking::Disabled,
-        prefix: Prefix {
-            system: SystemPrompt::new(vec![SYSTEM.to_owned()]),
-            tools: ToolSpecs::new(Vec::new()),
-            conversation: Conversation::default(),
-        },
-        question,
         max_tokens: MOST_TOKENS,
         agent: Some(task.id.clone()),
         parent_agent: task.spec.parent.clone(),
         journal: task.journal(),
-        cached_tokens: 0,
-        receipt: None,
-        budget: Arc::clone(&shared.budget),
-        // An answer that comes late is worth little.
-        patience: Patience::Brief,
+        ..small
     };
     Ok(line(&fork.ask(shared).await?))
-}
-
-/// The small model where there is one that the agent may use, else the agent's own.
-fn small_model(shared: &Shared, caller: &Agent) -> String {
-    let own = caller.model();
-    let refuses = |name: &str| (shared.delegation.builder.refuse_model)(name).is_some();
-    match shared.model.provider_kind() {
-        ProviderKind::Anthropic if !refuses("haiku") => shared.model.resolve("haiku"),
-        _ if own.is_empty() => shared.model.name().to_owned(),
-        _ => own,
-    }
 }
 
 /// The first line of an answer, without what would command a terminal and without quotes around it.

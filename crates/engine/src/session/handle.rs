@@ -12,12 +12,14 @@ use centurion_tools::{Rewind, RewindError, StopError};
 
 use super::rewind;
 use super::side_question::{self, AsideError};
+use super::title;
 use crate::agent::shared::Shared;
 use crate::agent::task::Stopper;
 use crate::delegate::stop_all::stop_all;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::policy::broker::Answerer;
 use crate::toolset::servers::{RequireError, WithheldServer};
+use crate::turn::internal_fork::InternalForkError;
 
 /// A way to reach a running session from outside.
 #[derive(Clone)]
@@ -45,6 +47,13 @@ impl Handle {
     /// withdraws the question.
     pub async fn ask_aside(&self, question: &str) -> Result<String, AsideError> {
         side_question::ask(&self.0, question).await
+    }
+
+    /// Names the session by what it is about, as a small model reads it.
+    pub async fn generate_title(&self, about: &str) -> Result<String, InternalForkError> {
+        let title = title::title(&self.0, about).await?;
+        self.0.set_title(Some(title.clone()));
+        Ok(title)
     }
 
     /// Brings the files that agents changed since a prompt back to what they were, or says what that would do. What

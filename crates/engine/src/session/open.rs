@@ -133,6 +133,7 @@ impl Session {
             begins: Some(begins),
             server_patience: extensions.server_patience,
             elicitations: extensions.elicitations,
+            suggests: options.suggests_prompts,
             initial_prompt: main.initial_prompt,
             asked: asked_for,
             _agent_hooks: agent_hooks,

@@ -176,6 +176,8 @@ pub struct Options {
     pub memory: Option<Memory>,
     pub tools: ToolChoice,
     pub max_budget: Option<f64>,
+    /// Whether hosts are shown what the user may say next.
+    pub suggests_prompts: bool,
     pub structured: Option<StructuredOutput>,
     /// Answers questions; without one they are denied.
     pub answerer: Option<Arc<dyn Answerer>>,
@@ -207,6 +209,7 @@ impl Options {
             memory: None,
             tools: ToolChoice::All,
             max_budget: None,
+            suggests_prompts: false,
             structured: None,
             answerer: None,
             view: Arc::new(Unseen),

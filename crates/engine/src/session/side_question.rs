@@ -1,12 +1,10 @@
 //! A question beside the main agent's conversation: it is answered from all that was said, and leaves no trace there.
 
-use std::sync::Arc;
-
-use centurion_model::Patience;
 use thiserror::Error;
 
+use super::beside::beside;
 use crate::agent::shared::Shared;
-use crate::turn::internal_fork::{InternalFork, InternalForkError};
+use crate::turn::internal_fork::InternalForkError;
 
 /// What the model is told with the question.
 const RULES: &str = "<system-reminder>\nThe user asks the following beside the work at hand. Answer from what you know \
@@ -29,23 +27,6 @@ pub(super) async fn ask(shared: &Shared, question: &str) -> Result<String, Aside
         return Err(AsideError::NoQuestion);
     }
     let point = shared.main_point().ok_or(AsideError::NoConversation)?;
-    let fork = InternalFork {
-        purpose: "side_question",
-        model: point.settings.model.clone(),
-        effort: point.settings.effort,
-        thinking: point.settings.thinking,
-        prefix: point.prefix.clone(),
-        question: format!("{RULES}\n\n{question}"),
-        // As the conversation's own requests: with another bound on thinking, a provider reads nothing from its cache.
-        max_tokens: u32::MAX,
-        agent: None,
-        parent_agent: None,
-        journal: point.journal.clone(),
-        cached_tokens: point.cached.map_or(0, |cached| cached.tokens),
-        receipt: None,
-        budget: Arc::clone(&shared.budget),
-        // An answer that comes late is worth little.
-        patience: Patience::Brief,
-    };
+    let fork = beside(shared, &point, "side_question", format!("{RULES}\n\n{question}"));
     Ok(fork.ask(shared).await?)
 }

@@ -7,8 +7,13 @@
 use std::sync::Arc;
 
 use centurion_journal::Journal;
-use centurion_model::{Answer, AnswerBuilder, ModelError, ModelEvent, Patience, Prefix, Request};
-use centurion_protocol::{AgentId, Effort, InvalidHistory, Message, StopReason, Thinking, Usage};
+use centurion_model::{
+    Answer, AnswerBuilder, ModelError, ModelEvent, Patience, Prefix, ProviderKind, Request,
+    SystemPrompt,
+};
+use centurion_protocol::{
+    AgentId, Conversation, Effort, InvalidHistory, Message, StopReason, Thinking, ToolSpecs, Usage,
+};
 use futures_util::StreamExt;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -70,6 +75,44 @@ pub enum InternalForkError {
 }
 
 impl InternalFork {
+    /// A small question to a small model, which knows nothing of any conversation: the small model where there is one
+    /// that may be used, else the asking agent's own.
+    pub(crate) fn small(
+        shared: &Shared,
+        own: &str,
+        purpose: &'static str,
+        system: &str,
+        question: String,
+    ) -> Self {
+        let refuses = |name: &str| (shared.delegation.builder.refuse_model)(name).is_some();
+        let model = match shared.model.provider_kind() {
+            ProviderKind::Anthropic if !refuses("haiku") => shared.model.resolve("haiku"),
+            _ if own.is_empty() => shared.model.name().to_owned(),
+            _ => own.to_owned(),
+        };
+        Self {
+            purpose,
+            model,
+            effort: None,
+            thinking: Thinking::Disabled,
+            prefix: Prefix {
+                system: SystemPrompt::new(vec![system.to_owned()]),
+                tools: ToolSpecs::new(Vec::new()),
+                conversation: Conversation::default(),
+            },
+            question,
+            max_tokens: u32::MAX,
+            agent: None,
+            parent_agent: None,
+            journal: None,
+            cached_tokens: 0,
+            receipt: None,
+            budget: Arc::clone(&shared.budget),
+            // An answer that comes late is worth little.
+            patience: Patience::Brief,
+        }
+    }
+
     /// Asks, and gives the text of the answer.
     pub(crate) async fn ask(self, shared: &Shared) -> Result<String, InternalForkError> {
         let Self {

@@ -230,7 +230,10 @@ impl View for Watch {
                 *last = Some(together(earlier, (**result).clone()));
             }
             EventBody::System(_) => Notes.show(event),
-            EventBody::User(_) | EventBody::StreamEvent(_) | EventBody::ToolProgress(_) => {}
+            EventBody::User(_)
+            | EventBody::StreamEvent(_)
+            | EventBody::ToolProgress(_)
+            | EventBody::PromptSuggestion(_) => {}
         }
     }
 }
