@@ -13,12 +13,13 @@ use std::time::{Duration, SystemTime};
 
 use centurion_config::paths::Dirs;
 use centurion_config::settings::Settings;
+use centurion_engine::FILE_HISTORY;
 use centurion_protocol::SessionId;
 
 const DAY: Duration = Duration::from_hours(24);
 
 /// What a session keeps beside its transcript.
-const PARTS: [&str; 2] = ["subagents", "tool-results"];
+const PARTS: [&str; 3] = ["subagents", "tool-results", FILE_HISTORY];
 
 /// A removal that is due.
 #[derive(Debug, PartialEq, Eq)]
@@ -228,11 +229,23 @@ mod tests {
         /// A session with all its parts, everything as old as that.
         fn session(&self, days: u32) -> Session {
             let directory = self.project().join(self.world.session_id().to_string());
-            for file in ["subagents/agent-a1.jsonl", "tool-results/x.txt", "tool-results/tasks/b1"]
-            {
+            for file in [
+                "subagents/agent-a1.jsonl",
+                "tool-results/x.txt",
+                "tool-results/tasks/b1",
+                "file-history/0123456789abcdef@v1",
+                "file-history/set-aside/0123456789abcdef@v1",
+            ] {
                 write(&directory.join(file), days);
             }
-            for part in ["subagents", "tool-results/tasks", "tool-results", ""] {
+            for part in [
+                "subagents",
+                "tool-results/tasks",
+                "tool-results",
+                "file-history/set-aside",
+                "file-history",
+                "",
+            ] {
                 age(&directory.join(part), days);
             }
             let transcript = directory.with_extension("jsonl");

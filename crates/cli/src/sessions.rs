@@ -91,7 +91,7 @@ fn existing(surroundings: &Surroundings, id: SessionId) -> anyhow::Result<PathBu
 
 /// Where copies are kept of the files that the agents of a session change.
 pub(crate) fn file_history(transcript: &Path) -> PathBuf {
-    transcript.with_extension("").join("file-history")
+    transcript.with_extension("").join(centurion_engine::FILE_HISTORY)
 }
 
 /// The transcript of a session: of this directory, or else of any other.

@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::explain::ExplainError;
 pub use self::handle::Handle;
-pub use self::open::{OpenError, PROTOCOL_VERSION};
+pub use self::open::{FILE_HISTORY, OpenError, PROTOCOL_VERSION};
 pub use self::options::{
     AgentOptions, Base, Extensions, Options, PermissionOptions, Start, Storage,
 };
@@ -146,9 +146,14 @@ impl Session {
             items = &mut waiting => items,
             () = &mut asking => return waiting.await,
         };
-        if items.is_none() {
-            // Nothing else will come: what was asked for is worth a moment.
-            let _ = tokio::time::timeout(SUGGESTION_GRACE, asking).await;
+        if items.is_none() && !self.shared.queue.is_abandoned() {
+            // Nothing else will come: what was asked for is worth a moment, unless the session is to stop.
+            tokio::select! {
+                biased;
+                items = self.shared.queue.arrival(None) => return items,
+                () = &mut asking => {}
+                () = tokio::time::sleep(SUGGESTION_GRACE) => {}
+            }
         }
         items
     }

@@ -6,9 +6,9 @@
 //! Not synced to the platter: a crash of the machine may lose the change, as with any editor's save, but
 //! a sync for each edit costs more than all the rest of a call.
 
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, fchown};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, Mode, accessat, unlinkat};
@@ -52,10 +52,19 @@ pub enum ReplaceError {
 
 /// Creates the file at an absolute path without links, with the directories that are missing.
 pub fn create(path: &Path, bytes: &[u8]) -> Result<(), ReplaceError> {
+    create_with_mode(path, bytes, None)
+}
+
+/// The same with a mode, which it has from its first moment.
+pub fn create_with_mode(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), ReplaceError> {
     let location = Location::make(path)?;
-    let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
-    let mut temporary = Temporary::create(&location, mode)?;
+    let usual = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
+    let first = if mode.is_some() { Mode::RUSR | Mode::WUSR } else { usual };
+    let mut temporary = Temporary::create(&location, first)?;
     temporary.file.write_all(bytes)?;
+    if let Some(mode) = mode {
+        temporary.file.set_permissions(Permissions::from_mode(mode))?;
+    }
     temporary.settle().map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => ReplaceError::Appeared,
         _ => ReplaceError::Io(error),

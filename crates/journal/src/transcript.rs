@@ -117,8 +117,9 @@ fn load_chain(inherited: &Inherited, text: &[u8], is_side: bool) -> Loaded {
     let history = || History::behind(inherited, text);
     // What was said before the last boundary is not sent any more.
     let start = boundary::last(text, is_side).unwrap_or(0);
-    let mut loaded = load_straight(history(), &text[start..], is_side)
-        .unwrap_or_else(|| load_branch(history(), text, is_side));
+    let Some(mut loaded) = load_straight(history(), &text[start..], is_side) else {
+        return load_branch(history(), text, is_side);
+    };
     if start > 0 {
         let before = &text[..start];
         loaded.title = loaded.title.or_else(|| last_title(before));
@@ -145,12 +146,15 @@ fn last_title(text: &[u8]) -> Option<String> {
 
 /// The last list of things to do that was recorded.
 fn todos(text: &[u8]) -> Option<Value> {
-    let read = |at: usize| {
-        let result = parse(line_around(text, at))?.tool_use_result?;
-        let mut data: Value = serde_json::from_str(result.get()).ok()?;
-        data.get_mut("newTodos").map(Value::take)
-    };
+    let read = |at: usize| todos_of(&parse(line_around(text, at))?);
     places(text, b"\"newTodos\":").into_iter().rev().find_map(read)
+}
+
+/// The list of things to do that a result holds.
+fn todos_of(view: &LineView<'_>) -> Option<Value> {
+    let result = view.tool_use_result.filter(|data| data.get().contains("\"newTodos\""))?;
+    let mut data: Value = serde_json::from_str(result.get()).ok()?;
+    data.get_mut("newTodos").map(Value::take)
 }
 
 /// The field of a result that tells which content of a file the agent has seen.
@@ -238,7 +242,10 @@ fn load_branch<'a>(mut history: History<'a>, text: &'a [u8], is_side: bool) -> L
     history.loaded.title = views.iter().rev().flatten().find_map(LineView::title);
     let records = views.into_iter().flatten().filter(|view| view.is_sidechain == is_side);
     let records = boundary::without_torn(records.collect());
-    for index in branch(&records) {
+    let branch = branch(&records);
+    // What was listed and seen on other branches was never said on this one.
+    history.loaded.todos = branch.iter().rev().find_map(|index| todos_of(&records[*index]));
+    for index in branch {
         history.take(&records[index]);
     }
     history.finish()

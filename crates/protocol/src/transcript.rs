@@ -298,6 +298,15 @@ pub struct FileBackup {
     /// The mode of the file before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
+    /// The beginning of a digest of the path, by which a path that redaction changed is known.
+    #[serde(default)]
+    pub path_digest: String,
+    /// A digest of the content before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// A copy of what others made of the file since we last wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<String>,
     /// A digest of what is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<String>,

@@ -42,6 +42,8 @@ struct CheckpointState {
     kept: HashMap<PathBuf, FileBackup>,
     /// The number of the last copy of each file.
     versions: HashMap<PathBuf, u32>,
+    /// What we last wrote to each file.
+    written: HashMap<PathBuf, Hash>,
 }
 
 impl Checkpoints {
@@ -53,11 +55,13 @@ impl Checkpoints {
         &self.directory
     }
 
-    /// From now on changes belong to this prompt.
-    pub fn begin(&self, prompt: RecordId) {
+    /// From now on changes belong to the prompt that `record` records. No change comes between the two.
+    pub fn begin<E>(&self, record: impl FnOnce() -> Result<RecordId, E>) -> Result<RecordId, E> {
         let mut state = self.state.lock();
+        let prompt = record()?;
         state.prompt = Some(prompt);
         state.kept.clear();
+        Ok(prompt)
     }
 
     /// Keeps what a file is, unless that is done for this prompt, and records that it will be something else.
@@ -69,19 +73,40 @@ impl Checkpoints {
     ) -> Result<(), String> {
         let mut state = self.state.lock();
         let Some(prompt) = state.prompt else { return Ok(()) };
-        let now = self.world.now().into();
-        let mut backup = match state.kept.get(path) {
-            Some(kept) => kept.clone(),
-            None => self.copy(&mut state, path, existing, now),
-        };
-        state.kept.insert(path.to_owned(), backup.clone());
-        backup.written = Some(written.to_hex().to_string());
         let Some(name) = path.to_str() else {
             return Err(
                 "its name is no text, so that its checkpoint could not be recorded".to_owned()
             );
         };
-        (self.log)(prompt, &FileBackups::from([(name.to_owned(), backup)]), now)
+        let now = self.world.now().into();
+        let mut backup = match state.kept.get(path) {
+            None => self.copy(&mut state, path, existing, now),
+            Some(kept) => {
+                let mut kept = kept.clone();
+                kept.foreign = self.copy_of_others(&mut state, path, existing);
+                kept
+            }
+        };
+        state.kept.insert(path.to_owned(), FileBackup { foreign: None, ..backup.clone() });
+        backup.written = Some(written.to_hex().to_string());
+        (self.log)(prompt, &FileBackups::from([(name.to_owned(), backup)]), now)?;
+        state.written.insert(path.to_owned(), *written);
+        Ok(())
+    }
+
+    /// Keeps what others made of a file since we last wrote it.
+    fn copy_of_others(
+        &self,
+        state: &mut CheckpointState,
+        path: &Path,
+        existing: Option<&Existing>,
+    ) -> Option<String> {
+        let existing = existing?;
+        if state.written.get(path) == Some(&blake3::hash(&existing.bytes)) {
+            return None;
+        }
+        let version = state.versions.entry(path.to_owned()).or_default();
+        save(&self.directory, path, version, &existing.bytes).ok()
     }
 
     fn copy(
@@ -92,18 +117,21 @@ impl Checkpoints {
         now: Timestamp,
     ) -> FileBackup {
         let version = state.versions.entry(path.to_owned()).or_default();
-        let saved = existing
-            .map(|existing| save(&self.directory, path, version, &existing.bytes))
-            .transpose();
+        // Of a file that is not there an empty copy says that it was we who made it.
+        let bytes = existing.map(|existing| existing.bytes.as_slice());
+        let saved = save(&self.directory, path, version, bytes.unwrap_or_default());
         let (backup_file_name, not_kept) = match saved {
-            Ok(name) => (name, None),
+            Ok(name) => (existing.map(|_| name), None),
             Err(error) => (None, Some(error.to_string())),
         };
         FileBackup {
             backup_file_name,
             version: *version,
             backup_time: Some(now),
-            mode: existing.map(|existing| existing.metadata.mode() & 0o7777),
+            mode: existing.map(|existing| existing.metadata.mode() & 0o777),
+            path_digest: path_digest(path),
+            digest: bytes.map(|bytes| blake3::hash(bytes).to_hex().to_string()),
+            foreign: None,
             written: None,
             not_kept,
         }
@@ -124,17 +152,45 @@ fn save(directory: &Path, path: &Path, version: &mut u32, bytes: &[u8]) -> io::R
     }
 }
 
-fn backup_name(path: &Path, version: u32) -> String {
-    use std::os::unix::ffi::OsStrExt as _;
-    let digest = blake3::hash(path.as_os_str().as_bytes()).to_hex();
-    format!("{}@v{version}", &digest[..16])
+/// Gives a session that is a copy of another the checkpoints of that one.
+pub fn share_checkpoints(from: &Path, to: &Path) -> io::Result<()> {
+    let entries = match std::fs::read_dir(from) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    private::create_directory(to)?;
+    for entry in entries {
+        let entry = entry?;
+        let is_copy = entry.file_name().to_str().is_some_and(is_backup_name);
+        // Copies are never changed, so that one file can serve both.
+        if is_copy && std::fs::hard_link(entry.path(), to.join(entry.file_name())).is_err() {
+            std::fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
 }
 
-/// Whether a name is one that [`backup_name`] makes: names in records never become other paths.
+/// The beginning of a digest of a path.
+fn path_digest(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
+    blake3::hash(path.as_os_str().as_bytes()).to_hex()[..16].to_owned()
+}
+
+fn backup_name(path: &Path, version: u32) -> String {
+    format!("{}@v{version}", path_digest(path))
+}
+
+/// Whether a name is one that [`backup_name`] makes.
 fn is_backup_name(name: &str) -> bool {
     let Some((digest, version)) = name.split_once("@v") else { return false };
     digest.len() == 16
         && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
         && !version.is_empty()
         && version.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a name is that of a copy of this file: names in records never become other paths.
+fn is_copy_of(name: &str, path: &Path) -> bool {
+    is_backup_name(name) && name.starts_with(&path_digest(path))
 }

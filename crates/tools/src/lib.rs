@@ -43,6 +43,7 @@ mod write;
 pub use builtin::{builtin, builtin_under};
 pub use checkpoints::{
     ChangeLog, Checkpoints, FileHistory, Prompt, Rewind, RewindError, RewoundFile, SetAside,
+    share_checkpoints,
 };
 pub use context::{
     AgentState, AgentStop, Answer, Host, HostFuture, PlanVerdict, Question, QuestionOption,

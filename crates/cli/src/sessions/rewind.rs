@@ -3,6 +3,7 @@
 //! Nothing is deleted. What was said since stays in the transcript, on a branch of its own; files that others changed
 //! since are set aside.
 
+use std::convert::Infallible;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -54,6 +55,10 @@ pub(super) fn run(
     let prompt = history.find(to).with_context(|| {
         format!("there is no prompt {to}\nhelp: centurion sessions rewind {}", args.session)
     })?;
+    anyhow::ensure!(
+        args.files || !prompt.is_rewind,
+        "{to} is what files were before a rewind\nhelp: --files brings them back"
+    );
     let directory = file_history(path);
     if args.dry_run {
         let rewind = Rewind::plan(&history, prompt, &directory);
@@ -75,7 +80,7 @@ pub(super) fn run(
     } else {
         let checkpoints = Checkpoints::new(directory, log(&journal), world.clone());
         // What is undone now can be brought back as well.
-        checkpoints.begin(world.record_id());
+        let Ok(_) = checkpoints.begin(|| Ok::<_, Infallible>(world.record_id()));
         Rewind::apply(&history, prompt, &checkpoints)
     };
     if !args.files {

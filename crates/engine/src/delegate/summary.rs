@@ -40,6 +40,11 @@ pub(crate) async fn keep_telling(shared: &Shared, task: &Task, caller: &Agent) -
     if !shared.delegation.summarises() {
         return std::future::pending().await;
     }
+    // Seldom wanted, and large: an agent's future has no room for it.
+    Box::pin(tell_again_and_again(shared, task, caller)).await
+}
+
+async fn tell_again_and_again(shared: &Shared, task: &Task, caller: &Agent) -> Infallible {
     let mut told_of = String::new();
     loop {
         tokio::time::sleep(EVERY).await;

@@ -8,7 +8,9 @@ use centurion_hooks::Scope;
 use centurion_journal::transcript::{self, Loaded};
 use centurion_journal::{Journal, JournalError, Stamp, TranscriptFile};
 use centurion_protocol::sdk::Init;
-use centurion_tools::{ChangeLog, Checkpoints, ReadState, builtin_under, resolve};
+use centurion_tools::{
+    ChangeLog, Checkpoints, ReadState, builtin_under, resolve, share_checkpoints,
+};
 use thiserror::Error;
 
 use super::main_agent::{self, MainAgent};
@@ -204,6 +206,9 @@ fn build_shared(
     }
     shared
 }
+
+/// What the directory is called, beside a transcript, in which copies of files are kept.
+pub const FILE_HISTORY: &str = "file-history";
 
 /// Keeps copies of files in the session's directory, and says so in the main agent's transcript.
 fn checkpoints(options: &Options, journal: &Arc<Journal>) -> Option<Arc<Checkpoints>> {
@@ -414,6 +419,12 @@ fn open_journal(
         }
         (Start::Fork { from, id }, Some(path)) => {
             let text = read(storage.resumed.as_deref())?;
+            let earlier =
+                storage.resumed.as_deref().map(|it| it.with_extension("").join(FILE_HISTORY));
+            if let (Some(from), Some(to)) = (earlier, &storage.file_history) {
+                share_checkpoints(&from, to)
+                    .map_err(|source| OpenError::Read { path: from, source })?;
+            }
             let (copied, read) = std::thread::scope(|scope| {
                 let copy = scope.spawn(|| TranscriptFile::copy(path, &text, *from, *id));
                 let read = load(&text);

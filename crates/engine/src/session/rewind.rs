@@ -1,5 +1,7 @@
 //! Bringing files back to what they were at a prompt, while the session goes on.
 
+use std::convert::Infallible;
+
 use centurion_journal::MOST_TRANSCRIPT;
 use centurion_protocol::{RecordId, bounded};
 use centurion_tools::{FileHistory, Rewind, RewindError};
@@ -25,6 +27,6 @@ pub(super) fn rewind_files(
         return Ok(Rewind::plan(&history, prompt, checkpoints.directory()));
     }
     // What is undone now can be brought back as well.
-    checkpoints.begin(shared.world.record_id());
+    let Ok(_) = checkpoints.begin(|| Ok::<_, Infallible>(shared.world.record_id()));
     Ok(Rewind::apply(&history, prompt, checkpoints))
 }

@@ -419,7 +419,12 @@ impl Driver {
         let items = self.fit(items, &blocks);
         let mut delivered = Vec::with_capacity(items.len());
         for item in &*items {
-            let record = self.record_item(item)?;
+            let record = match &self.dispatch.agent.workspace.checkpoints {
+                Some(checkpoints) if matches!(item.origin, Origin::Person) => {
+                    checkpoints.begin(|| self.record_item(item))?
+                }
+                _ => self.record_item(item)?,
+            };
             self.keep_standing(record, item);
             for news in item.origin.told_ends(item.id) {
                 self.dispatch.agent.note_denials(self.shared.take_denials(news));
@@ -436,11 +441,6 @@ impl Driver {
 
     /// Remembers what an agent is to do: it stays in the conversation word for word.
     fn keep_standing(&mut self, record: RecordId, item: &Item) {
-        if let Some(checkpoints) = &self.dispatch.agent.workspace.checkpoints
-            && matches!(item.origin, Origin::Person)
-        {
-            checkpoints.begin(record);
-        }
         let kept = || KeptRecord { record, blocks: item.content.clone() };
         match item.origin {
             Origin::Delegation | Origin::Initial => self.standing.task.push(kept()),

@@ -291,21 +291,27 @@ async fn what_is_done_and_what_is_open_comes_back_from_the_list_also_in_a_later_
 #[tokio::test(start_paused = true)]
 async fn facts_of_the_beginning_are_found_in_the_record_after_many_summaries() {
     // context.md 8, 8: openai/codex#34095
-    let mut steps = reads(60);
+    let mut steps: Vec<Value> =
+        std::iter::repeat_with(|| json!([{"tool": "Read", "input": {"file_path": "large.txt"}}]))
+            .take(58)
+            .collect();
     steps.push(json!([{"tool": "Grep", "input": {
         "pattern": "EARLY-FACT [a-z]+", "path": "${record}", "output_mode": "content", "-o": true,
     }}]));
     steps.push(json!("Found."));
-    let mut bench = telling(40_000, &[good()], &steps);
+    let mut bench = telling(200_000, &[good()], &steps);
     let record = bench.transcript(SeededWorld::new(1).session_id());
     let scenario = bench.scenario.to_string().replace("${record}", &record.display().to_string());
     bench.scenario = serde_json::from_str(&scenario).unwrap();
     bench.file("fact.txt", "EARLY-FACT violet\n");
+    bench.file("large.txt", &format!("{}\n", "0123456789".repeat(8)).repeat(1_990));
     bench.scenario["rules"][1]["respond"] =
         json!([{"tool": "Read", "input": {"file_path": "fact.txt"}}]);
     let told = bench.run("go").await;
     assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
-    assert!(boundaries(&told) >= 3);
+    assert!(boundaries(&told) >= 10, "{}", boundaries(&told));
+    let read: usize = told.results().iter().map(|(text, _)| text.len() / 4).sum();
+    assert!(read > 2_000_000, "{read} tokens went through it");
     let asked = of_work(&told);
     assert!(!text(asked[asked.len() - 2]).contains("EARLY-FACT violet"), "it is not sent any more");
     assert!(

@@ -210,8 +210,12 @@ async fn a_record_that_names_another_file_as_its_checkpoint_leads_nowhere() {
     let a = bench.file("a.txt", "alpha\n");
     let (told, _) = play(&bench, &["@@one"], |handle| handle.rewind_files(prompt(0), true)).await;
     let record = std::fs::read_to_string(&told.transcript).unwrap();
+    // A real copy, of another file.
+    std::fs::write(bench.dir.path().join("history/fedcba9876543210@v1"), "theirs").unwrap();
     for (n, name) in
-        ["../../../etc/hostname", "/etc/hostname", "0123456789abcdef@v1"].iter().enumerate()
+        ["../../../etc/hostname", "/etc/hostname", "0123456789abcdef@v1", "fedcba9876543210@v1"]
+            .iter()
+            .enumerate()
     {
         let forged: String = record
             .lines()
@@ -231,4 +235,127 @@ async fn a_record_that_names_another_file_as_its_checkpoint_leads_nowhere() {
         assert_eq!((rewound.files.len(), rewound.failed.len()), (0, 1), "{n}: {rewound:?}");
         assert_eq!(content(&a).unwrap(), b"beta\n");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_made_of_a_file_between_two_of_our_changes_is_named_and_kept() {
+    // D-56
+    let bench = keeping(&json!({
+        "begin": ["ready"],
+        "one": [[read("a.txt")], [edit("a.txt", "alpha", "beta")], [{"tool": "Bash", "input": {"command": "true"}}], "done"],
+        "two": [[read("a.txt")], [edit("a.txt", "USER", "gamma")], [edit("a.txt", "gamma", "delta")], "done"],
+    }));
+    let a = bench.file("a.txt", "alpha\n");
+    let path = a.clone();
+    let (told, _) = play(&bench, &["@@one"], move |handle| {
+        std::fs::write(&path, "USER\n").unwrap();
+        handle.rewind_files(prompt(9), true)
+    })
+    .await;
+    let mut later = Bench { dir: bench.dir, ..keeping(&json!({})) };
+    later.scenario = json!({"scripts": {"two": [[read("a.txt")], [edit("a.txt", "USER", "gamma")], [edit("a.txt", "gamma", "delta")], "done"]}});
+    let directory = later.dir.path().join("history");
+    later.also(move |options| options.storage.file_history = Some(directory.clone()));
+    later.seed = 77;
+    let next = later.resume(&told, "@@two").await;
+    assert_eq!(content(&a).unwrap(), b"delta\n", "{}", next.result());
+    let watcher = Arc::new(crate::bench::Watcher::default());
+    let start = centurion_engine::Start::Resume(told.session);
+    let session = later.open(start, Some(told.transcript.clone()), &watcher).await;
+    let rewound = session.handle().rewind_files(prompt(0), false).unwrap();
+    assert_eq!(content(&a).unwrap(), b"alpha\n");
+    let [aside] = &rewound.set_aside[..] else { panic!("{rewound:?}") };
+    assert_eq!(content(&aside.copy).unwrap(), b"USER\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rewind_can_be_taken_back() {
+    let bench = keeping(&json!({
+        "begin": ["ready"],
+        "one": [[read("a.txt")], [edit("a.txt", "alpha", "beta"), write("n.txt", "n")], "done"],
+    }));
+    let a = bench.file("a.txt", "alpha\n");
+    let (told, rewound) =
+        play(&bench, &["@@one"], |handle| handle.rewind_files(prompt(0), false)).await;
+    assert_eq!(rewound.unwrap().files.len(), 2);
+    let record = std::fs::read(&told.transcript).unwrap();
+    let history = centurion_tools::FileHistory::read(&record);
+    let point = history.prompts.iter().find(|it| it.is_rewind).unwrap().record;
+    let watcher = Arc::new(crate::bench::Watcher::default());
+    let start = centurion_engine::Start::Resume(told.session);
+    let session = bench.open(start, Some(told.transcript.clone()), &watcher).await;
+    session.handle().rewind_files(point, false).unwrap();
+    assert_eq!(content(&a).unwrap(), b"beta\n");
+    assert_eq!(content(&bench.project().join("n.txt")).unwrap(), b"n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_of_a_session_goes_back_to_what_files_really_were() {
+    let bench = keeping(&json!({
+        "begin": ["ready"],
+        "one": [[read("a.txt")], [edit("a.txt", "alpha", "beta")], "done"],
+        "two": [[read("a.txt")], [edit("a.txt", "beta", "gamma")], "done"],
+    }));
+    let a = bench.file("a.txt", "alpha\n");
+    let (told, _) = play(&bench, &["@@one"], |handle| handle.rewind_files(prompt(9), true)).await;
+    let id = SeededWorld::new(55).session_id();
+    // The directory of the first session is beside its transcript.
+    let from = told.transcript.with_extension("").join("file-history");
+    std::fs::create_dir_all(from.parent().unwrap()).unwrap();
+    std::fs::rename(bench.dir.path().join("history"), &from).unwrap();
+    let mut bench = bench;
+    let own = bench.dir.path().join("other-history");
+    let kept = own.clone();
+    bench.also(move |options| options.storage.file_history = Some(kept.clone()));
+    bench.seed = 78;
+    let start = centurion_engine::Start::Fork { from: told.session, id };
+    let forked = bench.start(start, Some(told.transcript.clone()), "@@two").await;
+    assert_eq!(content(&a).unwrap(), b"gamma\n", "{}", forked.result());
+    let watcher = Arc::new(crate::bench::Watcher::default());
+    let start = centurion_engine::Start::Resume(id);
+    let session = bench.open(start, Some(forked.transcript.clone()), &watcher).await;
+    let rewound = session.handle().rewind_files(prompt(0), false).unwrap();
+    assert!(rewound.failed.is_empty(), "{rewound:?}");
+    assert_eq!(content(&a).unwrap(), b"alpha\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_directory_behind_a_link_and_half_a_history_do_no_harm() {
+    let scripts = json!({
+        "begin": ["ready"],
+        "one": [[read("a.txt")], [edit("a.txt", "alpha", "beta"), write("n.txt", "n")], "done"],
+    });
+    let bench = keeping(&scripts);
+    let real = bench.dir.path().join("real");
+    std::fs::create_dir(&real).unwrap();
+    symlink(&real, bench.dir.path().join("history")).unwrap();
+    let a = bench.file("a.txt", "alpha\n");
+    std::fs::set_permissions(&a, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let path = a.clone();
+    let (_, rewound) = play(&bench, &["@@one"], move |handle| {
+        std::fs::remove_file(&path).unwrap();
+        handle.rewind_files(prompt(0), false)
+    })
+    .await;
+    assert!(rewound.unwrap().failed.is_empty());
+    assert_eq!(content(&a).unwrap(), b"alpha\n");
+    assert_eq!(std::fs::metadata(&a).unwrap().permissions().mode() & 0o777, 0o600);
+    // Where one copy is damaged, nothing is deleted.
+    let bench = keeping(&scripts);
+    let a = bench.file("a.txt", "alpha\n");
+    let history = bench.dir.path().join("history");
+    let (_, rewound) = play(&bench, &["@@one"], move |handle| {
+        for copy in std::fs::read_dir(&history).unwrap() {
+            let copy = copy.unwrap().path();
+            if !content(&copy).unwrap().is_empty() {
+                std::fs::write(copy, "damaged").unwrap();
+            }
+        }
+        handle.rewind_files(prompt(0), false)
+    })
+    .await;
+    let rewound = rewound.unwrap();
+    assert_eq!((rewound.files.len(), rewound.failed.len()), (0, 2), "{rewound:?}");
+    assert_eq!(content(&a).unwrap(), b"beta\n");
+    assert!(bench.project().join("n.txt").exists());
 }

@@ -19,7 +19,9 @@ pub struct Prompt {
     pub queue_item: Option<RecordId>,
     pub time: Option<Timestamp>,
     pub text: String,
-    /// Its place among the lines.
+    /// Whether it is no prompt, but what files were before someone went back.
+    pub is_rewind: bool,
+    /// Its place among the lines: what is behind it came since.
     line: usize,
 }
 
@@ -43,6 +45,10 @@ pub(super) struct Tracked {
     pub(super) path: PathBuf,
     pub(super) before: FileBackup,
     pub(super) written: Option<String>,
+    /// Copies of what others made of it meanwhile.
+    pub(super) foreign: Vec<String>,
+    /// The last copy that a record named.
+    copy: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -66,6 +72,8 @@ struct HistoryLine<'a> {
     tool_use_result: Option<&'a RawValue>,
     #[serde(borrow, default)]
     message: Option<SaidView<'a>>,
+    #[serde(default)]
+    message_id: Option<RecordId>,
     #[serde(default)]
     snapshot: Option<SnapshotView>,
 }
@@ -93,6 +101,10 @@ impl FileHistory {
             match &*view.kind {
                 "user" => history.prompts.extend(prompt(&view, line)),
                 "file-history-snapshot" => {
+                    history.prompts.extend(view.message_id.and_then(|id| {
+                        let is_new = !history.prompts.iter().any(|prompt| prompt.record == id);
+                        is_new.then(|| Prompt::before_rewind(id, view.timestamp, line))
+                    }));
                     let files = view.snapshot.map(|it| it.tracked_file_backups).unwrap_or_default();
                     history.changes.extend(files.into_iter().map(|(path, backup)| FileChange {
                         line,
@@ -125,8 +137,17 @@ impl FileHistory {
             let tracked = files.entry(path.clone()).or_insert_with(|| Tracked {
                 path: path.clone(),
                 before: backup.clone(),
-                written: None,
+                written: backup.digest.clone(),
+                foreign: Vec::new(),
+                copy: backup.backup_file_name.clone(),
             });
+            // What a file was before a change of ours, and was not what we had made of it, is the work of others.
+            let is_foreign = backup.digest.is_some()
+                && backup.digest != tracked.written
+                && backup.backup_file_name != tracked.copy;
+            let copy = backup.backup_file_name.as_ref().filter(|_| is_foreign);
+            tracked.foreign.extend(copy.or(backup.foreign.as_ref()).cloned());
+            tracked.copy.clone_from(&backup.backup_file_name);
             tracked.written = backup.written.clone().or(tracked.written.take());
         }
         files.into_values().collect()
@@ -145,8 +166,24 @@ fn prompt(view: &HistoryLine<'_>, line: usize) -> Option<Prompt> {
         queue_item: view.queue_item,
         time: view.timestamp,
         text: text(content),
+        is_rewind: false,
         line,
     })
+}
+
+impl Prompt {
+    /// What files were before someone went back, whose first record is in this line.
+    fn before_rewind(record: RecordId, time: Option<Timestamp>, line: usize) -> Self {
+        Self {
+            record,
+            parent: None,
+            queue_item: None,
+            time,
+            text: "(before a rewind)".to_owned(),
+            is_rewind: true,
+            line: line.saturating_sub(1),
+        }
+    }
 }
 
 /// The words of a message.

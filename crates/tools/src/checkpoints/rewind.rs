@@ -16,7 +16,7 @@ use similar::{ChangeTag, TextDiff};
 use thiserror::Error;
 
 use super::history::{FileHistory, Prompt, Tracked};
-use super::{Checkpoints, is_backup_name, save};
+use super::{Checkpoints, backup_name, is_copy_of, path_digest, save};
 use crate::disk::{LoadError, load_existing};
 
 /// Why nothing was brought back.
@@ -85,8 +85,25 @@ impl Rewind {
         checkpoints: Option<&Checkpoints>,
     ) -> Self {
         let mut rewind = Self::default();
-        for tracked in history.tracked_since(prompt) {
-            if let Err(reason) = rewind.one(&tracked, directory, checkpoints) {
+        // Our own directory may be reached through a link.
+        let directory = &directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        let contents = history.tracked_since(prompt).into_iter().map(|tracked| {
+            let before = content_before(&tracked, directory);
+            (tracked, before)
+        });
+        let contents: Vec<(Tracked, Result<_, String>)> = contents.collect();
+        // Half a rewind deletes nothing.
+        let is_whole = contents.iter().all(|(_, before)| before.is_ok());
+        for (tracked, before) in contents {
+            let before = match before {
+                Ok(None) if !is_whole => {
+                    Err("other files cannot be brought back, so it stays".to_owned())
+                }
+                before => before,
+            };
+            let done = before
+                .and_then(|before| rewind.one(&tracked, before.as_deref(), directory, checkpoints));
+            if let Err(reason) = done {
                 rewind.failed.push((tracked.path, reason));
             }
         }
@@ -96,11 +113,11 @@ impl Rewind {
     fn one(
         &mut self,
         tracked: &Tracked,
+        before: Option<&[u8]>,
         directory: &Path,
         checkpoints: Option<&Checkpoints>,
     ) -> Result<(), String> {
         let path = &tracked.path;
-        let before = content_before(tracked, directory)?;
         let found = look(path)?;
         let now = match &found {
             Found::Link => {
@@ -110,16 +127,19 @@ impl Rewind {
             Found::Nothing => None,
             Found::File(existing) => Some(&**existing),
         };
-        let mode_now = now.map(|existing| existing.metadata.mode() & 0o7777);
+        for name in tracked.foreign.iter().filter(|name| is_copy_of(name, path)) {
+            self.set_aside.push(SetAside { path: path.clone(), copy: directory.join(name) });
+        }
+        let mode_now = now.map(|existing| existing.metadata.mode() & 0o777);
         let has_mode =
             before.is_none() || tracked.before.mode.is_none_or(|mode| mode_now == Some(mode));
-        if now.map(|existing| &existing.bytes) == before.as_ref() && has_mode {
+        if now.map(|existing| existing.bytes.as_slice()) == before && has_mode {
             return Ok(());
         }
         let is_ours = now.is_none_or(|existing| {
             let hash = blake3::hash(&existing.bytes).to_hex();
             tracked.written.as_deref() == Some(hash.as_str())
-                || Some(&existing.bytes) == before.as_ref()
+                || Some(existing.bytes.as_slice()) == before
         });
         if !is_ours && let Some(existing) = now {
             let copy = match checkpoints {
@@ -130,11 +150,11 @@ impl Rewind {
             };
             self.set_aside.push(SetAside { path: path.clone(), copy });
         }
-        let (insertions, deletions) = lines(now.map(|it| it.bytes.as_slice()), before.as_deref());
+        let (insertions, deletions) = lines(now.map(|it| it.bytes.as_slice()), before);
         if let Some(checkpoints) = checkpoints {
-            let hash = blake3::hash(before.as_deref().unwrap_or_default());
+            let hash = blake3::hash(before.unwrap_or_default());
             checkpoints.keep(path, now, &hash)?;
-            restore(path, now, before.as_deref(), tracked.before.mode)?;
+            restore(path, now, before, tracked.before.mode)?;
         }
         self.files.push(RewoundFile { path: path.clone(), insertions, deletions });
         Ok(())
@@ -146,12 +166,23 @@ fn content_before(tracked: &Tracked, directory: &Path) -> Result<Option<Vec<u8>>
     if let Some(reason) = &tracked.before.not_kept {
         return Err(format!("what it was could not be kept: {reason}"));
     }
-    let Some(name) = &tracked.before.backup_file_name else { return Ok(None) };
-    if !is_backup_name(name) {
-        return Err("its record names no checkpoint".to_owned());
+    if tracked.before.path_digest != path_digest(&tracked.path) {
+        return Err("its record does not have its path as it was".to_owned());
+    }
+    let (name, is_there) = match &tracked.before.backup_file_name {
+        Some(name) => (name.clone(), true),
+        None => (backup_name(&tracked.path, tracked.before.version), false),
+    };
+    if !is_copy_of(&name, &tracked.path) {
+        return Err("its record names no checkpoint of it".to_owned());
     }
     match look(&directory.join(name)) {
-        Ok(Found::File(kept)) => Ok(Some(kept.bytes)),
+        Ok(Found::File(kept)) if is_there => {
+            let digest = blake3::hash(&kept.bytes).to_hex();
+            let is_it = tracked.before.digest.as_deref() == Some(digest.as_str());
+            is_it.then_some(Some(kept.bytes)).ok_or_else(|| "its checkpoint is damaged".to_owned())
+        }
+        Ok(Found::File(_)) => Ok(None),
         Ok(Found::Nothing | Found::Link) => Err("its checkpoint is gone".to_owned()),
         Err(error) => Err(format!("its checkpoint cannot be read: {error}")),
     }
@@ -185,7 +216,9 @@ fn restore(
         (Some(existing), None) => existing.remove(),
         (Some(existing), Some(bytes)) if existing.bytes == bytes => Ok(()),
         (Some(existing), Some(bytes)) => centurion_files::replace(existing, bytes),
-        (None, Some(bytes)) => centurion_files::create(path, bytes),
+        (None, Some(bytes)) => {
+            centurion_files::create_with_mode(path, bytes, mode.map(|it| it & 0o777))
+        }
     };
     written.map_err(|error| match error {
         ReplaceError::Changed | ReplaceError::Appeared => {
@@ -195,7 +228,8 @@ fn restore(
     })?;
     if let (Some(_), Some(mode)) = (before, mode) {
         let (file, _) = centurion_files::open_regular(path).map_err(|error| error.to_string())?;
-        file.set_permissions(Permissions::from_mode(mode)).map_err(|error| error.to_string())?;
+        file.set_permissions(Permissions::from_mode(mode & 0o777))
+            .map_err(|error| error.to_string())?;
     }
     Ok(())
 }

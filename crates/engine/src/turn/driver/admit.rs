@@ -56,14 +56,17 @@ impl Driver {
             let mut item = item.clone();
             let refused = match item.origin {
                 Origin::Hook | Origin::Delegation | Origin::Message { .. } => None,
+                // Only what people type is expanded, and that takes much room in an agent's future.
                 Origin::Initial => {
-                    let refused = self.expand(&mut item, &mut aside, cancel).await;
+                    let refused = Box::pin(self.expand(&mut item, &mut aside, cancel)).await;
                     refused.map(|reason| RefusedInput { reason, gives_back: None })
                 }
-                Origin::Person => match self.expand(&mut item, &mut aside, cancel).await {
-                    Some(reason) => Some(RefusedInput { reason, gives_back: None }),
-                    None => self.submit(&item, &mut aside, cancel).await,
-                },
+                Origin::Person => {
+                    match Box::pin(self.expand(&mut item, &mut aside, cancel)).await {
+                        Some(reason) => Some(RefusedInput { reason, gives_back: None }),
+                        None => self.submit(&item, &mut aside, cancel).await,
+                    }
+                }
                 Origin::TaskNotification { .. }
                 | Origin::TaskNotifications { .. }
                 | Origin::Schedule { .. }

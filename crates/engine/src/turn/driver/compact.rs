@@ -144,7 +144,8 @@ impl Driver {
         if !run.may_compact() {
             return Ok(Some(Outcome::ContextOverflow));
         }
-        match self.compact(run, &Cause::Automatic, cancel).await? {
+        // Seldom needed, and large: an agent's future has no room for it.
+        match Box::pin(self.compact(run, &Cause::Automatic, cancel)).await? {
             Ok(()) | Err(CompactError::Nothing | CompactError::Cancelled) => Ok(None),
             Err(CompactError::Stopped(reason)) => {
                 run.errors.push(reason);
@@ -168,7 +169,7 @@ impl Driver {
         if !self.context_rules().allowed || !run.may_compact() {
             return Ok(Some(Outcome::ContextOverflow));
         }
-        let error = match self.compact(run, &Cause::Overflow, cancel).await? {
+        let error = match Box::pin(self.compact(run, &Cause::Overflow, cancel)).await? {
             Ok(()) => return Ok(None),
             Err(error) => error,
         };
@@ -203,7 +204,7 @@ impl Driver {
         let note = json!({"command": "compact", "arguments": text, "item": item.id});
         self.journal.note("command", &note)?;
         self.shared.queue.delivered(&[item.id]);
-        let made = self.compact(run, &Cause::Asked(text), cancel).await?;
+        let made = Box::pin(self.compact(run, &Cause::Asked(text), cancel)).await?;
         self.keep_point(run);
         Ok(match made {
             Ok(()) => Outcome::Completed,

@@ -183,7 +183,9 @@ impl Driver {
         let mut kept = Vec::new();
         for it in self.standing.all().filter(|it| !is_elsewhere(it)) {
             if cut == CutTexts::All && self.is_large(&it.blocks) {
-                let texts = it.blocks.iter().filter_map(|block| self.cut_text(block, it.record));
+                let cut = |block: &Block| self.cut_text(block, it.record);
+                let texts =
+                    it.blocks.iter().map(|block| cut(block).unwrap_or(MEDIA_LEFT_OUT.to_owned()));
                 lines.extend(texts.map(|text| ("prompt", text)));
                 replaced.push(it.record);
             } else {
@@ -282,7 +284,7 @@ impl Driver {
         let output_dir = &self.dispatch.agent.workspace.output_dir;
         for part in &mut parts {
             if let [Block::ToolResult(result)] = &mut part.blocks[..] {
-                let name = format!("{}-compacted", result.id);
+                let name = format!("{}-compacted-{}", result.id, self.shared.world.record_id());
                 let content = std::mem::take(&mut result.content);
                 result.content = bounded_parts(content, left.allowed(), output_dir, &name);
                 left.take(result.content.iter().map(ToolResultContent::text_length).sum());
@@ -311,7 +313,8 @@ impl Driver {
         let most = self.round_room() / 4;
         let output_dir = &self.dispatch.agent.workspace.output_dir;
         let parts = vec![ToolResultContent::Text(text.clone())];
-        match bounded_parts(parts, most, output_dir, &format!("text-{record}")).pop() {
+        let name = format!("text-{record}-{}", self.shared.world.record_id());
+        match bounded_parts(parts, most, output_dir, &name).pop() {
             Some(ToolResultContent::Text(text)) => Some(text),
             _ => None,
         }
