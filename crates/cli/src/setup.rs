@@ -90,7 +90,6 @@ pub(crate) async fn options(
     let bypass = policy::bypass(policy.mode, &settings, &surroundings.env);
     let tools = args.tool_choice();
     warn_of_unknown(&tools);
-    let structured = args.json_schema.as_deref().map(structured).transpose()?;
     let prompt = prompt_options(args)?;
     let (start, storage) = storage(args, surroundings, &settings, &*world)?;
     let limits = ModelLimits::new(&settings);
@@ -128,8 +127,6 @@ pub(crate) async fn options(
     let base = asked.base(repository, directories, world)?;
     let rule_store: Arc<dyn RuleStore> = Arc::new(RuleFiles::new(&settings, trust));
     let context = context_rules(args, &env, &settings)?;
-    let suggests_prompts =
-        args.format.prompt_suggestions && !env.is_on("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC");
     let live = LiveRules::new(settings, args, roots, hook_judge)?;
     let (rule_source, rule_store) = (Some(Box::new(live) as Box<_>), Some(rule_store));
     let permission =
@@ -147,8 +144,8 @@ pub(crate) async fn options(
         memory,
         tools,
         max_budget: args.model.max_budget_usd,
-        suggests_prompts,
-        structured,
+        suggests_prompts: suggests_prompts(args, &env),
+        structured: args.json_schema.as_deref().map(structured).transpose()?,
         answerer: Some(answerers),
         view,
         extensions,
@@ -403,6 +400,11 @@ fn request_settings(
         partial_messages: args.format.include_partial_messages,
         concurrent_calls: limit(env, "CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY")?.unwrap_or(10),
     })
+}
+
+/// Whether the host is shown what the user may say next.
+fn suggests_prompts(args: &RunArgs, env: &Env) -> bool {
+    args.format.prompt_suggestions && !env.is_on("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC")
 }
 
 /// The window of every model, also a smaller one than those of other variables.

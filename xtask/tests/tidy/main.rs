@@ -9,6 +9,7 @@ mod modules;
 mod promises;
 mod reads;
 mod requirements;
+mod sizes;
 mod skips;
 mod sources;
 mod tree;

@@ -111,17 +111,11 @@ pub(crate) struct AgentBuilder {
     pub(crate) guard: GuardProgram,
     pub(crate) sandbox: Option<Arc<SandboxPolicy>>,
     pub(crate) allows_sandboxed: bool,
-    /// Output too large for an answer, private to the session.
-    pub(crate) output_dir: PathBuf,
-    /// Scripts that every command reads first.
-    pub(crate) env_files: Vec<PathBuf>,
     pub(crate) tools: Vec<Arc<dyn DynTool>>,
     pub(crate) engine_tools: EngineTools,
     pub(crate) choice: ToolChoice,
     pub(crate) environment: Environment,
     pub(crate) memory: Option<Arc<Memory>>,
-    /// Keeps what files were, where that is wanted.
-    pub(crate) checkpoints: Option<Arc<Checkpoints>>,
     pub(crate) stamp: Stamp,
     pub(crate) files: SessionFiles,
     pub(crate) settings: RequestSettings,
@@ -139,6 +133,12 @@ pub(crate) struct AgentBuilder {
 /// Where the transcripts of a session and the memories of its agents are, and how they are written.
 pub(crate) struct SessionFiles {
     pub(crate) redaction: Redaction,
+    /// Output too large for an answer, private to the session.
+    pub(crate) output_dir: PathBuf,
+    /// Scripts that every command reads first.
+    pub(crate) env_files: Vec<PathBuf>,
+    /// Keeps what the user's files were, where that is wanted.
+    pub(crate) checkpoints: Option<Arc<Checkpoints>>,
     /// Where the transcripts of agents are.
     pub(crate) agents_dir: PathBuf,
     /// The main agent's transcript.

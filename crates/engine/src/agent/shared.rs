@@ -77,8 +77,6 @@ pub(crate) struct Shared {
     server_patience: ServerPatience,
     /// Notes that agents read with their next input, by agent. They wake no agent.
     side_notes: Mutex<Vec<(Option<AgentId>, String)>>,
-    /// The main agent's conversation as it last could be gone on with.
-    main_point: Mutex<Option<Arc<ForkPoint>>>,
     /// Keeps the hooks of plugins and hosts in force.
     added_hooks: Mutex<Vec<Registration>>,
 }
@@ -94,6 +92,8 @@ struct RunState {
     chosen_thinking: Option<Thinking>,
     /// What hooks named the session.
     title: Option<String>,
+    /// The main agent's conversation as it last could be gone on with.
+    main_point: Option<Arc<ForkPoint>>,
 }
 
 /// What a session is built from.
@@ -132,7 +132,6 @@ impl Shared {
             schedules: parts.schedules,
             server_patience: parts.server_patience,
             side_notes: Mutex::default(),
-            main_point: Mutex::default(),
             added_hooks: Mutex::default(),
         }
     }
@@ -162,11 +161,11 @@ impl Shared {
 
     /// Keeps the main agent's conversation, for questions beside it.
     pub(crate) fn set_main_point(&self, point: ForkPoint) {
-        *self.main_point.lock() = Some(Arc::new(point));
+        self.run.lock().main_point = Some(Arc::new(point));
     }
 
     pub(crate) fn main_point(&self) -> Option<Arc<ForkPoint>> {
-        self.main_point.lock().clone()
+        self.run.lock().main_point.clone()
     }
 
     pub(crate) fn title(&self) -> Option<String> {

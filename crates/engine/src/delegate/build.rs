@@ -21,7 +21,7 @@ use crate::delegate::host::AgentHost;
 use crate::toolset::structured::StructuredOutput;
 use crate::toolset::toolbox::{Toolbox, ToolboxError};
 use crate::turn::dispatch::Dispatch;
-use crate::turn::driver::Driver;
+use crate::turn::driver::{Driver, Preamble};
 
 /// How many bytes one command may write before it is ended.
 const MAX_OUTPUT_VARIABLE: &str = "CENTURION_MAX_COMMAND_OUTPUT_BYTES";
@@ -81,9 +81,9 @@ impl AgentBuilder {
                 host_rule: Arc::new(move |url| hosts.host_rule(url)),
                 sandbox: self.sandbox.clone(),
                 todos: Mutex::new(parts.todos.clone()),
-                checkpoints: self.checkpoints.clone(),
+                checkpoints: self.files.checkpoints.clone(),
                 shells,
-                output_dir: self.output_dir.clone(),
+                output_dir: self.files.output_dir.clone(),
                 env: Arc::clone(&self.env),
                 world: Arc::clone(&shared.world),
                 host: Arc::new(AgentHost::new(Weak::clone(agent))),
@@ -95,7 +95,7 @@ impl AgentBuilder {
     fn shells(&self, cwd: PathBuf) -> Shells {
         let config = ShellsConfig::new(self.guard.clone(), self.stamp.session, cwd);
         Shells::new(ShellsConfig {
-            environment_files: self.env_files.clone(),
+            environment_files: self.files.env_files.clone(),
             max_output: self.env.number(MAX_OUTPUT_VARIABLE).unwrap_or(config.max_output),
             ..config
         })
@@ -131,7 +131,10 @@ impl AgentBuilder {
             allows_sandboxed: self.allows_sandboxed,
         };
         Ok(Driver {
-            instructions: told.as_deref().map(instructions),
+            preamble: Preamble {
+                instructions: told.as_deref().map(instructions),
+                ..Preamble::default()
+            },
             structured,
             memory: memory.map(|memory| {
                 let mut tracker = MemoryTracker::new(Arc::clone(memory));

@@ -85,7 +85,7 @@ impl Inheritance {
         driver.announced = point.announced.clone();
         if !has_begun {
             driver.unanswered.clear();
-            driver.opening = Some(self.clone());
+            driver.preamble.opening = Some(self.clone());
             driver.cached = point.cached.filter(|_| self.what == Inherits::All);
         }
     }

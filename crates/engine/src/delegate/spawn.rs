@@ -172,7 +172,7 @@ pub(crate) fn spawn(
     child.driver.journal.note(SPAWN, &note)?;
     child.driver.journal.rest();
     child.problems = launch.problems;
-    let context = &mut child.driver.context;
+    let context = &mut child.driver.preamble.context;
     context.extend(launch.skills);
     context.extend(launch.spec.reminder.iter().map(|text| reminder(text)));
     child.items = first_items(shared, &task, launch.initial_prompt, &launch.prompt);
@@ -198,6 +198,18 @@ fn begin(
     let shared = Arc::clone(&child.shared);
     shared.work.spawn(child.live());
     (task, end)
+}
+
+/// What the requests of an agent ask for.
+fn request_settings(spec: &AgentSpec, session: &RequestSettings) -> RequestSettings {
+    RequestSettings {
+        model: spec.model.clone(),
+        effort: spec.effort,
+        thinking: spec.thinking,
+        max_turns: spec.max_turns,
+        partial_messages: false,
+        ..session.clone()
+    }
 }
 
 /// What an agent begins with.
@@ -258,33 +270,25 @@ impl Child {
         );
         agent.set_prompt(parent.prompt());
         let hooks = register_hooks(shared, task, &start.powers.hooks);
-        let settings = RequestSettings {
-            model: spec.model.clone(),
-            effort: spec.effort,
-            thinking: spec.thinking,
-            max_turns: spec.max_turns,
-            partial_messages: false,
-            ..builder.settings.clone()
-        };
         let parts = DriverParts {
             view: spec.tools.clone(),
             system: match fork {
                 Some(fork) => fork.point.prefix.system.clone(),
                 None => SystemPrompt::new(spec.system.clone()),
             },
-            settings,
+            settings: request_settings(spec, &builder.settings),
             journal: start.journal,
             conversation: start.loaded.conversation,
             structured: start.structured,
             fixed_tools: fork.map(|fork| fork.point.prefix.tools.clone()),
             instructions: spec.instructions,
         };
+        let has_begun = start.loaded.last.is_some();
         let mut driver = builder.driver(shared, Arc::clone(&agent), parts)?;
-        driver.counted = start.loaded.counted;
-        driver.standing = start.loaded.standing;
-        driver.dropped_tokens = start.loaded.dropped_tokens;
+        let Loaded { counted, standing, dropped_tokens, .. } = start.loaded;
+        driver.go_on_from(counted, standing, dropped_tokens);
         if let Some(inherited) = start.inherited {
-            inherited.set_up(&mut driver, start.loaded.last.is_some());
+            inherited.set_up(&mut driver, has_begun);
         }
         Ok(Self {
             shared: Arc::clone(shared),
@@ -467,9 +471,9 @@ impl Child {
             structured: run.structured.clone(),
             errors: run.errors.clone(),
             denials: run.denial_reasons.clone(),
-            usage: run.last_usage,
-            cumulative_usage: run.usage,
-            dollars: run.dollars,
+            usage: run.used.last,
+            cumulative_usage: run.used.total,
+            dollars: run.used.dollars,
             model: self.driver.settings.model.clone(),
             turns: run.turns,
             duration_ms: u64::try_from(millis).unwrap_or(u64::MAX),
@@ -483,7 +487,7 @@ impl Child {
     /// What it shared with its parent, if it is a fork and has asked its provider.
     fn shared_context(&self) -> Option<SharedContext> {
         let context = self.task.spec.context.as_ref().filter(|_| self.task.spec.is_fork())?;
-        let read = self.run.first_usage?.cache_read_input_tokens;
+        let read = self.run.used.first?.cache_read_input_tokens;
         Some(SharedContext { bytes: context.bytes, cache_read_tokens: read })
     }
 
@@ -539,7 +543,7 @@ pub(crate) fn agent_files(delegation: &Delegation, id: &AgentId) -> Files {
     let builder = &delegation.builder;
     Files {
         transcript: builder.files.agents_dir.join(format!("agent-{id}.jsonl")),
-        output: builder.output_dir.join("tasks").join(format!("{id}.output")),
+        output: builder.files.output_dir.join("tasks").join(format!("{id}.output")),
     }
 }
 

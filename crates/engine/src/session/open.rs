@@ -115,12 +115,10 @@ impl Session {
             instructions: main.instructions,
         };
         let mut driver = builder.driver(&shared, agent, parts)?;
-        driver.counted = loaded.counted;
-        driver.standing = loaded.standing;
-        driver.dropped_tokens = loaded.dropped_tokens;
+        driver.go_on_from(loaded.counted, loaded.standing, loaded.dropped_tokens);
         driver.deferred = loaded.deferred;
         if driver.conversation.is_empty() {
-            driver.context.extend(main.context);
+            driver.preamble.context.extend(main.context);
         }
         restore_work(&shared, &driver.journal, schedules, is_resumed).await?;
         let mut init =
@@ -238,17 +236,17 @@ fn agent_builder(
         guard: options.base.guard.clone(),
         sandbox: options.permission.sandbox.clone(),
         allows_sandboxed: options.permission.allows_sandboxed,
-        output_dir: storage.output_dir.clone(),
-        env_files: users_env_file.into_iter().chain([env_file]).collect(),
         tools: builtin_under(options.permission.sandbox.as_deref()),
         engine_tools: ENGINE_TOOLS,
         choice: std::mem::take(&mut options.tools),
         environment,
         memory: options.memory.take().map(Arc::new),
-        checkpoints,
         stamp,
         files: SessionFiles {
             redaction: storage.redaction,
+            output_dir: storage.output_dir.clone(),
+            env_files: users_env_file.into_iter().chain([env_file]).collect(),
+            checkpoints,
             agents_dir: agents_dir(storage),
             transcript: storage.transcript.clone().unwrap_or_default(),
             memories: agents.memory.take(),

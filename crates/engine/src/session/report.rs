@@ -26,7 +26,7 @@ pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Valu
         duration_api_ms: millis(run.api_time),
         stop_reason: run.stop_reason.clone(),
         total_cost_usd: usage_totals.total_cost(),
-        usage: run.usage,
+        usage: run.used.total,
         model_usage: usage_totals.by_model().clone(),
         permission_denials: run.denials.clone(),
         structured_output: run.structured.clone(),

@@ -15,7 +15,7 @@ pub(super) fn rewind_files(
     is_trial: bool,
 ) -> Result<Rewind, RewindError> {
     let builder = &shared.delegation.builder;
-    let checkpoints = builder.checkpoints.as_ref().ok_or(RewindError::NotEnabled)?;
+    let checkpoints = builder.files.checkpoints.as_ref().ok_or(RewindError::NotEnabled)?;
     if shared.is_running() || shared.delegation.has_running() {
         return Err(RewindError::AtWork);
     }

@@ -63,16 +63,11 @@ pub(crate) struct Driver {
     pub(crate) conversation: Conversation,
     pub(crate) system: SystemPrompt,
     pub(crate) settings: RequestSettings,
-    /// What the instruction files say, before anything else.
-    pub(crate) instructions: Option<String>,
-    /// Texts that go before the first input.
-    pub(crate) context: Vec<String>,
+    pub(crate) preamble: Preamble,
     /// What stays in the conversation, however often its earlier part is left out.
     pub(crate) standing: Standing,
     /// How many tokens were left out by compactions.
     pub(crate) dropped_tokens: u64,
-    /// What the first message of a fork begins with, as that of every other fork from the same point.
-    pub(crate) opening: Option<Inheritance>,
     /// What the provider should read from its cache for the first request of a fork.
     pub(crate) cached: Option<Cached>,
     /// Calls of an earlier process whose results were never recorded.
@@ -95,6 +90,29 @@ pub(crate) struct Driver {
     pub(crate) stop_cap: StopCap,
 }
 
+/// What goes before the first input.
+#[derive(Default)]
+pub(crate) struct Preamble {
+    /// What the first message of a fork begins with, as that of every other fork from the same point.
+    pub(crate) opening: Option<Inheritance>,
+    /// What the instruction files say.
+    pub(crate) instructions: Option<String>,
+    /// Other texts.
+    pub(crate) context: Vec<String>,
+}
+
+/// What the requests of a run consumed.
+#[derive(Debug, Default)]
+pub(crate) struct RunUsage {
+    pub(crate) total: Usage,
+    /// Of the first answer.
+    pub(crate) first: Option<Usage>,
+    /// Of the last one.
+    pub(crate) last: Usage,
+    /// What all of them cost.
+    pub(crate) dollars: f64,
+}
+
 /// What one run did, until its outcome.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -102,9 +120,7 @@ pub(crate) struct Run {
     pub(crate) turns: u32,
     pub(crate) api_time: Duration,
     pub(crate) first_token: Option<Duration>,
-    pub(crate) usage: Usage,
-    /// What its requests cost.
-    pub(crate) dollars: f64,
+    pub(crate) used: RunUsage,
     pub(crate) text: String,
     pub(crate) stop_reason: Option<StopReason>,
     pub(crate) denials: Vec<PermissionDenial>,
@@ -115,10 +131,6 @@ pub(crate) struct Run {
     pub(crate) cancelled_in_tools: bool,
     /// How the provider failed.
     pub(crate) failure: Option<ProviderFailure>,
-    /// What the last answer consumed.
-    pub(crate) last_usage: Usage,
-    /// What the first one did.
-    pub(crate) first_usage: Option<Usage>,
     /// What the calls did.
     pub(crate) evidence: Evidence,
     /// Calls that were not allowed, and why.
@@ -148,8 +160,7 @@ impl Run {
             turns: 0,
             api_time: Duration::ZERO,
             first_token: None,
-            usage: Usage::default(),
-            dollars: 0.0,
+            used: RunUsage::default(),
             text: String::new(),
             stop_reason: None,
             denials: Vec::new(),
@@ -158,8 +169,6 @@ impl Run {
             outcome: Outcome::Cancelled,
             cancelled_in_tools: false,
             failure: None,
-            last_usage: Usage::default(),
-            first_usage: None,
             evidence: Evidence::default(),
             denial_reasons: Vec::new(),
             ended_on_denial: false,
@@ -203,11 +212,9 @@ impl Driver {
             system,
             settings,
             deferred: None,
-            instructions: None,
-            context: Vec::new(),
+            preamble: Preamble::default(),
             standing: Standing::default(),
             dropped_tokens: 0,
-            opening: None,
             cached: None,
             structured: None,
             memory: None,
@@ -216,6 +223,18 @@ impl Driver {
             announced: Announced::default(),
             served: 0,
         }
+    }
+
+    /// Goes on with a conversation of which a transcript tells this.
+    pub(crate) fn go_on_from(
+        &mut self,
+        counted: Option<(u64, usize)>,
+        standing: Standing,
+        dropped_tokens: u64,
+    ) {
+        self.counted = counted;
+        self.standing = standing;
+        self.dropped_tokens = dropped_tokens;
     }
 
     /// Runs from the given input to an outcome. History is valid whenever this returns.
@@ -388,7 +407,7 @@ impl Driver {
 
     /// Puts results, context and queue items before the model, as one message.
     fn deliver(&mut self, mut blocks: Vec<Block>, items: &[Item]) -> Result<(), JournalError> {
-        let opening = self.opening.take().map(|it| it.opening()).unwrap_or_default();
+        let opening = self.preamble.opening.take().map(|it| it.opening()).unwrap_or_default();
         if !opening.is_empty() {
             self.record_opening(&opening)?;
         }
@@ -397,11 +416,11 @@ impl Driver {
             self.record_result(&block, None, &Value::Null)?;
             blocks.push(block);
         }
-        if let Some(text) = self.instructions.take() {
+        if let Some(text) = self.preamble.instructions.take() {
             self.record_attachment("instructions", &text)?;
             blocks.push(Block::Text(text));
         }
-        for text in std::mem::take(&mut self.context) {
+        for text in std::mem::take(&mut self.preamble.context) {
             let record = self.record_attachment(SESSION_CONTEXT, &text)?;
             let kept = KeptRecord { record, blocks: vec![Block::Text(text.clone())] };
             self.standing.context.push(kept);

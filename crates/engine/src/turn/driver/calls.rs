@@ -74,7 +74,7 @@ impl Driver {
             counted: self.counted,
             record: source.or_else(|| self.journal.last()),
             journal: Some(Arc::clone(&self.journal)),
-            cached: Cached::of(&run.last_usage),
+            cached: Cached::of(&run.used.last),
         }
     }
 

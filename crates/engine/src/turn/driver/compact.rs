@@ -127,8 +127,7 @@ pub(crate) struct CompactionCount {
 }
 
 impl Driver {
-    /// Makes room where the conversation comes near its window, or where a person asked for it. `Some` is how the run
-    /// ends instead.
+    /// Makes room where the conversation comes near its window. `Some` is how the run ends instead.
     pub(super) async fn keep_room(
         &mut self,
         run: &mut Run,
@@ -247,7 +246,7 @@ impl Driver {
             Ok(instructions) => instructions,
             Err(error) => return self.tell_failed(error).map(Err),
         };
-        self.show_compacting();
+        self.show_status(Some("compacting"), None, None);
         let receipt = Arc::default();
         let written = {
             let _waits = self.task().map(|task| task.stall.pause());
@@ -257,7 +256,7 @@ impl Driver {
                 written = self.summarise(&drawn, &instructions, &receipt) => written,
             }
         };
-        run.dollars += *receipt.lock();
+        run.used.dollars += *receipt.lock();
         // What a person asked for by the way may be cut as well: no answer is under way that needs it.
         let cut = match cause {
             Cause::Automatic => CutTexts::None,
@@ -378,10 +377,6 @@ impl Driver {
         self.journal.note("compact_failed", &json!({"reason": reason}))?;
         self.show_status(None, Some("failed"), Some(reason));
         Ok(error)
-    }
-
-    fn show_compacting(&self) {
-        self.show_status(Some("compacting"), None, None);
     }
 
     fn show_status(

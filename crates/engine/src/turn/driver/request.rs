@@ -77,13 +77,13 @@ impl Driver {
             if used.total() > 0 {
                 let dollars = self.shared.add_usage(&self.settings.model, &used);
                 reservation.settle(Amount { dollars, tokens: used.total() });
-                run.usage += used;
-                run.dollars += dollars;
+                run.used.total += used;
+                run.used.dollars += dollars;
             }
             match streamed {
                 Streamed::Answer(answer) => {
-                    run.last_usage = answer.usage;
-                    run.first_usage.get_or_insert(answer.usage);
+                    run.used.last = answer.usage;
+                    run.used.first.get_or_insert(answer.usage);
                     // The answer itself is not in the history yet, and so counts with what comes now.
                     let guess = self.conversation.tokens();
                     self.counted =
@@ -96,26 +96,38 @@ impl Driver {
                     return Ok(Err(Outcome::Cancelled));
                 }
                 Streamed::Failed(error, builder) => {
-                    if self.fall_back(&error)? || self.replace_refused(&error)? {
-                        continue;
+                    if let Some(outcome) = self.recover(run, &error, builder, cancel).await? {
+                        return Ok(Err(outcome));
                     }
-                    if error.kind == ErrorKind::ContextOverflow {
-                        match self.make_room(run, cancel).await? {
-                            None => continue,
-                            Some(Outcome::ContextOverflow) => {}
-                            Some(outcome) => return Ok(Err(outcome)),
-                        }
-                    }
-                    let mut text = builder.text_so_far();
-                    drop(builder);
-                    if error.kind == ErrorKind::TooLarge {
-                        text.truncate(text.floor_char_boundary(LARGEST_EXCERPT));
-                    }
-                    self.keep_partial(run, text)?;
-                    return Ok(Err(self.failed(run, &error)?));
                 }
             }
         }
+    }
+
+    /// Sees to a request that failed. `Some` is how the run ends; without it the request is to be sent again.
+    async fn recover(
+        &mut self,
+        run: &mut Run,
+        error: &ModelError,
+        builder: AnswerBuilder,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Outcome>, JournalError> {
+        if self.fall_back(error)? || self.replace_refused(error)? {
+            return Ok(None);
+        }
+        if error.kind == ErrorKind::ContextOverflow {
+            match self.make_room(run, cancel).await? {
+                Some(Outcome::ContextOverflow) => {}
+                made => return Ok(made),
+            }
+        }
+        let mut text = builder.text_so_far();
+        drop(builder);
+        if error.kind == ErrorKind::TooLarge {
+            text.truncate(text.floor_char_boundary(LARGEST_EXCERPT));
+        }
+        self.keep_partial(run, text)?;
+        self.failed(run, error).map(Some)
     }
 
     /// How many tokens the next request will put before the model: what the provider counted last, and
