@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use centurion_fuzz::transcript::load;
+use centurion_fuzz::journal::transcript::load;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 

@@ -25,7 +25,7 @@ use serde_json::value::RawValue;
 
 use self::standing::StandingView;
 pub use self::standing::{KeptRecord, SESSION_CONTEXT, Standing, TASK_ORIGIN};
-use crate::round::Round;
+use super::round::Round;
 
 /// What a model reads for a call whose program ended before the result was recorded.
 pub const INTERRUPTED: &str = "The program ended before this call's result was recorded. It may have \
