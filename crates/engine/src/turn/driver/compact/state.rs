@@ -9,6 +9,11 @@ use centurion_tools::TodoStatus;
 use super::Driver;
 use crate::agent::hooks::reminder;
 
+/// Text of others in one line of a list: it ends no line of ours and begins none.
+fn one_line(text: &str) -> String {
+    contain(&text.replace(char::is_control, " ")).into_owned()
+}
+
 /// How many files are named that the agent has read.
 const MOST_FILES: usize = 40;
 
@@ -40,7 +45,7 @@ impl Driver {
                 TodoStatus::InProgress => "in progress",
                 TodoStatus::Completed => "done",
             };
-            let _ = write!(text, "\n- [{status}] {}", contain(&todo.content));
+            let _ = write!(text, "\n- [{status}] {}", one_line(&todo.content));
         }
         Some(text)
     }
@@ -63,7 +68,7 @@ impl Driver {
                 .map(|task| format!(", output in {}", task.output.path().display()));
             let output = output.unwrap_or_default();
             let _ =
-                write!(text, "\n- {} ({kind}{name}): {}{output}", it.id, contain(&it.description));
+                write!(text, "\n- {} ({kind}{name}): {}{output}", it.id, one_line(&it.description));
         }
         Some(text)
     }
@@ -78,7 +83,7 @@ impl Driver {
                         where you need them."
             .to_owned();
         for file in files.iter().take(MOST_FILES) {
-            let _ = write!(text, "\n- {}", contain(&file.display().to_string()));
+            let _ = write!(text, "\n- {}", one_line(&file.display().to_string()));
         }
         if files.len() > MOST_FILES {
             let _ = write!(text, "\n- and {} more", files.len() - MOST_FILES);
