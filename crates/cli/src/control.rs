@@ -17,7 +17,7 @@ use centurion_engine::{
 use centurion_hooks::{DelegateFuture, HookSet};
 use centurion_host::{OutputQueue, Requests};
 use centurion_mcp::{
-    Elicitation, ElicitationAnswer, ElicitationKind, HostFuture, Pool, SdkChannel,
+    Elicitation, ElicitationAnswer, ElicitationKind, HostError, HostFuture, Pool, SdkChannel,
 };
 use centurion_model::Model;
 use centurion_permissions::Mode;
@@ -131,7 +131,7 @@ impl Control {
                 .parse::<Mode>()
                 .map_err(|error| error.to_string())
                 .and_then(|mode| {
-                    handle.set_mode(mode)?;
+                    handle.set_mode(mode).map_err(|refused| refused.to_string())?;
                     Ok(json!({"mode": mode.name()}))
                 })
                 .map_err(|error| (error, "invalid_request")),
@@ -335,7 +335,7 @@ impl SdkChannel for Control {
         &'a self,
         server: &'a str,
         message: Value,
-    ) -> HostFuture<'a, Result<Option<Value>, String>> {
+    ) -> HostFuture<'a, Result<Option<Value>, HostError>> {
         Box::pin(async move {
             let request =
                 json!({"subtype": "mcp_message", "server_name": server, "message": message});

@@ -173,7 +173,7 @@ pub(crate) fn hook_judge(
 /// Judges the accepted servers of a repository again before each start.
 pub(crate) fn server_judge(surroundings: &Surroundings, trust: &Arc<Trust>) -> ServerJudge {
     let (trust, cwd) = (Arc::clone(trust), surroundings.cwd.clone());
-    Arc::new(move |server| trust.judge_server(server, &cwd).map_err(|reason| reason.to_string()))
+    Arc::new(move |server| trust.judge_server(server, &cwd))
 }
 
 /// The hooks that there are and what is wrong with them, for people.

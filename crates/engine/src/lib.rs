@@ -73,21 +73,20 @@ pub use policy::broker::{
     Answerer, Ask, AskingAgent, ElicitFuture, Reply, ReplyFuture, Unanswered,
 };
 pub use policy::permissions::{
-    Bypass, Change, Destination, KeepError, Remember, Remembered, RuleChange, RuleSource,
-    RuleStore, Rules,
+    Bypass, BypassRefused, Change, Destination, KeepError, Remember, Remembered, RuleChange,
+    RuleSource, RuleStore, Rules,
 };
 pub use policy::rule_text::{UnreadRule, read_rule};
 pub use session::{
-    AgentOptions, AsideError, Base, ExplainError, Extensions, FILE_HISTORY, Handle, NotOffered,
-    OpenError, Options, PROTOCOL_VERSION, PermissionOptions, Session, Start, Storage, ToolReply,
-    ToolServer,
+    AgentOptions, AsideError, Base, ExplainError, Extensions, FILE_HISTORY, Handle, OpenError,
+    Options, PROTOCOL_VERSION, PermissionOptions, Session, Start, Storage, ToolReply, ToolServer,
 };
 pub use tools::agent_tool::Explanation;
 pub use toolset::servers::{
     REQUIRED_PATIENCE, RequireError, ServerPatience, UnusableServer, WithheldServer,
 };
 pub use toolset::structured::{SchemaError, StructuredOutput};
-pub use toolset::toolbox::{ToolChoice, ToolboxError};
+pub use toolset::toolbox::{ToolChoice, ToolUnavailable, ToolboxError};
 pub use turn::elicitation::Elicitations;
 pub use turn::hooks::HookHost;
 pub use turn::internal_fork::InternalForkError;

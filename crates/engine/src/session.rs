@@ -40,7 +40,7 @@ pub use self::options::{
 };
 use self::results::Results;
 pub use self::side_question::AsideError;
-pub use self::tool_server::{NotOffered, ToolReply, ToolServer};
+pub use self::tool_server::{ToolReply, ToolServer};
 use crate::agent::shared::Shared;
 use crate::agent::task::{Stopper, Task};
 use crate::definition::prompt::PromptOptions;

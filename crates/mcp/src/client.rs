@@ -132,7 +132,10 @@ impl Client {
         let Some(_open) = OpenQuestion::new(&self.open_questions) else {
             return Err(refuse("too many questions of this server are open".to_owned()));
         };
-        let result = sampler.sample(&self.server, to_value(&params)?).await.map_err(refuse)?;
+        let result = sampler
+            .sample(&self.server, to_value(&params)?)
+            .await
+            .map_err(|error| refuse(error.to_string()))?;
         serde_json::from_value(result)
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }

@@ -40,6 +40,9 @@ pub enum ElicitationAnswer {
     Cancel,
 }
 
+/// Why a host does not do what a server asks for.
+pub type HostError = Box<dyn std::error::Error + Send + Sync>;
+
 /// Lets a model answer for a server. Without one, servers are refused.
 pub trait Sampler: Send + Sync {
     /// `request` holds the parameters of `sampling/createMessage`, the answer its result. An error says
@@ -48,7 +51,7 @@ pub trait Sampler: Send + Sync {
         &'a self,
         server: &'a str,
         request: Value,
-    ) -> HostFuture<'a, Result<Value, String>>;
+    ) -> HostFuture<'a, Result<Value, HostError>>;
 }
 
 /// The way to servers that live in the host.
@@ -59,5 +62,5 @@ pub trait SdkChannel: Send + Sync {
         &'a self,
         server: &'a str,
         message: Value,
-    ) -> HostFuture<'a, Result<Option<Value>, String>>;
+    ) -> HostFuture<'a, Result<Option<Value>, HostError>>;
 }

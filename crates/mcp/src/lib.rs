@@ -34,7 +34,8 @@ pub use catalog::{
 };
 pub use connection::Connection;
 pub use host::{
-    Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, HostFuture, Sampler, SdkChannel,
+    Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, HostError, HostFuture, Sampler,
+    SdkChannel,
 };
 pub use name::{prompt_name, tool_name};
 pub use pool::{Pool, PoolOptions, ServerJudge};

@@ -119,7 +119,7 @@ pub(crate) async fn open(
     greeting: Greeting,
 ) -> Result<Session, Failure> {
     let limit = settings.limits.connect;
-    settings.judge(server).map_err(Failure::Lasting)?;
+    settings.judge(server).map_err(|reason| Failure::Lasting(reason.to_string()))?;
     match &server.transport {
         McpTransport::Stdio { command, args, env } => {
             let program = Program { command, args, env };
@@ -224,8 +224,7 @@ async fn open_http(
     remote: &McpRemote,
     greeting: Greeting,
 ) -> Result<Session, Failure> {
-    let headers =
-        headers::collect(settings, &server.name, remote).await.map_err(Failure::Lasting)?;
+    let headers = headers::collect(settings, &server.name, remote).await?;
     let http = BoundedHttp::new(http(settings)?);
     let caller = match authority(settings, remote).await? {
         Some(manager) => HttpCaller::LoggedIn(AuthClient::new(http, manager)),
@@ -242,8 +241,7 @@ async fn open_sse(
     server: &McpServer,
     remote: &McpRemote,
 ) -> Result<Session, Failure> {
-    let headers =
-        headers::collect(settings, &server.name, remote).await.map_err(Failure::Lasting)?;
+    let headers = headers::collect(settings, &server.name, remote).await?;
     let headers: HeaderMap = headers.into_iter().collect();
     let authority = authority(settings, remote).await?.map(Arc::new);
     let transport = SseTransport::open(http(settings)?, &remote.url, headers, authority)

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use centurion_config::mcp::{McpServer, McpTransport};
+use centurion_config::trust::Unaccepted;
 use centurion_protocol::Env;
 use centurion_tools::guard::GuardProgram;
 use parking_lot::Mutex;
@@ -46,7 +47,7 @@ pub struct PoolOptions {
 }
 
 /// Says whether a server may run, and if not, why: files that it runs may have changed since it was read.
-pub type ServerJudge = Arc<dyn Fn(&McpServer) -> Result<(), String> + Send + Sync>;
+pub type ServerJudge = Arc<dyn Fn(&McpServer) -> Result<(), Unaccepted> + Send + Sync>;
 
 /// What all connections of a pool have in common.
 pub(crate) struct Settings {
@@ -65,7 +66,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Whether a server may run now, and if not, why.
-    pub(crate) fn judge(&self, server: &McpServer) -> Result<(), String> {
+    pub(crate) fn judge(&self, server: &McpServer) -> Result<(), Unaccepted> {
         self.judge.as_ref().map_or(Ok(()), |judge| judge(server))
     }
 
@@ -155,7 +156,7 @@ impl Pool {
     }
 
     /// Whether a server may run now, and if not, why.
-    pub fn judge(&self, server: &McpServer) -> Result<(), String> {
+    pub fn judge(&self, server: &McpServer) -> Result<(), Unaccepted> {
         self.settings.judge(server)
     }
 

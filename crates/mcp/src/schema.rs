@@ -1,11 +1,36 @@
 //! The input schema of a foreign tool, brought into the form that models take: one object at the root.
 
 use serde_json::{Map, Value, json};
+use thiserror::Error;
 
 type Object = Map<String, Value>;
 
-/// Brings a schema into form. An error says why that cannot be done.
-pub(crate) fn to_object_schema(mut schema: Object) -> Result<Value, String> {
+/// Why a schema cannot be brought into form.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub(crate) enum SchemaError {
+    #[error("its `{0}` is no list")]
+    NoList(String),
+    #[error("its `{key}` cannot be made one object: {source}")]
+    Union { key: String, source: BranchError },
+    #[error("its input is {0} and not an object")]
+    NoObject(String),
+}
+
+/// Why a branch of a union is no object.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub(crate) enum BranchError {
+    #[error("it refers to itself")]
+    Circle,
+    #[error("a branch is no schema")]
+    NoSchema,
+    #[error("{0} is not defined in it")]
+    Undefined(String),
+    #[error("a branch is not an object")]
+    NoObject,
+}
+
+/// Brings a schema into form.
+pub(crate) fn to_object_schema(mut schema: Object) -> Result<Value, SchemaError> {
     let unions: Vec<(String, Value)> = ["$ref", "allOf", "anyOf", "oneOf"]
         .iter()
         .filter_map(|key| schema.shift_remove(*key).map(|union| ((*key).to_owned(), union)))
@@ -16,13 +41,13 @@ pub(crate) fn to_object_schema(mut schema: Object) -> Result<Value, String> {
             Value::Array(branches) => branches,
             // A reference at the root is a union of one.
             Value::String(_) => vec![json!({ key.as_str(): union })],
-            _ => return Err(format!("its `{key}` is no list")),
+            _ => return Err(SchemaError::NoList(key)),
         };
         let branches: Vec<Object> = branches
             .iter()
             .map(|branch| object_branch(branch, &definitions, 0))
             .collect::<Result<_, _>>()
-            .map_err(|why| format!("its `{key}` cannot be made one object: {why}"))?;
+            .map_err(|source| SchemaError::Union { key: key.clone(), source })?;
         let is_choice = key == "anyOf" || key == "oneOf";
         merge(&mut schema, &branches, is_choice);
     }
@@ -31,7 +56,7 @@ pub(crate) fn to_object_schema(mut schema: Object) -> Result<Value, String> {
             schema.insert("type".to_owned(), json!("object"));
         }
         Some(kind) if kind == "object" => {}
-        Some(other) => return Err(format!("its input is {other} and not an object")),
+        Some(other) => return Err(SchemaError::NoObject(other.to_string())),
     }
     if !schema.contains_key("properties") {
         schema.insert("properties".to_owned(), json!({}));
@@ -48,14 +73,18 @@ fn definitions(schema: &Object) -> Object {
 }
 
 /// One branch of a union as an object schema, with its own unions resolved.
-fn object_branch(branch: &Value, definitions: &Object, depth: usize) -> Result<Object, String> {
+fn object_branch(
+    branch: &Value,
+    definitions: &Object,
+    depth: usize,
+) -> Result<Object, BranchError> {
     // Definitions may name each other in a circle.
     const DEEPEST: usize = 16;
     if depth > DEEPEST {
-        return Err("it refers to itself".to_owned());
+        return Err(BranchError::Circle);
     }
     let Some(mut branch) = branch.as_object().cloned() else {
-        return Err("a branch is no schema".to_owned());
+        return Err(BranchError::NoSchema);
     };
     if let Some(Value::String(reference)) = branch.shift_remove("$ref") {
         let target = reference
@@ -70,7 +99,7 @@ fn object_branch(branch: &Value, definitions: &Object, depth: usize) -> Result<O
                 })
             })
             .flatten()
-            .ok_or_else(|| format!("{reference} is not defined in it"))?;
+            .ok_or(BranchError::Undefined(reference))?;
         let target = object_branch(target, definitions, depth + 1)?;
         merge(&mut branch, &[target], false);
     }
@@ -87,7 +116,7 @@ fn object_branch(branch: &Value, definitions: &Object, depth: usize) -> Result<O
         Some(kind) => kind == "object",
         None => branch.contains_key("properties") || branch.contains_key("required"),
     };
-    if is_object { Ok(branch) } else { Err("a branch is not an object".to_owned()) }
+    if is_object { Ok(branch) } else { Err(BranchError::NoObject) }
 }
 
 /// Adds the properties of all branches. What is required stays required only if no branch can do without.
@@ -152,7 +181,7 @@ fn required_names(branch: &Object) -> impl Iterator<Item = &Value> {
 mod tests {
     use super::*;
 
-    fn flat(schema: Value) -> Result<Value, String> {
+    fn flat(schema: Value) -> Result<Value, SchemaError> {
         let Value::Object(schema) = schema else { panic!("a schema is an object") };
         to_object_schema(schema)
     }
@@ -218,7 +247,7 @@ mod tests {
             (json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/a" } } }), "itself"),
         ] {
             let error = flat(schema).unwrap_err();
-            assert!(error.contains(reason), "{error}");
+            assert!(error.to_string().contains(reason), "{error}");
         }
     }
 }

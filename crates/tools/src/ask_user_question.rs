@@ -99,7 +99,9 @@ mod tests {
 
     use super::*;
     use crate::testing::{call, context, context_with, text};
-    use crate::{Answer, Host, HostFuture, PlanVerdict, ShellChange, ShellEnd};
+    use crate::{
+        Answer, Host, HostFuture, NoAnswer, PlanModeError, PlanVerdict, ShellChange, ShellEnd,
+    };
 
     /// Answers every question with its first choice, or is not there.
     struct Person {
@@ -111,17 +113,23 @@ mod tests {
             &'a self,
             _: &'a ToolUseId,
             questions: Vec<Question>,
-        ) -> HostFuture<'a, Result<Vec<Answer>, String>> {
+        ) -> HostFuture<'a, Result<Vec<Answer>, NoAnswer>> {
             let answers = questions.into_iter().map(|question| Answer {
                 answer: question.options.first().unwrap().label.clone(),
                 question: question.question,
             });
             let answers = answers.collect();
-            let answers = self.there.then_some(answers).ok_or("the terminal is gone".to_owned());
+            let answers = self
+                .there
+                .then_some(answers)
+                .ok_or(NoAnswer::Refused("the terminal is gone".to_owned()));
             Box::pin(async { answers })
         }
 
-        fn enter_plan_mode<'a>(&'a self, _: &'a ToolUseId) -> HostFuture<'a, Result<(), String>> {
+        fn enter_plan_mode<'a>(
+            &'a self,
+            _: &'a ToolUseId,
+        ) -> HostFuture<'a, Result<(), PlanModeError>> {
             unreachable!("no test asks for it")
         }
 

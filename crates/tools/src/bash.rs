@@ -73,7 +73,7 @@ impl Tool for Bash {
                 let denied = context.workspace.denied_files().await;
                 policy
                     .decide(&input.command, input.disable_sandbox, &denied)
-                    .map_err(ToolError::Failed)?
+                    .map_err(|refusal| ToolError::Failed(refusal.to_string()))?
             }
             None => Confined::Not { note: None },
         };

@@ -18,13 +18,26 @@ use centurion_files::{Existing, private};
 use centurion_protocol::transcript::{FileBackup, FileBackups};
 use centurion_protocol::{RecordId, Timestamp, World};
 use parking_lot::Mutex;
+use thiserror::Error;
 
 pub use self::history::{FileHistory, Prompt};
 pub use self::rewind::{Rewind, RewindError, RewoundFile, SetAside};
 
 /// Writes down that files are about to be changed while a prompt is being worked on.
 pub type ChangeLog =
-    Box<dyn Fn(RecordId, &FileBackups, Timestamp) -> Result<(), String> + Send + Sync>;
+    Box<dyn Fn(RecordId, &FileBackups, Timestamp) -> Result<(), LogError> + Send + Sync>;
+
+/// Why a change could not be written down.
+pub type LogError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a file has no checkpoint, so that it is not changed.
+#[derive(Debug, Error)]
+pub(crate) enum CheckpointError {
+    #[error("its name is no text, so that its checkpoint could not be recorded")]
+    Name,
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
 
 /// Where copies of a session's files are kept, and what of them is known.
 pub struct Checkpoints {
@@ -70,14 +83,10 @@ impl Checkpoints {
         path: &Path,
         existing: Option<&Existing>,
         written: &Hash,
-    ) -> Result<(), String> {
+    ) -> Result<(), CheckpointError> {
         let mut state = self.state.lock();
         let Some(prompt) = state.prompt else { return Ok(()) };
-        let Some(name) = path.to_str() else {
-            return Err(
-                "its name is no text, so that its checkpoint could not be recorded".to_owned()
-            );
-        };
+        let name = path.to_str().ok_or(CheckpointError::Name)?;
         let now = self.world.now().into();
         let mut backup = match state.kept.get(path) {
             None => self.copy(&mut state, path, existing, now),

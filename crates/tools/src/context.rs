@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_permissions::{Access, HostRule};
-use centurion_protocol::{Env, TaskId, ToolUseId, World};
+use centurion_protocol::{AgentId, Env, TaskId, ToolUseId, World};
 use parking_lot::{Mutex, MutexGuard};
+use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -120,15 +121,18 @@ pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// What tools ask of the host that runs them: questions to a person, the mode of the session, news of
 /// background work.
 pub trait Host: Send + Sync {
-    /// Puts questions to a person. `Err` says why there is no answer.
+    /// Puts questions to a person.
     fn ask<'a>(
         &'a self,
         call: &'a ToolUseId,
         questions: Vec<Question>,
-    ) -> HostFuture<'a, Result<Vec<Answer>, String>>;
+    ) -> HostFuture<'a, Result<Vec<Answer>, NoAnswer>>;
 
-    /// Switches the agent to planning. `Err` says why not.
-    fn enter_plan_mode<'a>(&'a self, call: &'a ToolUseId) -> HostFuture<'a, Result<(), String>>;
+    /// Switches the agent to planning.
+    fn enter_plan_mode<'a>(
+        &'a self,
+        call: &'a ToolUseId,
+    ) -> HostFuture<'a, Result<(), PlanModeError>>;
 
     /// Puts a plan to a person; an approval ends planning.
     fn propose_plan<'a>(&'a self, call: &'a ToolUseId, plan: String)
@@ -141,8 +145,10 @@ pub trait Host: Send + Sync {
     fn shell_changed(&self, change: ShellChange);
 
     /// Ends an agent; `None` when there is none of this id or name, as where there are no agents at all.
-    /// `Err` says why this agent is not to be ended from here.
-    fn stop_agent<'a>(&'a self, _id: &'a str) -> HostFuture<'a, Option<Result<AgentStop, String>>> {
+    fn stop_agent<'a>(
+        &'a self,
+        _id: &'a str,
+    ) -> HostFuture<'a, Option<Result<AgentStop, StopRefusal>>> {
         Box::pin(std::future::ready(None))
     }
 
@@ -159,6 +165,41 @@ pub trait Host: Send + Sync {
     /// The model is owed the news that a background shell ended. Called once for each, unless a call has
     /// told it already.
     fn owe_shell_end(&self, end: ShellEnd);
+}
+
+/// Why a question has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NoAnswer {
+    #[error("the session has ended")]
+    Ended,
+    #[error("the question was withdrawn")]
+    Withdrawn,
+    #[error("the answer came without answers")]
+    Empty,
+    /// In the words of the person or the rule that refused it.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Why an agent does not begin to plan.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlanModeError {
+    #[error("the session has ended")]
+    Ended,
+    #[error("plan mode is on already")]
+    AlreadyOn,
+}
+
+/// Why an agent may not end another.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum StopRefusal {
+    #[error("this is you: to end, say what you have found and stop")]
+    Oneself,
+    /// The end of the other would wait for the end of this call.
+    #[error("you work for agent {0}: end yourself and say why it should end too")]
+    Above(AgentId),
+    #[error("agent {0} does not work for you: say in your report why it should end")]
+    Stranger(AgentId),
 }
 
 /// What came of the wish to end an agent.

@@ -67,7 +67,9 @@ mod tests {
     use super::*;
     use crate::enter_plan_mode::EnterPlanMode;
     use crate::testing::{call, context_with, text};
-    use crate::{Answer, Host, HostFuture, Question, ShellChange, ShellEnd};
+    use crate::{
+        Answer, Host, HostFuture, NoAnswer, PlanModeError, Question, ShellChange, ShellEnd,
+    };
 
     /// A host that gives one verdict on everything.
     struct Judge(Result<(), &'static str>);
@@ -77,12 +79,15 @@ mod tests {
             &'a self,
             _: &'a ToolUseId,
             _: Vec<Question>,
-        ) -> HostFuture<'a, Result<Vec<Answer>, String>> {
+        ) -> HostFuture<'a, Result<Vec<Answer>, NoAnswer>> {
             unreachable!("no test asks for it")
         }
 
-        fn enter_plan_mode<'a>(&'a self, _: &'a ToolUseId) -> HostFuture<'a, Result<(), String>> {
-            Box::pin(async { self.0.map_err(ToOwned::to_owned) })
+        fn enter_plan_mode<'a>(
+            &'a self,
+            _: &'a ToolUseId,
+        ) -> HostFuture<'a, Result<(), PlanModeError>> {
+            Box::pin(async { self.0.map_err(|_| PlanModeError::AlreadyOn) })
         }
 
         fn propose_plan<'a>(
@@ -133,7 +138,7 @@ mod tests {
     async fn planning_starts_unless_the_host_says_no() {
         let output = judged(EnterPlanMode, Ok(()), json!({})).await.unwrap();
         assert!(text(&output).contains("ExitPlanMode"));
-        let refused = judged(EnterPlanMode, Err("a sub-agent cannot plan"), json!({})).await;
-        assert!(refused.unwrap_err().to_string().contains("a sub-agent cannot plan"));
+        let refused = judged(EnterPlanMode, Err("it plans"), json!({})).await;
+        assert!(refused.unwrap_err().to_string().contains("plan mode is on already"));
     }
 }

@@ -42,12 +42,12 @@ mod write;
 
 pub use builtin::{builtin, builtin_under};
 pub use checkpoints::{
-    ChangeLog, Checkpoints, FileHistory, Prompt, Rewind, RewindError, RewoundFile, SetAside,
-    share_checkpoints,
+    ChangeLog, Checkpoints, FileHistory, LogError, Prompt, Rewind, RewindError, RewoundFile,
+    SetAside, share_checkpoints,
 };
 pub use context::{
-    AgentState, AgentStop, Answer, Host, HostFuture, PlanVerdict, Question, QuestionOption,
-    ShellChange, ShellEnd, ToolContext, Workspace,
+    AgentState, AgentStop, Answer, Host, HostFuture, NoAnswer, PlanModeError, PlanVerdict,
+    Question, QuestionOption, ShellChange, ShellEnd, StopRefusal, ToolContext, Workspace,
 };
 pub use edit::Edit;
 pub use git::{Git, GitPlaces, GitText};

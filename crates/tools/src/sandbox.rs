@@ -8,6 +8,7 @@ pub use denied::{DeniedFiles, DeniedSearch};
 
 use centurion_permissions::simple_command;
 use centurion_sandbox::{Gap, Method, Network, Plan, Sandbox, Support, Unavailable};
+use thiserror::Error;
 
 /// What a person has decided about confinement.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,22 @@ pub struct SandboxSettings {
 pub struct SandboxPolicy {
     plan: Result<Plan, Unavailable>,
     settings: SandboxSettings,
+}
+
+/// Why a command cannot run: this is told the model.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub(crate) enum SandboxRefusal {
+    #[error("the sandbox cannot be switched off here: leave out dangerouslyDisableSandbox")]
+    Disabled,
+    #[error(
+        "commands may run only in a complete sandbox, which this machine does not have: {gaps}. Tell the user; do \
+         not try again"
+    )]
+    Incomplete { gaps: String },
+    #[error(
+        "commands may run only in a sandbox, which cannot be had: {0}. Tell the user; do not try again"
+    )]
+    Unavailable(Unavailable),
 }
 
 /// What becomes of one command.
@@ -74,17 +91,15 @@ impl SandboxPolicy {
         }
     }
 
-    /// What becomes of a command; the error tells the model why it cannot run.
+    /// What becomes of a command.
     pub(crate) fn decide(
         &self,
         command: &str,
         disabled: bool,
         denied: &DeniedFiles,
-    ) -> Result<Confined, String> {
+    ) -> Result<Confined, SandboxRefusal> {
         if disabled && !self.settings.allow_unsandboxed_commands {
-            return Err("the sandbox cannot be switched off here: leave out \
-                        dangerouslyDisableSandbox"
-                .to_owned());
+            return Err(SandboxRefusal::Disabled);
         }
         if disabled || self.is_excluded(command) {
             return Ok(Confined::Not { note: None });
@@ -96,16 +111,11 @@ impl SandboxPolicy {
             }
             Ok(plan) => {
                 let gaps: Vec<_> = plan.gaps.iter().map(Gap::to_string).collect();
-                Err(format!(
-                    "commands may run only in a complete sandbox, which this machine does not have: \
-                     {}. Tell the user; do not try again",
-                    gaps.join("; ")
-                ))
+                Err(SandboxRefusal::Incomplete { gaps: gaps.join("; ") })
             }
-            Err(reason) if self.settings.fail_if_unavailable => Err(format!(
-                "commands may run only in a sandbox, which cannot be had: {reason}. Tell the user; do \
-                 not try again"
-            )),
+            Err(reason) if self.settings.fail_if_unavailable => {
+                Err(SandboxRefusal::Unavailable(reason.clone()))
+            }
             Err(reason) => Ok(Confined::Not {
                 note: Some(format!("This ran without a sandbox, which cannot be had: {reason}.")),
             }),

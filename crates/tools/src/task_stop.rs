@@ -41,7 +41,9 @@ impl Tool for TaskStop {
             return Err(ToolError::Input("give the id of a task as `task_id`".to_owned()));
         };
         if let Some(agent) = context.workspace.host.stop_agent(&id).await {
-            return stopped_agent(&agent.map_err(ToolError::Failed)?);
+            return stopped_agent(
+                &agent.map_err(|refusal| ToolError::Failed(refusal.to_string()))?,
+            );
         }
         let shells = &context.workspace.shells;
         let shell = shells.stop(&id).await.map_err(|error| match error {

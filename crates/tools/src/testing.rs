@@ -11,8 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::guard::GuardProgram;
 use crate::{
-    Answer, DeniedFiles, Host, HostFuture, PlanVerdict, Question, ReadState, ShellChange, ShellEnd,
-    Shells, ShellsConfig, Tool, ToolContext, ToolError, ToolOutput, Workspace, erase,
+    Answer, DeniedFiles, Host, HostFuture, NoAnswer, PlanModeError, PlanVerdict, Question,
+    ReadState, ShellChange, ShellEnd, Shells, ShellsConfig, Tool, ToolContext, ToolError,
+    ToolOutput, Workspace, erase,
 };
 
 /// A host that fails the test when a tool turns to it.
@@ -23,11 +24,14 @@ impl Host for NoHost {
         &'a self,
         _: &'a ToolUseId,
         questions: Vec<Question>,
-    ) -> HostFuture<'a, Result<Vec<Answer>, String>> {
+    ) -> HostFuture<'a, Result<Vec<Answer>, NoAnswer>> {
         panic!("nobody is there to answer {questions:?}");
     }
 
-    fn enter_plan_mode<'a>(&'a self, _: &'a ToolUseId) -> HostFuture<'a, Result<(), String>> {
+    fn enter_plan_mode<'a>(
+        &'a self,
+        _: &'a ToolUseId,
+    ) -> HostFuture<'a, Result<(), PlanModeError>> {
         panic!("this test has no plan mode");
     }
 

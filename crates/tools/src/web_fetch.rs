@@ -133,7 +133,8 @@ fn answer(
     let address = &page.url;
     Ok(match &page.content {
         Content::Text(text) => {
-            let part = excerpt::window(text, offset, prompt).map_err(ToolError::Input)?;
+            let part = excerpt::window(text, offset, prompt)
+                .map_err(|error| ToolError::Input(error.to_string()))?;
             let note = if page.cut { "\n[Only the first part of it was loaded.]" } else { "" };
             ToolResultContent::Text(format!("{address}\n\n{part}{note}"))
         }

@@ -3,6 +3,7 @@
 
 mod dependencies;
 mod documents;
+mod errors;
 mod folders;
 mod layers;
 mod modules;

@@ -93,7 +93,7 @@ pub(super) fn run(
 fn log(journal: &Arc<Journal>) -> ChangeLog {
     let journal = Arc::clone(journal);
     Box::new(move |prompt, files, timestamp| {
-        journal.note_files(prompt, files, timestamp).map_err(|error| error.to_string())
+        journal.note_files(prompt, files, timestamp).map_err(Into::into)
     })
 }
 

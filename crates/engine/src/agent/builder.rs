@@ -8,6 +8,7 @@ use centurion_config::agent_memory::MemoryPlaces;
 use centurion_config::agents::{ActiveAgent, AgentSource};
 use centurion_config::mcp::{McpReference, McpServer, McpStanding};
 use centurion_config::memory::Memory;
+use centurion_config::trust::Unaccepted;
 use centurion_hooks::{Hooks, Registration};
 use centurion_mcp::Connection;
 use centurion_protocol::{Effort, Env};
@@ -60,7 +61,7 @@ pub enum AgentServersError {
     #[error("its MCP server `{name}` is {standing}")]
     NotActive { name: String, standing: McpStanding },
     #[error("its MCP server `{name}`: {reason}")]
-    Refused { name: String, reason: String },
+    Refused { name: String, reason: Unaccepted },
 }
 
 /// The definition that brings something.

@@ -7,7 +7,8 @@ use centurion_permissions::Mode;
 use centurion_protocol::sdk::{EventBody, ToolProgress, WaitsFor};
 use centurion_protocol::{AgentId, ToolUseId};
 use centurion_tools::{
-    AgentState, AgentStop, Answer, Host, HostFuture, PlanVerdict, Question, ShellChange, ShellEnd,
+    AgentState, AgentStop, Answer, Host, HostFuture, NoAnswer, PlanModeError, PlanVerdict,
+    Question, ShellChange, ShellEnd, StopRefusal,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -24,9 +25,6 @@ use centurion_protocol::markup::contain;
 
 /// How long a call that stops an agent waits for its end.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
-
-/// Why a tool gets no answer any more.
-const ENDED: &str = "the session has ended";
 
 /// The host of one agent's tools.
 pub(crate) struct AgentHost {
@@ -62,29 +60,22 @@ impl Reached {
 
     /// Why this agent does not end another, if so: the main agent ends all, others only agents that they started
     /// or set to work, and the descendants of these.
-    fn refuses_to_end(&self, other: &Task) -> Option<String> {
+    fn refuses_to_end(&self, other: &Task) -> Option<StopRefusal> {
         let (delegation, identity) = (&self.shared.delegation, &self.agent.identity);
         let own = identity.id.as_ref()?;
         if own == &other.id {
-            return Some("this is you: to end, say what you have found and stop".to_owned());
+            return Some(StopRefusal::Oneself);
         }
         let parent = |id: &AgentId| delegation.find(id.as_str())?.identity.parent.clone();
         let is_among = |first: Option<AgentId>, sought: &AgentId| {
             std::iter::successors(first, parent).any(|id| id == *sought)
         };
         if is_among(identity.parent.clone(), &other.id) {
-            // Its end would wait for the end of this call.
-            let id = &other.id;
-            return Some(format!(
-                "you work for agent {id}: end yourself and say why it should end too"
-            ));
+            return Some(StopRefusal::Above(other.id.clone()));
         }
         let asker = other.run().asker.map(|asker| asker.agent);
         let works_here = is_among(other.identity.parent.clone(), own) || is_among(asker, own);
-        (!works_here).then(|| {
-            let id = &other.id;
-            format!("agent {id} does not work for you: say in your report why it should end")
-        })
+        (!works_here).then(|| StopRefusal::Stranger(other.id.clone()))
     }
 
     async fn put(&self, tool: &str, call: &ToolUseId, input: serde_json::Value) -> Reply {
@@ -119,30 +110,33 @@ impl Host for AgentHost {
         &'a self,
         call: &'a ToolUseId,
         questions: Vec<Question>,
-    ) -> HostFuture<'a, Result<Vec<Answer>, String>> {
+    ) -> HostFuture<'a, Result<Vec<Answer>, NoAnswer>> {
         #[derive(Deserialize)]
         struct Answered {
             #[serde(default)]
             answers: indexmap::IndexMap<String, String>,
         }
         Box::pin(async move {
-            let reached = self.reach().ok_or(ENDED)?;
+            let reached = self.reach().ok_or(NoAnswer::Ended)?;
             match reached.put("AskUserQuestion", call, json!({"questions": questions})).await {
                 Reply::Allowed { input, .. } => {
                     let answered = input.and_then(|raw| serde_json::from_str(raw.get()).ok());
-                    let Answered { answers } = answered.ok_or("the answer came without answers")?;
+                    let Answered { answers } = answered.ok_or(NoAnswer::Empty)?;
                     let answer = |(question, answer)| Answer { question, answer };
                     Ok(answers.into_iter().map(answer).collect())
                 }
-                Reply::Denied { reason, .. } => Err(reason),
-                Reply::Cancelled => Err("the question was withdrawn".to_owned()),
+                Reply::Denied { reason, .. } => Err(NoAnswer::Refused(reason)),
+                Reply::Cancelled => Err(NoAnswer::Withdrawn),
             }
         })
     }
 
-    fn enter_plan_mode<'a>(&'a self, _: &'a ToolUseId) -> HostFuture<'a, Result<(), String>> {
+    fn enter_plan_mode<'a>(
+        &'a self,
+        _: &'a ToolUseId,
+    ) -> HostFuture<'a, Result<(), PlanModeError>> {
         Box::pin(async move {
-            let reached = self.reach().ok_or(ENDED)?;
+            let reached = self.reach().ok_or(PlanModeError::Ended)?;
             reached.agent.permissions.enter_plan()?;
             reached.show_mode();
             Ok(())
@@ -156,7 +150,7 @@ impl Host for AgentHost {
     ) -> HostFuture<'a, PlanVerdict> {
         Box::pin(async move {
             let Some(reached) = self.reach() else {
-                return PlanVerdict::Rejected(ENDED.to_owned());
+                return PlanVerdict::Rejected(NoAnswer::Ended.to_string());
             };
             let permissions = &reached.agent.permissions;
             if permissions.mode() != Mode::Plan {
@@ -174,7 +168,7 @@ impl Host for AgentHost {
                     PlanVerdict::Approved
                 }
                 Reply::Denied { reason, .. } => PlanVerdict::Rejected(reason),
-                Reply::Cancelled => PlanVerdict::Rejected("the question was withdrawn".to_owned()),
+                Reply::Cancelled => PlanVerdict::Rejected(NoAnswer::Withdrawn.to_string()),
             }
         })
     }
@@ -200,7 +194,10 @@ impl Host for AgentHost {
         }
     }
 
-    fn stop_agent<'a>(&'a self, id: &'a str) -> HostFuture<'a, Option<Result<AgentStop, String>>> {
+    fn stop_agent<'a>(
+        &'a self,
+        id: &'a str,
+    ) -> HostFuture<'a, Option<Result<AgentStop, StopRefusal>>> {
         Box::pin(async move {
             let reached = self.reach()?;
             let task = reached.shared.delegation.find(id)?;

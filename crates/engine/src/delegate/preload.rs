@@ -3,8 +3,7 @@
 
 use std::path::PathBuf;
 
-use centurion_config::Problem;
-use centurion_config::agent_memory::{AgentMemory, SnapshotStanding};
+use centurion_config::agent_memory::{AgentMemory, MemoryError, SnapshotStanding};
 use centurion_config::agents::{AgentDefinition, AgentEffort, AgentSource};
 use centurion_config::skills::{Preload, SkillDefinition, SkillSource, SkillText};
 use centurion_hooks::{Frontmatter, HookOrigin, HookSet, HookSource};
@@ -77,10 +76,7 @@ impl PreloadedMemory {
         let memory = AgentMemory::locate(scope, &definition.name, places)?;
         let directory = match purpose {
             Purpose::Explain => Ok(memory.directory().to_owned()),
-            Purpose::Run => prepare(&memory, problems).and_then(|told| {
-                problems.extend(told.iter().map(ToString::to_string));
-                memory.directory().canonicalize().map_err(|error| error.to_string())
-            }),
+            Purpose::Run => prepare(&memory, problems),
         };
         let directory = match directory {
             Ok(directory) => directory,
@@ -104,8 +100,9 @@ impl PreloadedMemory {
     }
 }
 
-/// Makes the directory of a memory, and begins it with the project's snapshot where it is empty.
-fn prepare(memory: &AgentMemory, problems: &mut Vec<String>) -> Result<Vec<Problem>, String> {
+/// Makes the directory of a memory, and begins it with the project's snapshot where it is empty. The path that is
+/// returned has its links resolved.
+fn prepare(memory: &AgentMemory, problems: &mut Vec<String>) -> Result<PathBuf, MemoryError> {
     if let Some(snapshot) = memory.snapshot() {
         match snapshot.at_load() {
             Ok(look) => {
@@ -120,7 +117,11 @@ fn prepare(memory: &AgentMemory, problems: &mut Vec<String>) -> Result<Vec<Probl
             Err(error) => problems.push(error.to_string()),
         }
     }
-    memory.prepare().map_err(|error| error.to_string())
+    let told = memory.prepare()?;
+    problems.extend(told.iter().map(ToString::to_string));
+    let unusable =
+        |source| MemoryError::Unmakable { directory: memory.directory().to_owned(), source };
+    memory.directory().canonicalize().map_err(unusable)
 }
 
 /// The skills that an agent knows from the start.

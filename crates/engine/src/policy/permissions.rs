@@ -17,9 +17,10 @@ use centurion_permissions::{
     Access, Call, Decision, HostRule, Mode, OwnMode, Policy, Role, Rule, RuleKind, RuleLevel,
     RuleOrigin, RuleSet, Skipping, Stance, Verdict, decide, suggest,
 };
-use centurion_tools::{DeniedFiles, DeniedSearch};
+use centurion_tools::{DeniedFiles, DeniedSearch, PlanModeError};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use serde_json::Value;
+use thiserror::Error;
 use tokio::time::Instant;
 use url::Url;
 
@@ -35,6 +36,11 @@ pub enum Bypass {
     /// And why.
     Refused(&'static str),
 }
+
+/// Permissions may not be skipped in this run, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct BypassRefused(&'static str);
 
 impl Bypass {
     pub(crate) fn skipping(self) -> Skipping {
@@ -461,7 +467,7 @@ impl Permissions {
                     state.session_directories.extend(found);
                 });
             }
-            Remembered::Mode(mode) => self.set_mode(*mode).map_err(RememberError::Mode)?,
+            Remembered::Mode(mode) => self.set_mode(*mode)?,
         }
         match (&self.store, remember.destination) {
             (_, Destination::Session) | (None, _) => Ok(()),
@@ -532,9 +538,9 @@ impl Permissions {
     }
 
     /// Changes the mode from outside; what the model had planned to go back to no longer counts.
-    pub(crate) fn set_mode(&self, mode: Mode) -> Result<(), &'static str> {
+    pub(crate) fn set_mode(&self, mode: Mode) -> Result<(), BypassRefused> {
         if let (Mode::BypassPermissions, Bypass::Refused(reason)) = (mode, self.bypass) {
-            return Err(reason);
+            return Err(BypassRefused(reason));
         }
         let changes = self.root().state().mode_changes;
         let mut state = self.state_mut();
@@ -555,10 +561,10 @@ impl Permissions {
     }
 
     /// The model wants to plan.
-    pub(crate) fn enter_plan(&self) -> Result<(), &'static str> {
+    pub(crate) fn enter_plan(&self) -> Result<(), PlanModeError> {
         let mode = self.mode();
         if mode == Mode::Plan {
-            return Err("plan mode is on already");
+            return Err(PlanModeError::AlreadyOn);
         }
         let changes = self.root().state().mode_changes;
         let mut state = self.state_mut();

@@ -16,7 +16,21 @@ pub(crate) enum ExpressionError {
     )]
     Fields { text: String, count: usize },
     #[error("`{item}` is no {field}: {reason}")]
-    Item { field: &'static str, item: String, reason: String },
+    Item { field: &'static str, item: String, reason: ItemError },
+}
+
+/// Why an item of a field cannot be read.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub(crate) enum ItemError {
+    #[error("the range runs backwards; write two, {from}-{most} and on")]
+    Backwards { from: String, most: u8 },
+    #[error("a step is a number from 1 to {most}")]
+    Step { most: u8 },
+    #[error(
+        "give numbers from {least} to {most}{}, ranges (a-b), steps (*/n), lists (a,b) or *",
+        .name.map(|name| format!(", names like {name}")).unwrap_or_default()
+    )]
+    Number { least: u8, most: u8, name: Option<&'static str> },
 }
 
 /// A set of numbers below 64.
@@ -138,7 +152,7 @@ impl Field {
     }
 
     /// One item of a list: from where to where, and in which steps.
-    fn item(&self, item: &str) -> Result<(u8, u8, usize), String> {
+    fn item(&self, item: &str) -> Result<(u8, u8, usize), ItemError> {
         let (range, step) = match item.split_once('/') {
             Some((range, step)) => (range, Some(self.step(step)?)),
             None => (item, None),
@@ -155,42 +169,34 @@ impl Field {
         Ok((from, to, step.unwrap_or(1)))
     }
 
-    fn range(&self, from: &str, to: &str) -> Result<(u8, u8), String> {
+    fn range(&self, from: &str, to: &str) -> Result<(u8, u8), ItemError> {
         let (first, last) = (self.number(from)?, self.number(to)?);
         // A week may be said to end with its Sunday.
         let last = if last == 0 && first > 0 { self.most } else { last };
         if first > last {
-            return Err(format!(
-                "the range runs backwards; write two, {from}-{} and on",
-                self.most
-            ));
+            return Err(ItemError::Backwards { from: from.to_owned(), most: self.most });
         }
         Ok((first, last))
     }
 
-    fn step(&self, step: &str) -> Result<usize, String> {
+    fn step(&self, step: &str) -> Result<usize, ItemError> {
         let read = step.parse::<u8>().ok().filter(|step| (1..=self.most).contains(step));
-        read.map(usize::from).ok_or_else(|| format!("a step is a number from 1 to {}", self.most))
+        read.map(usize::from).ok_or(ItemError::Step { most: self.most })
     }
 
-    fn number(&self, text: &str) -> Result<u8, String> {
+    fn number(&self, text: &str) -> Result<u8, ItemError> {
         let named =
             self.names.iter().zip(self.least..).find(|(name, _)| text.eq_ignore_ascii_case(name));
         let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let written = || text.parse::<u8>().ok().filter(|_| is_digits);
         let number = named.map(|(_, number)| number).or_else(written);
-        number
-            .filter(|number| (self.least..=self.most).contains(number))
-            .ok_or_else(|| self.usage())
-    }
-
-    /// What can be written.
-    fn usage(&self) -> String {
-        let Self { least, most, names, .. } = self;
-        let names = names.get(1).map(|name| format!(", names like {name}")).unwrap_or_default();
-        format!(
-            "give numbers from {least} to {most}{names}, ranges (a-b), steps (*/n), lists (a,b) or *"
-        )
+        let Self { least, most, .. } = *self;
+        let name = self.names.get(1).copied();
+        number.filter(|number| (least..=most).contains(number)).ok_or(ItemError::Number {
+            least,
+            most,
+            name,
+        })
     }
 }
 

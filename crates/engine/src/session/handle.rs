@@ -18,6 +18,7 @@ use crate::agent::task::Stopper;
 use crate::delegate::stop_all::stop_all;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::policy::broker::Answerer;
+use crate::policy::permissions::BypassRefused;
 use crate::toolset::servers::{RequireError, WithheldServer};
 use crate::turn::internal_fork::InternalForkError;
 
@@ -198,8 +199,8 @@ impl Handle {
         self.0.choose_thinking(thinking);
     }
 
-    /// Changes the permission mode; `Err` says why not.
-    pub fn set_mode(&self, mode: Mode) -> Result<(), &'static str> {
+    /// Changes the permission mode.
+    pub fn set_mode(&self, mode: Mode) -> Result<(), BypassRefused> {
         self.0.permissions.set_mode(mode)?;
         self.0.show_mode(mode);
         Ok(())

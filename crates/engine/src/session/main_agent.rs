@@ -96,7 +96,7 @@ impl MainAgent {
             .map_err(|error| refused(error.to_string()))?;
         if !flags.has_mode {
             let changed = shared.permissions.set_mode(effective.permission_mode.value);
-            changed.map_err(|reason| refused(reason.to_owned()))?;
+            changed.map_err(|reason| refused(reason.to_string()))?;
         }
         shared.permissions.confine(Role {
             only: effective.only.clone(),

@@ -213,7 +213,7 @@ fn checkpoints(options: &Options, journal: &Arc<Journal>) -> Option<Arc<Checkpoi
     let directory = options.storage.file_history.clone()?;
     let journal = Arc::clone(journal);
     let log: ChangeLog = Box::new(move |prompt, files, timestamp| {
-        journal.note_files(prompt, files, timestamp).map_err(|error| error.to_string())
+        journal.note_files(prompt, files, timestamp).map_err(Into::into)
     });
     let world = Arc::clone(&options.base.world);
     Some(Arc::new(Checkpoints::new(directory, log, world)))

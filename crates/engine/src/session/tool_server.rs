@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use centurion_permissions::Mode;
 use centurion_protocol::{ToolResultContent, ToolSpec, ToolUse, ToolUseId};
 use serde_json::value::RawValue;
-use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::{Handle, OpenError, Options, Session};
 use crate::definition::rules::SessionMode;
+use crate::toolset::toolbox::ToolUnavailable;
 use crate::turn::dispatch::{Company, Dispatched};
 
 /// The main agent's built-in tools, for another program to call.
@@ -29,11 +29,6 @@ pub struct ToolReply {
     pub content: Vec<ToolResultContent>,
     pub is_error: bool,
 }
-
-/// A tool that is not offered, and why.
-#[derive(Clone, Debug, Error)]
-#[error("{0}")]
-pub struct NotOffered(String);
 
 impl ToolServer {
     /// Makes the tools ready. Tools of the servers in `options` are not among them: those servers are there
@@ -80,9 +75,9 @@ impl ToolServer {
         tool: &str,
         input: Box<RawValue>,
         cancel: &CancellationToken,
-    ) -> Result<ToolReply, NotOffered> {
+    ) -> Result<ToolReply, ToolUnavailable> {
         let dispatch = &self.session.driver.dispatch;
-        dispatch.toolbox.get(tool).map_err(NotOffered)?;
+        dispatch.toolbox.get(tool)?;
         self.session.driver.refresh(cancel).await;
         let number = self.calls.fetch_add(1, Ordering::Relaxed);
         let call = ToolUse {

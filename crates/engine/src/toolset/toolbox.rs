@@ -32,6 +32,17 @@ pub struct ToolboxError {
     known: Vec<String>,
 }
 
+/// Why an agent cannot call a tool.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ToolUnavailable {
+    #[error("{name} is not loaded: call ToolSearch with the query \"select:{name}\" first.")]
+    Deferred { name: String },
+    #[error("{name} is not available: {reason}.")]
+    Withheld { name: String, reason: String },
+    #[error("No such tool available: {name}. The tools are: {known}.")]
+    Unknown { name: String, known: String },
+}
+
 impl ToolChoice {
     fn contains(&self, name: &str) -> bool {
         match self {
@@ -230,19 +241,17 @@ impl Toolbox {
         self.specs = specs;
     }
 
-    pub(crate) fn get(&self, name: &str) -> Result<&Arc<dyn DynTool>, String> {
+    pub(crate) fn get(&self, name: &str) -> Result<&Arc<dyn DynTool>, ToolUnavailable> {
         let own = self.own.get(name).or_else(|| self.own.get(canonical_tool_name(name)));
         own.or_else(|| self.served.offered.get(name)).ok_or_else(|| {
             if self.served.deferred.contains(name) {
-                return format!(
-                    "{name} is not loaded: call ToolSearch with the query \"select:{name}\" first."
-                );
+                return ToolUnavailable::Deferred { name: name.to_owned() };
             }
             if let Some(reason) = self.withheld.get(name) {
-                return format!("{name} is not available: {reason}.");
+                return ToolUnavailable::Withheld { name: name.to_owned(), reason: reason.clone() };
             }
             let names: Vec<&str> = self.names().collect();
-            format!("No such tool available: {name}. The tools are: {}.", names.join(", "))
+            ToolUnavailable::Unknown { name: name.to_owned(), known: names.join(", ") }
         })
     }
 

@@ -132,7 +132,9 @@ impl Dispatch {
     pub(crate) fn prepare(&self, call: &ToolUse) -> Result<Box<dyn PreparedCall>, Box<Dispatched>> {
         self.toolbox
             .get(&call.name)
-            .map_err(|reason| self.agent.servers.absence(&call.name).unwrap_or(reason))
+            .map_err(|error| {
+                self.agent.servers.absence(&call.name).unwrap_or_else(|| error.to_string())
+            })
             .and_then(|tool| tool.prepare(&call.input).map_err(|error| error.to_string()))
             .map_err(|reason| {
                 let reason = contain(&reason);

@@ -226,7 +226,7 @@ impl SdkChannel for Channel {
         &'a self,
         _: &'a str,
         message: Value,
-    ) -> HostFuture<'a, Result<Option<Value>, String>> {
+    ) -> HostFuture<'a, Result<Option<Value>, centurion_mcp::HostError>> {
         Box::pin(async move {
             let Some(id) = message.get("id").cloned() else { return Ok(None) };
             let desk = self.0.upgrade().ok_or("the host is gone")?;

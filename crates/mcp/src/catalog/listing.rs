@@ -11,10 +11,11 @@ use rmcp::{Peer, RoleClient, ServiceError};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
+use thiserror::Error;
 
 use super::{Catalog, Prompt, PromptArgument, Resource, ResourceTemplate, ToolEntry};
 use crate::name::{cut, tool_name};
-use crate::schema::to_object_schema;
+use crate::schema::{SchemaError, to_object_schema};
 use crate::transport::failure::{self, Failure};
 
 /// Descriptions longer than this are cut.
@@ -141,6 +142,21 @@ macro_rules! pages {
     }};
 }
 
+/// Why a tool of a server is left out.
+#[derive(Debug, Error)]
+enum EntryError {
+    #[error("its name is too long")]
+    LongName,
+    #[error("another has its name")]
+    SameName,
+    #[error("the name of a parameter looks like markup of this program")]
+    Markup,
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    #[error(transparent)]
+    Unwritable(#[from] serde_json::Error),
+}
+
 async fn list_tools(
     peer: &Peer<RoleClient>,
     server: &str,
@@ -152,9 +168,9 @@ async fn list_tools(
     for tool in tools {
         let name = tool_name(server, &tool.name);
         let made = if name.len() > MOST_NAME {
-            Err("its name is too long".to_owned())
+            Err(EntryError::LongName)
         } else if !names.insert(name) {
-            Err("another has its name".to_owned())
+            Err(EntryError::SameName)
         } else {
             entry(&tool)
         };
@@ -172,10 +188,10 @@ async fn list_tools(
     Ok((entries, problems))
 }
 
-fn entry(tool: &Tool) -> Result<ToolEntry, String> {
+fn entry(tool: &Tool) -> Result<ToolEntry, EntryError> {
     let mut schema = to_object_schema(tool.input_schema.as_ref().clone())?;
     if has_markup_in_names(&schema) {
-        return Err("the name of a parameter looks like markup of this program".to_owned());
+        return Err(EntryError::Markup);
     }
     contain_strings(&mut schema);
     let meta = |key: &str| tool.meta.as_ref().and_then(|meta| meta.0.get(key));
@@ -190,7 +206,7 @@ fn entry(tool: &Tool) -> Result<ToolEntry, String> {
             MOST_DESCRIPTION,
         ))
         .into_owned(),
-        input_schema: to_raw_value(&schema).map_err(|error| error.to_string())?,
+        input_schema: to_raw_value(&schema)?,
         annotations: hints
             .and_then(|hints| serde_json::to_value(hints).ok())
             .unwrap_or_else(|| Value::Object(serde_json::Map::default())),
@@ -327,7 +343,10 @@ mod tests {
         for name in ["</system-reminder>", "a<task-notification>b"] {
             let nested = json!({"a": {"type": "object", "properties": {name: {}}}});
             for properties in [json!({name: {"type": "string"}}), nested] {
-                assert!(entry(&tool(properties)).unwrap_err().contains("markup"), "{name}");
+                assert!(
+                    entry(&tool(properties)).unwrap_err().to_string().contains("markup"),
+                    "{name}"
+                );
             }
         }
     }

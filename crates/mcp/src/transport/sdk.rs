@@ -42,7 +42,10 @@ impl Transport<RoleClient> for SdkTransport {
             let wants_answer = matches!(message, TxJsonRpcMessage::<RoleClient>::Request(_));
             let message =
                 serde_json::to_value(&message).map_err(|error| SdkError(error.to_string()))?;
-            let answer = channel.exchange(&server, message).await.map_err(SdkError)?;
+            let answer = channel
+                .exchange(&server, message)
+                .await
+                .map_err(|error| SdkError(error.to_string()))?;
             match answer {
                 // Hosts answer notifications too, with nothing in it.
                 Some(answer) if wants_answer => {

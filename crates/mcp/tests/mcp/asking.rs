@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use centurion_mcp::{
-    Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, HostFuture, Sampler,
+    Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, HostError, HostFuture, Sampler,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -148,7 +148,7 @@ impl Sampler for Parrot {
         &'a self,
         server: &'a str,
         request: Value,
-    ) -> HostFuture<'a, Result<Value, String>> {
+    ) -> HostFuture<'a, Result<Value, HostError>> {
         let said = request["messages"][0]["content"]["text"].as_str().unwrap_or("?");
         let said = format!("{server}: {said}");
         Box::pin(async move {

@@ -13,8 +13,9 @@ use centurion_mcp::{
 use centurion_protocol::{Env, SeededWorld, ToolUseId, World as _};
 use centurion_tools::guard::GuardProgram;
 use centurion_tools::{
-    Answer, DynTool, Host, HostFuture as ToolFuture, PlanVerdict, Question, ReadState, ShellChange,
-    ShellEnd, Shells, ShellsConfig, ToolContext, ToolError, ToolOutput, Workspace,
+    Answer, DynTool, Host, HostFuture as ToolFuture, NoAnswer, PlanModeError, PlanVerdict,
+    Question, ReadState, ShellChange, ShellEnd, Shells, ShellsConfig, ToolContext, ToolError,
+    ToolOutput, Workspace,
 };
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
@@ -222,11 +223,14 @@ impl Host for NoHost {
         &'a self,
         _: &'a ToolUseId,
         _: Vec<Question>,
-    ) -> ToolFuture<'a, Result<Vec<Answer>, String>> {
+    ) -> ToolFuture<'a, Result<Vec<Answer>, NoAnswer>> {
         panic!("nobody is there to answer");
     }
 
-    fn enter_plan_mode<'a>(&'a self, _: &'a ToolUseId) -> ToolFuture<'a, Result<(), String>> {
+    fn enter_plan_mode<'a>(
+        &'a self,
+        _: &'a ToolUseId,
+    ) -> ToolFuture<'a, Result<(), PlanModeError>> {
         panic!("this test has no plan mode");
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use centurion_config::mcp::McpTransport;
-use centurion_mcp::{CallError, CallOptions, HostFuture, SdkChannel, State};
+use centurion_mcp::{CallError, CallOptions, HostError, HostFuture, SdkChannel, State};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -21,10 +21,10 @@ impl SdkChannel for TestHost {
         &'a self,
         server: &'a str,
         message: Value,
-    ) -> HostFuture<'a, Result<Option<Value>, String>> {
+    ) -> HostFuture<'a, Result<Option<Value>, HostError>> {
         self.heard.lock().push((server.to_owned(), message.clone()));
         let reply = match message["params"]["name"].as_str() {
-            Some("lost") => Err("the host is busy".to_owned()),
+            Some("lost") => Err("the host is busy".into()),
             _ => Ok(Some(
                 answer(&message).unwrap_or_else(|| json!({ "jsonrpc": "2.0", "result": {} })),
             )),

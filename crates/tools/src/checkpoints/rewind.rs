@@ -16,7 +16,7 @@ use similar::{ChangeTag, TextDiff};
 use thiserror::Error;
 
 use super::history::{FileHistory, Prompt, Tracked};
-use super::{Checkpoints, backup_name, is_copy_of, path_digest, save};
+use super::{CheckpointError, Checkpoints, backup_name, is_copy_of, path_digest, save};
 use crate::disk::{LoadError, load_existing};
 
 /// Why nothing was brought back.
@@ -30,6 +30,39 @@ pub enum RewindError {
     AtWork,
     #[error("the transcript cannot be read: {0}")]
     Transcript(io::Error),
+}
+
+/// Why one file was not brought back.
+#[derive(Debug, Error)]
+enum FileError {
+    #[error("what it was could not be kept: {0}")]
+    NotKept(String),
+    #[error("its record does not have its path as it was")]
+    PathChanged,
+    #[error("its record names no checkpoint of it")]
+    ForeignCopy,
+    #[error("its checkpoint is damaged")]
+    Damaged,
+    #[error("its checkpoint is gone")]
+    Gone,
+    #[error("its checkpoint cannot be read: {0}")]
+    Unreadable(Box<Self>),
+    #[error("other files cannot be brought back, so it stays")]
+    Incomplete,
+    #[error("it was changed by others, and that could not be set aside: {0}")]
+    NotSetAside(io::Error),
+    #[error("it was changed in this very moment, and was left alone")]
+    ChangedNow,
+    #[error("it has become too large")]
+    TooLarge,
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Write(ReplaceError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 /// What going back does, or would do.
@@ -91,20 +124,18 @@ impl Rewind {
             let before = content_before(&tracked, directory);
             (tracked, before)
         });
-        let contents: Vec<(Tracked, Result<_, String>)> = contents.collect();
+        let contents: Vec<(Tracked, Result<_, FileError>)> = contents.collect();
         // Half a rewind deletes nothing.
         let is_whole = contents.iter().all(|(_, before)| before.is_ok());
         for (tracked, before) in contents {
             let before = match before {
-                Ok(None) if !is_whole => {
-                    Err("other files cannot be brought back, so it stays".to_owned())
-                }
+                Ok(None) if !is_whole => Err(FileError::Incomplete),
                 before => before,
             };
             let done = before
                 .and_then(|before| rewind.one(&tracked, before.as_deref(), directory, checkpoints));
-            if let Err(reason) = done {
-                rewind.failed.push((tracked.path, reason));
+            if let Err(error) = done {
+                rewind.failed.push((tracked.path, error.to_string()));
             }
         }
         rewind
@@ -116,7 +147,7 @@ impl Rewind {
         before: Option<&[u8]>,
         directory: &Path,
         checkpoints: Option<&Checkpoints>,
-    ) -> Result<(), String> {
+    ) -> Result<(), FileError> {
         let path = &tracked.path;
         let found = look(path)?;
         let now = match &found {
@@ -143,9 +174,9 @@ impl Rewind {
         });
         if !is_ours && let Some(existing) = now {
             let copy = match checkpoints {
-                Some(_) => set_aside(directory, path, &existing.bytes).map_err(|error| {
-                    format!("it was changed by others, and that could not be set aside: {error}")
-                })?,
+                Some(_) => {
+                    set_aside(directory, path, &existing.bytes).map_err(FileError::NotSetAside)?
+                }
                 None => PathBuf::new(),
             };
             self.set_aside.push(SetAside { path: path.clone(), copy });
@@ -162,40 +193,40 @@ impl Rewind {
 }
 
 /// What the file was; `None` if it was not there.
-fn content_before(tracked: &Tracked, directory: &Path) -> Result<Option<Vec<u8>>, String> {
+fn content_before(tracked: &Tracked, directory: &Path) -> Result<Option<Vec<u8>>, FileError> {
     if let Some(reason) = &tracked.before.not_kept {
-        return Err(format!("what it was could not be kept: {reason}"));
+        return Err(FileError::NotKept(reason.clone()));
     }
     if tracked.before.path_digest != path_digest(&tracked.path) {
-        return Err("its record does not have its path as it was".to_owned());
+        return Err(FileError::PathChanged);
     }
     let (name, is_there) = match &tracked.before.backup_file_name {
         Some(name) => (name.clone(), true),
         None => (backup_name(&tracked.path, tracked.before.version), false),
     };
     if !is_copy_of(&name, &tracked.path) {
-        return Err("its record names no checkpoint of it".to_owned());
+        return Err(FileError::ForeignCopy);
     }
     match look(&directory.join(name)) {
         Ok(Found::File(kept)) if is_there => {
             let digest = blake3::hash(&kept.bytes).to_hex();
             let is_it = tracked.before.digest.as_deref() == Some(digest.as_str());
-            is_it.then_some(Some(kept.bytes)).ok_or_else(|| "its checkpoint is damaged".to_owned())
+            is_it.then_some(Some(kept.bytes)).ok_or(FileError::Damaged)
         }
         Ok(Found::File(_)) => Ok(None),
-        Ok(Found::Nothing | Found::Link) => Err("its checkpoint is gone".to_owned()),
-        Err(error) => Err(format!("its checkpoint cannot be read: {error}")),
+        Ok(Found::Nothing | Found::Link) => Err(FileError::Gone),
+        Err(error) => Err(FileError::Unreadable(Box::new(error))),
     }
 }
 
-fn look(path: &Path) -> Result<Found, String> {
+fn look(path: &Path) -> Result<Found, FileError> {
     match load_existing(path) {
         Ok(None) => Ok(Found::Nothing),
         Ok(Some(existing)) => Ok(Found::File(Box::new(existing))),
         Err(LoadError::Open(OpenError::Io(error))) if is_link_refusal(&error) => Ok(Found::Link),
-        Err(LoadError::Open(error)) => Err(error.to_string()),
-        Err(LoadError::Read(error)) => Err(error.to_string()),
-        Err(LoadError::TooLarge) => Err("it has become too large".to_owned()),
+        Err(LoadError::Open(error)) => Err(error.into()),
+        Err(LoadError::Read(error)) => Err(error.into()),
+        Err(LoadError::TooLarge) => Err(FileError::TooLarge),
     }
 }
 
@@ -210,7 +241,7 @@ fn restore(
     now: Option<&Existing>,
     before: Option<&[u8]>,
     mode: Option<u32>,
-) -> Result<(), String> {
+) -> Result<(), FileError> {
     let written = match (now, before) {
         (None, None) => Ok(()),
         (Some(existing), None) => existing.remove(),
@@ -221,15 +252,12 @@ fn restore(
         }
     };
     written.map_err(|error| match error {
-        ReplaceError::Changed | ReplaceError::Appeared => {
-            "it was changed in this very moment, and was left alone".to_owned()
-        }
-        error => error.to_string(),
+        ReplaceError::Changed | ReplaceError::Appeared => FileError::ChangedNow,
+        error => FileError::Write(error),
     })?;
     if let (Some(_), Some(mode)) = (before, mode) {
-        let (file, _) = centurion_files::open_regular(path).map_err(|error| error.to_string())?;
-        file.set_permissions(Permissions::from_mode(mode & 0o777))
-            .map_err(|error| error.to_string())?;
+        let (file, _) = centurion_files::open_regular(path)?;
+        file.set_permissions(Permissions::from_mode(mode & 0o777))?;
     }
     Ok(())
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use thiserror::Error;
+
 /// How many characters of a page an answer holds.
 const ANSWER: usize = 40_000;
 /// How many of them the passages nearest to the prompt may take.
@@ -9,15 +11,23 @@ const PASSAGES: usize = 12_000;
 /// How far a cut may move to fall between lines.
 const LINE: usize = 1_000;
 
+/// An offset that the page does not reach.
+#[derive(Debug, Error)]
+#[error("the page has {total} characters: offset {offset} is beyond its end")]
+pub(super) struct BeyondEnd {
+    total: usize,
+    offset: usize,
+}
+
 /// The part from `offset` on, and how to go on. At the start of a long page the passages that share
-/// most with the prompt come first. `Err` says why there is no such part.
-pub(super) fn window(text: &str, offset: usize, prompt: Option<&str>) -> Result<String, String> {
+/// most with the prompt come first.
+pub(super) fn window(text: &str, offset: usize, prompt: Option<&str>) -> Result<String, BeyondEnd> {
     let total = text.chars().count();
     if total == 0 {
         return Ok("(the page holds no text)".to_owned());
     }
     if offset >= total {
-        return Err(format!("the page has {total} characters: offset {offset} is beyond its end"));
+        return Err(BeyondEnd { total, offset });
     }
     let long = total > ANSWER && offset == 0;
     let passages = prompt.filter(|_| long).map(|prompt| nearest(text, prompt)).unwrap_or_default();
@@ -120,7 +130,7 @@ mod tests {
     fn a_short_page_is_whole() {
         assert_eq!(window("short", 0, Some("anything")).unwrap(), "short");
         assert_eq!(window("", 0, None).unwrap(), "(the page holds no text)");
-        assert!(window("short", 5, None).unwrap_err().contains("5 characters"));
+        assert!(window("short", 5, None).unwrap_err().to_string().contains("5 characters"));
     }
 
     #[test]

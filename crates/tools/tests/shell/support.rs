@@ -9,8 +9,9 @@ use centurion_permissions::HostRule;
 use centurion_protocol::{Env, SystemWorld, ToolResultContent, ToolUseId, World as _};
 use centurion_tools::guard::GuardProgram;
 use centurion_tools::{
-    Answer, DeniedFiles, Host, HostFuture, PlanVerdict, Question, ReadState, ShellChange, ShellEnd,
-    Shells, ShellsConfig, ToolContext, ToolError, ToolOutput, Workspace, builtin,
+    Answer, DeniedFiles, Host, HostFuture, NoAnswer, PlanModeError, PlanVerdict, Question,
+    ReadState, ShellChange, ShellEnd, Shells, ShellsConfig, ToolContext, ToolError, ToolOutput,
+    Workspace, builtin,
 };
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -32,11 +33,14 @@ impl Host for Witness {
         &'a self,
         _: &'a ToolUseId,
         _: Vec<Question>,
-    ) -> HostFuture<'a, Result<Vec<Answer>, String>> {
+    ) -> HostFuture<'a, Result<Vec<Answer>, NoAnswer>> {
         unreachable!("no test asks for it")
     }
 
-    fn enter_plan_mode<'a>(&'a self, _: &'a ToolUseId) -> HostFuture<'a, Result<(), String>> {
+    fn enter_plan_mode<'a>(
+        &'a self,
+        _: &'a ToolUseId,
+    ) -> HostFuture<'a, Result<(), PlanModeError>> {
         unreachable!("no test asks for it")
     }
 

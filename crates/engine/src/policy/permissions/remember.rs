@@ -6,6 +6,8 @@ use centurion_hooks::{PermissionUpdate, RuleBehavior, RuleValue, UpdateDestinati
 use centurion_permissions::{Mode, RuleKind, RuleLevel};
 use thiserror::Error;
 
+use super::BypassRefused;
+
 /// An answer that holds for longer than one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remember {
@@ -47,8 +49,8 @@ pub(crate) enum RememberError {
         .0.display()
     )]
     PartOfDirectory(PathBuf),
-    #[error("{0}")]
-    Mode(&'static str),
+    #[error(transparent)]
+    Mode(#[from] BypassRefused),
     #[error(transparent)]
     Keep(#[from] KeepError),
 }

@@ -282,6 +282,6 @@ fn only_what_outlives_the_session_goes_to_the_store() {
 #[test]
 fn bypass_needs_the_users_leave() {
     let permissions = permissions(Mode::Default, Bypass::Refused("not enabled"));
-    assert_eq!(permissions.set_mode(Mode::BypassPermissions), Err("not enabled"));
+    assert_eq!(permissions.set_mode(Mode::BypassPermissions), Err(BypassRefused("not enabled")));
     assert_eq!(permissions.mode(), Mode::Default);
 }
