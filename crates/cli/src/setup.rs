@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use centurion_config::memory::{Memory, MemoryFile, MemorySources, Origin, Scope};
+use centurion_config::memory::{Memory, MemorySources};
 use centurion_config::paths::repo_root;
 use centurion_config::settings::{Settings, Standing};
 use centurion_config::trust::Trust;
@@ -127,6 +127,7 @@ pub(crate) async fn options(
     let base = asked.base(repository, directories, world)?;
     let rule_store: Arc<dyn RuleStore> = Arc::new(RuleFiles::new(&settings, trust));
     let context = context_rules(args, &env, &settings)?;
+    let remembers = settings.memory();
     let live = LiveRules::new(settings, args, roots, hook_judge)?;
     let (rule_source, rule_store) = (Some(Box::new(live) as Box<_>), Some(rule_store));
     let permission =
@@ -141,10 +142,11 @@ pub(crate) async fn options(
         context,
         restores_model,
         prompt,
-        memory,
+        memory: Some(memory),
         tools,
         max_budget: args.model.max_budget_usd,
         suggests_prompts: suggests_prompts(args, &env),
+        remembers,
         structured: args.json_schema.as_deref().map(structured).transpose()?,
         answerer: Some(answerers),
         view,
@@ -506,11 +508,8 @@ fn memory(
     env: &Env,
     settings: &Settings,
     repository: Option<&Path>,
-) -> Option<Memory> {
-    if env.is_on("CLAUDE_CODE_DISABLE_CLAUDE_MDS") {
-        return None;
-    }
-    let mut memory = Memory::load(MemorySources {
+) -> Memory {
+    let memory = Memory::load(MemorySources {
         cwd: surroundings.cwd.clone(),
         repo_root: repository.map(Path::to_owned),
         home: surroundings.home.clone(),
@@ -518,24 +517,14 @@ fn memory(
         config_dirs: surroundings.dirs.config_dirs().to_vec(),
         excludes: settings.memory_excludes(),
         follow_links_outside: settings.standing() == Standing::Full,
+        managed_text: settings.managed_memory().map(|it| (it.origin.file.to_path_buf(), it.value)),
+        are_off: env.is_on("CLAUDE_CODE_DISABLE_CLAUDE_MDS"),
         ..MemorySources::default()
     });
     for problem in &memory.problems {
         note(&format!("warning: {problem}"));
     }
-    // As if the administrator had written it into a file.
-    if let Some(text) = settings.managed_memory() {
-        memory.files.insert(
-            0,
-            MemoryFile {
-                path: text.origin.file.to_path_buf(),
-                scope: Scope::Managed,
-                origin: Origin::Named,
-                content: text.value,
-            },
-        );
-    }
-    Some(memory)
+    memory
 }
 
 #[cfg(test)]
@@ -561,7 +550,7 @@ mod tests {
             dirs: Dirs::new(&env, Some(&root)).unwrap(),
             scratch: root.join("scratch"),
         };
-        let memory = memory(&surroundings, &env, &settings, None).unwrap();
+        let memory = memory(&surroundings, &env, &settings, None);
         let said: Vec<&str> = memory.files.iter().map(|file| file.content.trim()).collect();
         assert_eq!(said, ["Ask twice.", "Ask once."]);
         assert_eq!(memory.files[0].path, managed);

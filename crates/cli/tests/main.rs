@@ -42,6 +42,8 @@ mod host;
 mod hostile;
 #[path = "program/mcp.rs"]
 mod mcp;
+#[path = "program/memory.rs"]
+mod memory;
 #[path = "program/network.rs"]
 mod network;
 #[path = "program/not_understood.rs"]

@@ -9,11 +9,15 @@
 //! | project | `<root>/.claude/agent-memory/<agent>` | shared by all who work on the project |
 //! | local | `<root>/.claude/agent-memory-local/<agent>` | the user's, in this project |
 //!
+//! The main agent of every session in a project has one memory, the user's for this project, in
+//! `<state>/projects/<project>/memory` or where `autoMemoryDirectory` says.
+//!
 //! The root is that of the repository, and for a worktree the main checkout: an agent remembers the same
 //! wherever in the project it is started. Nothing is read or written outside of the directory, by
 //! whatever link. Reading and writing notes is for the agent to do; this only keeps the place.
 
 mod confine;
+mod notes;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -28,6 +32,7 @@ use centurion_protocol::Env;
 use thiserror::Error;
 
 use self::confine::{is_inside, is_straight};
+pub use self::notes::{Note, NoteError, NoteKind, NoteName, Notes, Rearrangement};
 pub use self::snapshot::{
     MemorySnapshot, SnapshotError, SnapshotLook, SnapshotStanding, snapshots_at_load,
 };
@@ -37,12 +42,15 @@ use self::tree::{Tree, folder_builder};
 use crate::Problem;
 use crate::agents::{MemoryScope, directory_name};
 use crate::files::{self, FileError, Readers};
-use crate::paths::{Dirs, main_checkout};
+use crate::paths::{Dirs, main_checkout, project_slug};
 use crate::settings::{Settings, Standing};
 
 /// The folders of memories, in the user's directory and in the project's.
 const SHARED: &str = "agent-memory";
 const LOCAL: &str = "agent-memory-local";
+
+/// The folder of the main agent's memory, in the user's directory for the project.
+const MAIN: &str = "memory";
 
 /// The longest name of a directory before it is cut.
 const LONGEST_NAME: usize = 200;
@@ -55,6 +63,8 @@ pub struct MemoryPlaces {
     /// Other programs' directories of the user, such as `~/.claude`: read once, never written.
     pub other_dirs: Vec<PathBuf>,
     pub project_root: PathBuf,
+    /// Where the user wants the memory of the main agent, with links resolved.
+    pub chosen_dir: Option<PathBuf>,
     /// Whether the project is under version control.
     pub is_repository: bool,
     /// Whether agents remember anything at all.
@@ -76,6 +86,7 @@ impl MemoryPlaces {
             other_dirs,
             is_repository: checkout.is_some(),
             project_root: checkout.unwrap_or_else(|| cwd.to_owned()),
+            chosen_dir: chosen_dir(settings, env),
             auto_memory: settings.auto_memory() && !env.is_on("CLAUDE_CODE_DISABLE_AUTO_MEMORY"),
             // A snapshot speaks in all projects: a repository must be trusted for that.
             snapshots: settings.subagents().memory_snapshot
@@ -93,10 +104,29 @@ impl MemoryPlaces {
     }
 }
 
+/// The directory that the settings name for the memory of the main agent.
+fn chosen_dir(settings: &Settings, env: &Env) -> Option<PathBuf> {
+    let chosen = settings.auto_memory_directory()?.value;
+    let path = match chosen.strip_prefix("~/") {
+        Some(below) => Path::new(env.get("HOME")?).join(below),
+        None => PathBuf::from(chosen),
+    };
+    confine::real_path(&path)
+}
+
+/// Whose memory it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryOwner {
+    /// The main agent of each session in the project.
+    Main,
+    /// An agent by whose definition it is shared with these.
+    Agent(MemoryScope),
+}
+
 /// The memory of one agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentMemory {
-    scope: MemoryScope,
+    owner: MemoryOwner,
     /// What the agent's directory is called.
     name: String,
     directory: PathBuf,
@@ -132,15 +162,36 @@ impl AgentMemory {
             MemoryScope::Local => (places.project_dir(), LOCAL, &places.project_root),
         };
         let (directory, anchor) = (base.join(folder).join(&name), anchor.clone());
-        Some(Self { scope, name, directory, anchor, places: places.clone() })
+        let owner = MemoryOwner::Agent(scope);
+        Some(Self { owner, name, directory, anchor, places: places.clone() })
+    }
+
+    /// The memory of the main agent; `None` where agents remember nothing.
+    pub fn of_main(places: &MemoryPlaces) -> Option<Self> {
+        if !places.auto_memory {
+            return None;
+        }
+        let usual = || projects_dir(&places.state_dir, &places.project_root).join(MAIN);
+        let directory = places.chosen_dir.clone().unwrap_or_else(usual);
+        let anchor = match &places.chosen_dir {
+            Some(chosen) => chosen.parent()?.to_owned(),
+            None => places.state_dir.clone(),
+        };
+        let (owner, name) = (MemoryOwner::Main, MAIN.to_owned());
+        Some(Self { owner, name, directory, anchor, places: places.clone() })
     }
 
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    pub fn scope(&self) -> MemoryScope {
-        self.scope
+    pub fn owner(&self) -> MemoryOwner {
+        self.owner
+    }
+
+    /// Whether it is the user's alone, in all projects.
+    fn is_users(&self) -> bool {
+        self.owner == MemoryOwner::Agent(MemoryScope::User)
     }
 
     /// Whether a path leads to this memory, or to something in it that may not exist yet.
@@ -166,21 +217,22 @@ impl AgentMemory {
             // Another process may have made the directory meanwhile.
             self.check()?;
         }
-        if self.scope == MemoryScope::Local && self.places.is_repository {
+        if self.owner == MemoryOwner::Agent(MemoryScope::Local) && self.places.is_repository {
             hide_from_git(&self.directory).map_err(unmakable)?;
         }
         Ok(problems)
     }
 
-    fn check(&self) -> Result<(), MemoryError> {
+    /// Whether no link leads out of it.
+    pub fn check(&self) -> Result<(), MemoryError> {
         let (directory, anchor) = (self.directory.clone(), self.anchor.clone());
         if self.is_confined() { Ok(()) } else { Err(MemoryError::Linked { directory, anchor }) }
     }
 
     fn readers(&self) -> Readers {
-        match self.scope {
-            MemoryScope::Project => Readers::Usual,
-            MemoryScope::User | MemoryScope::Local => Readers::Owner,
+        match self.owner {
+            MemoryOwner::Agent(MemoryScope::Project) => Readers::Usual,
+            _ => Readers::Owner,
         }
     }
 
@@ -209,8 +261,14 @@ impl AgentMemory {
     /// left to the user: the agent must not go without a memory for it.
     fn theirs(&self, problems: &mut Vec<Problem>) -> Option<Tree> {
         let others = self.places.other_dirs.iter().rev();
-        for other in others.filter(|_| self.scope == MemoryScope::User) {
-            let path = other.join(SHARED).join(&self.name);
+        for other in others {
+            let path = match self.owner {
+                MemoryOwner::Main if self.places.chosen_dir.is_none() => {
+                    projects_dir(other, &self.places.project_root).join(MAIN)
+                }
+                MemoryOwner::Agent(MemoryScope::User) => other.join(SHARED).join(&self.name),
+                _ => continue,
+            };
             match Tree::read(&path) {
                 Ok(tree) if tree.files.is_empty() => {}
                 Ok(tree) => return Some(tree),
@@ -249,9 +307,15 @@ impl AgentMemory {
         MemoryText::load(self)
     }
 
-    /// The section about the memory for the agent's system prompt.
+    /// The section about the memory for the agent's system prompt. What the index says is part of it, unless the memory
+    /// is the main agent's: that one reads it beside its instructions, so that its prompt stays the same.
     pub fn render(&self, text: &MemoryText) -> String {
         text::render(self, text)
+    }
+
+    /// The index of the main agent's memory as a text beside its instructions; `None` if it says nothing.
+    pub fn index(&self) -> Option<String> {
+        text::index(self, &self.load())
     }
 
     /// A system prompt with that section at its end.
@@ -262,9 +326,13 @@ impl AgentMemory {
     /// The snapshot that the project may hold of this memory; `None` if it is not the user's own, or
     /// snapshots are off.
     pub fn snapshot(&self) -> Option<MemorySnapshot<'_>> {
-        (self.scope == MemoryScope::User && self.places.snapshots)
-            .then(|| MemorySnapshot::new(self))
+        (self.is_users() && self.places.snapshots).then(|| MemorySnapshot::new(self))
     }
+}
+
+/// What a program of the user keeps for a project.
+fn projects_dir(state_dir: &Path, project: &Path) -> PathBuf {
+    state_dir.join("projects").join(project_slug(project))
 }
 
 /// A name that a file system takes, told apart by a hash where it had to be cut.

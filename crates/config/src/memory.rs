@@ -34,6 +34,8 @@ pub struct MemorySources {
     pub home: Option<PathBuf>,
     /// What the administrator of the machine manages.
     pub managed_dir: Option<PathBuf>,
+    /// What managed settings say, as if it stood in the file that they are in.
+    pub managed_text: Option<(PathBuf, String)>,
     /// The user's directories, such as `~/.claude`.
     pub config_dirs: Vec<PathBuf>,
     /// Directories that were added to the working directory.
@@ -44,6 +46,8 @@ pub struct MemorySources {
     pub allow_external_imports: bool,
     /// Whether the files of a project may be links to Markdown outside of it: the folder is trusted.
     pub follow_links_outside: bool,
+    /// Whether no files are looked for at all.
+    pub are_off: bool,
 }
 
 /// Whose instructions a file holds.

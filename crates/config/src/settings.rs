@@ -13,6 +13,7 @@ mod keys;
 mod layer;
 mod level;
 mod mcp;
+mod memory;
 mod merge;
 mod permissions;
 mod plugin_only;
@@ -41,6 +42,7 @@ use self::layer::Layer;
 pub(crate) use self::layer::printable;
 pub use self::level::{Level, LevelChoice, Origin, Sourced, UnknownSource};
 pub use self::mcp::McpSettings;
+pub use self::memory::{MemorySettings, MemoryTask};
 use self::merge::Merged;
 pub use self::merge::{Off, Standing};
 pub use self::permissions::{DefaultMode, Permissions, RuleForm, RuleText};
@@ -373,6 +375,17 @@ impl Settings {
 
     pub fn auto_memory(&self) -> bool {
         self.merged.bool("autoMemoryEnabled").unwrap_or(true)
+    }
+
+    /// Where the memory of the main agent is kept: an absolute path, or one that begins with `~/`.
+    pub fn auto_memory_directory(&self) -> Option<Sourced<String>> {
+        let is_path = |text: &str| text.starts_with("~/") || Path::new(text).is_absolute();
+        self.merged.text("autoMemoryDirectory").filter(|it| is_path(&it.value))
+    }
+
+    /// What is made of a session when it ends.
+    pub fn memory(&self) -> MemorySettings {
+        MemorySettings::new(&self.merged)
     }
 
     /// Whether keys and the like are removed from what is kept of a session.

@@ -7,6 +7,7 @@ mod beside;
 mod explain;
 mod handle;
 mod main_agent;
+mod memory;
 mod open;
 mod options;
 mod report;
@@ -34,6 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::explain::ExplainError;
 pub use self::handle::Handle;
+use self::memory::MainMemory;
 pub use self::open::{FILE_HISTORY, OpenError, PROTOCOL_VERSION};
 pub use self::options::{
     AgentOptions, Base, Extensions, Options, PermissionOptions, Start, Storage,
@@ -76,6 +78,8 @@ pub struct Session {
     elicitations: Arc<Elicitations>,
     /// Whether what the user may say next is asked for.
     suggests: bool,
+    /// What the main agent remembers.
+    memory: Option<MainMemory>,
     /// What the agent's definition says before the first input.
     initial_prompt: Option<String>,
     /// Which parts of the main agent flags have fixed, and how its prompt was asked for.
@@ -118,6 +122,9 @@ impl Session {
         };
         let unfinished = self.end_agents().await;
         self.results.close(&self.shared, unfinished);
+        if let Some(memory) = self.memory.as_ref().filter(|_| last == Some(Outcome::Completed)) {
+            memory.keep(&self.shared).await;
+        }
         self.end().await;
         last
     }
@@ -281,6 +288,9 @@ impl Session {
             self.take_initial_prompt();
             if let Err(error) = self.record_agent() {
                 tracing::error!(%error, "the agent of the session could not be recorded");
+            }
+            if let Some(memory) = &self.memory {
+                memory.prepare(&self.shared);
             }
             self.driver.begin(source, &cancel).await;
             // The files of skills are not watched: hosts are told of the skills that were there at the start.

@@ -32,6 +32,8 @@ mod agent_stage;
 mod agent_storms;
 #[path = "story/agent_waits.rs"]
 mod agent_waits;
+#[path = "story/auto_memory.rs"]
+mod auto_memory;
 #[path = "story/bench.rs"]
 mod bench;
 #[path = "story/compaction.rs"]

@@ -82,6 +82,15 @@ pub struct Init {
     /// Those that are switched on.
     pub plugins: Vec<InitPlugin>,
     pub additional_directories: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_paths: Option<MemoryPaths>,
+}
+
+/// Where the main agent keeps its notes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MemoryPaths {
+    /// The directory of those that it writes by itself.
+    pub auto: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -2,6 +2,8 @@
 //! repositories cannot do with them.
 
 mod loading;
+mod main_agent;
+mod notes;
 mod places;
 mod snapshots;
 
@@ -35,6 +37,7 @@ impl Machine {
             state_dir: path.join("home/.centurion"),
             other_dirs: vec![path.join("home/.claude")],
             project_root: path.join("repo"),
+            chosen_dir: None,
             is_repository: true,
             auto_memory: true,
             snapshots: true,

@@ -199,6 +199,10 @@ fn is_off(value: &Value) -> bool {
     value == &Value::Bool(false)
 }
 
+fn is_full_path(value: &Value) -> bool {
+    value.as_str().is_some_and(|path| path.starts_with("~/") || path.starts_with('/'))
+}
+
 /// Every key that is known.
 pub(super) static KEYS: &[Key] = &[
     key("$schema", Kind::Text).works(),
@@ -333,8 +337,21 @@ pub(super) static KEYS: &[Key] = &[
     key("claudeMdExcludes", TEXTS).works().folder(),
     key("claudeMd", Kind::Text).works().managed(),
     key("includeGitInstructions", Kind::Bool).works(),
-    key("autoMemoryEnabled", Kind::Bool),
-    key("autoMemoryDirectory", Kind::Text).folder(),
+    key("autoMemoryEnabled", Kind::Bool).works().folder().if_it(is_on),
+    key("autoMemoryDirectory", Kind::Text)
+        .works_if(is_full_path)
+        .since("a directory is named by an absolute path or one that begins with ~/")
+        .folder(),
+    // They send the conversation once more, and write where the user's notes are.
+    key("memory.session.enabled", Kind::Bool).works().folder().if_it(is_on),
+    key("memory.session.model", Kind::Text).works().folder(),
+    key("memory.session.maxBudgetUsd", Kind::Number).works().folder(),
+    key("memory.extraction.enabled", Kind::Bool).works().folder().if_it(is_on),
+    key("memory.extraction.model", Kind::Text).works().folder(),
+    key("memory.extraction.maxBudgetUsd", Kind::Number).works().folder(),
+    key("memory.consolidation.enabled", Kind::Bool).works().folder().if_it(is_on),
+    key("memory.consolidation.model", Kind::Text).works().folder(),
+    key("memory.consolidation.maxBudgetUsd", Kind::Number).works().folder(),
     key("autoCompactEnabled", Kind::Bool).works(),
     key("autoCompactWindow", Kind::Integer(100_000, 1_000_000)).works(),
     key("fileCheckpointingEnabled", Kind::Bool).works(),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
+use centurion_config::agent_memory::AgentMemory;
 use centurion_config::memory::MemoryTracker;
 use centurion_journal::Journal;
 use centurion_model::SystemPrompt;
@@ -14,7 +15,6 @@ use crate::agent::builder::AgentBuilder;
 use crate::agent::listing::Listing;
 use crate::agent::shared::Shared;
 use crate::agent::{Agent, AgentParts};
-use crate::definition::prompt::instructions;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::ToolView;
 use crate::delegate::host::AgentHost;
@@ -38,6 +38,8 @@ pub(crate) struct DriverParts {
     pub(crate) fixed_tools: Option<ToolSpecs>,
     /// Whether it is told what the instruction files say.
     pub(crate) instructions: bool,
+    /// What the main agent wrote down in earlier sessions.
+    pub(crate) notes: Option<AgentMemory>,
 }
 
 impl AgentBuilder {
@@ -122,7 +124,6 @@ impl AgentBuilder {
         let is_new = parts.conversation.is_empty();
         let known = if is_new { Vec::new() } else { agent.workspace.read_state.paths() };
         let memory = self.memory.as_ref().filter(|_| parts.instructions);
-        let told = memory.filter(|_| is_new).and_then(|memory| memory.render());
         agent.note_settings(&parts.settings);
         let dispatch = Dispatch {
             toolbox,
@@ -131,13 +132,11 @@ impl AgentBuilder {
             allows_sandboxed: self.allows_sandboxed,
         };
         Ok(Driver {
-            preamble: Preamble {
-                instructions: told.as_deref().map(instructions),
-                ..Preamble::default()
-            },
+            preamble: Preamble { instructions: is_new, ..Preamble::default() },
             structured,
             memory: memory.map(|memory| {
-                let mut tracker = MemoryTracker::new(Arc::clone(memory));
+                let tracker = MemoryTracker::new(Arc::clone(memory));
+                let mut tracker = tracker.with_notes(parts.notes);
                 // What applied to the files of an earlier process stands in the conversation.
                 for path in known {
                     tracker.rules_for(&path);

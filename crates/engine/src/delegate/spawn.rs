@@ -282,6 +282,7 @@ impl Child {
             structured: start.structured,
             fixed_tools: fork.map(|fork| fork.point.prefix.tools.clone()),
             instructions: spec.instructions,
+            notes: None,
         };
         let has_begun = start.loaded.last.is_some();
         let mut driver = builder.driver(shared, Arc::clone(&agent), parts)?;

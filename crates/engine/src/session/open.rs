@@ -9,11 +9,12 @@ use centurion_journal::transcript::{self, Loaded};
 use centurion_journal::{Journal, JournalError, Stamp, TranscriptFile};
 use centurion_protocol::sdk::Init;
 use centurion_tools::{
-    ChangeLog, Checkpoints, ReadState, builtin_under, resolve, share_checkpoints,
+    ChangeLog, Checkpoints, ReadState, Todo, builtin_under, resolve, share_checkpoints,
 };
 use thiserror::Error;
 
 use super::main_agent::{self, MainAgent};
+use super::memory::MainMemory;
 use super::results::Results;
 use super::{Options, Session, Start, Storage};
 use crate::agent::builder::{AgentBuilder, DefinitionSources, SessionFiles};
@@ -22,6 +23,7 @@ use crate::agent::meant;
 use crate::agent::shared::{Shared, SharedParts};
 use crate::agent::{AgentParts, kept_todos};
 use crate::definition::environment::{Environment, GitState};
+use crate::definition::identity::Identity;
 use crate::definition::prompt::{main_sections, system_prompt};
 use crate::definition::resolve::LaunchError;
 use crate::delegate::build::DriverParts;
@@ -84,26 +86,14 @@ impl Session {
         for set in extensions.plugin_hooks {
             shared.add_hooks(set);
         }
-        let agent = builder.agent(
-            &shared,
-            AgentParts {
-                identity,
-                permissions: Arc::clone(&shared.permissions),
-                servers: Arc::clone(&shared.servers),
-                budget: shared.budget.child(Limit::default()),
-                slot: None,
-                task: None,
-                startable: main.view.startable().map(str::to_owned),
-                brought_hooks: main.hooks.clone(),
-                hooks: builder.agent_hooks(main.settings.effort),
-                cwd: options.base.cwd.clone(),
-                read_state: seen(&loaded.seen_files),
-                todos: kept_todos(loaded.todos),
-            },
-        );
+        let known = (seen(&loaded.seen_files), kept_todos(loaded.todos));
+        let parts = agent_parts(&shared, &main, identity, &options.base.cwd, known);
+        let agent = builder.agent(&shared, parts);
         extensions.elicitations.attach(Arc::clone(&shared.broker), Arc::clone(&agent));
-        let memory = main.memory.as_deref();
-        let system = main_sections(&main.prompt, &builder.environment, mode, memory);
+        let has_own = main.memory.is_some();
+        let memory = (!has_own).then(|| MainMemory::locate(&shared, options.remembers)).flatten();
+        let system =
+            main_sections(&main.prompt, &builder.environment, mode, main.memory.as_deref());
         let parts = DriverParts {
             view: main.view,
             system: system_prompt(system),
@@ -113,8 +103,12 @@ impl Session {
             structured: options.structured,
             fixed_tools: None,
             instructions: main.instructions,
+            notes: memory.as_ref().map(|memory| memory.notes.clone()),
         };
         let mut driver = builder.driver(&shared, agent, parts)?;
+        if let Some(memory) = memory.as_ref().filter(|_| asked_for.1.replace.is_none()) {
+            memory.introduce(&mut driver);
+        }
         driver.go_on_from(loaded.counted, loaded.standing, loaded.dropped_tokens);
         driver.deferred = loaded.deferred;
         if driver.conversation.is_empty() {
@@ -124,6 +118,7 @@ impl Session {
         let mut init =
             init(&shared, &driver, &options.base.cwd, &options.base.additional_directories);
         init.plugins = extensions.plugins;
+        init.memory_paths = memory.as_ref().map(MainMemory::paths);
         Ok(Self {
             shared,
             driver,
@@ -134,10 +129,35 @@ impl Session {
             server_patience: extensions.server_patience,
             elicitations: extensions.elicitations,
             suggests: options.suggests_prompts,
+            memory,
             initial_prompt: main.initial_prompt,
             asked: asked_for,
             _agent_hooks: agent_hooks,
         })
+    }
+}
+
+/// What the main agent is built from. `known`: what it has read, and its to-do list, from an earlier process.
+fn agent_parts(
+    shared: &Shared,
+    main: &MainAgent,
+    identity: Arc<Identity>,
+    cwd: &Path,
+    known: (ReadState, Vec<Todo>),
+) -> AgentParts {
+    AgentParts {
+        identity,
+        permissions: Arc::clone(&shared.permissions),
+        servers: Arc::clone(&shared.servers),
+        budget: shared.budget.child(Limit::default()),
+        slot: None,
+        task: None,
+        startable: main.view.startable().map(str::to_owned),
+        brought_hooks: main.hooks.clone(),
+        hooks: shared.delegation.builder.agent_hooks(main.settings.effort),
+        cwd: cwd.to_owned(),
+        read_state: known.0,
+        todos: known.1,
     }
 }
 
@@ -385,6 +405,7 @@ fn init(shared: &Shared, driver: &Driver, cwd: &Path, additional_directories: &[
         skills: Vec::new(),
         plugins: Vec::new(),
         additional_directories: directories.collect(),
+        memory_paths: None,
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use centurion_config::agent_memory::MemoryPlaces;
 use centurion_config::agents::AgentSources;
 use centurion_config::memory::Memory;
+use centurion_config::settings::MemorySettings;
 use centurion_config::skills::SkillSources;
 use centurion_hooks::{HookRules, HookSet};
 use centurion_mcp::Connection;
@@ -178,6 +179,8 @@ pub struct Options {
     pub max_budget: Option<f64>,
     /// Whether hosts are shown what the user may say next.
     pub suggests_prompts: bool,
+    /// What is made of the session when it ends, for the main agent of a later one.
+    pub remembers: MemorySettings,
     pub structured: Option<StructuredOutput>,
     /// Answers questions; without one they are denied.
     pub answerer: Option<Arc<dyn Answerer>>,
@@ -210,6 +213,7 @@ impl Options {
             tools: ToolChoice::All,
             max_budget: None,
             suggests_prompts: false,
+            remembers: MemorySettings::default(),
             structured: None,
             answerer: None,
             view: Arc::new(Unseen),

@@ -35,13 +35,15 @@ impl ToolServer {
     /// for hooks.
     pub async fn open(mut options: Options) -> Result<Self, OpenError> {
         options.storage.transcript = None;
+        // No agent is here that would remember anything.
+        options.agents.memory = None;
         // No agent runs here: none could be told of the end of another, or woken at its time.
         options.agents.rules.limits.depth = 0;
         options.agents.rules.mode = SessionMode::Normal;
         options.agents.main = None;
         // Instructions are for a model that we ask.
         options.memory = None;
-        let mut session = Session::open(options).await?;
+        let mut session = Box::pin(Session::open(options)).await?;
         session.shared.servers.settle(session.server_patience).await;
         if let Some(source) = session.begins.take() {
             // What hooks want to be said first is for an agent. What they set up counts for the tools.

@@ -37,6 +37,7 @@ use crate::agent::listing::Listing;
 use crate::agent::shared::Shared;
 use crate::agent::task::{Denial, Task};
 use crate::definition::identity::Identity;
+use crate::definition::prompt::instructions;
 use crate::definition::request_settings::RequestSettings;
 use crate::message::queue::{Item, Origin};
 use crate::money::budget::Budget;
@@ -95,8 +96,8 @@ pub(crate) struct Driver {
 pub(crate) struct Preamble {
     /// What the first message of a fork begins with, as that of every other fork from the same point.
     pub(crate) opening: Option<Inheritance>,
-    /// What the instruction files say.
-    pub(crate) instructions: Option<String>,
+    /// Whether it is told what the instruction files say.
+    pub(crate) instructions: bool,
     /// Other texts.
     pub(crate) context: Vec<String>,
 }
@@ -416,7 +417,10 @@ impl Driver {
             self.record_result(&block, None, &Value::Null)?;
             blocks.push(block);
         }
-        if let Some(text) = self.preamble.instructions.take() {
+        let told = std::mem::take(&mut self.preamble.instructions);
+        let memory = self.memory.as_ref().filter(|_| told);
+        if let Some(text) = memory.and_then(MemoryTracker::render) {
+            let text = instructions(&text);
             self.record_attachment("instructions", &text)?;
             blocks.push(Block::Text(text));
         }

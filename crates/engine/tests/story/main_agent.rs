@@ -169,6 +169,7 @@ fn places(project: PathBuf, auto_memory: bool) -> MemoryPlaces {
         state_dir: project.join("state"),
         other_dirs: Vec::new(),
         project_root: project,
+        chosen_dir: None,
         is_repository: false,
         auto_memory,
         snapshots: false,

@@ -8,7 +8,7 @@ fn each_scope_has_its_directory_by_the_agents_name() {
     let machine = Machine::new();
     let at = |scope, name: &str| {
         let memory = AgentMemory::locate(scope, name, &machine.places).unwrap();
-        assert_eq!(memory.scope(), scope);
+        assert_eq!(memory.owner(), MemoryOwner::Agent(scope));
         machine.relative(memory.directory())
     };
     assert_eq!(at(MemoryScope::User, "scout"), "home/.centurion/agent-memory/scout");

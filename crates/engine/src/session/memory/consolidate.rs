@@ -1,0 +1,115 @@
+//! Consolidation: many notes become few, at most once a day. What is replaced or removed is kept beside.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use centurion_config::agent_memory::{AgentMemory, NoteName, Notes, Rearrangement};
+use centurion_config::settings::MemoryTask;
+use centurion_protocol::markup::contain;
+use jiff::{SignedDuration, Timestamp};
+
+use super::answer::{Answered, Unreadable};
+use super::{MemoryTaskError, date, paid_by};
+use crate::agent::fork_point::ForkPoint;
+use crate::agent::shared::Shared;
+use crate::turn::internal_fork::InternalFork;
+
+const SYSTEM: &str = include_str!("../../definition/prompts/consolidate_notes.md");
+
+/// What the journal calls it.
+const PURPOSE: &str = "memory_consolidation";
+/// How many notes on sessions, or notes in all, are worth the effort.
+const MANY_SESSIONS: usize = 5;
+const MANY_NOTES: usize = 40;
+/// How long notes stay as they are after a consolidation.
+const REST: SignedDuration = SignedDuration::from_hours(24);
+/// How much the model reads.
+const MOST_READ: usize = 256 * 1024;
+/// How the time of a consolidation is written: it is part of a name.
+const TIME: &str = "%Y%m%dT%H%M%SZ";
+
+/// Consolidates the notes if that is due.
+pub(super) async fn consolidate(
+    shared: &Shared,
+    point: &ForkPoint,
+    memory: &AgentMemory,
+    task: &MemoryTask,
+) -> Result<(), MemoryTaskError> {
+    let now = shared.world.now();
+    let seen = memory.notes()?;
+    if !is_due(&seen, memory.consolidated_at().as_deref(), now) {
+        return Ok(());
+    }
+    let shown = shown(&seen);
+    let own = &point.settings.model;
+    let fork = InternalFork::small(shared, own, PURPOSE, SYSTEM.trim(), render(&shown));
+    let fork = InternalFork { journal: point.journal.clone(), ..fork };
+    let answer = paid_by(shared, task, fork)?.ask(shared).await?;
+    let wanted = read(shared, &Answered::read(&answer)?, &shown)?;
+    let time = now.strftime(TIME).to_string();
+    Ok(memory.rearrange(&seen, &wanted, &time, &date(shared))?)
+}
+
+/// Whether there are many notes, and the last consolidation is long ago.
+fn is_due(notes: &Notes, last: Option<&str>, now: Timestamp) -> bool {
+    let sessions = notes.files.keys().filter(|path| Notes::is_of_session(path)).count();
+    let last = last.and_then(|it| jiff::civil::DateTime::strptime(TIME, it).ok());
+    let last = last.and_then(|it| it.to_zoned(jiff::tz::TimeZone::UTC).ok());
+    let has_rested = last.is_none_or(|last| now.duration_since(last.timestamp()) >= REST);
+    has_rested && (sessions >= MANY_SESSIONS || notes.files.len() >= MANY_NOTES)
+}
+
+/// The notes that the model reads: all, or as many as it can, subjects before sessions.
+fn shown(notes: &Notes) -> BTreeMap<&Path, &str> {
+    let mut left = MOST_READ;
+    let of_subjects = notes.files.iter().filter(|(path, _)| !Notes::is_of_session(path));
+    let of_sessions = notes.files.iter().filter(|(path, _)| Notes::is_of_session(path));
+    let fits = |(_, text): &(&PathBuf, &String)| {
+        let fits = text.len() <= left;
+        left -= if fits { text.len() } else { 0 };
+        fits
+    };
+    let all = of_subjects.chain(of_sessions).filter(fits);
+    all.map(|(path, text)| (path.as_path(), text.as_str())).collect()
+}
+
+fn render(shown: &BTreeMap<&Path, &str>) -> String {
+    let mut text = String::new();
+    for (path, content) in shown {
+        let (path, content) = (path.to_string_lossy(), contain(content.trim()));
+        // Writing to memory cannot fail.
+        let _ = writeln!(
+            text,
+            "<agent-memory file=\"{}\">\n{content}\n</agent-memory>",
+            contain(&path)
+        );
+    }
+    text
+}
+
+/// What an answer wants: only notes that were shown are replaced or removed.
+fn read(
+    shared: &Shared,
+    answered: &Answered,
+    shown: &BTreeMap<&Path, &str>,
+) -> Result<Rearrangement, Unreadable> {
+    let known = |name: &str| shown.contains_key(Path::new(name)).then(|| PathBuf::from(name));
+    let mut written = BTreeMap::new();
+    for note in &answered.notes {
+        let name = note.file.trim();
+        let new = || NoteName::new(name).map(|name| PathBuf::from(name.as_str()));
+        let path = known(name).or_else(new).ok_or_else(|| Unreadable::Name(name.to_owned()))?;
+        written.insert(path, note.to_note(shared));
+    }
+    let removed = answered
+        .remove
+        .iter()
+        .map(|name| known(name.trim()).ok_or_else(|| Unreadable::Name(name.clone())));
+    let removed: Vec<PathBuf> = removed.collect::<Result<_, _>>()?;
+    let is_left = |path: &Path| !removed.iter().any(|gone| gone == path);
+    if written.is_empty() && !shown.keys().any(|path| is_left(path)) {
+        return Err(Unreadable::NothingLeft);
+    }
+    Ok(Rearrangement { written, removed })
+}

@@ -1,0 +1,36 @@
+//! The note on a session: what it was about and how far it got, for the agent of a later one.
+
+use centurion_config::agent_memory::{AgentMemory, Note, NoteKind};
+use centurion_config::settings::MemoryTask;
+
+use super::{MemoryTaskError, date, question, redacted};
+use crate::agent::fork_point::ForkPoint;
+use crate::agent::shared::Shared;
+use crate::turn::internal_fork::InternalForkError;
+
+const QUESTION: &str = include_str!("../../definition/prompts/session_note.md");
+
+/// What the journal calls it.
+const PURPOSE: &str = "session_memory";
+/// The longest note.
+const LARGEST: usize = 16 * 1024;
+
+/// Writes the note, in the place of an earlier one on the same session.
+pub(super) async fn write(
+    shared: &Shared,
+    point: &ForkPoint,
+    notes: &AgentMemory,
+    task: &MemoryTask,
+) -> Result<(), MemoryTaskError> {
+    let fork = question(shared, point, task, PURPOSE, QUESTION.trim().to_owned())?;
+    let answer = redacted(shared, &fork.ask(shared).await?);
+    let answer = answer[..answer.floor_char_boundary(LARGEST)].trim();
+    let (description, text) = answer.split_once('\n').unwrap_or((answer, answer));
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(InternalForkError::Empty.into());
+    }
+    let description = description.trim_start_matches(['#', ' ']).to_owned();
+    let note = Note { kind: NoteKind::Project, description, text: text.to_owned() };
+    Ok(notes.put_session_note(shared.id, &note, &date(shared))?)
+}
