@@ -503,6 +503,7 @@ mod tests {
             preserved_segment: None,
             preserved_messages: None,
             last_uuid: None,
+            todos: None,
         };
         let lines = vec![user("summary"), user("state")];
         Compaction { data, lines, kept: kept.to_vec(), round }

@@ -127,7 +127,8 @@ fn load_chain(inherited: &Inherited, text: &[u8], is_side: bool) -> Loaded {
         loaded.seen_files = seen_files(before);
         loaded.seen_files.extend(later);
     }
-    loaded.todos = todos(text);
+    let guess = || todos(&text[..start]);
+    loaded.todos = todos(&text[start..]).or(loaded.todos).or_else(guess);
     loaded
 }
 
@@ -244,11 +245,13 @@ fn load_branch<'a>(mut history: History<'a>, text: &'a [u8], is_side: bool) -> L
     let records = boundary::without_torn(records.collect());
     let branch = branch(&records);
     // What was listed and seen on other branches was never said on this one.
-    history.loaded.todos = branch.iter().rev().find_map(|index| todos_of(&records[*index]));
+    let todos = branch.iter().rev().find_map(|index| todos_of(&records[*index]));
     for index in branch {
         history.take(&records[index]);
     }
-    history.finish()
+    let mut loaded = history.finish();
+    loaded.todos = todos.or(loaded.todos);
+    loaded
 }
 
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -379,6 +382,7 @@ impl<'a> History<'a> {
         self.loaded.counted = None;
         self.loaded.round = Round::default();
         self.loaded.dropped_tokens = data.cumulative_dropped_tokens;
+        self.loaded.todos = data.todos;
         self.standing = StandingView::default();
         self.preserved = data.preserved_messages;
         self.pending = None;
@@ -698,6 +702,51 @@ mod tests {
         let (a, b) = (wire[2].find("\"A\"").unwrap(), wire[2].find("\"B\"").unwrap());
         assert!(a < b, "results stand in the order of the calls");
         assert_eq!(loaded.broken_lines, 0);
+    }
+
+    /// A record with its parent and more fields; numbers stand for ids.
+    fn record(number: u32, parent: Option<u32>, more: &str) -> String {
+        let id = |number: u32| format!("\"00000000-0000-4000-8000-{number:012}\"");
+        let parent = parent.map_or("null".to_owned(), id);
+        format!(
+            "{{\"uuid\":{},\"parentUuid\":{parent},\"isSidechain\":false,{more}}}\n",
+            id(number)
+        )
+    }
+
+    #[test]
+    fn the_list_of_things_to_do_is_that_of_the_branch() {
+        let says =
+            |text: &str| format!(r#""type":"user","message":{{"role":"user","content":"{text}"}}"#);
+        let lists = |word: &str| {
+            format!(r#"{},"toolUseResult":{{"oldTodos":[],"newTodos":["{word}"]}}"#, says("listed"))
+        };
+        let boundary = |todos: &str| {
+            format!(
+                r#""type":"system","subtype":"compact_boundary","compactMetadata":{{"trigger":"auto"{todos}}}"#
+            )
+        };
+        let list = |lines: &[String]| load(lines.concat().as_bytes()).todos;
+        let first = [record(1, None, &says("go")), record(2, Some(1), &lists("ONE"))];
+        assert_eq!(list(&first), Some(serde_json::json!(["ONE"])));
+        // What was listed on a branch that was left does not count.
+        let left = [&first[..], &[record(3, Some(1), &says("again"))]].concat();
+        assert_eq!(list(&left), None);
+        // Nor behind a compaction of the other one.
+        let compacted = |todos: &str| {
+            let end = [record(4, None, &boundary(todos)), record(5, Some(4), &says("on"))];
+            [&left[..], &end].concat()
+        };
+        assert_eq!(list(&compacted(r#","todos":[]"#)), Some(serde_json::json!([])));
+        assert_eq!(list(&compacted(r#","todos":["TWO"]"#)), Some(serde_json::json!(["TWO"])));
+        // One that does not say what there was to do leaves a guess.
+        assert_eq!(list(&compacted("")), Some(serde_json::json!(["ONE"])));
+        // A branch behind a compaction has the list from there.
+        let mut branched = compacted(r#","todos":["TWO"]"#);
+        branched.extend([record(6, Some(5), &lists("THREE")), record(7, Some(5), &says("back"))]);
+        assert_eq!(list(&branched), Some(serde_json::json!(["TWO"])));
+        branched.push(record(8, Some(7), &lists("FOUR")));
+        assert_eq!(list(&branched), Some(serde_json::json!(["FOUR"])));
     }
 
     #[test]

@@ -244,6 +244,9 @@ pub struct BoundaryData {
     /// The last record that was written together with the boundary. Without it the boundary does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_uuid: Option<RecordId>,
+    /// The list of things to do, as it was. Earlier records may belong to another branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub todos: Option<Value>,
 }
 
 /// The newest round, which is still sent as it is.

@@ -203,3 +203,44 @@ fn is_backup_name(name: &str) -> bool {
 fn is_copy_of(name: &str, path: &Path) -> bool {
     is_backup_name(name) && name.starts_with(&path_digest(path))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use centurion_protocol::SeededWorld;
+
+    #[test]
+    fn no_change_comes_between_a_prompt_and_what_belongs_to_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let world = Arc::new(SeededWorld::new(1));
+        let (first, second) = (world.record_id(), world.record_id());
+        let logged: Arc<Mutex<Vec<RecordId>>> = Arc::default();
+        let log = Arc::clone(&logged);
+        let checkpoints = Arc::new(Checkpoints::new(
+            scratch.path().join("history"),
+            Box::new(move |prompt, _, _| {
+                log.lock().push(prompt);
+                Ok(())
+            }),
+            world,
+        ));
+        checkpoints.begin(|| Ok::<_, std::convert::Infallible>(first)).unwrap();
+        let path = scratch.path().join("a.txt");
+        let (started, begun) = std::sync::mpsc::channel();
+        let other = Arc::clone(&checkpoints);
+        let mut changing = None;
+        // While the second prompt is being recorded, another agent changes a file.
+        let recorded = checkpoints.begin(|| {
+            changing = Some(std::thread::spawn(move || {
+                started.send(()).unwrap();
+                other.keep(&path, None, &blake3::hash(b"x")).unwrap();
+            }));
+            begun.recv().unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert!(logged.lock().is_empty(), "the change waits until the prompt is recorded");
+            Ok::<_, std::convert::Infallible>(second)
+        });
+        changing.unwrap().join().unwrap();
+        assert_eq!((recorded.unwrap(), &logged.lock()[..]), (second, &[second][..]));
+    }
+}

@@ -123,6 +123,31 @@ mod tests {
     }
 
     #[test]
+    fn a_summary_counts_for_the_run_that_needed_it_and_a_side_question_does_not() {
+        // S-276
+        let note = |purpose: &str, tokens: u64| {
+            format!(
+                "{{\"type\":\"system\",\"subtype\":\"internal_fork\",\"timestamp\":\"2026-11-17T00:00:00Z\",\"uuid\":\"00000000-0000-4000-8000-{tokens:012}\",\
+                 \"data\":{{\"purpose\":\"{purpose}\",\"model\":\"claude-opus-5-5\",\"usage\":{{\"input_tokens\":{tokens}}}}}}}\n"
+            )
+        };
+        let answer = "{\"type\":\"assistant\",\"message\":{\"id\":\"m1\",\"model\":\"claude-opus-5-5\",\"usage\":{\"input_tokens\":100}}}\n";
+        let text =
+            [answer.to_owned(), note("compact", 40_000), note("side_question", 7_000)].concat();
+        let script = centurion_model::script::parse(r#"{"default": "x"}"#, "s.json").unwrap();
+        let model = Model::with_provider(
+            std::sync::Arc::new(script),
+            centurion_model::ProviderKind::Script,
+            "claude-opus-5-5",
+            centurion_model::RetryPolicy::new(&centurion_protocol::Env::default()),
+            std::sync::Arc::new(centurion_protocol::SeededWorld::new(1)),
+        );
+        let (usage, dollars) = of_answers(text.as_bytes(), &model);
+        assert_eq!(usage.total(), 40_100);
+        assert!((dollars - model.info("claude-opus-5-5").cost(&usage)).abs() < 1e-9);
+    }
+
+    #[test]
     fn whoever_is_set_to_work_by_one_that_it_started_is_charged_once() {
         let runs = [
             run("a", "a1", None, 100),

@@ -685,6 +685,120 @@ async fn a_fork_of_a_compacted_conversation_begins_with_its_bytes_also_in_a_late
     assert!(woken.wire.starts_with(&forked.wire), "{}", text(woken));
 }
 
+#[tokio::test(start_paused = true)]
+async fn nested_instructions_that_an_earlier_process_was_told_come_back_after_a_compaction() {
+    let nested = json!([{"tool": "Read", "input": {"file_path": "deep/short.txt"}}]);
+    let mut bench = telling(40_000, &[good()], &[nested.clone(), json!("Read.")]);
+    let deep = bench.project().join("deep");
+    std::fs::create_dir(&deep).unwrap();
+    std::fs::write(deep.join("CLAUDE.md"), "NESTED-RULE").unwrap();
+    std::fs::write(deep.join("short.txt"), "short").unwrap();
+    let cwd = bench.project();
+    bench.also(move |options| {
+        let sources = MemorySources { cwd: cwd.clone(), ..MemorySources::default() };
+        options.memory = Some(Memory::load(sources));
+    });
+    let told = bench.run("go").await;
+    assert_eq!(text(told.asked.last().unwrap()).matches("NESTED-RULE").count(), 1);
+    let mut steps = vec![nested];
+    steps.extend(much());
+    bench.scenario = telling(40_000, &[good()], &steps).scenario;
+    let later = bench.resume(&told, "more").await;
+    assert_eq!(text(&later.asked[1]).matches("NESTED-RULE").count(), 1, "not told a second time");
+    let after = text(first_behind(&later));
+    assert_eq!(after.matches("NESTED-RULE").count(), 1, "{after}");
+}
+
+/// A prompt with a picture, and many rounds behind it.
+async fn with_picture(bench: &Bench) -> Told {
+    let picture = Block::Image { media_type: "image/png".into(), data: "iVBORw0KGgo=".into() };
+    let watcher = Arc::new(crate::bench::Watcher::default());
+    let start = centurion_engine::Start::New(SeededWorld::new(bench.seed).session_id());
+    let mut session = bench.open(start, None, &watcher).await;
+    let prompt = vec![picture, Block::text("PROMPT-WORDS")];
+    session.handle().submit(SeededWorld::new(71).record_id(), prompt);
+    session.handle().close();
+    let outcome = session.run().await;
+    bench.told(&session, outcome, &watcher)
+}
+
+fn refused_picture() -> Value {
+    json!({"error": {
+        "status": 400, "type": "invalid_request_error",
+        "message": "Could not process image",
+    }})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_picture_that_is_refused_beside_a_summary_keeps_no_conversation_from_being_compacted() {
+    // D-54
+    let bench = telling(40_000, &[refused_picture(), good()], &much());
+    let told = with_picture(&bench).await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    assert!(boundaries(&told) >= 1 && failures(&told).is_empty(), "{:?}", failures(&told));
+    let summaries: Vec<&Asked> = told.asked.iter().filter(|asked| is_compaction(asked)).collect();
+    assert!(text(summaries[0]).contains("image/png") && !text(summaries[1]).contains("image/png"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_picture_of_the_running_prompt_that_is_refused_after_a_compaction_becomes_a_note() {
+    // D-54
+    let mut bench = telling(40_000, &[good()], &much());
+    let refusal =
+        json!({"match": {"first_user": GOES_ON, "max_hits": 1}, "respond": refused_picture()});
+    bench.scenario["rules"].as_array_mut().unwrap().insert(1, refusal);
+    let told = with_picture(&bench).await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    let behind: Vec<String> =
+        of_work(&told).iter().map(|asked| text(asked)).filter(|it| it.contains(GOES_ON)).collect();
+    assert!(behind[0].contains("image/png"), "the prompt stays as it is");
+    assert!(
+        !behind[1].contains("image/png") && behind[1].contains("the provider refused it"),
+        "{}",
+        behind[1]
+    );
+    assert!(behind.iter().all(|it| it.contains("PROMPT-WORDS")));
+    // Also after the next compaction. A later process learns it again.
+    assert!(behind[2..].iter().all(|it| !it.contains("image/png")));
+    bench.scenario = telling(40_000, &[good()], &[refused_picture(), json!("Here.")]).scenario;
+    let later = bench.resume(&told, "go on").await;
+    assert_eq!(later.outcome, Some(Outcome::Completed), "{}", later.result());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_no_model_gave_is_no_part_of_what_is_kept() {
+    let bench = telling(40_000, &[good()], &[read(), json!("Read.")]);
+    let told = bench.run("PROMPT-WORDS").await;
+    let mut record = std::fs::read_to_string(&told.transcript).unwrap();
+    let last = told
+        .lines()
+        .iter()
+        .rev()
+        .find_map(|it| (it["type"] == "assistant").then(|| it["uuid"].clone()))
+        .unwrap();
+    let mut forged = told.lines().into_iter().rev().find(|it| it["type"] == "assistant").unwrap();
+    forged["parentUuid"] = last;
+    forged["uuid"] = json!("00000000-0000-4000-8000-00000000abcd");
+    forged["message"]["model"] = json!("<synthetic>");
+    forged["message"]["id"] = json!("synthetic");
+    forged["message"]["content"] = json!([{"type": "text", "text": "API Error: SYNTHETIC-WORDS"}]);
+    record.push_str(&format!("{forged}\n"));
+    std::fs::write(&told.transcript, record).unwrap();
+    let compacted = bench.resume(&told, "/compact").await;
+    assert_eq!(compacted.outcome, Some(Outcome::Completed), "{}", compacted.result());
+    let mut next = Bench { dir: bench.dir, ..telling(40_000, &[good()], &[json!("On.")]) };
+    next.seed = 5;
+    let later = next.resume(&told, "NEXT-WORDS").await;
+    assert_eq!(later.outcome, Some(Outcome::Completed), "{}", later.result());
+    let sent = text(&later.asked[0]);
+    assert!(
+        sent.contains("SUMMARY-1")
+            && sent.contains("NEXT-WORDS")
+            && !sent.contains("SYNTHETIC-WORDS"),
+        "{sent}"
+    );
+}
+
 /// A session that dies at any write, also in the middle of one, goes on with all it had or with the shorter
 /// conversation, and never with less.
 #[tokio::test(start_paused = true)]

@@ -359,3 +359,88 @@ async fn a_directory_behind_a_link_and_half_a_history_do_no_harm() {
     assert_eq!(content(&a).unwrap(), b"beta\n");
     assert!(bench.project().join("n.txt").exists());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_file_whose_name_a_record_cannot_hold_is_named_and_left_alone() {
+    // A name that looks like a credential is not written to a transcript.
+    let name = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOP.txt";
+    let bench = keeping(&json!({
+        "begin": ["ready"], "one": [[write(name, "made"), write("n.txt", "n")], "done"],
+    }));
+    let (told, rewound) =
+        play(&bench, &["@@one"], |handle| handle.rewind_files(prompt(0), false)).await;
+    assert!(!std::fs::read_to_string(&told.transcript).unwrap().contains("sk-ant-api03"));
+    let rewound = rewound.unwrap();
+    assert!(rewound.files.is_empty() && rewound.failed.len() == 2, "{rewound:?}");
+    assert!(
+        rewound.failed.iter().any(|(_, why)| why.contains("does not have its path")),
+        "{rewound:?}"
+    );
+    assert_eq!(content(&bench.project().join(name)).unwrap(), b"made");
+    let made: Vec<_> = std::fs::read_dir(bench.project()).unwrap().collect();
+    assert_eq!(made.len(), 2, "nothing is made under another name: {made:?}");
+}
+
+/// A process that dies at any write of a rewind leaves files that the next one brings back, and nothing is lost.
+#[tokio::test(start_paused = true)]
+async fn a_rewind_that_dies_at_any_write_is_finished_by_the_next_one() {
+    let scripts = json!({
+        "begin": ["ready"],
+        "one": [
+            [read("a.txt"), read("b.txt"), read("gone.txt")],
+            [edit("a.txt", "alpha", "ALPHA"), edit("b.txt", "beta", "BETA"), write("new.txt", "n"), edit("gone.txt", "g", "G")],
+            "done",
+        ],
+    });
+    let names = ["a.txt", "b.txt", "gone.txt", "new.txt"];
+    let bench = keeping(&scripts);
+    for (name, text) in [("a.txt", "alpha\n"), ("b.txt", "beta\n"), ("gone.txt", "g\n")] {
+        bench.file(name, text);
+    }
+    let files = || names.map(|name| content(&bench.project().join(name)));
+    let original = files();
+    let (told, _) = play(&bench, &["@@one"], |handle| handle.rewind_files(prompt(9), true)).await;
+    let (changed, before) = (files(), std::fs::read(&told.transcript).unwrap());
+    let rewind = async || {
+        let watcher = Arc::new(crate::bench::Watcher::default());
+        let start = centurion_engine::Start::Resume(told.session);
+        let session = bench.open(start, Some(told.transcript.clone()), &watcher).await;
+        session.handle().rewind_files(prompt(0), false).unwrap()
+    };
+    assert_eq!(rewind().await.files.len(), 4);
+    assert_eq!(files(), original);
+    let after = std::fs::read(&told.transcript).unwrap();
+    // Each record of the rewind was written before its file was changed.
+    let ends = memchr::memchr_iter(b'\n', &after).map(|end| end + 1);
+    let ends: Vec<usize> = ends.filter(|end| *end > before.len()).collect();
+    let about = |line: &[u8]| {
+        let is_named =
+            |name: &&str| memchr::memmem::find(line, format!("/{name}\"").as_bytes()).is_some();
+        names.iter().position(|name| is_named(&name))
+    };
+    let records = after[before.len()..].split(|it| *it == b'\n');
+    let order: Vec<usize> = records.filter_map(about).collect();
+    assert_eq!(
+        (order.len(), ends.len()),
+        (4, 4),
+        "{}",
+        String::from_utf8_lossy(&after[before.len()..])
+    );
+    for (count, end) in ends.iter().enumerate() {
+        // The last record is whole or torn, and the file that it is about is changed or not.
+        for (torn, done) in [(0, count + 1), (0, count), (9, count)] {
+            std::fs::write(&told.transcript, &after[..end - torn]).unwrap();
+            for (at, name) in names.iter().enumerate() {
+                let path = bench.project().join(name);
+                let state = if order[..done].contains(&at) { &original } else { &changed };
+                match &state[at] {
+                    Some(bytes) => std::fs::write(path, bytes).unwrap(),
+                    None => drop(std::fs::remove_file(path)),
+                }
+            }
+            let rewound = rewind().await;
+            assert!(rewound.failed.is_empty(), "{count} {torn} {done}: {rewound:?}");
+            assert_eq!(files(), original, "{count} {torn} {done}");
+        }
+    }
+}

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use centurion_engine::{AsideError, InternalForkError};
+use centurion_engine::{AsideError, InternalForkError, Start};
 use centurion_protocol::{Block, Outcome, SeededWorld, World as _};
 use parking_lot::Mutex;
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Watcher};
 
 fn read() -> serde_json::Value {
     json!({"tool": "Read", "input": {"file_path": "a.txt"}})
@@ -106,6 +106,30 @@ async fn what_the_user_may_say_next_is_suggested_and_withdrawn_by_the_next_promp
         0,
         "the last one takes too long to be waited for"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_stopped_waits_for_no_suggestion() {
+    let mut bench = Bench::cast(&json!({"lead": ["hello"]}));
+    let asked = json!({"last_user": "What would the user most likely type next"});
+    bench.scenario["rules"] =
+        json!([{"match": asked, "respond": {"text": "edit it", "latency_ms": 60_000}}]);
+    bench.also(|options| options.suggests_prompts = true);
+    let watcher = Arc::<Watcher>::default();
+    let start = Start::New(SeededWorld::new(9).session_id());
+    let mut session = bench.open(start, None, &watcher).await;
+    let handle = session.handle();
+    handle.submit(SeededWorld::new(8).record_id(), vec![Block::text("@@lead")]);
+    handle.close();
+    let before = tokio::time::Instant::now();
+    let stop = async {
+        watcher.until(|_, asked| asked.len() == 2).await;
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        handle.stop();
+    };
+    let (outcome, ()) = tokio::join!(session.run(), stop);
+    assert_eq!(outcome, Some(Outcome::Completed));
+    assert!(before.elapsed() < std::time::Duration::from_secs(5), "{:?}", before.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

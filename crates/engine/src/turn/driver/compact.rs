@@ -326,6 +326,7 @@ impl Driver {
             preserved_segment: None,
             preserved_messages: None,
             last_uuid: None,
+            todos: serde_json::to_value(&*self.dispatch.agent.workspace.todos.lock()).ok(),
         };
         let parent = self.journal.last();
         let compacted = self.journal.compact(shorter.records(data))?;
