@@ -211,7 +211,13 @@ impl Found {
             },
             servers: Some(Arc::new(servers)),
             refuse_model: Arc::new(move |name| limits.check(name, &model).err()),
-            memory: Some(MemoryPlaces::new(&surroundings.dirs, &surroundings.cwd, settings, env)),
+            memory: Some(MemoryPlaces::new(
+                &surroundings.dirs,
+                surroundings.home.as_deref(),
+                &surroundings.cwd,
+                settings,
+                &[&surroundings.env, env],
+            )),
             only_plugin_hooks: settings.plugin_only().hooks.is_some(),
             settings_files: settings.files().map(|(_, path)| path.to_owned()).collect(),
         })

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use anyhow::bail;
-use centurion_engine::{Session, View};
+use centurion_engine::{Remembering, Session, View};
 use centurion_host::{Front, Fronts, JsonView, OutputQueue, StreamView};
 use centurion_protocol::{Block, Outcome, SystemWorld, World};
 
@@ -38,8 +38,11 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     if let Err(error) = &written {
         output::fail(error);
     }
-    let (ended, lasting) = ended?;
+    let (ended, lasting, remembering) = ended?;
     lasting.pool.shutdown().await;
+    if let (Some(remembering), None) = (remembering, signal) {
+        remember(remembering, &mut signals).await;
+    }
     Ok(match (ended, signal) {
         (Ended::BySignal(code), _) | (_, Some(code)) => ExitCode::from(code),
         (Ended::Badly, None) => ExitCode::FAILURE,
@@ -57,7 +60,7 @@ async fn run_session(
     front: &Arc<dyn Front>,
     output: &Arc<OutputQueue>,
     signals: &mut Option<Signals>,
-) -> anyhow::Result<(Ended, Lasting)> {
+) -> anyhow::Result<(Ended, Lasting, Option<Remembering>)> {
     let streams_input = prompt.is_none();
     let world: Arc<dyn World> = Arc::new(SystemWorld);
     let control = Arc::new(Control::new(Arc::clone(output), Arc::clone(&world)));
@@ -118,9 +121,29 @@ async fn run_session(
     };
     // What came in was not understood.
     let has_garbage = input.has_garbage();
+    let remembering = session.remembering().filter(|_| !matches!(ended, Ended::BySignal(_)));
     drop((session, handle, input));
     let ended = if has_garbage && matches!(ended, Ended::Well) { Ended::Badly } else { ended };
-    Ok((ended, lasting))
+    Ok((ended, lasting, remembering))
+}
+
+/// Makes of the session what the settings want, now that its reader has everything. A signal ends that, and nothing else.
+async fn remember(remembering: Remembering, signals: &mut Option<Signals>) {
+    let signal = async {
+        match signals {
+            Some(signals) => signals.next().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        failures = remembering.carry_out() => {
+            for failure in failures {
+                note(&format!("warning: {failure}"));
+            }
+        }
+        _ = signal => {}
+    }
 }
 
 /// Waits until the reader has everything; also tells the signal that ended the wait, if one did.

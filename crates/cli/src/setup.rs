@@ -142,7 +142,7 @@ pub(crate) async fn options(
         context,
         restores_model,
         prompt,
-        memory: Some(memory),
+        memory,
         tools,
         max_budget: args.model.max_budget_usd,
         suggests_prompts: suggests_prompts(args, &env),
@@ -508,7 +508,10 @@ fn memory(
     env: &Env,
     settings: &Settings,
     repository: Option<&Path>,
-) -> Memory {
+) -> Option<Memory> {
+    if env.is_on("CLAUDE_CODE_DISABLE_CLAUDE_MDS") {
+        return None;
+    }
     let memory = Memory::load(MemorySources {
         cwd: surroundings.cwd.clone(),
         repo_root: repository.map(Path::to_owned),
@@ -518,13 +521,12 @@ fn memory(
         excludes: settings.memory_excludes(),
         follow_links_outside: settings.standing() == Standing::Full,
         managed_text: settings.managed_memory().map(|it| (it.origin.file.to_path_buf(), it.value)),
-        are_off: env.is_on("CLAUDE_CODE_DISABLE_CLAUDE_MDS"),
         ..MemorySources::default()
     });
     for problem in &memory.problems {
         note(&format!("warning: {problem}"));
     }
-    memory
+    Some(memory)
 }
 
 #[cfg(test)]
@@ -550,7 +552,7 @@ mod tests {
             dirs: Dirs::new(&env, Some(&root)).unwrap(),
             scratch: root.join("scratch"),
         };
-        let memory = memory(&surroundings, &env, &settings, None);
+        let memory = memory(&surroundings, &env, &settings, None).unwrap();
         let said: Vec<&str> = memory.files.iter().map(|file| file.content.trim()).collect();
         assert_eq!(said, ["Ask twice.", "Ask once."]);
         assert_eq!(memory.files[0].path, managed);

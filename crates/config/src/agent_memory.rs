@@ -36,7 +36,7 @@ pub use self::notes::{Note, NoteError, NoteKind, NoteName, Notes, Rearrangement}
 pub use self::snapshot::{
     MemorySnapshot, SnapshotError, SnapshotLook, SnapshotStanding, snapshots_at_load,
 };
-pub use self::text::MemoryText;
+pub use self::text::{MemoryText, NotesIndex};
 pub use self::tree::{Laid, TreeError};
 use self::tree::{Tree, folder_builder};
 use crate::Problem;
@@ -52,6 +52,10 @@ const LOCAL: &str = "agent-memory-local";
 /// The folder of the main agent's memory, in the user's directory for the project.
 const MAIN: &str = "memory";
 
+/// The file in it that says which project it is for.
+const PROJECT: &str = ".project";
+const LARGEST_PATH: u64 = 16 * 1024;
+
 /// The longest name of a directory before it is cut.
 const LONGEST_NAME: usize = 200;
 
@@ -63,8 +67,9 @@ pub struct MemoryPlaces {
     /// Other programs' directories of the user, such as `~/.claude`: read once, never written.
     pub other_dirs: Vec<PathBuf>,
     pub project_root: PathBuf,
-    /// Where the user wants the memory of the main agent, with links resolved.
+    /// Where the user wants the memory of the main agent.
     pub chosen_dir: Option<PathBuf>,
+    pub home: Option<PathBuf>,
     /// Whether the project is under version control.
     pub is_repository: bool,
     /// Whether agents remember anything at all.
@@ -74,8 +79,16 @@ pub struct MemoryPlaces {
 }
 
 impl MemoryPlaces {
-    /// The places for a session in this directory, as the settings want them.
-    pub fn new(dirs: &Dirs, cwd: &Path, settings: &Settings, env: &Env) -> Self {
+    /// The places for a session in this directory, as the settings want them. `envs`: the environment of the process,
+    /// and what settings make of it; each can switch memories off, and none can switch them on again.
+    pub fn new(
+        dirs: &Dirs,
+        home: Option<&Path>,
+        cwd: &Path,
+        settings: &Settings,
+        envs: &[&Env],
+    ) -> Self {
+        let is_off = envs.iter().any(|env| env.is_on("CLAUDE_CODE_DISABLE_AUTO_MEMORY"));
         let checkout = main_checkout(cwd);
         let (state_dir, other_dirs) = match dirs.config_dirs().split_last() {
             Some((ours, others)) => (ours.clone(), others.to_vec()),
@@ -86,11 +99,51 @@ impl MemoryPlaces {
             other_dirs,
             is_repository: checkout.is_some(),
             project_root: checkout.unwrap_or_else(|| cwd.to_owned()),
-            chosen_dir: chosen_dir(settings, env),
-            auto_memory: settings.auto_memory() && !env.is_on("CLAUDE_CODE_DISABLE_AUTO_MEMORY"),
+            chosen_dir: chosen_dir(settings, home),
+            home: home.map(Path::to_owned),
+            auto_memory: settings.auto_memory() && !is_off,
             // A snapshot speaks in all projects: a repository must be trusted for that.
             snapshots: settings.subagents().memory_snapshot
                 && settings.standing() == Standing::Full,
+        }
+    }
+
+    /// The directory that the user chose for the main agent's memory, with links resolved, and what it lies in. All of
+    /// it is the agent's to write, so that it must not hold other things.
+    fn chosen(&self, chosen: &Path) -> Result<(PathBuf, PathBuf), MemoryError> {
+        let unusable = |reason| MemoryError::Unusable { directory: chosen.to_owned(), reason };
+        let real = confine::real_path(chosen).ok_or_else(|| unusable("cannot be reached"))?;
+        if real.exists() && !real.is_dir() {
+            return Err(unusable("is no directory"));
+        }
+        let others = [Some(&self.state_dir), Some(&self.project_root), self.home.as_ref()];
+        let mut others = others.into_iter().flatten().chain(&self.other_dirs);
+        let holds = |other: &PathBuf| {
+            confine::real_path(other).is_some_and(|other| other.starts_with(&real))
+        };
+        if others.any(holds) {
+            return Err(unusable("holds more than notes"));
+        }
+        let is_git = |part: std::path::Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
+        if real.components().any(is_git) {
+            return Err(unusable("belongs to a repository"));
+        }
+        let anchor = real.parent().ok_or_else(|| unusable("holds more than notes"))?.to_owned();
+        Ok((real, anchor))
+    }
+
+    /// The usual directory of the main agent's memory. Two projects whose names look the same when they are written as
+    /// one have memories of their own.
+    fn usual_main_dir(&self) -> PathBuf {
+        let slug = project_slug(&self.project_root);
+        let usual = projects_dir(&self.state_dir, &slug).join(MAIN);
+        let root = self.project_root.to_string_lossy();
+        match files::read(&usual.join(PROJECT), LARGEST_PATH).1 {
+            Ok(Some(other)) if other != root => {
+                let hash = blake3::hash(root.as_bytes()).to_hex();
+                projects_dir(&self.state_dir, &format!("{slug}-{}", &hash[..8])).join(MAIN)
+            }
+            _ => usual,
         }
     }
 
@@ -105,13 +158,12 @@ impl MemoryPlaces {
 }
 
 /// The directory that the settings name for the memory of the main agent.
-fn chosen_dir(settings: &Settings, env: &Env) -> Option<PathBuf> {
+fn chosen_dir(settings: &Settings, home: Option<&Path>) -> Option<PathBuf> {
     let chosen = settings.auto_memory_directory()?.value;
-    let path = match chosen.strip_prefix("~/") {
-        Some(below) => Path::new(env.get("HOME")?).join(below),
-        None => PathBuf::from(chosen),
-    };
-    confine::real_path(&path)
+    Some(match (chosen.strip_prefix("~/"), home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => PathBuf::from(chosen),
+    })
 }
 
 /// Whose memory it is.
@@ -140,6 +192,8 @@ pub struct AgentMemory {
 pub enum MemoryError {
     #[error("the memory in {} is not used: a link below {} leads elsewhere", .directory.display(), .anchor.display())]
     Linked { directory: PathBuf, anchor: PathBuf },
+    #[error("`autoMemoryDirectory` is not used: {} {reason}", .directory.display())]
+    Unusable { directory: PathBuf, reason: &'static str },
     #[error("the memory in {} cannot be made: {source}", .directory.display())]
     Unmakable { directory: PathBuf, source: io::Error },
     #[error("the memory in {} cannot be taken over: {source}", .directory.display())]
@@ -167,18 +221,18 @@ impl AgentMemory {
     }
 
     /// The memory of the main agent; `None` where agents remember nothing.
-    pub fn of_main(places: &MemoryPlaces) -> Option<Self> {
+    pub fn of_main(places: &MemoryPlaces) -> Result<Option<Self>, MemoryError> {
         if !places.auto_memory {
-            return None;
+            return Ok(None);
         }
-        let usual = || projects_dir(&places.state_dir, &places.project_root).join(MAIN);
-        let directory = places.chosen_dir.clone().unwrap_or_else(usual);
-        let anchor = match &places.chosen_dir {
-            Some(chosen) => chosen.parent()?.to_owned(),
-            None => places.state_dir.clone(),
+        let (directory, anchor) = match &places.chosen_dir {
+            Some(chosen) => places.chosen(chosen)?,
+            None => (places.usual_main_dir(), places.state_dir.clone()),
         };
         let (owner, name) = (MemoryOwner::Main, MAIN.to_owned());
-        Some(Self { owner, name, directory, anchor, places: places.clone() })
+        let memory = Self { owner, name, directory, anchor, places: places.clone() };
+        memory.check()?;
+        Ok(Some(memory))
     }
 
     pub fn directory(&self) -> &Path {
@@ -217,10 +271,25 @@ impl AgentMemory {
             // Another process may have made the directory meanwhile.
             self.check()?;
         }
+        if self.owner == MemoryOwner::Main && self.places.chosen_dir.is_none() {
+            self.claim_for_project()?;
+        }
         if self.owner == MemoryOwner::Agent(MemoryScope::Local) && self.places.is_repository {
             hide_from_git(&self.directory).map_err(unmakable)?;
         }
         Ok(problems)
+    }
+
+    /// Says in the directory which project it is for, unless that is said.
+    fn claim_for_project(&self) -> Result<(), MemoryError> {
+        let path = self.directory.join(PROJECT);
+        if path.symlink_metadata().is_ok() {
+            return Ok(());
+        }
+        let root = self.places.project_root.to_string_lossy();
+        let directory = || self.directory.clone();
+        let failed = |source| MemoryError::Lock { directory: directory(), source };
+        files::replace_for(&path, &root, Readers::Owner).map_err(failed)
     }
 
     /// Whether no link leads out of it.
@@ -264,7 +333,7 @@ impl AgentMemory {
         for other in others {
             let path = match self.owner {
                 MemoryOwner::Main if self.places.chosen_dir.is_none() => {
-                    projects_dir(other, &self.places.project_root).join(MAIN)
+                    projects_dir(other, &project_slug(&self.places.project_root)).join(MAIN)
                 }
                 MemoryOwner::Agent(MemoryScope::User) => other.join(SHARED).join(&self.name),
                 _ => continue,
@@ -308,14 +377,15 @@ impl AgentMemory {
     }
 
     /// The section about the memory for the agent's system prompt. What the index says is part of it, unless the memory
-    /// is the main agent's: that one reads it beside its instructions, so that its prompt stays the same.
+    /// is the main agent's: that one is told by [`Self::index`], so that its prompt stays the same.
     pub fn render(&self, text: &MemoryText) -> String {
         text::render(self, text)
     }
 
-    /// The index of the main agent's memory as a text beside its instructions; `None` if it says nothing.
-    pub fn index(&self) -> Option<String> {
-        text::index(self, &self.load())
+    /// What the main agent is told of its notes when a conversation begins: the index, and the last sessions.
+    pub fn index(&self) -> NotesIndex {
+        let text = self.load();
+        NotesIndex { text: text::index(self, &text), problem: text.problem }
     }
 
     /// A system prompt with that section at its end.
@@ -331,8 +401,8 @@ impl AgentMemory {
 }
 
 /// What a program of the user keeps for a project.
-fn projects_dir(state_dir: &Path, project: &Path) -> PathBuf {
-    state_dir.join("projects").join(project_slug(project))
+fn projects_dir(state_dir: &Path, slug: &str) -> PathBuf {
+    state_dir.join("projects").join(slug)
 }
 
 /// A name that a file system takes, told apart by a hash where it had to be cut.

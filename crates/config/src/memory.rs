@@ -46,8 +46,6 @@ pub struct MemorySources {
     pub allow_external_imports: bool,
     /// Whether the files of a project may be links to Markdown outside of it: the folder is trusted.
     pub follow_links_outside: bool,
-    /// Whether no files are looked for at all.
-    pub are_off: bool,
 }
 
 /// Whose instructions a file holds.

@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
+use centurion_config::agent_memory::AgentMemory;
 use centurion_journal::JournalError;
 use centurion_protocol::sdk::PermissionDenial;
 use centurion_protocol::{Effort, RecordId, Thinking};
@@ -61,6 +62,8 @@ pub(crate) struct Agent {
     pub(crate) hooks: AgentHooks,
     /// The hooks of its own definition and skills, which bind its forks, too.
     pub(crate) brought_hooks: Vec<BroughtHooks>,
+    /// What it wrote down in earlier sessions, if it is the main agent or a fork of it.
+    pub(crate) notes: Option<Arc<AgentMemory>>,
     /// The input of a person that it works on now; its hooks hear of it.
     prompt: Mutex<Option<RecordId>>,
     requests: Mutex<Requests>,
@@ -91,6 +94,7 @@ pub(crate) struct AgentParts {
     /// Which files it has read.
     pub(crate) read_state: ReadState,
     pub(crate) todos: Vec<Todo>,
+    pub(crate) notes: Option<Arc<AgentMemory>>,
 }
 
 /// What its requests ask for now; agents that it starts inherit it unless they ask for something else.
@@ -124,6 +128,7 @@ impl Agent {
             workspace,
             hooks: parts.hooks,
             brought_hooks: parts.brought_hooks,
+            notes: parts.notes,
             prompt: Mutex::default(),
             requests: Mutex::default(),
             denials: Mutex::default(),

@@ -36,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::explain::ExplainError;
 pub use self::handle::Handle;
 use self::memory::MainMemory;
+pub use self::memory::Remembering;
 pub use self::open::{FILE_HISTORY, OpenError, PROTOCOL_VERSION};
 pub use self::options::{
     AgentOptions, Base, Extensions, Options, PermissionOptions, Start, Storage,
@@ -112,6 +113,13 @@ impl Session {
         &self.results.unfinished
     }
 
+    /// What the settings want to be made of the session, for after its results have been read. A session that keeps no
+    /// transcript leaves nothing else either.
+    pub fn remembering(&mut self) -> Option<Remembering> {
+        let memory = self.memory.take().filter(|_| self.driver.journal.is_kept())?;
+        memory.remembering(&self.shared)
+    }
+
     /// Runs until the input is closed and nothing is owed. Returns how the last run ended.
     pub async fn run(&mut self) -> Option<Outcome> {
         let shared = Arc::clone(&self.shared);
@@ -122,9 +130,6 @@ impl Session {
         };
         let unfinished = self.end_agents().await;
         self.results.close(&self.shared, unfinished);
-        if let Some(memory) = self.memory.as_ref().filter(|_| last == Some(Outcome::Completed)) {
-            memory.keep(&self.shared).await;
-        }
         self.end().await;
         last
     }

@@ -37,6 +37,14 @@ pub enum StreamEvent {
     Ping,
 }
 
+impl StreamEvent {
+    /// How many bytes of an answer it brings.
+    pub fn text_length(&self) -> u64 {
+        let Self::Delta { delta, .. } = self else { return 0 };
+        delta.as_str().len() as u64
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum BlockStart {
     Text,

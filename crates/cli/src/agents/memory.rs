@@ -40,7 +40,13 @@ pub(super) fn run(args: &MemoryArgs) -> anyhow::Result<ExitCode> {
     let surroundings = &agents.surroundings;
     let settings = Configuration::load(surroundings, &args.sources.settings)?.settings;
     let env = settings.overlay(&surroundings.env);
-    let places = MemoryPlaces::new(&surroundings.dirs, &surroundings.cwd, &settings, &env);
+    let places = MemoryPlaces::new(
+        &surroundings.dirs,
+        surroundings.home.as_deref(),
+        &surroundings.cwd,
+        &settings,
+        &[&surroundings.env, &env],
+    );
     let memory = AgentMemory::locate(scope, &definition.name, &places);
     let memory = memory.context("memories are switched off")?;
     let snapshot = || {

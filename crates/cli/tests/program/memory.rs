@@ -1,11 +1,16 @@
 //! What the main agent remembers from session to session, as people meet it.
 
+use std::io::Read as _;
 use std::path::PathBuf;
+use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use centurion_testkit::{Recorded, Reply};
 use serde_json::{Value, json};
 
-use crate::program::Program;
+use crate::program::{Program, signal};
 
 /// A model that answers what it is asked at the end of a session.
 fn model() -> Program {
@@ -60,6 +65,11 @@ fn a_note_of_one_session_is_known_in_the_next_and_off_is_off() {
     // Instruction files can be off by themselves.
     let told = asked(&[], Some("CLAUDE_CODE_DISABLE_CLAUDE_MDS"));
     assert!(told.contains("NO-SUGAR"), "{told}");
+    // No environment of a repository switches on what the user's own switches off.
+    program
+        .scratch
+        .write(".claude/settings.json", r#"{"env": {"CLAUDE_CODE_DISABLE_AUTO_MEMORY": ""}}"#);
+    assert!(!asked(&[], off).contains("NO-SUGAR"));
     let chosen = json!({"autoMemoryDirectory": "~/notes"}).to_string();
     asked(&["--settings", &chosen], None);
     assert!(program.scratch.home().join("notes").is_dir());
@@ -78,7 +88,7 @@ fn the_settings_of_the_user_say_what_is_made_of_a_session_and_those_of_a_reposit
     std::fs::write(project.join("settings.json"), &wanted).unwrap();
     let ended = program.run(&["-p", "hi"]);
     assert_eq!((ended.code, ended.stdout.trim()), (Some(0), "hello"), "{}", ended.stderr);
-    assert_eq!(std::fs::read_dir(&notes).unwrap().count(), 0, "a repository turns nothing on");
+    assert!(!notes.join("sessions").exists(), "a repository turns nothing on");
     std::fs::remove_dir_all(project).unwrap();
 
     let ended = program.run(&["-p", "hi", "--settings", &wanted]);
@@ -87,8 +97,75 @@ fn the_settings_of_the_user_say_what_is_made_of_a_session_and_those_of_a_reposit
     assert!(std::fs::read_to_string(session.path()).unwrap().contains("green tea"));
     assert!(std::fs::read_to_string(notes.join("tea.md")).unwrap().contains("NO-SUGAR"));
     assert_eq!(std::fs::read_to_string(notes.join("MEMORY.md")).unwrap(), "- [tea](tea.md): tea\n");
-    // Retention keeps notes, and checks of the settings know the keys.
+    // A session that keeps nothing leaves no note either.
+    let count = || std::fs::read_dir(notes.join("sessions")).unwrap().count();
+    let before = count();
+    let ended = program.run(&["-p", "hi", "--settings", &wanted, "--no-session-persistence"]);
+    assert_eq!((ended.code, count()), (Some(0), before), "{}", ended.stderr);
     let checked =
         program.run(&["-p", "hi", "--settings", r#"{"memory": {"session": {"enabled": "yes"}}}"#]);
     assert!(checked.stderr.contains("memory.session.enabled"), "{}", checked.stderr);
+}
+
+/// How far a slow model is.
+#[derive(Clone, Default)]
+struct Note {
+    is_asked_for: Arc<AtomicBool>,
+    is_free: Arc<AtomicBool>,
+}
+
+/// Waits until another thread says so.
+fn wait_for(flag: &AtomicBool) {
+    while !flag.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A model that writes no note before it is let go.
+fn slow_model() -> (Program, Note) {
+    let note = Note::default();
+    let seen = note.clone();
+    let program = Program::with_handler(move |request: &Recorded| {
+        let last = request.json()["messages"].as_array().unwrap().last().unwrap().to_string();
+        if !last.contains("Write a note on it") {
+            return Reply::text("hello");
+        }
+        seen.is_asked_for.store(true, Ordering::Relaxed);
+        wait_for(&seen.is_free);
+        Reply::text("About tea\n\nNO-SUGAR")
+    });
+    (program, note)
+}
+
+/// A run whose answer has been read, while the model is asked for a note.
+fn answered(program: &Program) -> Child {
+    let wanted = json!({"memory": {"session": {"enabled": true}}}).to_string();
+    let mut child = program.command(["-p", "hi", "--settings", &wanted]).spawn().unwrap();
+    let mut answer = [0; 6];
+    child.stdout.as_mut().unwrap().read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"hello\n");
+    child
+}
+
+#[test]
+fn an_answer_does_not_wait_for_what_is_made_of_its_session() {
+    let (program, note) = slow_model();
+    let mut child = answered(&program);
+    // The session is free for another process, which locks it.
+    let sessions = program.run(&["sessions", "--json"]).stdout;
+    let sessions: Value = serde_json::from_str(&sessions).unwrap();
+    let listed = program.run(&["sessions", "rewind", sessions[0]["id"].as_str().unwrap()]);
+    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+    note.is_free.store(true, Ordering::Relaxed);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_signal_ends_what_is_made_of_a_session_and_changes_nothing_else() {
+    let (program, note) = slow_model();
+    let mut child = answered(&program);
+    wait_for(&note.is_asked_for);
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(0), "the run was a success");
+    note.is_free.store(true, Ordering::Relaxed);
 }

@@ -1,7 +1,7 @@
 //! Notes that the program itself writes at the end of a session: each a file with front matter, and a line in the index.
 //!
-//! Nothing that is there gets lost. A note that exists is added to; what a consolidation replaces or removes is copied to
-//! `.earlier` first. All writing is done by one process at a time, and below the memory's directory alone.
+//! Nothing that is there gets lost. A note that exists is added to; what a consolidation replaces or removes stays in
+//! `.earlier`. Of the notes on single sessions the newest are kept. All writing is done by one process at a time, and below the memory's directory alone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,6 +24,8 @@ pub(super) const SESSIONS: &str = "sessions";
 const EARLIER: &str = ".earlier";
 /// How many of these are kept.
 const MOST_EARLIER: usize = 5;
+/// How many notes on sessions are kept.
+const MOST_SESSIONS: usize = 100;
 /// The file that says when notes were consolidated last.
 const STAMP: &str = ".consolidated";
 /// The longest name of a note, without its ending.
@@ -45,8 +47,10 @@ pub enum NoteError {
     File { path: PathBuf, source: FileError },
     #[error("the note {} was changed meanwhile", .0.display())]
     Changed(PathBuf),
-    #[error("{} cannot be removed: {source}", .path.display())]
-    Unremovable { path: PathBuf, source: io::Error },
+    #[error("the note {} cannot be read, so that it is left alone", .0.display())]
+    Unreadable(PathBuf),
+    #[error("{} cannot be moved: {source}", .path.display())]
+    Unmovable { path: PathBuf, source: io::Error },
 }
 
 /// What a note is about.
@@ -79,7 +83,7 @@ impl NoteKind {
     }
 }
 
-/// The name of a note's file: lowercase letters, digits and hyphens, and `.md`.
+/// The name of a note's file: that of one that exists, or lowercase letters, digits and hyphens, and `.md`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NoteName(String);
 
@@ -93,6 +97,15 @@ impl NoteName {
             && !stem.starts_with('-')
             && stem.bytes().all(is_letter);
         is_name.then(|| Self(format!("{stem}.md")))
+    }
+
+    /// The note that a model means: one that exists and is not on a single session, or a new one.
+    pub fn meant(name: &str, notes: &Notes) -> Option<Self> {
+        let path = Path::new(name);
+        let known = notes.files.get_key_value(path).filter(|_| !Notes::is_of_session(path));
+        known
+            .and_then(|(path, _)| Some(Self(path.to_str()?.to_owned())))
+            .or_else(|| Self::new(name))
     }
 
     pub fn as_str(&self) -> &str {
@@ -124,6 +137,8 @@ impl Note {
 pub struct Notes {
     pub index: String,
     pub files: BTreeMap<PathBuf, String>,
+    /// What is there and is no text, or too large, or a link.
+    pub unreadable: Vec<PathBuf>,
 }
 
 impl Notes {
@@ -145,10 +160,12 @@ impl AgentMemory {
     /// All notes. Links and what is no text are left out.
     pub fn notes(&self) -> Result<Notes, NoteError> {
         self.check()?;
-        let mut files = Tree::read(self.directory())?.files;
+        let Tree { mut files, problems } = Tree::read(self.directory())?;
         let index = files.remove(Path::new(INDEX)).unwrap_or_default();
         files.retain(|path, _| path.extension().is_some_and(|it| it == "md"));
-        Ok(Notes { index, files })
+        let relative = |path: &Path| path.strip_prefix(self.directory()).map(Path::to_owned).ok();
+        let unreadable = problems.iter().filter_map(|it| relative(&it.path)).collect();
+        Ok(Notes { index, files, unreadable })
     }
 
     /// Writes a note down, at the end of the one of that name where there is one.
@@ -156,6 +173,7 @@ impl AgentMemory {
         let _guard = self.lock()?;
         let mut notes = self.notes()?;
         let path = PathBuf::from(name.as_str());
+        notes.check([path.as_path(), Path::new(INDEX)])?;
         let text = match notes.files.get(&path) {
             Some(before) => format!("{}\n\n## {date}\n\n{}\n", before.trim_end(), note.text.trim()),
             None => note.render(date),
@@ -173,17 +191,30 @@ impl AgentMemory {
         date: &str,
     ) -> Result<(), NoteError> {
         let _guard = self.lock()?;
-        self.write(&Path::new(SESSIONS).join(format!("{session}.md")), &note.render(date))
+        self.write(&Path::new(SESSIONS).join(format!("{session}.md")), &note.render(date))?;
+        self.drop_oldest(SESSIONS, MOST_SESSIONS);
+        Ok(())
     }
 
-    /// When notes were consolidated last, as the caller said it then.
-    pub fn consolidated_at(&self) -> Option<String> {
-        let text = files::read(&self.directory().join(STAMP), 1_024).1.ok()??;
-        Some(text.trim().to_owned())
-    }
-
-    /// Replaces and removes notes, if those are still as they were seen. What they were is kept. `now` is a time that
+    /// All notes, if it is time to consolidate them: that is asked with them and with the time of the last attempt.
+    /// Another process is not told so at the same time, nor is the next one if this attempt fails. `now` is a time that
     /// can be part of a name.
+    pub fn claim_consolidation(
+        &self,
+        now: &str,
+        is_due: impl FnOnce(&Notes, Option<&str>) -> bool,
+    ) -> Result<Option<Notes>, NoteError> {
+        let _guard = self.lock()?;
+        let notes = self.notes()?;
+        let last = files::read(&self.directory().join(STAMP), 1_024).1.ok().flatten();
+        if !is_due(&notes, last.as_deref().map(str::trim)) {
+            return Ok(None);
+        }
+        self.write(Path::new(STAMP), &format!("{now}\n"))?;
+        Ok(Some(notes))
+    }
+
+    /// Replaces and removes notes, if those are still as they were seen. What they were is kept.
     pub fn rearrange(
         &self,
         seen: &Notes,
@@ -192,42 +223,52 @@ impl AgentMemory {
         date: &str,
     ) -> Result<(), NoteError> {
         let _guard = self.lock()?;
-        let mut notes = self.notes()?;
-        let touched: Vec<&PathBuf> = wanted.written.keys().chain(&wanted.removed).collect();
-        for path in &touched {
-            if notes.files.get(*path) != seen.files.get(*path) {
-                return Err(NoteError::Changed((*path).clone()));
+        let notes = self.notes()?;
+        let touched: Vec<&Path> =
+            wanted.written.keys().chain(&wanted.removed).map(PathBuf::as_path).collect();
+        notes.check(touched.iter().copied().chain([Path::new(INDEX)]))?;
+        for path in touched {
+            if notes.files.get(path) != seen.files.get(path) {
+                return Err(NoteError::Changed(path.to_owned()));
             }
         }
         let earlier = Path::new(EARLIER).join(now);
-        for path in touched {
+        self.write(&earlier.join(INDEX), &notes.index)?;
+        for (path, note) in &wanted.written {
             if let Some(before) = notes.files.get(path) {
                 self.write(&earlier.join(path), before)?;
             }
-        }
-        self.write(&earlier.join(INDEX), &notes.index)?;
-        for (path, note) in &wanted.written {
             self.write(path, &note.render(date))?;
-            notes.unlist(path);
-            notes.list(path, &note.description);
         }
+        // An agent may have changed the index meanwhile.
+        let mut notes = self.notes()?;
         for path in &wanted.removed {
             notes.unlist(path);
         }
+        for (path, note) in &wanted.written {
+            notes.unlist(path);
+            notes.list(path, &note.description);
+        }
         // The index names no file that is gone: a process that dies here leaves one that is not named.
         self.write(Path::new(INDEX), &notes.index)?;
-        for path in wanted.removed.iter().filter(|path| !wanted.written.contains_key(*path)) {
-            let path = self.directory().join(path);
-            match fs::remove_file(&path) {
-                Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                    return Err(NoteError::Unremovable { path, source });
-                }
-                _ => {}
-            }
+        for path in &wanted.removed {
+            self.put_away(path, &earlier)?;
         }
-        self.write(Path::new(STAMP), &format!("{now}\n"))?;
-        self.drop_oldest();
+        self.drop_oldest(EARLIER, MOST_EARLIER);
         Ok(())
+    }
+
+    /// Moves a note, as it is by now, to what was earlier.
+    fn put_away(&self, path: &Path, earlier: &Path) -> Result<(), NoteError> {
+        let (from, to) = (self.directory().join(path), self.directory().join(earlier).join(path));
+        let folder = to.parent().unwrap_or(self.directory());
+        let made = super::tree::folder_builder(Readers::Owner).recursive(true).create(folder);
+        match made.and_then(|()| fs::rename(&from, &to)) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(NoteError::Unmovable { path: from, source })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Keeps other processes from writing notes until the guard is dropped.
@@ -254,27 +295,37 @@ impl AgentMemory {
         files::replace_for(&path, text, Readers::Owner).map_err(failed)
     }
 
-    /// Removes what was replaced long ago. What cannot be removed stays.
-    fn drop_oldest(&self) {
-        let directory = self.directory().join(EARLIER);
-        let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
-        let is_folder = |it: &fs::DirEntry| it.file_type().is_ok_and(|it| it.is_dir());
-        let mut times: Vec<PathBuf> = entries.filter(is_folder).map(|it| it.path()).collect();
-        times.sort();
-        let surplus = times.len().saturating_sub(MOST_EARLIER);
-        for old in times.iter().take(surplus) {
-            if let Err(error) = fs::remove_dir_all(old) {
-                tracing::debug!(%error, "earlier notes could not be removed");
+    /// Removes the oldest entries of a folder. What cannot be removed stays.
+    fn drop_oldest(&self, folder: &str, most: usize) {
+        let entries = fs::read_dir(self.directory().join(folder)).into_iter().flatten().flatten();
+        let dated = |it: fs::DirEntry| {
+            let metadata = it.metadata().ok()?;
+            Some((metadata.modified().ok()?, it.path(), metadata.is_dir()))
+        };
+        let mut all: Vec<_> = entries.filter_map(dated).collect();
+        all.sort();
+        let surplus = all.len().saturating_sub(most);
+        for (_, path, is_folder) in all.iter().take(surplus) {
+            let removed = if *is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            if let Err(error) = removed {
+                tracing::debug!(%error, "an old note could not be removed");
             }
         }
     }
 }
 
 impl Notes {
+    /// Whether all that is there of these notes could be read.
+    fn check<'a>(&self, paths: impl IntoIterator<Item = &'a Path>) -> Result<(), NoteError> {
+        let mut paths = paths.into_iter();
+        let unreadable = paths.find(|path| self.unreadable.iter().any(|it| it == path));
+        unreadable.map_or(Ok(()), |path| Err(NoteError::Unreadable(path.to_owned())))
+    }
+
     /// Gives a note a line in the index, unless one names it.
     fn list(&mut self, path: &Path, description: &str) {
         let name = path.display().to_string();
-        if self.index.contains(&format!("({name})")) || Self::is_of_session(path) {
+        if self.index.lines().any(|line| names(line, &name) > 0) || Self::is_of_session(path) {
             return;
         }
         let title = name.trim_end_matches(".md");
@@ -283,13 +334,27 @@ impl Notes {
         self.index = format!("{index}{separator}- [{title}]({name}): {}\n", line(description));
     }
 
-    /// Removes the line that names a note, if it says nothing of others.
+    /// Removes the lines that name a note and no other.
     fn unlist(&mut self, path: &Path) {
-        let link = format!("({})", path.display());
-        let is_its = |line: &str| line.contains(&link) && line.matches("](").count() == 1;
+        let name = path.display().to_string();
+        let is_its = |line: &&str| {
+            let count = names(line, &name);
+            count > 0 && line.matches(".md").count() == count
+        };
         let kept: Vec<&str> = self.index.lines().filter(|line| !is_its(line)).collect();
         self.index = kept.join("\n");
     }
+}
+
+/// How often a line names a file.
+fn names(line: &str, name: &str) -> usize {
+    let is_part = |it: char| it.is_alphanumeric() || matches!(it, '-' | '_' | '/' | '.');
+    let places = line.match_indices(name).filter(|(at, _)| {
+        let before = line[..*at].chars().next_back();
+        let after = line[at + name.len()..].chars().next();
+        !before.is_some_and(is_part) && !after.is_some_and(char::is_alphanumeric)
+    });
+    places.count()
 }
 
 /// A description as one short line.

@@ -38,6 +38,7 @@ impl Machine {
             other_dirs: vec![path.join("home/.claude")],
             project_root: path.join("repo"),
             chosen_dir: None,
+            home: None,
             is_repository: true,
             auto_memory: true,
             snapshots: true,

@@ -74,9 +74,6 @@ impl<'m> Loader<'m> {
     /// Everything that applies from the start, in its order.
     pub(super) fn launch(&mut self) {
         let sources = self.sources;
-        if sources.are_off {
-            return;
-        }
         if let Some((path, text)) = &sources.managed_text {
             self.files.push(MemoryFile {
                 path: path.clone(),
@@ -111,9 +108,6 @@ impl<'m> Loader<'m> {
 
     /// The files of one directory of a project.
     pub(super) fn project_directory(&mut self, directory: &Path) {
-        if self.sources.are_off {
-            return;
-        }
         // What is the user's own was read as such, or was moved elsewhere and is not wanted.
         let is_home = self.sources.home.as_deref() == Some(directory);
         let (claude, ours) = (directory.join(".claude"), directory.join(".centurion"));

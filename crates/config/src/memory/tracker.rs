@@ -8,7 +8,6 @@ use super::loader::{Loader, clean};
 use super::rules::ConditionalRule;
 use super::{Memory, MemoryFile, introduced};
 use crate::Problem;
-use crate::agent_memory::AgentMemory;
 
 /// The state of one conversation. A conversation that was compacted starts with a new one.
 #[derive(Clone, Debug)]
@@ -22,8 +21,6 @@ pub struct MemoryTracker {
     /// The files by which something came to apply, and what did.
     triggers: Vec<PathBuf>,
     applied: Vec<MemoryFile>,
-    /// What the agent itself wrote down: its index comes after all instructions.
-    notes: Option<AgentMemory>,
 }
 
 /// What applies since a file was read.
@@ -37,20 +34,13 @@ impl MemoryTracker {
     pub fn new(memory: Arc<Memory>) -> Self {
         let (seen, waiting) = (memory.seen.clone(), memory.rules.clone());
         let (triggers, applied) = (Vec::new(), Vec::new());
-        Self { memory, seen, waiting, visited: HashSet::new(), triggers, applied, notes: None }
-    }
-
-    /// The same with the notes of the agent whose conversation it is.
-    #[must_use]
-    pub fn with_notes(self, notes: Option<AgentMemory>) -> Self {
-        Self { notes, ..self }
+        Self { memory, seen, waiting, visited: HashSet::new(), triggers, applied }
     }
 
     /// The same for a conversation that begins anew, with the files as they are on disk now. What had come to apply by
     /// a file applies from the start.
     pub fn reloaded(&self) -> Self {
-        let memory = Memory::load(self.memory.sources.clone());
-        let mut tracker = Self::new(Arc::new(memory)).with_notes(self.notes.clone());
+        let mut tracker = Self::new(Arc::new(Memory::load(self.memory.sources.clone())));
         for path in &self.triggers {
             tracker.rules_for(path);
         }
@@ -61,9 +51,7 @@ impl MemoryTracker {
     pub fn render(&self) -> Option<String> {
         let files: Vec<MemoryFile> =
             self.memory.files.iter().chain(&self.applied).cloned().collect();
-        let notes = self.notes.as_ref().and_then(AgentMemory::index);
-        let parts: Vec<String> = introduced(&files).into_iter().chain(notes).collect();
-        (!parts.is_empty()).then(|| parts.join("\n\n"))
+        introduced(&files)
     }
 
     /// What applied from the start.

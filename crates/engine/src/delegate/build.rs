@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use centurion_config::agent_memory::AgentMemory;
 use centurion_config::memory::MemoryTracker;
 use centurion_journal::Journal;
 use centurion_model::SystemPrompt;
@@ -38,8 +37,6 @@ pub(crate) struct DriverParts {
     pub(crate) fixed_tools: Option<ToolSpecs>,
     /// Whether it is told what the instruction files say.
     pub(crate) instructions: bool,
-    /// What the main agent wrote down in earlier sessions.
-    pub(crate) notes: Option<AgentMemory>,
 }
 
 impl AgentBuilder {
@@ -135,8 +132,7 @@ impl AgentBuilder {
             preamble: Preamble { instructions: is_new, ..Preamble::default() },
             structured,
             memory: memory.map(|memory| {
-                let tracker = MemoryTracker::new(Arc::clone(memory));
-                let mut tracker = tracker.with_notes(parts.notes);
+                let mut tracker = MemoryTracker::new(Arc::clone(memory));
                 // What applied to the files of an earlier process stands in the conversation.
                 for path in known {
                     tracker.rules_for(&path);

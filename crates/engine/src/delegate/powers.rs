@@ -43,6 +43,8 @@ impl Powers {
         Self {
             own_mode: spec.own_mode.map_or(OwnMode::Inherited, OwnMode::Modest),
             hooks: agent.map(|it| hooks(shared, delegation, &it.definition)).unwrap_or_default(),
+            // A fork of the main agent has its memory.
+            memory: shared.permissions.role().memory.filter(|_| spec.depth == 1),
             ..Self::default()
         }
     }

@@ -266,6 +266,7 @@ impl Child {
                 cwd: spec.cwd.clone(),
                 read_state: start.read_state,
                 todos: kept_todos(start.loaded.todos),
+                notes: fork.and_then(|_| parent.notes.clone()),
             },
         );
         agent.set_prompt(parent.prompt());
@@ -282,7 +283,6 @@ impl Child {
             structured: start.structured,
             fixed_tools: fork.map(|fork| fork.point.prefix.tools.clone()),
             instructions: spec.instructions,
-            notes: None,
         };
         let has_begun = start.loaded.last.is_some();
         let mut driver = builder.driver(shared, Arc::clone(&agent), parts)?;

@@ -30,6 +30,7 @@ pub(super) fn beside(
         cached_tokens: point.cached.map_or(0, |cached| cached.tokens),
         receipt: None,
         budget: Arc::clone(&shared.budget),
+        ceiling: None,
         // An answer that comes late is worth little.
         patience: Patience::Brief,
     }

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::Session;
 use super::main_agent::MainAgent;
+use super::memory::{MainMemory, WRITE};
 use super::open::{OpenError, find_main};
 use crate::agent::ToolScope;
 use crate::definition::prompt::{Section, agent_sections, main_sections};
@@ -68,9 +69,12 @@ impl Session {
         let main = MainAgent::plain(self.driver.settings.clone(), asked.clone(), mode);
         let effective = main.resolve(agent, shared, flags, &builder.environment.cwd)?;
         Ok(explain(shared, agent, effective, |effective, memory| {
-            let mut asked = asked.clone();
+            let (mut asked, is_replaced) = (asked.clone(), asked.replace.is_some());
             asked.replace.get_or_insert_with(|| effective.prompt.value.clone());
-            main_sections(&asked, &builder.environment, mode, memory)
+            let writes = effective.tools.iter().any(|tool| tool == WRITE);
+            let own = self.memory.as_ref().filter(|_| writes && !is_replaced);
+            let own = own.map(MainMemory::section);
+            main_sections(&asked, &builder.environment, mode, memory.or(own.as_deref()))
         }))
     }
 }

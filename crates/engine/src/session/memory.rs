@@ -2,7 +2,7 @@
 //!
 //! While a session runs, the agent itself keeps its notes, with the tools that it has. When the session ends, the program
 //! can do more, each only where the settings say so: write a note on the session, extract what will help later, and
-//! consolidate many notes into few. Each is one request to a model that carries out no call and has a budget of its own.
+//! consolidate many notes into few. That comes after the results have been read, by [`Remembering`]. Each is one request to a model that carries out no call and has a budget of its own.
 //! What the model answers is data: names are checked, texts are redacted, and only the memory's directory is written to.
 
 mod answer;
@@ -10,11 +10,13 @@ mod consolidate;
 mod extract;
 mod session_note;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_config::agent_memory::{AgentMemory, MemoryText, NoteError};
 use centurion_config::settings::{MemorySettings, MemoryTask};
 use centurion_model::SystemPrompt;
+use centurion_protocol::Role;
 use centurion_protocol::sdk::MemoryPaths;
 use centurion_tools::resolve;
 use thiserror::Error;
@@ -23,22 +25,31 @@ use self::answer::Unreadable;
 use crate::agent::fork_point::ForkPoint;
 use crate::agent::shared::Shared;
 use crate::definition::prompt::Section;
-use crate::message::queue::Queue;
 use crate::money::budget::Limit;
 use crate::session::beside::beside;
 use crate::turn::driver::Driver;
 use crate::turn::internal_fork::{InternalFork, InternalForkError};
 
 /// The tool that notes are written with.
-const WRITE: &str = "Write";
+pub(super) const WRITE: &str = "Write";
 
 /// How long a session that ends waits for what is made of it.
 const GRACE: Duration = Duration::from_mins(2);
 
+/// How long a provider is taken to keep what it has cached.
+const CACHE_LIFE: Duration = Duration::from_mins(5);
+
 /// The memory of the main agent, and what is made of a session at its end.
 pub(super) struct MainMemory {
-    pub(super) notes: AgentMemory,
+    pub(super) notes: Arc<AgentMemory>,
     work: MemorySettings,
+}
+
+/// What is to be made of a session that has ended. Dropping it, or the future that carries it out, ends it at once.
+pub struct Remembering {
+    shared: Arc<Shared>,
+    point: Arc<ForkPoint>,
+    memory: MainMemory,
 }
 
 /// Why something was not remembered.
@@ -57,22 +68,29 @@ enum MemoryTaskError {
 impl MainMemory {
     /// The memory of the main agent, which it may read and change without asking. Nothing is written yet.
     pub(super) fn locate(shared: &Shared, work: MemorySettings) -> Option<Self> {
-        let notes = AgentMemory::of_main(shared.delegation.builder.files.memories.as_ref()?)?;
-        if let Err(error) = notes.check() {
-            shared.inform(None, "warning", error.to_string());
-            return None;
-        }
+        let places = shared.delegation.builder.files.memories.as_ref()?;
+        let notes = match AgentMemory::of_main(places) {
+            Ok(notes) => notes?,
+            Err(error) => {
+                shared.inform(None, "warning", error.to_string());
+                return None;
+            }
+        };
         let mut role = shared.permissions.role();
         role.memory = Some(resolve(notes.directory()));
         shared.permissions.confine(role);
-        Some(Self { notes, work })
+        Some(Self { notes: Arc::new(notes), work })
+    }
+
+    /// What the agent is told of its memory in its system prompt.
+    pub(super) fn section(&self) -> String {
+        Section::memory(&self.notes.render(&MemoryText::default())).text
     }
 
     /// Tells the agent of its memory in its system prompt, if it can write to it.
     pub(super) fn introduce(&self, driver: &mut Driver) {
         if driver.dispatch.toolbox.names().any(|name| name == WRITE) {
-            let section = Section::memory(&self.notes.render(&MemoryText::default())).text;
-            let sections = driver.system.sections().map(str::to_owned).chain([section]);
+            let sections = driver.system.sections().map(str::to_owned).chain([self.section()]);
             driver.system = SystemPrompt::new(sections.collect());
         }
     }
@@ -95,56 +113,51 @@ impl MainMemory {
         MemoryPaths { auto: self.notes.directory().display().to_string() }
     }
 
-    /// Makes of a session that ends what the settings want. A session that is to end at once is not held up.
-    pub(super) async fn keep(&self, shared: &Shared) {
-        if self.work.is_off() || shared.queue.is_abandoned() {
-            return;
+    /// What the settings want to be made of the session, if there is anything to remember.
+    pub(super) fn remembering(self, shared: &Arc<Shared>) -> Option<Remembering> {
+        if self.work.is_off() {
+            return None;
         }
-        let Some(point) = shared.main_point().filter(|point| has_answer(point)) else { return };
-        tokio::select! {
-            biased;
-            () = abandoned(&shared.queue) => {}
-            () = self.carry_out(shared, &point) => {}
-            () = tokio::time::sleep(GRACE) => {
-                let text = "the session was not remembered: the model took too long";
-                shared.inform(None, "warning", text.to_owned());
-            }
+        let point = shared.main_point().filter(|point| has_answer(point))?;
+        Some(Remembering { shared: Arc::clone(shared), point, memory: self })
+    }
+}
+
+impl Remembering {
+    /// Does what the settings want. Returns what did not come of it, for people.
+    pub async fn carry_out(self) -> Vec<String> {
+        let mut doing = "";
+        let mut failures = Vec::new();
+        let in_time = tokio::time::timeout(GRACE, self.work(&mut doing, &mut failures)).await;
+        if in_time.is_err() {
+            failures.push(format!("{doing} failed: the model took too long"));
         }
+        failures
     }
 
-    async fn carry_out(&self, shared: &Shared, point: &ForkPoint) {
-        let tell = |what: &str, done: Result<(), MemoryTaskError>| {
-            if let Err(error) = done {
-                shared.inform(None, "warning", format!("{what} failed: {error}"));
-            }
+    async fn work(&self, doing: &mut &str, failures: &mut Vec<String>) {
+        let Self { shared, point, memory: MainMemory { notes, work } } = self;
+        let mut tell = |what: &str, done: Result<(), MemoryTaskError>| {
+            failures.extend(done.err().map(|error| format!("{what} failed: {error}")));
         };
-        if let Some(task) = &self.work.session {
-            let done = session_note::write(shared, point, &self.notes, task).await;
-            tell("the note on the session", done);
+        if let Some(task) = &work.session {
+            *doing = "the note on the session";
+            tell(doing, session_note::write(shared, point, notes, task).await);
         }
-        if let Some(task) = &self.work.extraction {
-            let done = extract::extract(shared, point, &self.notes, task).await;
-            tell("remembering the session", done);
+        if let Some(task) = &work.extraction {
+            *doing = "remembering the session";
+            tell(doing, extract::extract(shared, point, notes, task).await);
         }
-        if let Some(task) = &self.work.consolidation {
-            let done = consolidate::consolidate(shared, point, &self.notes, task).await;
-            tell("consolidating the notes", done);
+        if let Some(task) = &work.consolidation {
+            *doing = "consolidating the notes";
+            tell(doing, consolidate::consolidate(shared, point, notes, task).await);
         }
     }
 }
 
-/// Whether the conversation holds something to remember, and no call that is open.
+/// Whether the conversation holds something to remember.
 fn has_answer(point: &ForkPoint) -> bool {
-    let last = point.prefix.conversation.last();
-    last.is_some_and(|last| last.role() == centurion_protocol::Role::Assistant)
-}
-
-/// Waits until the session is to end at once.
-async fn abandoned(queue: &Queue) {
-    while queue.arrival(None).await.is_some() {
-        // Input that comes this late is not taken.
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    point.prefix.conversation.iter().any(|message| message.role() == Role::Assistant)
 }
 
 /// A question behind the whole conversation, as a task of the memory puts it.
@@ -156,7 +169,9 @@ fn question(
     text: String,
 ) -> Result<InternalFork, MemoryTaskError> {
     let fork = beside(shared, point, purpose, text);
-    paid_by(shared, task, fork)
+    let is_fresh = point.cached.is_some_and(|cached| cached.at.elapsed() < CACHE_LIFE);
+    let cached_tokens = if is_fresh { fork.cached_tokens } else { 0 };
+    paid_by(shared, task, InternalFork { cached_tokens, ..fork })
 }
 
 /// The same with the model and the budget of a task.
@@ -166,14 +181,14 @@ fn paid_by(
     fork: InternalFork,
 ) -> Result<InternalFork, MemoryTaskError> {
     let limit = Limit { dollars: Some(task.max_budget), tokens: None };
-    let budget = shared.budget.child(limit);
-    let Some(name) = &task.model else { return Ok(InternalFork { budget, ..fork }) };
+    let (budget, ceiling) = (shared.budget.child(limit), Some(task.max_budget));
+    let Some(name) = &task.model else { return Ok(InternalFork { budget, ceiling, ..fork }) };
     if let Some(reason) = (shared.delegation.builder.refuse_model)(name) {
         return Err(MemoryTaskError::ModelRefused(name.clone(), reason));
     }
     let model = shared.model.resolve(name);
     let cached_tokens = if model == fork.model { fork.cached_tokens } else { 0 };
-    Ok(InternalFork { model, cached_tokens, budget, ..fork })
+    Ok(InternalFork { model, cached_tokens, budget, ceiling, ..fork })
 }
 
 /// The day, for a note.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+use centurion_config::agent_memory::AgentMemory;
 use centurion_config::agents::{ActiveAgent, AgentCatalog};
 use centurion_hooks::Scope;
 use centurion_journal::transcript::{self, Loaded};
@@ -86,12 +87,16 @@ impl Session {
         for set in extensions.plugin_hooks {
             shared.add_hooks(set);
         }
-        let known = (seen(&loaded.seen_files), kept_todos(loaded.todos));
+        let has_own = main.memory.is_some();
+        let memory = (!has_own).then(|| MainMemory::locate(&shared, options.remembers)).flatten();
+        let known = FromEarlier {
+            read_state: seen(&loaded.seen_files),
+            todos: kept_todos(loaded.todos),
+            notes: memory.as_ref().map(|memory| Arc::clone(&memory.notes)),
+        };
         let parts = agent_parts(&shared, &main, identity, &options.base.cwd, known);
         let agent = builder.agent(&shared, parts);
         extensions.elicitations.attach(Arc::clone(&shared.broker), Arc::clone(&agent));
-        let has_own = main.memory.is_some();
-        let memory = (!has_own).then(|| MainMemory::locate(&shared, options.remembers)).flatten();
         let system =
             main_sections(&main.prompt, &builder.environment, mode, main.memory.as_deref());
         let parts = DriverParts {
@@ -103,7 +108,6 @@ impl Session {
             structured: options.structured,
             fixed_tools: None,
             instructions: main.instructions,
-            notes: memory.as_ref().map(|memory| memory.notes.clone()),
         };
         let mut driver = builder.driver(&shared, agent, parts)?;
         if let Some(memory) = memory.as_ref().filter(|_| asked_for.1.replace.is_none()) {
@@ -137,13 +141,20 @@ impl Session {
     }
 }
 
-/// What the main agent is built from. `known`: what it has read, and its to-do list, from an earlier process.
+/// What the main agent knows from earlier processes.
+struct FromEarlier {
+    read_state: ReadState,
+    todos: Vec<Todo>,
+    notes: Option<Arc<AgentMemory>>,
+}
+
+/// What the main agent is built from.
 fn agent_parts(
     shared: &Shared,
     main: &MainAgent,
     identity: Arc<Identity>,
     cwd: &Path,
-    known: (ReadState, Vec<Todo>),
+    known: FromEarlier,
 ) -> AgentParts {
     AgentParts {
         identity,
@@ -156,8 +167,9 @@ fn agent_parts(
         brought_hooks: main.hooks.clone(),
         hooks: shared.delegation.builder.agent_hooks(main.settings.effort),
         cwd: cwd.to_owned(),
-        read_state: known.0,
-        todos: known.1,
+        read_state: known.read_state,
+        todos: known.todos,
+        notes: known.notes,
     }
 }
 

@@ -91,6 +91,9 @@ pub(crate) struct Driver {
     pub(crate) stop_cap: StopCap,
 }
 
+/// What records call what an agent is told of its notes.
+pub(super) const NOTES: &str = "notes";
+
 /// What goes before the first input.
 #[derive(Default)]
 pub(crate) struct Preamble {
@@ -260,6 +263,7 @@ impl Driver {
             {
                 // What else waits is for the next run.
                 run.outcome = self.run_compaction(run, item, text, cancel).await?;
+                self.keep_end(run);
                 return Ok(());
             }
             let items = before_command(items);
@@ -274,6 +278,7 @@ impl Driver {
             self.deliver(Vec::new(), &items)?;
         }
         run.outcome = self.answer(run, cancel).await?;
+        self.keep_end(run);
         run.denials.extend(self.dispatch.agent.take_denials());
         run.structured = self.structured.as_ref().and_then(StructuredOutput::take);
         self.tell_failure(run).await;
@@ -406,6 +411,15 @@ impl Driver {
         self.dispatch.agent.task.as_ref()
     }
 
+    /// What the agent is told of its notes, as they are on disk now.
+    pub(super) fn notes_index(&self) -> Option<String> {
+        let index = self.dispatch.agent.notes.as_ref()?.index();
+        if let Some(problem) = &index.problem {
+            self.dispatch.agent.inform("warning", problem.to_string());
+        }
+        index.text.map(|text| reminder(&text))
+    }
+
     /// Puts results, context and queue items before the model, as one message.
     fn deliver(&mut self, mut blocks: Vec<Block>, items: &[Item]) -> Result<(), JournalError> {
         let opening = self.preamble.opening.take().map(|it| it.opening()).unwrap_or_default();
@@ -422,6 +436,10 @@ impl Driver {
         if let Some(text) = memory.and_then(MemoryTracker::render) {
             let text = instructions(&text);
             self.record_attachment("instructions", &text)?;
+            blocks.push(Block::Text(text));
+        }
+        if let Some(text) = self.notes_index().filter(|_| told) {
+            self.record_attachment(NOTES, &text)?;
             blocks.push(Block::Text(text));
         }
         for text in std::mem::take(&mut self.preamble.context) {

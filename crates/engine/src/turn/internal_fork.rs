@@ -54,6 +54,8 @@ pub(crate) struct InternalFork {
     pub(crate) receipt: Option<Arc<Mutex<f64>>>,
     /// Who pays.
     pub(crate) budget: Arc<Budget>,
+    /// An answer that comes to cost more than this, in dollars, is given up.
+    pub(crate) ceiling: Option<f64>,
     pub(crate) patience: Patience,
 }
 
@@ -72,6 +74,8 @@ pub enum InternalForkError {
     CutOff,
     #[error("the model said nothing")]
     Empty,
+    #[error("the answer comes to cost more than its budget of ${0}")]
+    Ceiling(f64),
 }
 
 impl InternalFork {
@@ -108,6 +112,7 @@ impl InternalFork {
             cached_tokens: 0,
             receipt: None,
             budget: Arc::clone(&shared.budget),
+            ceiling: None,
             // An answer that comes late is worth little.
             patience: Patience::Brief,
         }
@@ -126,6 +131,7 @@ impl InternalFork {
             patience,
             cached_tokens,
             receipt,
+            ceiling,
             ..
         } = self;
         let info = shared.model.info(&model);
@@ -160,7 +166,7 @@ impl InternalFork {
             builder: AnswerBuilder::default(),
             used: Usage::default(),
         };
-        let answer = payment.finish(request, patience).await?;
+        let answer = payment.finish(request, patience, ceiling).await?;
         if answer.calls().next().is_some() {
             return Err(InternalForkError::Called);
         }
@@ -185,17 +191,34 @@ struct Payment<'a> {
 }
 
 impl Payment<'_> {
-    async fn finish(mut self, request: Request, patience: Patience) -> Result<Answer, ModelError> {
+    async fn finish(
+        mut self,
+        request: Request,
+        patience: Patience,
+        ceiling: Option<f64>,
+    ) -> Result<Answer, InternalForkError> {
+        let info = self.shared.model.info(&self.model);
+        let mut said = 0_u64;
         let mut events = self.shared.model.stream(request, patience);
         while let Some(event) = events.next().await {
             match event? {
-                ModelEvent::Stream(event) => self.builder.push(&event),
+                ModelEvent::Stream(event) => {
+                    said += event.text_length();
+                    self.builder.push(&event);
+                    let mut used = self.used;
+                    used += self.builder.usage();
+                    // The provider counts what it says only at the end.
+                    used.output_tokens = used.output_tokens.max(said / 4);
+                    if let Some(ceiling) = ceiling.filter(|most| info.cost(&used) > *most) {
+                        return Err(InternalForkError::Ceiling(ceiling));
+                    }
+                }
                 ModelEvent::Retry(_) => self.used += std::mem::take(&mut self.builder).usage(),
                 // Its turn comes.
                 ModelEvent::Held => {}
             }
         }
-        self.builder.clone().finish()
+        Ok(self.builder.clone().finish()?)
     }
 }
 

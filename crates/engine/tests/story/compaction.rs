@@ -782,7 +782,7 @@ async fn an_answer_that_no_model_gave_is_no_part_of_what_is_kept() {
     forged["message"]["model"] = json!("<synthetic>");
     forged["message"]["id"] = json!("synthetic");
     forged["message"]["content"] = json!([{"type": "text", "text": "API Error: SYNTHETIC-WORDS"}]);
-    record.push_str(&format!("{forged}\n"));
+    record.extend([forged.to_string().as_str(), "\n"]);
     std::fs::write(&told.transcript, record).unwrap();
     let compacted = bench.resume(&told, "/compact").await;
     assert_eq!(compacted.outcome, Some(Outcome::Completed), "{}", compacted.result());

@@ -170,6 +170,7 @@ fn places(project: PathBuf, auto_memory: bool) -> MemoryPlaces {
         other_dirs: Vec::new(),
         project_root: project,
         chosen_dir: None,
+        home: None,
         is_repository: false,
         auto_memory,
         snapshots: false,

@@ -416,7 +416,7 @@ async fn a_rewind_that_dies_at_any_write_is_finished_by_the_next_one() {
     let about = |line: &[u8]| {
         let is_named =
             |name: &&str| memchr::memmem::find(line, format!("/{name}\"").as_bytes()).is_some();
-        names.iter().position(|name| is_named(&name))
+        names.iter().position(is_named)
     };
     let records = after[before.len()..].split(|it| *it == b'\n');
     let order: Vec<usize> = records.filter_map(about).collect();

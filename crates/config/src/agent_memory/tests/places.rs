@@ -46,10 +46,7 @@ fn all_of_a_project_shares_one_memory_wherever_it_is_started() {
     let home = machine.path("home");
     let dirs = Dirs::new(&Env::default(), Some(&home)).unwrap();
     let settings = Settings::load(SettingsSources::default(), Standing::Untrusted);
-    let places = |cwd: &str| {
-        let env = Env::default();
-        MemoryPlaces::new(&dirs, &machine.path(cwd), &settings, &env)
-    };
+    let places = |cwd: &str| MemoryPlaces::new(&dirs, None, &machine.path(cwd), &settings, &[]);
     for cwd in ["repo", "repo/deep/er", "w", "w/sub"] {
         let places = places(cwd);
         assert_eq!(machine.relative(&places.project_root), "repo", "{cwd}");
@@ -64,7 +61,7 @@ fn all_of_a_project_shares_one_memory_wherever_it_is_started() {
     );
     // Everything is in one place, and there is nothing to take over.
     let env = Env::from([("CLAUDE_CONFIG_DIR", "/c")]);
-    let one = MemoryPlaces::new(&Dirs::new(&env, None).unwrap(), &home, &settings, &env);
+    let one = MemoryPlaces::new(&Dirs::new(&env, None).unwrap(), None, &home, &settings, &[&env]);
     assert_eq!((one.state_dir, one.other_dirs), (PathBuf::from("/c"), Vec::new()));
 }
 
@@ -81,7 +78,13 @@ fn without_auto_memory_there_is_none() {
             ..SettingsSources::default()
         };
         let settings = Settings::load(sources, Standing::Full);
-        let places = MemoryPlaces::new(&dirs, &machine.path("repo"), &settings, &env);
+        let places = MemoryPlaces::new(
+            &dirs,
+            None,
+            &machine.path("repo"),
+            &settings,
+            &[&Env::default(), &env],
+        );
         let located = MemoryScope::ALL.map(|scope| AgentMemory::locate(scope, "scout", &places));
         assert!(located.iter().all(|it| it.is_some() == places.auto_memory));
         places.auto_memory

@@ -228,7 +228,7 @@ fn snapshots_are_for_trusted_folders() {
             ..SettingsSources::default()
         };
         let settings = Settings::load(sources, standing);
-        MemoryPlaces::new(&dirs, &machine.path("repo"), &settings, &Env::default()).snapshots
+        MemoryPlaces::new(&dirs, None, &machine.path("repo"), &settings, &[]).snapshots
     };
     let on = r#"{"subagents": {"memorySnapshot": true}}"#;
     assert!(is_on(on, Standing::Full));

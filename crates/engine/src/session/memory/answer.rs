@@ -25,6 +25,8 @@ pub(super) enum Unreadable {
     Size(String),
     #[error("`{0}` is no name for a note")]
     Name(String),
+    #[error("`{0}` is there twice")]
+    Twice(String),
     #[error("it would leave no note at all")]
     NothingLeft,
 }

@@ -37,17 +37,15 @@ pub(super) async fn consolidate(
     task: &MemoryTask,
 ) -> Result<(), MemoryTaskError> {
     let now = shared.world.now();
-    let seen = memory.notes()?;
-    if !is_due(&seen, memory.consolidated_at().as_deref(), now) {
-        return Ok(());
-    }
+    let time = now.strftime(TIME).to_string();
+    let is_due = |notes: &Notes, last: Option<&str>| is_due(notes, last, now);
+    let Some(seen) = memory.claim_consolidation(&time, is_due)? else { return Ok(()) };
     let shown = shown(&seen);
     let own = &point.settings.model;
     let fork = InternalFork::small(shared, own, PURPOSE, SYSTEM.trim(), render(&shown));
     let fork = InternalFork { journal: point.journal.clone(), ..fork };
     let answer = paid_by(shared, task, fork)?.ask(shared).await?;
-    let wanted = read(shared, &Answered::read(&answer)?, &shown)?;
-    let time = now.strftime(TIME).to_string();
+    let wanted = read(shared, &Answered::read(&answer)?, &seen, &shown)?;
     Ok(memory.rearrange(&seen, &wanted, &time, &date(shared))?)
 }
 
@@ -92,23 +90,32 @@ fn render(shown: &BTreeMap<&Path, &str>) -> String {
 fn read(
     shared: &Shared,
     answered: &Answered,
+    seen: &Notes,
     shown: &BTreeMap<&Path, &str>,
 ) -> Result<Rearrangement, Unreadable> {
-    let known = |name: &str| shown.contains_key(Path::new(name)).then(|| PathBuf::from(name));
+    let known =
+        |name: &str| shown.get_key_value(Path::new(name)).map(|(path, _)| PathBuf::from(path));
+    let new = |name: &str| {
+        let path = PathBuf::from(NoteName::new(name)?.as_str());
+        (!seen.files.contains_key(&path) && !seen.unreadable.contains(&path)).then_some(path)
+    };
     let mut written = BTreeMap::new();
     for note in &answered.notes {
         let name = note.file.trim();
-        let new = || NoteName::new(name).map(|name| PathBuf::from(name.as_str()));
-        let path = known(name).or_else(new).ok_or_else(|| Unreadable::Name(name.to_owned()))?;
-        written.insert(path, note.to_note(shared));
+        let path = known(name).or_else(|| new(name));
+        let path = path.ok_or_else(|| Unreadable::Name(name.to_owned()))?;
+        if written.insert(path, note.to_note(shared)).is_some() {
+            return Err(Unreadable::Twice(name.to_owned()));
+        }
     }
-    let removed = answered
-        .remove
-        .iter()
-        .map(|name| known(name.trim()).ok_or_else(|| Unreadable::Name(name.clone())));
-    let removed: Vec<PathBuf> = removed.collect::<Result<_, _>>()?;
-    let is_left = |path: &Path| !removed.iter().any(|gone| gone == path);
-    if written.is_empty() && !shown.keys().any(|path| is_left(path)) {
+    let mut removed = Vec::new();
+    for name in &answered.remove {
+        let path = known(name.trim()).ok_or_else(|| Unreadable::Name(name.clone()))?;
+        if !written.contains_key(&path) && !removed.contains(&path) {
+            removed.push(path);
+        }
+    }
+    if written.is_empty() && shown.keys().all(|path| removed.iter().any(|gone| gone == path)) {
         return Err(Unreadable::NothingLeft);
     }
     Ok(Rearrangement { written, removed })

@@ -25,11 +25,12 @@ pub(super) async fn extract(
     notes: &AgentMemory,
     task: &MemoryTask,
 ) -> Result<(), MemoryTaskError> {
-    let text = QUESTION.trim().replace("{{notes}}", &present(&notes.notes()?));
+    let seen = notes.notes()?;
+    let text = QUESTION.trim().replace("{{notes}}", &present(&seen));
     let answer = question(shared, point, task, PURPOSE, text)?.ask(shared).await?;
     let answered = Answered::read(&answer)?;
     let named = answered.notes.iter().map(|note| {
-        let name = NoteName::new(note.file.trim());
+        let name = NoteName::meant(note.file.trim(), &seen);
         let name = name.ok_or_else(|| Unreadable::Name(note.file.clone()))?;
         Ok((name, note.to_note(shared)))
     });

@@ -138,6 +138,7 @@ impl Handlers {
                 cwd: request.common.cwd.clone(),
                 read_state: ReadState::default(),
                 todos: Vec::new(),
+                notes: None,
             },
         );
         let dispatch =

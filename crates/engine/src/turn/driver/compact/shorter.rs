@@ -18,6 +18,7 @@ use crate::agent::result_room::ResultRoom;
 use crate::definition::prompt::instructions;
 use crate::toolset::servers::Announced;
 use crate::turn::bounded::bounded_parts;
+use crate::turn::driver::NOTES;
 use crate::turn::driver::refused::{MEDIA_LEFT_OUT, take_media};
 
 /// How many bytes the newest round may have, pictures and documents included. Providers bound requests.
@@ -167,6 +168,7 @@ impl Driver {
         let mut lines = Vec::new();
         let told = memory.as_ref().and_then(MemoryTracker::render);
         lines.extend(told.map(|text| ("instructions", instructions(&text))));
+        lines.extend(self.notes_index().map(|text| (NOTES, text)));
         let summary_line = lines.len();
         lines.push((SUMMARY, introduced.clone()));
         lines.extend(self.state());

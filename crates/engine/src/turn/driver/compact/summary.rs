@@ -105,6 +105,7 @@ impl Driver {
             cached_tokens: self.counted.map_or(0, |(counted, _)| counted),
             receipt: Some(receipt),
             budget: Arc::clone(&self.budget),
+            ceiling: None,
             // The work cannot go on without it.
             patience: Patience::Full,
         };
