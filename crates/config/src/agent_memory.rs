@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use centurion_protocol::Env;
 use thiserror::Error;
 
-use self::confine::{is_inside, is_straight};
+use self::confine::{is_inside, straight};
 pub use self::notes::{Note, NoteError, NoteKind, NoteName, Notes, Rearrangement};
 pub use self::snapshot::{
     MemorySnapshot, SnapshotError, SnapshotLook, SnapshotStanding, snapshots_at_load,
@@ -231,8 +231,8 @@ impl AgentMemory {
         };
         let (owner, name) = (MemoryOwner::Main, MAIN.to_owned());
         let memory = Self { owner, name, directory, anchor, places: places.clone() };
-        memory.check()?;
-        Ok(Some(memory))
+        let directory = memory.check()?;
+        Ok(Some(Self { directory, ..memory }))
     }
 
     pub fn directory(&self) -> &Path {
@@ -250,13 +250,13 @@ impl AgentMemory {
 
     /// Whether a path leads to this memory, or to something in it that may not exist yet.
     pub fn contains(&self, path: &Path) -> bool {
-        self.is_confined() && is_inside(path, &self.directory)
+        self.confined().is_some() && is_inside(path, &self.directory)
     }
 
-    /// Whether the directory is where it says, and no link leads elsewhere: a repository may hold any
-    /// link, be it to its own `.git`, and the agent may write here unasked.
-    fn is_confined(&self) -> bool {
-        is_straight(&self.directory, &self.anchor)
+    /// The directory without links, if it is where it says: a repository may hold any link, be it to its own `.git`,
+    /// and the agent may write here unasked.
+    fn confined(&self) -> Option<PathBuf> {
+        straight(&self.directory, &self.anchor)
     }
 
     /// Makes the directory, if need be. The first time, what another program keeps for the same agent
@@ -292,10 +292,10 @@ impl AgentMemory {
         files::replace_for(&path, &root, Readers::Owner).map_err(failed)
     }
 
-    /// Whether no link leads out of it.
-    pub fn check(&self) -> Result<(), MemoryError> {
+    /// The directory without links, if none leads out of it.
+    fn check(&self) -> Result<PathBuf, MemoryError> {
         let (directory, anchor) = (self.directory.clone(), self.anchor.clone());
-        if self.is_confined() { Ok(()) } else { Err(MemoryError::Linked { directory, anchor }) }
+        self.confined().ok_or(MemoryError::Linked { directory, anchor })
     }
 
     fn readers(&self) -> Readers {

@@ -33,10 +33,11 @@ pub(super) fn is_inside(path: &Path, directory: &Path) -> bool {
     }
 }
 
-/// Whether a path below a directory leads exactly there: no link stands between them.
-pub(super) fn is_straight(path: &Path, directory: &Path) -> bool {
-    let (Some(real), Some(base)) = (real_path(path), real_path(directory)) else { return false };
-    path.strip_prefix(directory).is_ok_and(|rest| real == base.join(rest) && real != base)
+/// The path without links of something below a directory, if it leads exactly there: no link stands between them.
+pub(super) fn straight(path: &Path, directory: &Path) -> Option<PathBuf> {
+    let (real, base) = (real_path(path)?, real_path(directory)?);
+    let rest = path.strip_prefix(directory).ok()?;
+    (real == base.join(rest) && real != base).then_some(real)
 }
 
 #[cfg(test)]
@@ -91,7 +92,7 @@ mod tests {
         symlink(path("real"), path("base")).unwrap();
         symlink(path("real/in"), path("real/link")).unwrap();
         // How the directory itself is reached is not the question.
-        let straight = |relative: &str| is_straight(&path(relative), &path("base"));
+        let straight = |relative: &str| straight(&path(relative), &path("base")).is_some();
         for good in ["base/in", "base/in/.git", "base/new/er"] {
             assert!(straight(good), "{good}");
         }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use centurion_protocol::SessionId;
 use thiserror::Error;
 
-use super::confine::is_straight;
+use super::confine::straight;
 use super::text::INDEX;
 use super::tree::{Tree, TreeError};
 use super::{AgentMemory, MemoryError};
@@ -285,7 +285,7 @@ impl AgentMemory {
         let failed = |source| NoteError::File { path: path.clone(), source };
         let folder = path.parent().unwrap_or(self.directory());
         if folder != self.directory() {
-            if !is_straight(folder, self.directory()) {
+            if straight(folder, self.directory()).is_none() {
                 let (directory, anchor) = (folder.to_owned(), self.directory().to_owned());
                 return Err(MemoryError::Linked { directory, anchor }.into());
             }

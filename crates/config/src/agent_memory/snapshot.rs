@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::confine::is_straight;
+use super::confine::straight;
 use super::tree::{Laid, Tree, TreeError, folder_builder};
 use super::{AgentMemory, MemoryError, MemoryPlaces};
 use crate::Problem;
@@ -199,7 +199,7 @@ impl<'m> MemorySnapshot<'m> {
     }
 
     fn check(&self) -> Result<(), SnapshotError> {
-        if is_straight(&self.directory, self.root()) {
+        if straight(&self.directory, self.root()).is_some() {
             return Ok(());
         }
         let (directory, root) = (self.directory.clone(), self.root().to_owned());

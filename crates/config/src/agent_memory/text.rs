@@ -1,12 +1,12 @@
 //! What an agent remembers, as text for its system prompt.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use centurion_files::{OpenError, open_regular};
 use centurion_protocol::markup::contain;
 
-use super::confine::{is_inside, is_straight, real_path};
+use super::confine::{real_path, straight};
 use super::notes::SESSIONS;
 use super::{AgentMemory, MemoryOwner};
 use crate::Problem;
@@ -40,8 +40,8 @@ impl MemoryText {
     pub(super) fn load(memory: &AgentMemory) -> Self {
         let path = memory.directory().join(INDEX);
         // What is found to be inside is what is opened, wherever links lead by then.
-        let real = real_path(&path).filter(|real| is_inside(real, memory.directory()));
-        let Some(real) = real.filter(|_| memory.is_confined()) else {
+        let inside = |own: PathBuf| real_path(&path).filter(|real| real.starts_with(own));
+        let Some(real) = memory.confined().and_then(inside) else {
             let message = "is a link that leads elsewhere, and is not followed".to_owned();
             return Self::failed(&path, None, message);
         };
@@ -211,10 +211,13 @@ fn notes_index(memory: &AgentMemory, text: &MemoryText) -> Option<String> {
 /// The sessions that notes were written on last, each in a line.
 fn last_sessions(memory: &AgentMemory) -> Option<String> {
     let folder = memory.directory().join(SESSIONS);
-    if !folder.is_dir() || !is_straight(&folder, memory.directory()) {
+    if !folder.is_dir() {
         return None;
     }
-    let entries = std::fs::read_dir(&folder).ok()?.flatten().take(MOST_SESSIONS);
+    let entries = std::fs::read_dir(straight(&folder, memory.directory())?)
+        .ok()?
+        .flatten()
+        .take(MOST_SESSIONS);
     let dated = |entry: std::fs::DirEntry| {
         let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
         Some((metadata.modified().ok()?, entry.path()))

@@ -18,7 +18,6 @@ use centurion_config::settings::{MemorySettings, MemoryTask};
 use centurion_model::SystemPrompt;
 use centurion_protocol::Role;
 use centurion_protocol::sdk::MemoryPaths;
-use centurion_tools::resolve;
 use thiserror::Error;
 
 use self::answer::Unreadable;
@@ -77,7 +76,7 @@ impl MainMemory {
             }
         };
         let mut role = shared.permissions.role();
-        role.memory = Some(resolve(notes.directory()));
+        role.memory = Some(notes.directory().to_owned());
         shared.permissions.confine(role);
         Some(Self { notes: Arc::new(notes), work })
     }

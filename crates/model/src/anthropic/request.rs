@@ -7,8 +7,10 @@
 //! and behind what it shares with other forks, so that the first fork reads what the parent has written, and the second
 //! all that the first has.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
-use centurion_protocol::Conversation;
+use centurion_protocol::{Block, Conversation, Message, Role, Thinking};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
@@ -43,9 +45,16 @@ pub(super) fn body(
         body.push(&br#","system":"#[..]);
         body.push(request.prefix.system.wire().clone());
     }
-    if !request.prefix.tools.is_empty() && !extra.contains_key("tools") {
+    let tools = match &request.prefix.tools {
+        _ if extra.contains_key("tools") => None,
+        none if none.is_empty() => {
+            called_tools(&request.prefix.conversation).map(|tools| Bytes::from(tools.to_string()))
+        }
+        tools => Some(tools.wire().clone()),
+    };
+    if let Some(tools) = tools {
         body.push(&br#","tools":"#[..]);
-        body.push(request.prefix.tools.wire().clone());
+        body.push(tools);
     }
     let mut tail = tail(request, info);
     for (key, value) in extra.iter().filter(|(key, _)| *key != "model") {
@@ -97,13 +106,55 @@ fn breakpoints(conversation: &Conversation) -> Vec<(usize, usize)> {
     all
 }
 
+/// What is said about thinking. An interface that takes a budget refuses it in the middle of a turn that began without
+/// thinking, as that of an agent does which goes on from another's conversation.
+fn thinking_mode(request: &Request, info: &ModelInfo) -> ThinkingMode {
+    let mode = info.thinking_mode(request.thinking, request.max_tokens);
+    match mode {
+        ThinkingMode::Budget(_) if is_in_plain_turn(&request.prefix.conversation) => {
+            info.thinking_mode(Thinking::Disabled, request.max_tokens)
+        }
+        mode => mode,
+    }
+}
+
+/// Whether the last message answers calls of a turn without thinking.
+fn is_in_plain_turn(conversation: &Conversation) -> bool {
+    let answers = conversation
+        .last()
+        .is_some_and(|last| last.role() == Role::User && !last.calls().is_empty());
+    let turn = conversation.len().checked_sub(2).and_then(|n| conversation.iter().nth(n));
+    answers
+        && turn.is_some_and(|turn| {
+            let first = turn.blocks().into_iter().next();
+            !matches!(first, Some(Block::Thinking { .. } | Block::RedactedThinking { .. }))
+        })
+}
+
+/// Definitions for the tools that were called, where the agent has none: a conversation with calls is refused without
+/// any. `None` where nothing was called.
+fn called_tools(conversation: &Conversation) -> Option<Value> {
+    let answers = conversation.iter().filter(|it| it.role() == Role::Assistant);
+    let calls = answers.filter(|it| !it.calls().is_empty()).flat_map(Message::blocks);
+    let name = |block: Block| match block {
+        Block::ToolUse(call) => Some(call.name),
+        _ => None,
+    };
+    let names: BTreeSet<String> = calls.filter_map(name).collect();
+    let spec = |name: String| {
+        let description = "Not available in this conversation.";
+        json!({"name": name, "description": description, "input_schema": {"type": "object"}})
+    };
+    (!names.is_empty()).then(|| names.into_iter().map(spec).collect())
+}
+
 /// Everything small.
 fn tail(request: &Request, info: &ModelInfo) -> Map<String, Value> {
     let mut tail = Map::new();
     let user = json!({ "session_id": request.session }).to_string();
     tail.insert("metadata".into(), json!({ "user_id": user }));
     tail.insert("max_tokens".into(), request.max_tokens.into());
-    let thinking = match info.thinking_mode(request.thinking, request.max_tokens) {
+    let thinking = match thinking_mode(request, info) {
         ThinkingMode::Unsaid => None,
         ThinkingMode::Disabled => Some(json!({ "type": "disabled" })),
         ThinkingMode::Adaptive => Some(json!({ "type": "adaptive" })),
@@ -146,7 +197,7 @@ pub(super) fn headers(fixed: &HeaderMap, request: &Request, info: &ModelInfo) ->
 }
 
 fn betas(request: &Request, info: &ModelInfo) -> Vec<&'static str> {
-    let mode = info.thinking_mode(request.thinking, request.max_tokens);
+    let mode = thinking_mode(request, info);
     let thinks = matches!(mode, ThinkingMode::Adaptive | ThinkingMode::Budget(_));
     let has_effort = request.effort.is_some_and(|asked| info.effort(asked).is_some());
     let asks_for_window = catalog::split_suffix(&request.model).1

@@ -49,6 +49,45 @@ fn a_request_has_exactly_these_bytes() {
     assert_eq!(text_of(&request), expected.replace("SESSION", &request.session.to_string()));
 }
 
+#[test]
+fn a_conversation_with_calls_is_sent_with_tools_even_if_the_agent_has_none() {
+    let mut request = request("claude-opus-5-5", exchange());
+    request.prefix.tools = centurion_protocol::ToolSpecs::new(Vec::new());
+    let tools = json_of(&request)["tools"].clone();
+    assert_eq!((&tools[0]["name"], tools.as_array().unwrap().len()), (&json!("Read"), 1));
+    assert_eq!(tools[0]["input_schema"], json!({"type": "object"}));
+    let plain = [Message::user("hi")];
+    request.prefix.conversation = centurion_protocol::Conversation::default();
+    for message in plain {
+        request.prefix.conversation.push(message).unwrap();
+    }
+    assert_eq!(json_of(&request).get("tools"), None, "nothing was called");
+}
+
+#[test]
+fn a_turn_that_began_without_thinking_goes_on_without() {
+    let thinks = |model: &str, request: &mut Request, thinking: Thinking| {
+        request.model = model.to_owned();
+        request.thinking = thinking;
+        let names = headers(&HeaderMap::new(), request, &info(request));
+        let beta = names.get("anthropic-beta").map(|it| it.to_str().unwrap().to_owned());
+        (json_of(request)["thinking"].clone(), beta.unwrap_or_default().contains("interleaved"))
+    };
+    // The results of a call stand last, and its answer has no thinking.
+    let mut request = request("claude-opus-5-5", exchange());
+    let budget = Thinking::Budget(2_000);
+    let (said, is_told) = thinks("claude-sonnet-4-5", &mut request, budget);
+    assert_eq!((said, is_told), (Value::Null, false));
+    let (said, _) = thinks("claude-opus-5-5", &mut request, Thinking::Auto);
+    assert_eq!(said, json!({"type": "adaptive"}), "this one takes what comes");
+    // A new prompt begins a new turn.
+    let said = Block::text("done");
+    request.prefix.conversation.push(Message::new(Role::Assistant, &[said])).unwrap();
+    request.prefix.conversation.push(Message::user("more")).unwrap();
+    let (said, _) = thinks("claude-sonnet-4-5", &mut request, budget);
+    assert_eq!(said, json!({"type": "enabled", "budget_tokens": 2_000}));
+}
+
 /// The messages that have a breakpoint, each with the numbers of the blocks.
 fn marked(request: &Request) -> Vec<(usize, Vec<usize>)> {
     let body = json_of(request);
