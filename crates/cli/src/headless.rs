@@ -34,13 +34,13 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let front = front(&args, &output, &surroundings);
     let mut signals = None;
     let ended = run_session(&args, &surroundings, prompt, &front, &output, &mut signals).await;
-    let (written, signal) = finish(&*front, &output, &mut signals).await;
+    let Finished { written, signal, was_told } = finish(&*front, &output, &mut signals).await;
     if let Err(error) = &written {
         output::fail(error);
     }
     let (ended, lasting, remembering) = ended?;
     lasting.pool.shutdown().await;
-    if let (Some(remembering), None) = (remembering, signal) {
+    if let Some(remembering) = remembering.filter(|_| written.is_ok() && !was_told) {
         remember(remembering, &mut signals).await;
     }
     Ok(match (ended, signal) {
@@ -146,12 +146,21 @@ async fn remember(remembering: Remembering, signals: &mut Option<Signals>) {
     }
 }
 
-/// Waits until the reader has everything; also tells the signal that ended the wait, if one did.
+/// How the wait for the reader ended.
+struct Finished {
+    written: io::Result<()>,
+    /// The exit code of the signal that ended the wait, if one did.
+    signal: Option<u8>,
+    /// Whether a signal came at all.
+    was_told: bool,
+}
+
+/// Waits until the reader has everything.
 async fn finish(
     front: &dyn Front,
     output: &OutputQueue,
     signals: &mut Option<Signals>,
-) -> (io::Result<()>, Option<u8>) {
+) -> Finished {
     let mut finishing = pin!(front.finish());
     let mut told = None;
     loop {
@@ -164,13 +173,13 @@ async fn finish(
         tokio::select! {
             biased;
             written = &mut finishing => {
-                let told = told.filter(|_| written.is_err());
-                return (written, told);
+                let signal = told.filter(|_| written.is_err());
+                return Finished { written, signal, was_told: told.is_some() };
             }
             code = signal => {
                 if told.replace(code).is_some() {
                     let error = io::Error::new(io::ErrorKind::TimedOut, "its reader does not read");
-                    return (Err(error), told);
+                    return Finished { written: Err(error), signal: told, was_told: true };
                 }
                 output.end_soon();
                 end_soon();

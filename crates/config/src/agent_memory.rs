@@ -139,7 +139,8 @@ impl MemoryPlaces {
         let usual = projects_dir(&self.state_dir, &slug).join(MAIN);
         let root = self.project_root.to_string_lossy();
         match files::read(&usual.join(PROJECT), LARGEST_PATH).1 {
-            Ok(Some(other)) if other != root => {
+            // A project that is gone was moved here, perhaps, with its notes.
+            Ok(Some(other)) if other.trim_end() != root && Path::new(other.trim_end()).is_dir() => {
                 let hash = blake3::hash(root.as_bytes()).to_hex();
                 projects_dir(&self.state_dir, &format!("{slug}-{}", &hash[..8])).join(MAIN)
             }
@@ -232,7 +233,8 @@ impl AgentMemory {
         let (owner, name) = (MemoryOwner::Main, MAIN.to_owned());
         let memory = Self { owner, name, directory, anchor, places: places.clone() };
         let directory = memory.check()?;
-        Ok(Some(Self { directory, ..memory }))
+        let anchor = confine::real_path(&memory.anchor).unwrap_or_else(|| memory.anchor.clone());
+        Ok(Some(Self { directory, anchor, ..memory }))
     }
 
     pub fn directory(&self) -> &Path {
@@ -280,13 +282,13 @@ impl AgentMemory {
         Ok(problems)
     }
 
-    /// Says in the directory which project it is for, unless that is said.
+    /// Says in the directory which project it is for.
     fn claim_for_project(&self) -> Result<(), MemoryError> {
         let path = self.directory.join(PROJECT);
-        if path.symlink_metadata().is_ok() {
+        let root = self.places.project_root.to_string_lossy();
+        if files::read(&path, LARGEST_PATH).1.is_ok_and(|said| said.as_deref() == Some(&*root)) {
             return Ok(());
         }
-        let root = self.places.project_root.to_string_lossy();
         let directory = || self.directory.clone();
         let failed = |source| MemoryError::Lock { directory: directory(), source };
         files::replace_for(&path, &root, Readers::Owner).map_err(failed)

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
+use centurion_config::agent_memory::AgentMemory;
 use centurion_hooks::{HookSet, Registration, Scope};
 use centurion_model::Model;
 use centurion_permissions::Mode;
@@ -94,6 +95,7 @@ struct RunState {
     title: Option<String>,
     /// The main agent's conversation as it last could be gone on with.
     main_point: Option<Arc<ForkPoint>>,
+    main_notes: Option<Arc<AgentMemory>>,
 }
 
 /// What a session is built from.
@@ -166,6 +168,15 @@ impl Shared {
 
     pub(crate) fn main_point(&self) -> Option<Arc<ForkPoint>> {
         self.run.lock().main_point.clone()
+    }
+
+    /// Keeps what the main agent wrote down in earlier sessions, for its forks.
+    pub(crate) fn set_main_notes(&self, notes: Arc<AgentMemory>) {
+        self.run.lock().main_notes = Some(notes);
+    }
+
+    pub(crate) fn main_notes(&self) -> Option<Arc<AgentMemory>> {
+        self.run.lock().main_notes.clone()
     }
 
     pub(crate) fn title(&self) -> Option<String> {

@@ -266,7 +266,7 @@ impl Child {
                 cwd: spec.cwd.clone(),
                 read_state: start.read_state,
                 todos: kept_todos(start.loaded.todos),
-                notes: fork.and_then(|_| parent.notes.clone()),
+                notes: shared.main_notes().filter(|_| fork.is_some() && spec.depth == 1),
             },
         );
         agent.set_prompt(parent.prompt());

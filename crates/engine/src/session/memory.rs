@@ -78,7 +78,9 @@ impl MainMemory {
         let mut role = shared.permissions.role();
         role.memory = Some(notes.directory().to_owned());
         shared.permissions.confine(role);
-        Some(Self { notes: Arc::new(notes), work })
+        let notes = Arc::new(notes);
+        shared.set_main_notes(Arc::clone(&notes));
+        Some(Self { notes, work })
     }
 
     /// What the agent is told of its memory in its system prompt.
@@ -138,6 +140,10 @@ impl Remembering {
         let Self { shared, point, memory: MainMemory { notes, work } } = self;
         let mut tell = |what: &str, done: Result<(), MemoryTaskError>| {
             failures.extend(done.err().map(|error| format!("{what} failed: {error}")));
+            // Other processes may have the transcript.
+            if let Some(journal) = &point.journal {
+                journal.rest();
+            }
         };
         if let Some(task) = &work.session {
             *doing = "the note on the session";

@@ -417,7 +417,8 @@ impl Driver {
         if let Some(problem) = &index.problem {
             self.dispatch.agent.inform("warning", problem.to_string());
         }
-        index.text.map(|text| reminder(&text))
+        // What the notes say is contained already, and the tags around it are ours.
+        index.text.map(|text| format!("<system-reminder>\n{text}\n</system-reminder>"))
     }
 
     /// Puts results, context and queue items before the model, as one message.
@@ -438,7 +439,7 @@ impl Driver {
             self.record_attachment("instructions", &text)?;
             blocks.push(Block::Text(text));
         }
-        if let Some(text) = self.notes_index().filter(|_| told) {
+        if let Some(text) = told.then(|| self.notes_index()).flatten() {
             self.record_attachment(NOTES, &text)?;
             blocks.push(Block::Text(text));
         }

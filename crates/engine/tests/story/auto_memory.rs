@@ -70,17 +70,18 @@ async fn what_one_session_writes_down_the_next_one_knows() {
     let (mut bench, notes) = remembering(Bench::cast(&scripts));
     // A mode that asks, and no person to answer: notes are written all the same, and nothing beside them.
     bench.also(|options| options.permission.policy.mode = Mode::Default);
-    let told = bench.run("@@lead").await;
-    assert!(is_told(&told.asked[0]), "{:?}", told.asked[0].system);
-    assert_eq!(told.of("system", Some("init"))[0]["memory_paths"]["auto"], json!(notes));
-    let failed: Vec<bool> = told.results().iter().map(|it| it.1).collect();
-    assert_eq!(failed, [false, false, true, true], "{:?}", told.results());
+    let first = bench.run("@@lead").await;
+    assert!(is_told(&first.asked[0]), "{:?}", first.asked[0].system);
+    assert_eq!(first.of("system", Some("init"))[0]["memory_paths"]["auto"], json!(notes));
+    let failed: Vec<bool> = first.results().iter().map(|it| it.1).collect();
+    assert_eq!(failed, [false, false, true, true], "{:?}", first.results());
     assert_eq!(std::fs::read_to_string(notes.join("tea.md")).unwrap(), "none");
     assert!(!bench.project().join("beside.md").exists());
     bench.seed = 2;
     let next = bench.run("@@lead").await;
-    assert!(knows(&next.asked[0], "NO-SUGAR"), "{}", next.asked[0].messages);
-    assert_eq!(next.asked[0].system, told.asked[0].system, "the prompt stays the same");
+    let told = "<agent-memory>\\n- [tea](tea.md): NO-SUGAR\\n</agent-memory>\\n</system-reminder>";
+    assert!(knows(&next.asked[0], told), "{}", next.asked[0].messages);
+    assert_eq!(next.asked[0].system, first.asked[0].system, "the prompt stays the same");
 }
 
 #[tokio::test(start_paused = true)]

@@ -118,17 +118,25 @@ fn thinking_mode(request: &Request, info: &ModelInfo) -> ThinkingMode {
     }
 }
 
-/// Whether the last message answers calls of a turn without thinking.
+/// Whether the last message answers calls of a turn that began without thinking.
 fn is_in_plain_turn(conversation: &Conversation) -> bool {
-    let answers = conversation
-        .last()
-        .is_some_and(|last| last.role() == Role::User && !last.calls().is_empty());
-    let turn = conversation.len().checked_sub(2).and_then(|n| conversation.iter().nth(n));
-    answers
-        && turn.is_some_and(|turn| {
-            let first = turn.blocks().into_iter().next();
-            !matches!(first, Some(Block::Thinking { .. } | Block::RedactedThinking { .. }))
-        })
+    let answers = |it: &Message| it.role() == Role::User && !it.calls().is_empty();
+    if !conversation.last().is_some_and(answers) {
+        return false;
+    }
+    // The turn began behind the last message of the user that answers no calls.
+    let mut first: Option<&Message> = None;
+    for message in conversation.iter() {
+        first = match message.role() {
+            Role::User if message.calls().is_empty() => None,
+            Role::User => first,
+            Role::Assistant => first.or(Some(message)),
+        };
+    }
+    first.is_some_and(|turn| {
+        let first = turn.blocks().into_iter().next();
+        !matches!(first, Some(Block::Thinking { .. } | Block::RedactedThinking { .. }))
+    })
 }
 
 /// Definitions for the tools that were called, where the agent has none: a conversation with calls is refused without

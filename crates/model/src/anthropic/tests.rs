@@ -80,12 +80,20 @@ fn a_turn_that_began_without_thinking_goes_on_without() {
     assert_eq!((said, is_told), (Value::Null, false));
     let (said, _) = thinks("claude-opus-5-5", &mut request, Thinking::Auto);
     assert_eq!(said, json!({"type": "adaptive"}), "this one takes what comes");
-    // A new prompt begins a new turn.
+    // A new prompt begins a new turn; one that began with thinking may go on with a bare call.
     let said = Block::text("done");
     request.prefix.conversation.push(Message::new(Role::Assistant, &[said])).unwrap();
     request.prefix.conversation.push(Message::user("more")).unwrap();
     let (said, _) = thinks("claude-sonnet-4-5", &mut request, budget);
     assert_eq!(said, json!({"type": "enabled", "budget_tokens": 2_000}));
+    let thinking = Block::Thinking { thinking: "hm".into(), signature: "s".into() };
+    for (id, mut blocks) in [("t8", vec![thinking]), ("t9", Vec::new())] {
+        blocks.push(call(id, "Read", "{}"));
+        request.prefix.conversation.push(Message::new(Role::Assistant, &blocks)).unwrap();
+        request.prefix.conversation.push(Message::new(Role::User, &[result(id, "x")])).unwrap();
+        let (said, _) = thinks("claude-sonnet-4-5", &mut request, budget);
+        assert_eq!(said, json!({"type": "enabled", "budget_tokens": 2_000}), "{id}");
+    }
 }
 
 /// The messages that have a breakpoint, each with the numbers of the blocks.

@@ -174,5 +174,24 @@ fn projects_whose_names_look_the_same_as_one_have_memories_of_their_own() {
     };
     let (first, second) = (memory("my-app"), memory("my/app"));
     assert_ne!(first, second);
-    assert_eq!((memory("my-app"), memory("my/app")), (first, second), "and the same ones again");
+    assert_eq!((memory("my-app"), memory("my/app")), (first.clone(), second), "and the same again");
+    // One that was moved to where the other was has the notes that stand there.
+    fs::remove_dir_all(machine.path("my-app")).unwrap();
+    let third = "my.app";
+    machine.write("my.app/x", "");
+    assert_eq!(memory(third), first);
+    assert_eq!(memory(third), first);
+}
+
+#[test]
+fn a_state_directory_behind_a_link_keeps_notes_as_well() {
+    let mut machine = Machine::new();
+    machine.write("data/x", "").link("home/.linked", "data");
+    machine.places.state_dir = machine.path("home/.linked");
+    let memory = AgentMemory::of_main(&machine.places).unwrap().unwrap();
+    assert_eq!(memory.prepare().unwrap(), []);
+    assert!(machine.relative(memory.directory()).starts_with("data/projects/"));
+    let note = Note { kind: NoteKind::User, description: "tea".to_owned(), text: "tea".to_owned() };
+    memory.add_note(&NoteName::new("tea").unwrap(), &note, "2026-11-17").unwrap();
+    assert!(memory.index().text.unwrap().contains("tea.md"));
 }
