@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use centurion_config::agent_memory::MemoryPlaces;
+use centurion_config::agent_memory::{AgentMemory, MemoryPlaces};
 use centurion_config::agents::{AgentCatalog, AgentSource};
 use centurion_config::mcp::{
     McpConfiguration, McpOrigin, McpReference, McpScope, McpServer, McpVariables, parse_references,
@@ -211,17 +211,28 @@ impl Found {
             },
             servers: Some(Arc::new(servers)),
             refuse_model: Arc::new(move |name| limits.check(name, &model).err()),
-            memory: Some(MemoryPlaces::new(
-                &surroundings.dirs,
-                surroundings.home.as_deref(),
-                &surroundings.cwd,
-                settings,
-                &[&surroundings.env, env],
-            )),
+            memory: Some(memory_places(surroundings, settings, env)),
             only_plugin_hooks: settings.plugin_only().hooks.is_some(),
             settings_files: settings.files().map(|(_, path)| path.to_owned()).collect(),
         })
     }
+}
+
+/// Where agents keep their memories. A directory of the user's choice that cannot be one is told at once.
+fn memory_places(surroundings: &Surroundings, settings: &Settings, env: &Env) -> MemoryPlaces {
+    let places = MemoryPlaces::new(
+        &surroundings.dirs,
+        surroundings.home.as_deref(),
+        &surroundings.cwd,
+        settings,
+        &[&surroundings.env, env],
+    );
+    if places.chosen_dir.is_some()
+        && let Err(error) = AgentMemory::of_main(&places)
+    {
+        note(&format!("warning: {error}"));
+    }
+    places
 }
 
 /// Which agent the session runs as: the flag's, the settings', a plugin's.

@@ -73,6 +73,10 @@ fn a_note_of_one_session_is_known_in_the_next_and_off_is_off() {
     let chosen = json!({"autoMemoryDirectory": "~/notes"}).to_string();
     asked(&["--settings", &chosen], None);
     assert!(program.scratch.home().join("notes").is_dir());
+    let home = json!({"autoMemoryDirectory": "~/"}).to_string();
+    let ended = program.run(&["-p", "hi", "--settings", &home]);
+    assert!(ended.stderr.contains("`autoMemoryDirectory` is not used"), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(0));
 }
 
 #[test]
