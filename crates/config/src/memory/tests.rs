@@ -476,3 +476,15 @@ fn the_text_names_each_file_and_what_it_is() {
          my port is 3000"
     ), "{text}");
 }
+
+#[test]
+fn what_managed_settings_say_is_there_when_files_are_read_again() {
+    // D-52
+    let machine = Machine::new();
+    let managed_text = Some((machine.path("managed-settings.json"), "ASK-TWICE".to_owned()));
+    let memory = Memory::load(MemorySources { managed_text, ..machine.sources() });
+    let tracker = MemoryTracker::new(Arc::new(memory));
+    for tracker in [&tracker, &tracker.reloaded()] {
+        assert!(tracker.render().unwrap().contains("ASK-TWICE"));
+    }
+}

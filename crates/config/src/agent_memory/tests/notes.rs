@@ -244,3 +244,31 @@ fn the_newest_hundred_sessions_are_kept() {
     }
     assert_eq!(memory.notes().unwrap().files.len(), 100);
 }
+
+#[test]
+fn pipes_in_a_memory_hang_nothing_and_stay() {
+    let machine = Machine::new();
+    let memory = memory(&machine);
+    let pipes = ["MEMORY.md", "tea.md", "sessions/x.md", ".consolidated"];
+    fs::create_dir(memory.directory().join("sessions")).unwrap();
+    for pipe in pipes {
+        let path = memory.directory().join(pipe);
+        let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(made.success());
+    }
+    assert!(memory.index().problem.is_some());
+    assert!(memory.add_note(&name("tea"), &note("tea"), DAY).is_err());
+    assert!(
+        memory.add_note(&name("milk"), &note("milk"), DAY).is_err(),
+        "the index cannot be read"
+    );
+    assert!(memory.claim_consolidation("1", |_, last| last.is_some()).unwrap().is_none());
+    for pipe in &pipes[..3] {
+        assert!(!memory.directory().join(pipe).is_file(), "{pipe}");
+    }
+    // The file that says for which project it is, too.
+    let project = memory.directory().join(".project");
+    fs::remove_file(&project).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&project).status().unwrap().success());
+    assert!(AgentMemory::of_main(&machine.places).unwrap().is_some());
+}
