@@ -129,12 +129,6 @@ async fn run_session(
 
 /// Makes of the session what the settings want, now that its reader has everything. A signal ends that, and nothing else.
 async fn remember(remembering: Remembering, signals: &mut Option<Signals>) {
-    let signal = async {
-        match signals {
-            Some(signals) => signals.next().await,
-            None => std::future::pending().await,
-        }
-    };
     tokio::select! {
         biased;
         failures = remembering.carry_out() => {
@@ -142,7 +136,15 @@ async fn remember(remembering: Remembering, signals: &mut Option<Signals>) {
                 note(&format!("warning: {failure}"));
             }
         }
-        _ = signal => {}
+        _ = next_signal(signals) => {}
+    }
+}
+
+/// The exit code of the next signal; without signals there is none.
+async fn next_signal(signals: &mut Option<Signals>) -> u8 {
+    match signals {
+        Some(signals) => signals.next().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -164,19 +166,13 @@ async fn finish(
     let mut finishing = pin!(front.finish());
     let mut told = None;
     loop {
-        let signal = async {
-            match signals {
-                Some(signals) => signals.next().await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             biased;
             written = &mut finishing => {
                 let signal = told.filter(|_| written.is_err());
                 return Finished { written, signal, was_told: told.is_some() };
             }
-            code = signal => {
+            code = next_signal(signals) => {
                 if told.replace(code).is_some() {
                     let error = io::Error::new(io::ErrorKind::TimedOut, "its reader does not read");
                     return Finished { written: Err(error), signal: told, was_told: true };

@@ -3,11 +3,10 @@
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::Child;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::mpsc::{self, Receiver, Sender};
 
 use centurion_testkit::{Recorded, Reply};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::program::{Program, signal};
@@ -111,34 +110,29 @@ fn the_settings_of_the_user_say_what_is_made_of_a_session_and_those_of_a_reposit
     assert!(checked.stderr.contains("memory.session.enabled"), "{}", checked.stderr);
 }
 
-/// How far a slow model is.
-#[derive(Clone, Default)]
+/// What a slow model tells, and is told.
 struct Note {
-    is_asked_for: Arc<AtomicBool>,
-    is_free: Arc<AtomicBool>,
-}
-
-/// Waits until another thread says so.
-fn wait_for(flag: &AtomicBool) {
-    while !flag.load(Ordering::Relaxed) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    is_asked_for: Receiver<()>,
+    lets_go: Sender<()>,
 }
 
 /// A model that writes no note before it is let go.
 fn slow_model() -> (Program, Note) {
-    let note = Note::default();
-    let seen = note.clone();
+    let (asks, is_asked_for) = mpsc::channel();
+    let (lets_go, is_free) = mpsc::channel();
+    let waiting = Mutex::new((asks, is_free));
     let program = Program::with_handler(move |request: &Recorded| {
         let last = request.json()["messages"].as_array().unwrap().last().unwrap().to_string();
         if !last.contains("Write a note on it") {
             return Reply::text("hello");
         }
-        seen.is_asked_for.store(true, Ordering::Relaxed);
-        wait_for(&seen.is_free);
+        let waiting = waiting.lock();
+        // The test may be over.
+        let _ = waiting.0.send(());
+        let _ = waiting.1.recv();
         Reply::text("About tea\n\nNO-SUGAR")
     });
-    (program, note)
+    (program, Note { is_asked_for, lets_go })
 }
 
 /// A run whose answer has been read, while the model is asked for a note.
@@ -160,7 +154,7 @@ fn an_answer_does_not_wait_for_what_is_made_of_its_session() {
     let sessions: Value = serde_json::from_str(&sessions).unwrap();
     let listed = program.run(&["sessions", "rewind", sessions[0]["id"].as_str().unwrap()]);
     assert_eq!(listed.code, Some(0), "{}", listed.stderr);
-    note.is_free.store(true, Ordering::Relaxed);
+    note.lets_go.send(()).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
@@ -168,8 +162,8 @@ fn an_answer_does_not_wait_for_what_is_made_of_its_session() {
 fn a_signal_ends_what_is_made_of_a_session_and_changes_nothing_else() {
     let (program, note) = slow_model();
     let mut child = answered(&program);
-    wait_for(&note.is_asked_for);
+    note.is_asked_for.recv().unwrap();
     signal(&child, "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(0), "the run was a success");
-    note.is_free.store(true, Ordering::Relaxed);
+    note.lets_go.send(()).unwrap();
 }

@@ -1,6 +1,7 @@
 //! The conversation of an agent as another one begins with it: what was sent, shared by reference.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use centurion_journal::{Journal, JournalError};
 use centurion_model::{Prefix, SystemPrompt};
@@ -53,7 +54,15 @@ pub(crate) struct Cached {
     pub(crate) at: Instant,
 }
 
+/// How long a provider is taken to keep what it has cached.
+const CACHE_LIFE: Duration = Duration::from_mins(5);
+
 impl Cached {
+    /// Whether the provider is likely to have it still.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.at.elapsed() <= CACHE_LIFE
+    }
+
     /// What the provider keeps of an answered request, if it says that it keeps anything.
     pub(crate) fn of(usage: &Usage) -> Option<Self> {
         let kept = usage.cache_creation_input_tokens + usage.cache_read_input_tokens;

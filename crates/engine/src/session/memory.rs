@@ -35,9 +35,6 @@ pub(super) const WRITE: &str = "Write";
 /// How long a session that ends waits for what is made of it.
 const GRACE: Duration = Duration::from_mins(2);
 
-/// How long a provider is taken to keep what it has cached.
-const CACHE_LIFE: Duration = Duration::from_mins(5);
-
 /// The memory of the main agent, and what is made of a session at its end.
 pub(super) struct MainMemory {
     pub(super) notes: Arc<AgentMemory>,
@@ -174,7 +171,7 @@ fn question(
     text: String,
 ) -> Result<InternalFork, MemoryTaskError> {
     let fork = beside(shared, point, purpose, text);
-    let is_fresh = point.cached.is_some_and(|cached| cached.at.elapsed() < CACHE_LIFE);
+    let is_fresh = point.cached.is_some_and(|cached| cached.is_fresh());
     let cached_tokens = if is_fresh { fork.cached_tokens } else { 0 };
     paid_by(shared, task, InternalFork { cached_tokens, ..fork })
 }
@@ -198,7 +195,7 @@ fn paid_by(
 
 /// The day, for a note.
 fn date(shared: &Shared) -> String {
-    shared.world.now().to_string()[..10].to_owned()
+    shared.world.now().strftime("%Y-%m-%d").to_string()
 }
 
 /// A text without credentials, unless transcripts keep them too.

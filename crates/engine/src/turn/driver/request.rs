@@ -15,16 +15,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, INTERRUPTED, ProviderFailure, Run, partial};
-use crate::agent::fork_point::Cached;
 use crate::definition::context_rules::ContextRules;
 use crate::money::budget::Amount;
 use centurion_journal::JournalError;
 
 /// What an answer is taken to need at least when money or window are checked before it.
 pub(super) const SMALL_ANSWER: u64 = 1024;
-
-/// How long a provider keeps what it has read.
-const CACHE_LIFE: Duration = Duration::from_mins(5);
 
 /// A wait for a provider during which an agent gives its slot away.
 const LONG_WAIT: Duration = Duration::from_secs(5);
@@ -253,17 +249,18 @@ impl Driver {
 
     /// Tells of a fork whose provider did not read from its cache what it should have there.
     pub(super) fn check_cache(&mut self, usage: &Usage) -> Result<(), JournalError> {
-        let Some(Cached { tokens, at }) = self.cached.take() else { return Ok(()) };
+        let Some(cached) = self.cached.take() else { return Ok(()) };
+        let tokens = cached.tokens;
         let read = usage.cache_read_input_tokens;
         // Providers cache by blocks of some hundred tokens.
         if read + tokens / 10 >= tokens {
             return Ok(());
         }
-        let reason = match at.elapsed() {
-            waited if waited > CACHE_LIFE => {
-                format!("it began {} s after its parent's request", waited.as_secs())
-            }
-            _ => "the provider has not kept it, or not for this request".to_owned(),
+        let reason = if cached.is_fresh() {
+            "the provider has not kept it, or not for this request".to_owned()
+        } else {
+            let waited = cached.at.elapsed().as_secs();
+            format!("it began {waited} s after its parent's request")
         };
         let data = serde_json::json!({"expected": tokens, "read": read, "reason": reason});
         self.journal.note("cache_miss", &data)?;
