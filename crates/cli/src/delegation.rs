@@ -163,6 +163,7 @@ impl Found {
             plugins: plugins.enabled.iter().map(|plugin| plugin.agents()).collect(),
         };
         let agents = sources::sources(surroundings, configuration, brought)?;
+        let of_skills = settings.skills();
         let skills = SkillSources {
             managed_dir: agents.managed_dir.clone(),
             folders: agents.folders.clone(),
@@ -170,6 +171,9 @@ impl Found {
             levels: agents.levels,
             plugins: plugins.enabled.iter().map(|plugin| plugin.skills()).collect(),
             plugin_only: settings.plugin_only().skills.is_some(),
+            nested: Vec::new(),
+            bundled: of_skills.bundled,
+            overrides: of_skills.overrides,
             content: agents.content.clone(),
         };
         Ok(Self {

@@ -105,7 +105,7 @@ impl Commands {
             definition.hooks.iter().for_each(|it| collect_hook_texts(&it.value, texts));
             definition.mcp_servers.iter().for_each(|it| collect_texts(&it.value, texts));
         }
-        for skill in &found.skills().active {
+        for skill in found.skills().check().active.iter().map(|it| &it.definition) {
             let is_judged = skill.origin.source == SkillSource::Project;
             let hooks = skill.hooks.iter().filter(|_| skill.withheld.is_none());
             hooks.for_each(|hooks| collect_hook_texts(&hooks.value, commands.of(is_judged)));

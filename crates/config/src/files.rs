@@ -161,7 +161,11 @@ pub(crate) fn bytes_at(real: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     bytes_in(open_regular(real)?, limit)
 }
 
-fn bytes_in((file, metadata): (File, Metadata), limit: u64) -> Result<Vec<u8>, FileError> {
+/// The bytes of an opened file.
+pub(crate) fn bytes_in(
+    (file, metadata): (File, Metadata),
+    limit: u64,
+) -> Result<Vec<u8>, FileError> {
     if metadata.len() > limit {
         return Err(FileError::TooLarge { limit });
     }

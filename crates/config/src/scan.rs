@@ -5,11 +5,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::fs::{self, Metadata};
-use std::io;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use centurion_files::{Directory, Kind, Listed};
 use centurion_protocol::World;
 
 use crate::files::{self, FileError, Stamp, is_absence};
@@ -27,6 +28,12 @@ const MOST_ENTRIES: usize = 50_000;
 /// The seconds after which a stamp that is still the same proves that nothing changed.
 const SETTLED_AFTER: i64 = 2;
 
+/// How much of a file is read where only its head is wanted and that is not longer.
+const HEAD: usize = 4096;
+
+/// What the file of a skill is called. Other ways to write it are found more slowly.
+const SKILL_FILE: &str = "SKILL.md";
+
 /// Which files of a place are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Pick {
@@ -40,7 +47,7 @@ pub(crate) enum Pick {
 
 impl Pick {
     fn wants_file(self, depth: usize, name: &OsStr) -> bool {
-        let is_skill = || name.eq_ignore_ascii_case("SKILL.md");
+        let is_skill = || name.eq_ignore_ascii_case(SKILL_FILE);
         match self {
             Self::Markdown => {
                 Path::new(name).extension().is_some_and(|it| it.eq_ignore_ascii_case("md"))
@@ -56,6 +63,28 @@ impl Pick {
             Self::Skills => depth == 0,
             Self::Skill => false,
         }
+    }
+}
+
+/// How much of the files of a place is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Portion {
+    Whole,
+    /// The frontmatter and some text behind it.
+    Head,
+}
+
+/// How much a visit may read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    pub(crate) portion: Portion,
+    /// The most files that are read; the others are counted.
+    pub(crate) most: usize,
+}
+
+impl Default for Extent {
+    fn default() -> Self {
+        Self { portion: Portion::Whole, most: usize::MAX }
     }
 }
 
@@ -75,6 +104,8 @@ pub(crate) struct Visit<T> {
     /// In the order of their paths.
     pub(crate) found: Vec<Found<T>>,
     pub(crate) refused: Vec<Refused>,
+    /// How many files and folders were left unread, because there are too many.
+    pub(crate) unread: usize,
     /// Whether all is as it was at the last visit.
     pub(crate) is_unchanged: bool,
 }
@@ -108,19 +139,7 @@ struct Remembered<T> {
 struct Listing {
     stamp: Stamp,
     is_settled: bool,
-    entries: Arc<[Entry]>,
-}
-
-struct Entry {
-    path: PathBuf,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    File,
-    Folder,
-    Link,
+    entries: Arc<[Listed]>,
 }
 
 struct Known<T> {
@@ -143,6 +162,17 @@ impl<T> Memo<T> {
         world: &dyn World,
         read: impl FnMut(&Path, &str) -> T,
     ) -> Visit<T> {
+        self.visit_part(place, Extent::default(), world, read)
+    }
+
+    /// The same for a part of its files, or of each file.
+    pub(crate) fn visit_part(
+        &mut self,
+        place: &Place,
+        extent: Extent,
+        world: &dyn World,
+        read: impl FnMut(&Path, &str) -> T,
+    ) -> Visit<T> {
         let before = self.places.remove(place);
         let is_first = before.is_none();
         let before = before.unwrap_or_else(|| Remembered {
@@ -153,6 +183,8 @@ impl<T> Memo<T> {
         let known_files = before.files.len();
         let mut walk = Walk {
             pick: place.pick,
+            extent,
+            root: None,
             within: place.within.as_deref().and_then(|it| it.canonicalize().ok()),
             is_bounded: place.within.is_some(),
             settled_until: world.now().as_second() - SETTLED_AFTER,
@@ -163,15 +195,16 @@ impl<T> Memo<T> {
             refused: Vec::new(),
             linked: HashSet::new(),
             entries: 0,
+            unread: 0,
             has_changed: is_first,
             read,
         };
         walk.start(&place.root);
-        let Walk { before, listings, files, found, refused, has_changed, .. } = walk;
+        let Walk { before, listings, files, found, refused, unread, has_changed, .. } = walk;
         let is_unchanged = !has_changed && files.len() == known_files && before.refused == refused;
         let remembered = Remembered { listings, files, refused: refused.clone() };
         self.places.insert(place.clone(), remembered);
-        Visit { found, refused, is_unchanged }
+        Visit { found, refused, unread, is_unchanged }
     }
 
     /// Forgets the places that no source asks for any more.
@@ -183,6 +216,9 @@ impl<T> Memo<T> {
 /// One way through a place.
 struct Walk<T, R> {
     pick: Pick,
+    extent: Extent,
+    /// Where the place is said to be, and what was opened there.
+    root: Option<(PathBuf, Directory)>,
     within: Option<PathBuf>,
     is_bounded: bool,
     /// Stamps from before this second are sure.
@@ -195,6 +231,7 @@ struct Walk<T, R> {
     /// The real paths of folders that links led to: each is looked through once.
     linked: HashSet<PathBuf>,
     entries: usize,
+    unread: usize,
     has_changed: bool,
     read: R,
 }
@@ -207,6 +244,8 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
             return;
         }
         if metadata.is_dir() {
+            let opened = root.canonicalize().and_then(|real| Directory::open(&real));
+            self.root = opened.ok().map(|directory| (root.to_owned(), directory));
             self.folder(root, Stamp::from(&metadata), 0);
         } else {
             self.file(root, &metadata);
@@ -256,12 +295,16 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
                 }
                 return;
             }
-            self.entry(entry, depth);
+            if self.found.len() >= self.extent.most {
+                self.unread += 1;
+                continue;
+            }
+            self.entry(folder, entry, depth);
         }
     }
 
     /// The entries of a folder, from memory where nothing changed in it.
-    fn list(&mut self, folder: &Path, stamp: Stamp) -> io::Result<Arc<[Entry]>> {
+    fn list(&mut self, folder: &Path, stamp: Stamp) -> io::Result<Arc<[Listed]>> {
         if let Some(listing) = self.before.listings.remove(folder)
             && listing.is_settled
             && listing.stamp == stamp
@@ -271,37 +314,36 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
             return Ok(entries);
         }
         self.has_changed = true;
-        let mut entries = Vec::new();
-        for entry in fs::read_dir(folder)?.take(MOST_ENTRIES + 1) {
-            let entry = entry?;
-            let kind = match entry.file_type()? {
-                kind if kind.is_symlink() => Kind::Link,
-                kind if kind.is_dir() => Kind::Folder,
-                _ => Kind::File,
-            };
-            let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-            if !is_hidden {
-                entries.push(Entry { path: entry.path(), kind });
-            }
-        }
-        entries.sort_by(|one, other| one.path.cmp(&other.path));
-        let entries: Arc<[Entry]> = entries.into();
+        let mut entries = match &self.root {
+            Some((root, directory)) if root == folder => directory.list(MOST_ENTRIES + 1)?,
+            _ => Directory::open(&folder.canonicalize()?)?.list(MOST_ENTRIES + 1)?,
+        };
+        entries.retain(|entry| !entry.name.as_encoded_bytes().starts_with(b"."));
+        entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        let entries: Arc<[Listed]> = entries.into();
         let is_settled = stamp.changed_at() < self.settled_until;
         let listing = Listing { stamp, is_settled, entries: Arc::clone(&entries) };
         self.listings.insert(folder.to_owned(), listing);
         Ok(entries)
     }
 
-    fn entry(&mut self, entry: &Entry, depth: usize) {
-        let path = &entry.path;
-        let name = path.file_name().unwrap_or_default();
-        let is_wanted = self.pick.wants_file(depth, name);
+    fn entry(&mut self, folder: &Path, entry: &Listed, depth: usize) {
+        let path = &folder.join(&entry.name);
+        let is_wanted = self.pick.wants_file(depth, &entry.name);
         let may_be_wanted = match entry.kind {
-            Kind::File => is_wanted,
-            Kind::Folder => self.pick.wants_folder(depth),
+            Kind::File | Kind::Other => is_wanted,
+            Kind::Directory => self.pick.wants_folder(depth),
             Kind::Link => is_wanted || self.pick.wants_folder(depth),
         };
         if !may_be_wanted {
+            return;
+        }
+        let usual = match (entry.kind, self.pick) {
+            (Kind::File, _) => Some(path.clone()),
+            (Kind::Directory, Pick::Skills) if depth == 0 => Some(path.join(SKILL_FILE)),
+            _ => None,
+        };
+        if usual.is_some_and(|file| self.plain_file(&file)) {
             return;
         }
         let metadata = match fs::metadata(path) {
@@ -338,6 +380,30 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         }
     }
 
+    /// Takes a regular file with no link on the way to it from the root. Most files are: they cost one open.
+    /// Whether this is one.
+    fn plain_file(&mut self, path: &Path) -> bool {
+        let Some((root, directory)) = &self.root else { return false };
+        let Ok(below) = path.strip_prefix(root) else { return false };
+        if let Some(known) = self.before.files.get(path) {
+            let Ok(metadata) = fs::symlink_metadata(path) else { return false };
+            let is_same = known.is_settled && known.stamp == Stamp::from(&metadata);
+            if let (true, Some(known)) = (is_same, self.before.files.remove(path)) {
+                self.keep(path, known);
+                return true;
+            }
+        }
+        let Ok((file, metadata)) = directory.regular_file(below) else { return false };
+        let stamp = Stamp::from(&metadata);
+        self.has_changed = true;
+        let bytes = match self.extent.portion {
+            Portion::Whole => files::bytes_in((file, metadata), LARGEST),
+            Portion::Head => head_in(file, metadata),
+        };
+        self.take(path, stamp, bytes);
+        true
+    }
+
     fn file(&mut self, path: &Path, metadata: &Metadata) {
         let stamp = Stamp::from(metadata);
         let known = self.before.files.remove(path);
@@ -354,6 +420,10 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         } else {
             files::bytes_of(path, metadata, LARGEST)
         };
+        self.take(path, stamp, bytes);
+    }
+
+    fn take(&mut self, path: &Path, stamp: Stamp, bytes: Result<Vec<u8>, FileError>) {
         match bytes {
             Ok(bytes) => {
                 let value = Arc::new((self.read)(path, &decode(&bytes)));
@@ -382,4 +452,32 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         });
         self.files.insert(path.to_owned(), known);
     }
+}
+
+/// The first bytes of a file: its frontmatter and some text behind it, or all of it where the frontmatter is
+/// longer than usual.
+fn head_in(mut file: File, metadata: Metadata) -> Result<Vec<u8>, FileError> {
+    if metadata.len() > LARGEST {
+        return Err(FileError::TooLarge { limit: LARGEST });
+    }
+    let mut bytes = vec![0; HEAD];
+    let read = file.read(&mut bytes).map_err(FileError::Unreadable)?;
+    bytes.truncate(read);
+    let is_all = read < HEAD;
+    if is_all || is_head(&bytes) {
+        if !is_all {
+            // The last line may end in the middle of a letter.
+            let lines = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            bytes.truncate(lines);
+        }
+        return Ok(bytes);
+    }
+    file.take(LARGEST).read_to_end(&mut bytes).map_err(FileError::Unreadable)?;
+    Ok(bytes)
+}
+
+/// Whether the beginning of a file is UTF-8 text that begins with frontmatter and has its end.
+fn is_head(bytes: &[u8]) -> bool {
+    let end = memchr::memmem::find(bytes, b"\n---\n");
+    bytes.starts_with(b"---\n") && end.is_some()
 }

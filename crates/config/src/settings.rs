@@ -20,6 +20,7 @@ mod plugin_only;
 mod plugins;
 mod report;
 mod sandbox;
+mod skills;
 mod sources;
 mod subagents;
 #[cfg(test)]
@@ -50,6 +51,7 @@ pub use self::plugin_only::PluginOnly;
 pub use self::plugins::{PluginSettings, PluginSwitch};
 pub use self::report::{KeyReport, KeyState};
 pub use self::sandbox::{Sandbox, SandboxFiles, SandboxNetwork};
+pub use self::skills::{SkillOverride, SkillSettings};
 use self::sources::Candidate;
 pub use self::sources::{FlagError, FlagSettings, SettingsSources};
 pub use self::subagents::{ChildMode, ForkGate, SessionMode, SubagentLimits, SubagentSettings};

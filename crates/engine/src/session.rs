@@ -23,7 +23,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_config::skills::SkillDefinition;
 use centurion_hooks::Registration;
 use centurion_hooks::events::SessionEnd;
 use centurion_protocol::sdk::{EventBody, Init, System, UnfinishedAgent};
@@ -197,10 +196,7 @@ impl Session {
     /// The skills that an agent may be given, as hosts are told.
     fn skill_names(&self) -> Vec<String> {
         let skills = self.shared.delegation.definitions.skills();
-        let is_for_people = |skill: &SkillDefinition| {
-            skill.disable_model_invocation.as_ref().is_some_and(|it| it.value)
-        };
-        let usable = skills.active.iter().filter(|skill| !is_for_people(skill));
+        let usable = skills.active.iter().filter(|skill| skill.card.for_models);
         usable.map(|skill| skill.name.clone()).collect()
     }
 

@@ -1,7 +1,7 @@
 //! An opened directory: what is in it, and what is below it.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
@@ -51,10 +51,11 @@ impl Directory {
     }
 
     /// Opens a regular file below this directory for reading, without ever waiting.
-    pub fn regular_file(&self, below: &Path) -> Result<File, OpenError> {
+    pub fn regular_file(&self, below: &Path) -> Result<(File, Metadata), OpenError> {
         let file = File::from(open_below(&self.descriptor, below, READ, Mode::empty())?);
-        check_regular(&file.metadata()?)?;
-        Ok(file)
+        let metadata = file.metadata()?;
+        check_regular(&metadata)?;
+        Ok((file, metadata))
     }
 
     /// What is in the directory, in no order, at most `limit` of it.
@@ -152,7 +153,7 @@ mod tests {
         let directory = Directory::open(&root.join("mine")).unwrap();
         fs::rename(root.join("mine"), root.join("moved")).unwrap();
         symlink("other", root.join("mine")).unwrap();
-        let file = directory.regular_file(Path::new("file")).unwrap();
+        let (file, _) = directory.regular_file(Path::new("file")).unwrap();
         assert_eq!(io::read_to_string(file).unwrap(), "mine");
         assert!(is_link_refusal(&Directory::open(&root.join("mine")).unwrap_err()));
     }

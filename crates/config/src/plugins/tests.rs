@@ -15,7 +15,7 @@ use super::*;
 use crate::agents::{AgentCatalog, AgentLoader, AgentSources};
 use crate::paths::Dirs;
 use crate::settings::{LevelChoice, Settings, SettingsSources, Standing};
-use crate::skills::{SkillCatalog, SkillLoader, SkillSources};
+use crate::skills::{SkillCatalog, SkillDefinition, SkillLoader, SkillSources};
 use crate::testing::ScratchFiles;
 
 /// A clock that is far ahead of all files, so that what they say about themselves is sure.
@@ -116,6 +116,11 @@ fn skills(catalog: &PluginCatalog) -> Arc<SkillCatalog> {
         ..SkillSources::default()
     };
     SkillLoader::new().load(&sources, &SystemWorld)
+}
+
+/// One of them, read whole.
+fn skill(catalog: &SkillCatalog, name: &str) -> SkillDefinition {
+    catalog.read(&catalog.find(name).unwrap()).unwrap().definition
 }
 
 fn agent_names(catalog: &PluginCatalog) -> Vec<String> {

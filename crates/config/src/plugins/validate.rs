@@ -149,10 +149,11 @@ impl Validation {
         };
         let sources =
             SkillSources { plugins: vec![plugin], levels: NOTHING_ELSE, ..SkillSources::default() };
-        let catalog = SkillLoader::new().load(&sources, world);
-        self.errors.extend(catalog.failed.iter().cloned());
-        self.warnings.extend(catalog.problems.iter().cloned());
-        self.skills = catalog.active.iter().map(|skill| skill.name.clone()).collect();
+        let mut checked = SkillLoader::new().load_all(&sources, world).check();
+        self.errors.append(&mut checked.failed);
+        self.warnings.append(&mut checked.problems);
+        let names = checked.active.into_iter().map(|skill| skill.definition.name);
+        self.skills = names.collect();
     }
 
     fn check_servers(&mut self, bundle: &Bundle) {

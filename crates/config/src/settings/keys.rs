@@ -5,6 +5,8 @@
 
 use serde_json::Value;
 
+use super::skills::are_overrides;
+
 /// What a key holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -357,11 +359,14 @@ pub(super) static KEYS: &[Key] = &[
     key("fileCheckpointingEnabled", Kind::Bool).works(),
     key("plansDirectory", Kind::Text).folder(),
     // Skills.
-    key("skillListingBudgetFraction", Kind::Fraction),
-    key("skillListingMaxDescChars", Kind::Integer(1, 1_000_000)),
-    key("skillOverrides", Kind::Object),
-    key("disableBundledSkills", Kind::Bool),
-    key("disableSkillShellExecution", Kind::Bool),
+    key("skillListingBudgetFraction", Kind::Fraction).works(),
+    key("skillListingMaxDescChars", Kind::Integer(1, 1_000_000)).works(),
+    key("skillOverrides", Kind::Object)
+        .works_if(are_overrides)
+        .since("a skill is on, name-only, user-invocable-only or off")
+        .folder(),
+    key("disableBundledSkills", Kind::Bool).works(),
+    key("disableSkillShellExecution", Kind::Bool).works().folder().if_it(is_off),
     key("syncClaudeAiSkills", Kind::Bool),
     // What a person sees.
     key("statusLine", Kind::Object).parent(),
@@ -473,6 +478,10 @@ mod tests {
             "autoCompactWindow",
             // Copies go to the user's own directory.
             "fileCheckpointingEnabled",
+            // More or less is told of skills, whose texts are the user's or say for themselves what they are.
+            "skillListingBudgetFraction",
+            "skillListingMaxDescChars",
+            "disableBundledSkills",
         ];
         let is_open = |key: &&Key| {
             let works = key.is_used(&Value::Bool(true)) || key.is_used(&Value::Null);

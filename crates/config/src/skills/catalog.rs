@@ -1,4 +1,4 @@
-//! All skills and commands: where they are looked for, and which one a name means.
+//! All skills and commands: which one a name means. What they say is read when they are used.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -6,85 +6,80 @@ use std::sync::Arc;
 
 use centurion_protocol::World;
 
-use super::definition::{
-    SkillDefinition, SkillFileError, SkillKind, SkillOrigin, SkillSource, read_skill,
-};
+use super::bundled;
+use super::card::{SkillCard, read_card};
+use super::definition::{SkillDefinition, SkillFileError, SkillKind, SkillOrigin, SkillSource};
+use super::reading::{ReadSkill, SkillReadError};
+use super::sources::{SkillPlace, SkillSources};
 use crate::Problem;
-use crate::agents::{PROJECT_DIRS, ProjectFolders};
-use crate::plugins::{PluginVariables, Power, adapt_skill};
-use crate::scan::{Memo, Pick, Place};
-use crate::settings::LevelChoice;
-use crate::trust::{ContentTrust, PowerItem, Reach};
+use crate::scan::{Extent, Memo, Portion};
+use crate::settings::SkillOverride;
+use crate::trust::PowerItem;
 
-/// Everything that may hold skills and commands. All paths are absolute.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SkillSources {
-    /// What the administrator of the machine manages.
-    pub managed_dir: Option<PathBuf>,
-    pub folders: ProjectFolders,
-    /// The user's directories, such as `~/.claude`; the later one wins.
-    pub config_dirs: Vec<PathBuf>,
-    pub levels: LevelChoice,
-    /// Whether only managed skills and those of plugins count; see
-    /// [`PluginOnly`](crate::settings::PluginOnly).
-    pub plugin_only: bool,
-    pub plugins: Vec<PluginSkills>,
-    /// Says which skills of projects were accepted with all that they bring.
-    pub content: ContentTrust,
-}
+/// The most skills that are looked at for one source. Of a larger number, the first by name are listed; the others
+/// can still be invoked by name.
+pub const MOST_LISTED: usize = 500;
 
-/// The skills and commands of one plugin.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PluginSkills {
-    pub plugin: String,
-    /// The plugin's own directory, which links must not lead out of. Its own `SKILL.md` is a skill.
-    pub root: PathBuf,
-    /// Directories of skills, and directories that are one.
-    pub skills: Vec<PathBuf>,
-    /// Directories of commands, and single files.
-    pub commands: Vec<PathBuf>,
-    /// What the texts of its skills may name.
-    pub variables: PluginVariables,
-    /// Whether all that its skills say counts.
-    pub power: Power,
+/// A skill or command that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkillEntry {
+    /// By which it is invoked; that of a plugin's begins with the plugin's name.
+    pub name: String,
+    pub card: SkillCard,
+    pub origin: SkillOrigin,
+    /// What links on the way to it must not lead out of.
+    pub(super) within: Option<PathBuf>,
 }
 
 /// All skills and commands, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SkillCatalog {
     /// One for each name.
-    pub active: Vec<Arc<SkillDefinition>>,
+    pub active: Vec<Arc<SkillEntry>>,
     /// Those whose name a stronger one has.
     pub shadowed: Vec<ShadowedSkill>,
+    /// Files that cannot be used, with the reason.
+    pub failed: Vec<Problem>,
+    /// Directories with more skills than are looked at, and how many those are.
+    pub unlisted: Vec<(PathBuf, usize)>,
+    pub(super) sources: Arc<SkillSources>,
+}
+
+/// A skill that cannot be invoked, because another has its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShadowedSkill {
+    pub entry: Arc<SkillEntry>,
+    pub by: SkillOrigin,
+}
+
+/// What reading all of a catalog showed.
+#[derive(Debug, Default)]
+pub struct CheckedSkills {
+    /// The skills that can be invoked.
+    pub active: Vec<ReadSkill>,
     /// Files that cannot be used, with the reason.
     pub failed: Vec<Problem>,
     /// What their authors should know.
     pub problems: Vec<Problem>,
 }
 
-/// A skill that cannot be invoked, because another has its name.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ShadowedSkill {
-    pub definition: Arc<SkillDefinition>,
-    pub by: SkillOrigin,
-}
+/// What the head of a file turned out to be.
+type ReadHead = Result<(String, SkillCard), SkillFileError>;
 
-/// What a file turned out to be.
-type ReadFile = Result<(Arc<SkillDefinition>, Vec<Problem>), SkillFileError>;
-
-/// Loads skills and commands, and remembers what it has read.
+/// Finds skills and commands, and remembers what it has read.
 #[derive(Default)]
 pub struct SkillLoader {
-    memo: Memo<ReadFile>,
-    last: Option<(SkillSources, Arc<SkillCatalog>)>,
+    memo: Memo<ReadHead>,
+    last: Option<Arc<SkillCatalog>>,
 }
 
-/// A place with whose it is.
-struct SkillPlace {
-    place: Place,
-    source: SkillSource,
-    kind: SkillKind,
-    plugin: Option<String>,
+/// Finds skills one place after the other, the strongest first.
+struct Search {
+    catalog: SkillCatalog,
+    winners: HashMap<String, SkillOrigin>,
+    /// Files that were found, under whatever name.
+    taken: HashSet<(Option<String>, (u64, u64))>,
+    is_unchanged: bool,
 }
 
 impl SkillLoader {
@@ -92,72 +87,150 @@ impl SkillLoader {
         Self::default()
     }
 
-    /// All skills as they are now. Where nothing has changed the same catalog is returned, at the price
-    /// of a look at each file.
+    /// All skills as they are now, but for those of sources that have more than [`MOST_LISTED`]. Where nothing has
+    /// changed the same catalog is returned, at the price of a look at each file.
     pub fn load(&mut self, sources: &SkillSources, world: &dyn World) -> Arc<SkillCatalog> {
-        let mut is_unchanged = self.last.as_ref().is_some_and(|(last, _)| last == sources);
-        // What a plugin's skills say depends on the plugin, and a project's on what was accepted.
-        let is_other = |last: &SkillSources| {
-            last.plugins != sources.plugins || last.content != sources.content
-        };
-        if self.last.as_ref().is_some_and(|(last, _)| is_other(last)) {
-            self.memo = Memo::default();
-        }
-        let mut places = HashSet::new();
-        let mut taken = HashSet::new();
-        let mut catalog = SkillCatalog::default();
-        let mut candidates = Vec::new();
+        self.load_most(sources, MOST_LISTED, world)
+    }
+
+    /// All skills, however many there are.
+    pub fn load_all(&mut self, sources: &SkillSources, world: &dyn World) -> Arc<SkillCatalog> {
+        self.load_most(sources, usize::MAX, world)
+    }
+
+    fn load_most(
+        &mut self,
+        sources: &SkillSources,
+        most: usize,
+        world: &dyn World,
+    ) -> Arc<SkillCatalog> {
+        let is_same = self.last.as_ref().is_some_and(|last| *last.sources == *sources);
+        let mut search = Search::new(is_same);
+        let mut left: HashMap<SkillSource, usize> = HashMap::new();
+        let mut visited = HashSet::new();
         for place in sources.places() {
-            if !places.insert(place.place.clone()) {
+            if !visited.insert(place.place.clone()) {
                 continue;
             }
-            let plugin =
-                sources.plugins.iter().find(|it| Some(&it.plugin) == place.plugin.as_ref());
-            let visit = self.memo.visit(&place.place, world, |path, text| {
-                let (mut definition, mut problems) = read_skill(text, place.origin(path))?;
-                if let Some(plugin) = plugin {
-                    definition = adapt_skill(plugin, definition, &mut problems);
-                }
-                if place.source == SkillSource::Project
-                    && let Some(item) = definition.power_item(text)
-                    && let Err(reason) = sources.content.judge(&item, Reach::Folder)
-                {
-                    let message = format!("what acts for the user in it is off: {reason}");
-                    problems.push(Problem { path: item.file, line: item.line, message });
-                    definition.withheld = Some(reason);
-                }
-                Ok((Arc::new(definition), problems))
+            let left = left.entry(place.source).or_insert(most);
+            let extent = Extent { portion: Portion::Head, most: *left };
+            let visit = self.memo.visit_part(&place.place, extent, world, |path, head| {
+                read_card(head, &place.origin(path))
             });
-            is_unchanged &= visit.is_unchanged;
-            catalog.failed.extend(visit.refused.into_iter().map(|refused| Problem {
+            *left = left.saturating_sub(visit.found.len());
+            search.is_unchanged &= visit.is_unchanged;
+            if visit.unread > 0 {
+                search.catalog.unlisted.push((place.place.root.clone(), visit.unread));
+            }
+            search.catalog.failed.extend(visit.refused.into_iter().map(|refused| Problem {
                 path: refused.path,
                 line: None,
                 message: refused.reason,
             }));
             for found in visit.found {
-                if !taken.insert((place.plugin.clone(), found.identity)) {
-                    continue;
-                }
-                match &*found.value {
-                    Ok((definition, problems)) => {
-                        catalog.problems.extend(problems.iter().cloned());
-                        candidates.push(Arc::clone(definition));
-                    }
-                    Err(error) => catalog.failed.push(Problem {
-                        path: found.path,
-                        line: Some(1),
-                        message: error.to_string(),
-                    }),
+                if search.taken.insert((place.plugin.clone(), found.identity)) {
+                    search.add(sources, &place, found.path, &found.value);
                 }
             }
         }
-        self.memo.keep_only(&places);
-        if let (true, Some((_, catalog))) = (is_unchanged, &self.last) {
+        self.memo.keep_only(&visited);
+        if let (true, Some(catalog)) = (search.is_unchanged, &self.last) {
             return Arc::clone(catalog);
         }
-        let catalog = Arc::new(merge(catalog, candidates));
-        self.last = Some((sources.clone(), Arc::clone(&catalog)));
+        let catalog = Arc::new(search.finish(sources));
+        self.last = Some(Arc::clone(&catalog));
         catalog
+    }
+}
+
+impl Search {
+    fn new(is_unchanged: bool) -> Self {
+        Self {
+            catalog: SkillCatalog::default(),
+            winners: HashMap::new(),
+            taken: HashSet::new(),
+            is_unchanged,
+        }
+    }
+
+    fn add(&mut self, sources: &SkillSources, place: &SkillPlace, path: PathBuf, read: &ReadHead) {
+        match read {
+            Ok((name, card)) => {
+                let (name, mut card) = (name.clone(), card.clone());
+                let said = sources.overrides.get(&name).filter(|_| place.plugin.is_none());
+                match said {
+                    Some(SkillOverride::Off) => return,
+                    Some(SkillOverride::NameOnly) => card.name_only = true,
+                    Some(SkillOverride::UserInvocableOnly) => card.for_models = false,
+                    Some(SkillOverride::On) | None => {}
+                }
+                let origin = place.origin(&path);
+                let within = place.place.within.clone();
+                self.enter(SkillEntry { name, card, origin, within }, place.prefix.as_deref());
+            }
+            Err(error) => {
+                let (line, message) = (Some(1), error.to_string());
+                self.catalog.failed.push(Problem { path, line, message });
+            }
+        }
+    }
+
+    /// The first of each name counts. One from below the working directory goes by its directory then.
+    fn enter(&mut self, mut entry: SkillEntry, prefix: Option<&str>) {
+        if let (Some(_), Some(prefix)) = (self.winners.get(&entry.name), prefix) {
+            entry.name = format!("{prefix}:{}", entry.name);
+        }
+        if let Some(by) = self.winners.get(&entry.name) {
+            let by = by.clone();
+            self.catalog.shadowed.push(ShadowedSkill { entry: Arc::new(entry), by });
+            return;
+        }
+        self.winners.insert(entry.name.clone(), entry.origin.clone());
+        self.catalog.active.push(Arc::new(entry));
+    }
+
+    fn finish(mut self, sources: &SkillSources) -> SkillCatalog {
+        if sources.bundled {
+            for entry in bundled::entries() {
+                if sources.overrides.get(&entry.name) != Some(&SkillOverride::Off) {
+                    self.enter(entry, None);
+                }
+            }
+        }
+        let mut catalog = self.catalog;
+        catalog.active.sort_by(|one, other| one.name.cmp(&other.name));
+        catalog.shadowed.sort_by(|one, other| one.entry.name.cmp(&other.entry.name));
+        catalog.sources = Arc::new(sources.clone());
+        catalog
+    }
+}
+
+impl SkillCatalog {
+    /// Reads the whole file of a skill as it is now.
+    pub fn read(&self, entry: &SkillEntry) -> Result<ReadSkill, SkillReadError> {
+        super::reading::read(entry, &self.sources)
+    }
+
+    /// Reads all that there is, for those who want to know what is wrong with it.
+    pub fn check(&self) -> CheckedSkills {
+        let mut checked = CheckedSkills { failed: self.failed.clone(), ..CheckedSkills::default() };
+        let mut take = |entry: &SkillEntry| match self.read(entry) {
+            Ok(read) => {
+                checked.problems.extend(read.problems.iter().cloned());
+                Some(read)
+            }
+            Err(error) => {
+                let (path, message) = (entry.origin.path.clone(), error.to_string());
+                checked.failed.push(Problem { path, line: None, message });
+                None
+            }
+        };
+        let active: Vec<_> = self.active.iter().filter_map(|entry| take(entry)).collect();
+        for shadowed in &self.shadowed {
+            take(&shadowed.entry);
+        }
+        checked.active = active;
+        checked
     }
 }
 
@@ -172,119 +245,11 @@ pub(crate) fn directory_power(
         let within = Some(within.to_owned());
         let place = SkillPlace::new(directory, within.as_ref(), SkillSource::Project, kind);
         let visit = Memo::default().visit(&place.place, world, |path, text| {
-            let (definition, _) = read_skill(text, place.origin(path)).ok()?;
+            let (definition, _): (SkillDefinition, _) =
+                super::definition::read_skill(text, place.origin(path)).ok()?;
             definition.power_item(text)
         });
         items.extend(visit.found.iter().filter_map(|found| Option::clone(&found.value)));
     }
     items
-}
-
-/// The first of each name counts.
-fn merge(mut catalog: SkillCatalog, candidates: Vec<Arc<SkillDefinition>>) -> SkillCatalog {
-    let mut winners: HashMap<String, SkillOrigin> = HashMap::new();
-    for definition in candidates {
-        if let Some(by) = winners.get(&definition.name) {
-            catalog.shadowed.push(ShadowedSkill { definition, by: by.clone() });
-            continue;
-        }
-        winners.insert(definition.name.clone(), definition.origin.clone());
-        catalog.active.push(definition);
-    }
-    catalog.active.sort_by(|one, other| one.name.cmp(&other.name));
-    catalog.shadowed.sort_by(|one, other| one.definition.name.cmp(&other.definition.name));
-    catalog
-}
-
-impl SkillPlace {
-    fn origin(&self, path: &Path) -> SkillOrigin {
-        SkillOrigin {
-            source: self.source,
-            kind: self.kind,
-            path: path.to_owned(),
-            plugin: self.plugin.clone(),
-        }
-    }
-}
-
-impl SkillSources {
-    /// All places, the strongest first: a skill goes before a command of the same name.
-    fn places(&self) -> Vec<SkillPlace> {
-        let mut places = Vec::new();
-        for kind in [SkillKind::Skill, SkillKind::Command] {
-            self.managed(kind, &mut places);
-            if !self.plugin_only {
-                self.user(kind, &mut places);
-                self.project(kind, &mut places);
-            }
-        }
-        for plugin in &self.plugins {
-            plugin.places(&mut places);
-        }
-        places
-    }
-
-    fn managed(&self, kind: SkillKind, places: &mut Vec<SkillPlace>) {
-        if let Some(managed) = &self.managed_dir {
-            for name in PROJECT_DIRS.iter().rev() {
-                let base = managed.join(name);
-                places.push(SkillPlace::new(&base, None, SkillSource::Managed, kind));
-            }
-        }
-    }
-
-    fn user(&self, kind: SkillKind, places: &mut Vec<SkillPlace>) {
-        if self.levels.user {
-            for directory in self.config_dirs.iter().rev() {
-                // People keep their own files elsewhere and link to them.
-                let home = self.folders.home.as_ref().filter(|home| directory.starts_with(home));
-                let within = home.unwrap_or(directory);
-                places.push(SkillPlace::new(directory, Some(within), SkillSource::User, kind));
-            }
-        }
-    }
-
-    fn project(&self, kind: SkillKind, places: &mut Vec<SkillPlace>) {
-        if self.levels.project {
-            for folder in self.folders.chain() {
-                for name in PROJECT_DIRS.iter().rev() {
-                    let base = folder.path.join(name);
-                    let within = Some(&folder.within);
-                    places.push(SkillPlace::new(&base, within, SkillSource::Project, kind));
-                }
-            }
-        }
-    }
-}
-
-impl SkillPlace {
-    /// The skills or commands in a directory of definitions.
-    fn new(base: &Path, within: Option<&PathBuf>, source: SkillSource, kind: SkillKind) -> Self {
-        let (name, pick) = match kind {
-            SkillKind::Skill => ("skills", Pick::Skills),
-            SkillKind::Command => ("commands", Pick::Markdown),
-        };
-        let owner = source.as_str().to_owned();
-        let place = Place { root: base.join(name), within: within.cloned(), pick, owner };
-        Self { place, source, kind, plugin: None }
-    }
-}
-
-impl PluginSkills {
-    fn places(&self, places: &mut Vec<SkillPlace>) {
-        let mut add = |root: &Path, pick, kind| {
-            let within = Some(self.root.clone());
-            let place = Place { root: root.to_owned(), within, pick, owner: self.plugin.clone() };
-            let plugin = Some(self.plugin.clone());
-            places.push(SkillPlace { place, source: SkillSource::Plugin, kind, plugin });
-        };
-        add(&self.root, Pick::Skill, SkillKind::Skill);
-        for directory in &self.skills {
-            add(directory, Pick::Skill, SkillKind::Skill);
-            add(directory, Pick::Skills, SkillKind::Skill);
-        }
-        for path in &self.commands {
-            add(path, Pick::Markdown, SkillKind::Command);
-        }
-    }
 }

@@ -82,7 +82,7 @@ pub struct SkillDefinition {
     pub license: Option<Located<Json>>,
     pub compatibility: Option<Located<Json>>,
     pub body: Located<String>,
-    /// Why its hooks do not count, if so.
+    /// Why its hooks, its commands and the tools that it allows do not count, if so.
     pub withheld: Option<Unaccepted>,
     pub origin: SkillOrigin,
 }
@@ -95,6 +95,16 @@ impl SkillDefinition {
         let name = format!("skill `{}`", printable(&self.name));
         let values = (Some(&hooks.value), None);
         Some(PowerItem::of_text(&self.origin.path, Some(hooks.line), name, text, values))
+    }
+
+    /// Whether a model may invoke it.
+    pub fn is_for_models(&self) -> bool {
+        !self.disable_model_invocation.as_ref().is_some_and(|it| it.value)
+    }
+
+    /// Whether a person may invoke it.
+    pub fn is_for_people(&self) -> bool {
+        self.user_invocable.as_ref().is_none_or(|it| it.value)
     }
 
     /// What it is for: its description, or else the first line of its text.
@@ -160,7 +170,7 @@ impl SkillOrigin {
     }
 
     /// The name that the place gives: of the directory for a skill, of the file for a command.
-    fn place_name(&self) -> String {
+    pub(super) fn place_name(&self) -> String {
         let name = match self.kind {
             SkillKind::Skill => self.directory().file_name(),
             SkillKind::Command => self.path.file_stem(),

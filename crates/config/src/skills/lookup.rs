@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::catalog::SkillCatalog;
-use super::definition::SkillDefinition;
+use super::catalog::{SkillCatalog, SkillEntry};
+use super::definition::SkillKind;
+use super::reading::read_entry;
+use super::sources::SkillPlace;
+use crate::agents::check_skill_name;
 use crate::settings::{closest, printable};
 
 /// Why a name means no skill.
@@ -24,7 +27,7 @@ fn hint(nearest: Option<&str>) -> String {
 impl SkillCatalog {
     /// The skill of exactly this name; or else the one of a plugin whose name ends with it, if there is
     /// just one.
-    pub fn find(&self, name: &str) -> Option<&Arc<SkillDefinition>> {
+    pub fn find(&self, name: &str) -> Option<Arc<SkillEntry>> {
         self.resolve(name, None).ok()
     }
 
@@ -34,19 +37,22 @@ impl SkillCatalog {
         &self,
         name: &str,
         plugin: Option<&str>,
-    ) -> Result<&Arc<SkillDefinition>, SkillLookupError> {
+    ) -> Result<Arc<SkillEntry>, SkillLookupError> {
         let exact = |name: &str| self.active.iter().find(|skill| skill.name == name);
         let own = || plugin.and_then(|plugin| exact(&format!("{plugin}:{name}")));
         if let Some(skill) = exact(name).or_else(own) {
-            return Ok(skill);
+            return Ok(Arc::clone(skill));
         }
-        let has_suffix = |skill: &&Arc<SkillDefinition>| {
+        if let Some(skill) = self.unlisted(name) {
+            return Ok(Arc::new(skill));
+        }
+        let has_suffix = |skill: &&Arc<SkillEntry>| {
             let before = skill.name.strip_suffix(name).filter(|_| !name.is_empty());
             before.is_some_and(|before| before.ends_with(':'))
         };
         let found: Vec<_> = self.active.iter().filter(has_suffix).collect();
         match found.as_slice() {
-            [skill] => Ok(skill),
+            [skill] => Ok(Arc::clone(skill)),
             [] => Err(SkillLookupError::Unknown {
                 name: printable(name),
                 nearest: self.nearest(name),
@@ -56,6 +62,22 @@ impl SkillCatalog {
                 candidates: many.iter().map(|skill| format!("`{}`", skill.name)).collect(),
             }),
         }
+    }
+
+    /// The skill of this name in a directory that has more than are listed.
+    fn unlisted(&self, name: &str) -> Option<SkillEntry> {
+        if self.unlisted.is_empty() || check_skill_name(name).is_err() {
+            return None;
+        }
+        let is_cut =
+            |place: &SkillPlace| self.unlisted.iter().any(|(it, _)| *it == place.place.root);
+        self.sources.places().iter().filter(|place| is_cut(place)).find_map(|place| {
+            let path = match place.kind {
+                SkillKind::Skill => place.place.root.join(name).join("SKILL.md"),
+                SkillKind::Command => place.place.root.join(format!("{name}.md")),
+            };
+            read_entry(place, &path).filter(|entry| entry.name == name)
+        })
     }
 
     /// The skill that was probably meant, with its plugin's name or without.

@@ -4,7 +4,6 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use centurion_protocol::SessionId;
 use centurion_protocol::markup::contain;
@@ -34,6 +33,8 @@ pub struct Preload<'p> {
 pub struct Preloaded {
     /// In the order in which the agent names them, each once.
     pub skills: Vec<SkillText>,
+    /// The same as they were read.
+    pub definitions: Vec<SkillDefinition>,
     /// What the author of the agent or of a skill should know.
     pub problems: Vec<Problem>,
 }
@@ -79,10 +80,17 @@ impl Preload<'_> {
                     continue;
                 }
             };
-            if !seen.insert(&skill.name) {
+            if !seen.insert(skill.name.clone()) {
                 continue;
             }
-            if skill.disable_model_invocation.as_ref().is_some_and(|it| it.value) {
+            let skill = match self.catalog.read(&skill) {
+                Ok(read) => read.definition,
+                Err(error) => {
+                    refuse(error.to_string());
+                    continue;
+                }
+            };
+            if !skill.is_for_models() {
                 refuse(format!(
                     "the skill `{}` is not loaded: it says `disable-model-invocation`, so that only \
                      people may use it",
@@ -90,7 +98,7 @@ impl Preload<'_> {
                 ));
                 continue;
             }
-            let text = self.text(skill);
+            let text = self.text(&skill);
             bytes += text.body.len();
             if bytes > MOST_BYTES {
                 refuse(format!(
@@ -101,13 +109,14 @@ impl Preload<'_> {
                 ));
                 break;
             }
-            preloaded.problems.extend(commands_problem(skill));
+            preloaded.problems.extend(commands_problem(&skill));
             preloaded.skills.push(text);
+            preloaded.definitions.push(skill);
         }
         preloaded
     }
 
-    fn text(&self, skill: &Arc<SkillDefinition>) -> SkillText {
+    fn text(&self, skill: &SkillDefinition) -> SkillText {
         let directory = skill.origin.directory().to_owned();
         SkillText {
             name: skill.name.clone(),

@@ -1,5 +1,6 @@
 //! Skills and commands as people write them, and where they keep them.
 
+mod cards;
 mod preload;
 
 use std::fs;
@@ -116,9 +117,8 @@ impl Machine {
 }
 
 fn summaries(catalog: &SkillCatalog) -> Vec<(String, String)> {
-    let pair =
-        |it: &std::sync::Arc<SkillDefinition>| (it.name.clone(), it.summary().unwrap().to_owned());
-    catalog.active.iter().map(pair).collect()
+    let summary = |it: &SkillEntry| it.card.summary.clone().unwrap();
+    catalog.active.iter().map(|it| (it.name.clone(), summary(it))).collect()
 }
 
 #[test]
@@ -172,11 +172,11 @@ fn skills_and_commands_of_all_scopes_are_found() {
     ];
     let expected = expected.map(|(name, path)| (name.to_owned(), path.to_owned()));
     assert_eq!(summaries(&catalog), expected);
-    let shadowed: Vec<_> = catalog.shadowed.iter().map(|it| it.definition.name.as_str()).collect();
+    let shadowed: Vec<_> = catalog.shadowed.iter().map(|it| it.entry.name.as_str()).collect();
     assert_eq!(shadowed, ["a", "b", "c", "d"]);
-    let found = |name: &str| catalog.find(name).map(|it| it.name.as_str());
-    assert_eq!((found("c"), found("kit:e"), found("e")), (Some("c"), Some("kit:e"), Some("kit:e")));
-    assert_eq!((found("it"), found("none")), (None, None));
+    let found = |name: &str| catalog.find(name).map(|it| it.name.clone()).unwrap_or_default();
+    assert_eq!([found("c"), found("kit:e"), found("e")], ["c", "kit:e", "kit:e"]);
+    assert_eq!([found("it"), found("none")], ["", ""]);
 }
 
 #[test]

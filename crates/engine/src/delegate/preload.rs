@@ -153,10 +153,8 @@ pub(crate) fn skills(
     };
     let loaded = preload.for_agent(definition);
     problems.extend(loaded.problems.iter().map(ToString::to_string));
-    let plugin = definition.origin.plugin.as_deref();
     let mut hooks = Vec::new();
-    for text in &loaded.skills {
-        let Ok(skill) = catalog.resolve(&text.name, plugin) else { continue };
+    for skill in &loaded.definitions {
         let Some(brought) = &skill.hooks else { continue };
         match refusal(delegation, skill) {
             Some(reason) => problems.push(format!("hooks of skill `{}`: {reason}", skill.name)),

@@ -88,12 +88,13 @@ impl Candidates {
 
     /// Opens a candidate where it was found, below the directory that was opened at the start.
     pub(super) fn open(&self, path: &Path) -> Result<File, OpenError> {
-        match &self.directory {
+        let opened = match &self.directory {
             Some(directory) => {
                 directory.regular_file(path.strip_prefix(&self.root).unwrap_or(path))
             }
-            None => centurion_files::open_regular(path).map(|(file, _)| file),
-        }
+            None => centurion_files::open_regular(path),
+        };
+        opened.map(|(file, _)| file)
     }
 }
 

@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use centurion_files::{Directory, Kind, Listed, OpenError, open_regular};
+use centurion_files::{Directory, Kind, Listed, open_regular};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -77,8 +77,8 @@ impl Ignored {
                 (b".git", Kind::File) => (2, ".git"),
                 _ => continue,
             };
-            let opened: Result<File, OpenError> = directory.regular_file(Path::new(file));
-            if let (Ok(opened), Some(rules)) = (opened, rules.get_mut(index)) {
+            let opened = directory.regular_file(Path::new(file));
+            if let (Ok((opened, _)), Some(rules)) = (opened, rules.get_mut(index)) {
                 *rules = match file {
                     ".git" => worktree_rules(path, opened),
                     _ => parse(path, opened),

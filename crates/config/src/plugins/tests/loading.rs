@@ -88,7 +88,7 @@ fn what_only_an_untrusted_repository_switches_on_has_limited_power() {
         };
         assert!(told.iter().any(is_told), "{field}: {told:?}");
     }
-    assert!(skills(&catalog).find("kit:s").unwrap().hooks.is_none());
+    assert!(skill(&skills(&catalog), "kit:s").hooks.is_none());
     for standing in [Standing::Untrusted, Standing::Partly] {
         assert_ne!(machine.load_as(standing, &[]).enabled[0].power, Power::Full);
     }
@@ -99,7 +99,7 @@ fn what_only_an_untrusted_repository_switches_on_has_limited_power() {
     assert_eq!(plugin.main_agent().unwrap().name, "helper");
     let helper = Arc::clone(&agents(&trusted).find("kit:helper").unwrap().definition);
     assert!(helper.permission_mode.is_some() && helper.hooks.is_some());
-    assert!(skills(&trusted).find("kit:s").unwrap().hooks.is_some());
+    assert!(skill(&skills(&trusted), "kit:s").hooks.is_some());
 }
 
 #[test]

@@ -185,8 +185,7 @@ fn variables_stand_in_the_texts_of_agents_and_skills() {
     let hooks = agent.hooks.as_ref().unwrap().value.to_string();
     assert!(hooks.contains(&format!("{root}/x ${{CLAUDE_PROJECT_DIR}}")), "{hooks}");
     assert_eq!(agent.mcp_servers.as_ref().unwrap().value[0]["s"]["command"], format!("{root}/s"));
-    let skills = skills(&catalog);
-    let skill = skills.find("kit:s").unwrap();
+    let skill = skill(&skills(&catalog), "kit:s");
     let data = machine.path("home/.centurion/plugins/data/kit-inline");
     assert_eq!(skill.body.value, format!("Keep it in {}.", data.display()));
     assert_eq!(skill.allowed_tools.as_ref().unwrap().value, [format!("Bash({root}/run *)")]);

@@ -131,9 +131,9 @@ fn a_name_ends_where_a_plugins_name_does() {
     machine.skill("kit/skills/lint/SKILL.md");
     machine.file("box/skills/lint/SKILL.md", "---\nname: web/lint\n---\nx");
     let catalog = machine.catalog();
-    let found = |name: &str| catalog.resolve(name, Some("box")).map(|skill| skill.name.as_str());
-    assert_eq!(found("lint"), Ok("kit:lint"));
-    assert_eq!(found("web/lint"), Ok("box:web/lint"));
+    let found = |name: &str| catalog.resolve(name, Some("box")).map(|skill| skill.name.clone());
+    assert_eq!(found("lint"), Ok("kit:lint".to_owned()));
+    assert_eq!(found("web/lint"), Ok("box:web/lint".to_owned()));
     for none in ["int", ":lint", "t", "t:lint", "kit", "kit:", ""] {
         assert!(matches!(found(none), Err(SkillLookupError::Unknown { .. })), "{none}");
     }

@@ -98,7 +98,8 @@ impl Folder {
         let skills = SkillLoader::new().load(&sources, &SystemWorld);
         let agents = agents.active.iter().map(|it| &it.definition);
         let agents = agents.map(|it| (it.name.value.clone(), it.withheld.clone()));
-        let skills = skills.active.iter().map(|it| (it.name.clone(), it.withheld.clone()));
+        let skills = skills.check().active.into_iter().map(|it| it.definition);
+        let skills = skills.map(|it| (it.name, it.withheld));
         agents.chain(skills).collect()
     }
 

@@ -1,0 +1,95 @@
+//! Reading the whole file of a skill, when it is used: with its plugin's variables, and without what was not
+//! accepted.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use thiserror::Error;
+
+use super::bundled;
+use super::card::read_card;
+use super::catalog::SkillEntry;
+use super::definition::{SkillDefinition, SkillFileError, SkillSource, read_skill};
+use super::sources::{SkillPlace, SkillSources};
+use crate::Problem;
+use crate::files::{self, FileError};
+use crate::frontmatter::decode;
+use crate::plugins::adapt_skill;
+use crate::trust::Reach;
+
+/// The text of a skill that is larger than this is something else.
+const LARGEST: u64 = 1024 * 1024;
+
+/// A skill, read whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadSkill {
+    pub definition: SkillDefinition,
+    /// What its author and its user should know.
+    pub problems: Vec<Problem>,
+}
+
+/// Why a skill cannot be used.
+#[derive(Debug, Error)]
+pub enum SkillReadError {
+    #[error("the skill `{name}` cannot be used: {} {source}", .path.display())]
+    Unreadable { name: String, path: std::path::PathBuf, source: FileError },
+    #[error("the skill `{name}` cannot be used: {source}")]
+    NoSkill { name: String, source: SkillFileError },
+}
+
+pub(super) fn read(
+    entry: &SkillEntry,
+    sources: &SkillSources,
+) -> Result<ReadSkill, SkillReadError> {
+    let unusable = |source| {
+        let (name, path) = (entry.name.clone(), entry.origin.path.clone());
+        SkillReadError::Unreadable { name, path, source }
+    };
+    let text = match entry.origin.source {
+        SkillSource::Bundled => bundled::text(&entry.name).unwrap_or_default().to_owned(),
+        _ => {
+            let bytes = bytes(&entry.origin.path, entry.within.as_deref()).map_err(unusable)?;
+            decode(&bytes).into_owned()
+        }
+    };
+    let read = read_skill(&text, entry.origin.clone());
+    let no_skill = |source| SkillReadError::NoSkill { name: entry.name.clone(), source };
+    let (mut definition, mut problems) = read.map_err(no_skill)?;
+    definition.name.clone_from(&entry.name);
+    if let Some(plugin) = sources.plugin(&entry.origin) {
+        definition = adapt_skill(plugin, definition, &mut problems);
+    }
+    if entry.origin.source == SkillSource::Project
+        && let Some(item) = definition.power_item(&text)
+        && let Err(reason) = sources.content.judge(&item, Reach::Folder)
+    {
+        let message = format!("what acts for the user in it is off: {reason}");
+        problems.push(Problem { path: item.file, line: item.line, message });
+        definition.withheld = Some(reason);
+    }
+    Ok(ReadSkill { definition, problems })
+}
+
+/// The skill that a file of a place is, if it is one.
+pub(super) fn read_entry(place: &SkillPlace, path: &Path) -> Option<SkillEntry> {
+    let within = place.place.within.clone();
+    let text = bytes(path, within.as_deref()).ok()?;
+    let origin = place.origin(path);
+    let (name, card) = read_card(&decode(&text), &origin).ok()?;
+    Some(SkillEntry { name, card, origin, within })
+}
+
+/// What is in a file now. What is found to be inside of its bounds is what is opened, wherever links lead by then.
+fn bytes(path: &Path, within: Option<&Path>) -> Result<Vec<u8>, FileError> {
+    let Some(within) = within else {
+        let metadata = fs::metadata(path).map_err(FileError::Unreadable)?;
+        return files::bytes_of(path, &metadata, LARGEST);
+    };
+    let real = path.canonicalize().map_err(FileError::Unreadable)?;
+    let within = within.canonicalize().map_err(FileError::Unreadable)?;
+    if !real.starts_with(within) {
+        return Err(FileError::Unreadable(io::ErrorKind::NotFound.into()));
+    }
+    files::bytes_at(&real, LARGEST)
+}

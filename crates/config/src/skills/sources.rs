@@ -1,0 +1,179 @@
+//! Where skills and commands are looked for, the strongest place first.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::definition::{SkillKind, SkillOrigin, SkillSource};
+use crate::agents::{PROJECT_DIRS, ProjectFolders};
+use crate::plugins::{PluginVariables, Power};
+use crate::scan::{Pick, Place};
+use crate::settings::{LevelChoice, SkillOverride};
+use crate::trust::ContentTrust;
+
+/// Everything that may hold skills and commands. All paths are absolute.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SkillSources {
+    /// What the administrator of the machine manages.
+    pub managed_dir: Option<PathBuf>,
+    pub folders: ProjectFolders,
+    /// Directories below the working directory in which a file was read or changed, the nearest to it first.
+    pub nested: Vec<PathBuf>,
+    /// The user's directories, such as `~/.claude`; the later one wins.
+    pub config_dirs: Vec<PathBuf>,
+    pub levels: LevelChoice,
+    /// Whether only managed skills and those of plugins count; see
+    /// [`PluginOnly`](crate::settings::PluginOnly).
+    pub plugin_only: bool,
+    pub plugins: Vec<PluginSkills>,
+    /// Whether the program's own skills count.
+    pub bundled: bool,
+    /// What the user says about single skills that are no plugin's.
+    pub overrides: BTreeMap<String, SkillOverride>,
+    /// Says which skills of projects were accepted with all that they bring.
+    pub content: ContentTrust,
+}
+
+/// The skills and commands of one plugin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PluginSkills {
+    pub plugin: String,
+    /// The plugin's own directory, which links must not lead out of. Its own `SKILL.md` is a skill.
+    pub root: PathBuf,
+    /// Directories of skills, and directories that are one.
+    pub skills: Vec<PathBuf>,
+    /// Directories of commands, and single files.
+    pub commands: Vec<PathBuf>,
+    /// What the texts of its skills may name.
+    pub variables: PluginVariables,
+    /// Whether all that its skills say counts.
+    pub power: Power,
+}
+
+/// A place with whose it is.
+pub(super) struct SkillPlace {
+    pub(super) place: Place,
+    pub(super) source: SkillSource,
+    pub(super) kind: SkillKind,
+    pub(super) plugin: Option<String>,
+    /// What goes before a name that a stronger skill has: the way from the working directory.
+    pub(super) prefix: Option<String>,
+}
+
+impl SkillSources {
+    /// All places, the strongest first: a skill goes before a command of the same name.
+    pub(super) fn places(&self) -> Vec<SkillPlace> {
+        let mut places = Vec::new();
+        for kind in [SkillKind::Skill, SkillKind::Command] {
+            self.managed(kind, &mut places);
+            if !self.plugin_only {
+                self.user(kind, &mut places);
+                self.project(kind, &mut places);
+            }
+        }
+        for plugin in &self.plugins {
+            plugin.places(&mut places);
+        }
+        places
+    }
+
+    /// The plugin that a skill belongs to.
+    pub(super) fn plugin(&self, origin: &SkillOrigin) -> Option<&PluginSkills> {
+        let name = origin.plugin.as_ref()?;
+        self.plugins.iter().find(|plugin| plugin.plugin == *name)
+    }
+
+    fn managed(&self, kind: SkillKind, places: &mut Vec<SkillPlace>) {
+        if let Some(managed) = &self.managed_dir {
+            for name in PROJECT_DIRS.iter().rev() {
+                let base = managed.join(name);
+                places.push(SkillPlace::new(&base, None, SkillSource::Managed, kind));
+            }
+        }
+    }
+
+    fn user(&self, kind: SkillKind, places: &mut Vec<SkillPlace>) {
+        if self.levels.user {
+            for directory in self.config_dirs.iter().rev() {
+                // People keep their own files elsewhere and link to them.
+                let home = self.folders.home.as_ref().filter(|home| directory.starts_with(home));
+                let within = home.unwrap_or(directory);
+                places.push(SkillPlace::new(directory, Some(within), SkillSource::User, kind));
+            }
+        }
+    }
+
+    fn project(&self, kind: SkillKind, places: &mut Vec<SkillPlace>) {
+        if !self.levels.project {
+            return;
+        }
+        for folder in self.folders.chain() {
+            for name in PROJECT_DIRS.iter().rev() {
+                let base = folder.path.join(name);
+                let within = Some(&folder.within);
+                places.push(SkillPlace::new(&base, within, SkillSource::Project, kind));
+            }
+        }
+        let top = self.folders.repository.as_ref().unwrap_or(&self.folders.cwd);
+        for folder in &self.nested {
+            let below = folder.strip_prefix(&self.folders.cwd).ok();
+            for name in PROJECT_DIRS.iter().rev() {
+                let base = folder.join(name);
+                let place = SkillPlace::new(&base, Some(top), SkillSource::Project, kind);
+                let prefix = below.map(|below| below.display().to_string());
+                places.push(SkillPlace { prefix, ..place });
+            }
+        }
+    }
+}
+
+impl SkillPlace {
+    /// The skills or commands in a directory of definitions.
+    pub(super) fn new(
+        base: &Path,
+        within: Option<&PathBuf>,
+        source: SkillSource,
+        kind: SkillKind,
+    ) -> Self {
+        let (name, pick) = match kind {
+            SkillKind::Skill => ("skills", Pick::Skills),
+            SkillKind::Command => ("commands", Pick::Markdown),
+        };
+        let owner = source.as_str().to_owned();
+        let place = Place { root: base.join(name), within: within.cloned(), pick, owner };
+        Self { place, source, kind, plugin: None, prefix: None }
+    }
+
+    pub(super) fn origin(&self, path: &Path) -> SkillOrigin {
+        SkillOrigin {
+            source: self.source,
+            kind: self.kind,
+            path: path.to_owned(),
+            plugin: self.plugin.clone(),
+        }
+    }
+}
+
+impl PluginSkills {
+    fn places(&self, places: &mut Vec<SkillPlace>) {
+        let mut add = |root: &Path, pick, kind| {
+            let within = Some(self.root.clone());
+            let place = Place { root: root.to_owned(), within, pick, owner: self.plugin.clone() };
+            let plugin = Some(self.plugin.clone());
+            places.push(SkillPlace {
+                place,
+                source: SkillSource::Plugin,
+                kind,
+                plugin,
+                prefix: None,
+            });
+        };
+        add(&self.root, Pick::Skill, SkillKind::Skill);
+        for directory in &self.skills {
+            add(directory, Pick::Skill, SkillKind::Skill);
+            add(directory, Pick::Skills, SkillKind::Skill);
+        }
+        for path in &self.commands {
+            add(path, Pick::Markdown, SkillKind::Command);
+        }
+    }
+}
