@@ -7,6 +7,7 @@ mod bundled;
 mod card;
 mod catalog;
 mod definition;
+mod expand;
 mod lookup;
 mod preload;
 mod reading;
@@ -23,6 +24,10 @@ pub use catalog::{
 pub use definition::{
     SKILL_GRAMMAR, SKILL_KEYS, Shell, SkillDefinition, SkillFileError, SkillKind, SkillOrigin,
     SkillSource, read_skill,
+};
+pub use expand::{
+    CommandForm, ExpandError, Expanded, Invocation, Piece, SkillCommand, Template, Unquotable,
+    expand, split_arguments,
 };
 pub use lookup::SkillLookupError;
 pub use preload::{Preload, Preloaded, SkillText};

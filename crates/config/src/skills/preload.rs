@@ -10,6 +10,7 @@ use centurion_protocol::markup::contain;
 
 use super::catalog::SkillCatalog;
 use super::definition::SkillDefinition;
+use super::expand::{Invocation, Part, cut, fill_variables};
 use super::resources::Resources;
 use crate::agents::{AgentDefinition, AgentEffort};
 use crate::{Located, Problem};
@@ -118,38 +119,14 @@ impl Preload<'_> {
 
     fn text(&self, skill: &SkillDefinition) -> SkillText {
         let directory = skill.origin.directory().to_owned();
+        let Self { project_dir, session, effort, .. } = *self;
+        let invocation = Invocation { arguments: "", project_dir, session, effort };
         SkillText {
             name: skill.name.clone(),
-            body: self.substituted(&skill.body, &directory),
+            body: fill_variables(&skill.body, &directory, &invocation),
             directory,
             resources: Resources::of(&skill.origin),
         }
-    }
-
-    /// A text with what it names besides arguments. What a value says is not looked through again.
-    fn substituted(&self, text: &str, directory: &Path) -> String {
-        let value = |name: &str| match name {
-            "CLAUDE_SKILL_DIR" => Some(directory.display().to_string()),
-            "CLAUDE_PROJECT_DIR" => Some(self.project_dir.display().to_string()),
-            "CLAUDE_SESSION_ID" => Some(self.session.to_string()),
-            "CLAUDE_EFFORT" => self.effort.map(|effort| effort.to_string()),
-            _ => None,
-        };
-        let mut written = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once("${") {
-            written.push_str(before);
-            let named = after.split_once('}').and_then(|(name, after)| Some((value(name)?, after)));
-            if let Some((value, after)) = named {
-                written.push_str(&value);
-                rest = after;
-            } else {
-                written.push_str("${");
-                rest = after;
-            }
-        }
-        written.push_str(rest);
-        written
     }
 }
 
@@ -191,8 +168,11 @@ fn escaped(name: &str) -> String {
 
 /// Tells that commands in a skill's text are not run.
 fn commands_problem(skill: &SkillDefinition) -> Option<Problem> {
-    let has_command = |(_, line): &(usize, &str)| is_command(line);
-    let mut lines = skill.body.lines().enumerate().filter(has_command).map(|(index, _)| index);
+    let parts = cut(&skill.body, skill.body.line);
+    let mut lines = parts.iter().filter_map(|part| match part {
+        Part::Command(command) => Some(command.line),
+        Part::Text(_) => None,
+    });
     let first = lines.next()?;
     let others = match lines.count() {
         0 => String::new(),
@@ -201,23 +181,9 @@ fn commands_problem(skill: &SkillDefinition) -> Option<Problem> {
     };
     Some(Problem {
         path: skill.origin.path.clone(),
-        line: Some(skill.body.line + first),
+        line: Some(first),
         message: format!(
             "this command is not run when an agent is given the skill, and stays text{others}"
         ),
-    })
-}
-
-/// Whether a line holds a command that would run if the skill were invoked: text in backticks after an
-/// exclamation mark, or the beginning of a block of commands.
-fn is_command(line: &str) -> bool {
-    if line.trim_start().starts_with("```!") {
-        return true;
-    }
-    line.match_indices("!`").any(|(at, mark)| {
-        let (before, after) = line.split_at(at);
-        let command = after.strip_prefix(mark).and_then(|after| after.split_once('`'));
-        before.chars().next_back().is_none_or(char::is_whitespace)
-            && command.is_some_and(|(command, _)| !command.trim().is_empty())
     })
 }

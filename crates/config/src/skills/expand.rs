@@ -1,0 +1,248 @@
+//! The body of a skill or command for one invocation: its arguments put in, its commands told apart.
+//!
+//! Runs nothing and reads no files. The author's body is cut into texts and commands first, and values are
+//! put in afterwards, in one pass: nothing in a value can become a command, and a value is never looked
+//! through for placeholders.
+//!
+//! In a command a value is data to the shell (`shell_data.rs`). What a program makes of its own
+//! arguments is beyond that: `eval "$0"` and `sh -c "$0"` run what they are given, as their author asks.
+
+mod arguments;
+mod cut;
+mod placeholder;
+mod shell_context;
+mod shell_data;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use std::path::Path;
+
+use centurion_protocol::SessionId;
+use thiserror::Error;
+
+pub use self::arguments::split_arguments;
+pub(super) use self::cut::{Part, cut};
+use self::placeholder::{Placeholders, Segment};
+use self::values::{Value, Values};
+use super::definition::{Shell, SkillDefinition};
+use crate::Located;
+use crate::agents::AgentEffort;
+
+/// What surrounds one invocation of a skill.
+#[derive(Clone, Copy, Debug)]
+pub struct Invocation<'i> {
+    /// As the user or the model wrote them, in one text.
+    pub arguments: &'i str,
+    pub project_dir: &'i Path,
+    pub session: SessionId,
+    /// How hard the agent thinks. Where this is `None`, `${CLAUDE_EFFORT}` stays as it is written.
+    pub effort: Option<AgentEffort>,
+}
+
+/// The part of a skill that is expanded.
+#[derive(Clone, Copy, Debug)]
+pub struct Template<'t> {
+    pub body: &'t Located<String>,
+    /// The names that the skill declares for its arguments, in order.
+    pub names: &'t [String],
+    /// The skill's directory.
+    pub directory: &'t Path,
+    /// The shell that runs its commands.
+    pub shell: Shell,
+}
+
+/// The body of a skill for one invocation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expanded {
+    /// In the order of the body. Arguments change neither their number nor their kinds, except that
+    /// arguments without a placeholder may add a text at the end.
+    pub pieces: Vec<Piece>,
+}
+
+/// A part of an expanded body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    Text(String),
+    Command(SkillCommand),
+}
+
+/// A command in a skill's text, with its arguments in place. Its output takes its place in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkillCommand {
+    /// What the shell is given.
+    pub text: String,
+    /// Where the command begins in the skill's file.
+    pub line: usize,
+    pub form: CommandForm,
+}
+
+/// How an author writes a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandForm {
+    /// `` !`command` `` in a line.
+    Inline,
+    /// A fenced block that begins with ```` ```! ````.
+    Block,
+}
+
+/// Why a body cannot be expanded for an invocation.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ExpandError {
+    #[error("line {line}: the value of `{placeholder}` cannot be put into the command: {reason}")]
+    Command { line: usize, placeholder: String, reason: Unquotable },
+}
+
+/// Why a value cannot be written as data of the shell.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Unquotable {
+    #[error(
+        "it holds characters that the shell may give a meaning here; write the placeholder in double \
+         quotes, outside of other syntax"
+    )]
+    UnknownContext,
+    #[error("no value is put in after `<<`, where it could end the here-document")]
+    HereDocument,
+    #[error("it follows a `$`, which would give it another meaning")]
+    AfterDollar,
+    #[error("it holds a NUL character")]
+    Nul,
+}
+
+/// Expands a body for one invocation.
+pub fn expand(
+    template: &Template<'_>,
+    invocation: &Invocation<'_>,
+) -> Result<Expanded, ExpandError> {
+    let mut filler = Filler {
+        placeholders: Placeholders::with_names(template.names),
+        values: Values::new(invocation, template.directory),
+        shell: template.shell,
+        has_used_arguments: false,
+    };
+    let mut pieces = Vec::new();
+    for part in cut(template.body, template.body.line) {
+        pieces.push(match part {
+            Part::Text(text) => Piece::Text(filler.fill_text(text)),
+            Part::Command(command) => {
+                let text = filler.fill_command(command.text, command.text_line)?;
+                Piece::Command(SkillCommand { text, line: command.line, form: command.form })
+            }
+        });
+    }
+    if !filler.has_used_arguments && !invocation.arguments.trim().is_empty() {
+        append_arguments(&mut pieces, invocation.arguments);
+    }
+    Ok(Expanded { pieces })
+}
+
+/// The body with the session's variables put in and everything else as written, commands too.
+pub(super) fn fill_variables(body: &str, directory: &Path, invocation: &Invocation<'_>) -> String {
+    let mut filler = Filler {
+        placeholders: Placeholders::variables(),
+        values: Values::new(invocation, directory),
+        shell: Shell::Bash,
+        has_used_arguments: false,
+    };
+    filler.fill_text(body)
+}
+
+/// Adds arguments that the body has no place for.
+fn append_arguments(pieces: &mut Vec<Piece>, arguments: &str) {
+    let line = format!("ARGUMENTS: {arguments}");
+    match pieces.last_mut() {
+        Some(Piece::Text(text)) => {
+            text.push_str("\n\n");
+            text.push_str(&line);
+        }
+        Some(Piece::Command(_)) => pieces.push(Piece::Text(format!("\n\n{line}"))),
+        None => pieces.push(Piece::Text(line)),
+    }
+}
+
+impl SkillDefinition {
+    /// What of the skill is expanded when it is invoked.
+    pub fn template(&self) -> Template<'_> {
+        Template {
+            body: &self.body,
+            names: self.arguments.as_ref().map_or(&[], |names| names.value.as_slice()),
+            directory: self.origin.directory(),
+            shell: self.shell.as_ref().map_or(Shell::Bash, |shell| shell.value),
+        }
+    }
+}
+
+impl Expanded {
+    /// The commands, in order.
+    pub fn commands(&self) -> impl Iterator<Item = &SkillCommand> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Command(command) => Some(command),
+            Piece::Text(_) => None,
+        })
+    }
+}
+
+/// Puts values into texts and commands, and remembers whether arguments had a place.
+struct Filler<'f> {
+    placeholders: Placeholders<'f>,
+    values: Values<'f>,
+    shell: Shell,
+    has_used_arguments: bool,
+}
+
+impl Filler<'_> {
+    fn fill_text(&mut self, text: &str) -> String {
+        let mut filled = String::with_capacity(text.len());
+        for segment in self.placeholders.segments(text) {
+            match segment {
+                Segment::Literal(literal) => filled.push_str(literal),
+                Segment::Placeholder { placeholder, source } => {
+                    let value = self.values.get(placeholder);
+                    self.has_used_arguments |=
+                        placeholder.is_argument() && !matches!(value, Value::Unset);
+                    match value {
+                        Value::Unset => filled.push_str(source),
+                        Value::Missing => {}
+                        Value::One(value) => filled.push_str(&value),
+                        Value::All { raw, .. } => filled.push_str(raw),
+                    }
+                }
+            }
+        }
+        filled
+    }
+
+    fn fill_command(&mut self, text: &str, line: usize) -> Result<String, ExpandError> {
+        let mut command = shell_data::CommandWriter::new(self.shell);
+        let mut segments = self.placeholders.segments(text).peekable();
+        let mut line = line;
+        while let Some(segment) = segments.next() {
+            let (placeholder, source) = match segment {
+                Segment::Literal(literal) => {
+                    line += literal.bytes().filter(|byte| *byte == b'\n').count();
+                    command.push_literal(literal);
+                    continue;
+                }
+                Segment::Placeholder { placeholder, source } => (placeholder, source),
+            };
+            let value = self.values.get(placeholder);
+            if let Value::Unset = value {
+                command.push_literal(source);
+                continue;
+            }
+            self.has_used_arguments |= placeholder.is_argument();
+            let next = match segments.peek() {
+                Some(Segment::Literal(literal)) => literal.bytes().next(),
+                // What another value begins with does not matter: it is no blank.
+                Some(Segment::Placeholder { .. }) => Some(b'$'),
+                None => None,
+            };
+            command.push_value(&value, next).map_err(|reason| ExpandError::Command {
+                line,
+                placeholder: crate::settings::printable(source),
+                reason,
+            })?;
+        }
+        Ok(command.finish())
+    }
+}

@@ -1,0 +1,60 @@
+//! What the placeholders of one invocation stand for.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use super::Invocation;
+use super::arguments::split_arguments;
+use super::placeholder::{Placeholder, Variable};
+
+/// What a placeholder stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Value<'v> {
+    /// Nothing is known: the placeholder stays as it is written.
+    Unset,
+    /// A declared argument that was not given.
+    Missing,
+    One(Cow<'v, str>),
+    /// All arguments: as written, and as words.
+    All {
+        raw: &'v str,
+        words: &'v [String],
+    },
+}
+
+/// The values of one invocation.
+pub(super) struct Values<'v> {
+    invocation: &'v Invocation<'v>,
+    directory: &'v Path,
+    words: Vec<String>,
+}
+
+impl<'v> Values<'v> {
+    pub(super) fn new(invocation: &'v Invocation<'v>, directory: &'v Path) -> Self {
+        Self { invocation, directory, words: split_arguments(invocation.arguments) }
+    }
+
+    pub(super) fn get(&self, placeholder: Placeholder) -> Value<'_> {
+        let word = |index: usize| self.words.get(index).map(|word| Value::One(word.into()));
+        match placeholder {
+            Placeholder::Arguments => {
+                Value::All { raw: self.invocation.arguments, words: &self.words }
+            }
+            Placeholder::Argument(index) => word(index).unwrap_or(Value::Unset),
+            Placeholder::Named(index) => word(index).unwrap_or(Value::Missing),
+            Placeholder::Variable(variable) => self.variable(variable),
+        }
+    }
+
+    fn variable(&self, variable: Variable) -> Value<'_> {
+        match variable {
+            Variable::Session => Value::One(self.invocation.session.to_string().into()),
+            Variable::Effort => match self.invocation.effort {
+                Some(effort) => Value::One(effort.to_string().into()),
+                None => Value::Unset,
+            },
+            Variable::SkillDirectory => Value::One(self.directory.to_string_lossy()),
+            Variable::ProjectDirectory => Value::One(self.invocation.project_dir.to_string_lossy()),
+        }
+    }
+}
