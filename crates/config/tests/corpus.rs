@@ -13,8 +13,14 @@ use centurion_config::agents::{
     read_markdown,
 };
 use centurion_config::frontmatter::{self, Grammar, Reading};
-use centurion_config::skills::{SKILL_GRAMMAR, SkillKind, SkillOrigin, SkillSource, read_skill};
+use centurion_config::skills::{
+    CommandForm, Expanded, Invocation, Piece, SKILL_GRAMMAR, SkillKind, SkillOrigin, SkillSource,
+    expand, read_skill,
+};
+use centurion_protocol::SessionId;
 use centurion_testkit::{Lack, skip};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 /// The unpacked corpus and its oracle.
@@ -202,4 +208,49 @@ fn skills_are_read_as_the_oracle_says() {
 fn commands_are_read_as_the_oracle_says() {
     let Some(corpus) = Corpus::open() else { return skip(Lack::Corpus) };
     corpus.compare("commands", |path, _| observe_skill(path, SkillKind::Command));
+}
+
+/// Where an expanded body has which commands.
+fn commands(expanded: &Expanded) -> Vec<(usize, usize, CommandForm)> {
+    let pieces = expanded.pieces.iter().enumerate();
+    let commands = pieces.filter_map(|(index, piece)| match piece {
+        Piece::Command(command) => Some((index, command.line, command.form)),
+        Piece::Text(_) => None,
+    });
+    commands.collect()
+}
+
+#[test]
+fn skills_and_commands_are_expanded_for_any_arguments() {
+    let Some(corpus) = Corpus::open() else { return skip(Lack::Corpus) };
+    let mut runner = TestRunner::deterministic();
+    let arguments =
+        proptest::string::string_regex("([a-z0-9 '\"\\\\$`!\n;]|\\$ARGUMENTS|\\PC){0,40}");
+    let arguments = arguments.unwrap();
+    let mut found = 0;
+    for (kind, entries) in [(SkillKind::Skill, "skills"), (SkillKind::Command, "commands")] {
+        for entry in corpus.oracle[entries].as_array().unwrap() {
+            let path = corpus.files.path().join("open").join(entry["path"].as_str().unwrap());
+            let (source, plugin) = (SkillSource::Project, None);
+            let origin = SkillOrigin { source, kind, path: path.clone(), plugin };
+            let (skill, _) = read_skill(&text(&path), origin).unwrap();
+            let expanded = |arguments: &str| {
+                let session: SessionId = "6f1c5d52-7d0c-4d1b-9d5a-2a3a4f1d2f10".parse().unwrap();
+                let project_dir = Path::new("/a project");
+                let invocation = Invocation { arguments, project_dir, session, effort: None };
+                expand(&skill.template(), &invocation)
+            };
+            let unchanged = expanded("").unwrap();
+            found += unchanged.commands().count();
+            for _ in 0..3 {
+                let arguments = arguments.new_tree(&mut runner).unwrap().current();
+                if let Ok(expanded) = expanded(&arguments) {
+                    assert_eq!(commands(&expanded), commands(&unchanged), "{}", path.display());
+                }
+            }
+            // What people really give as an argument has a place in every command there is.
+            assert!(expanded("42 'a topic'").is_ok(), "{}", path.display());
+        }
+    }
+    assert!(found > 20, "{found} commands");
 }

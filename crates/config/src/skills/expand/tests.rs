@@ -1,6 +1,8 @@
 //! What bodies become for invocations.
 
+mod against_bash;
 mod commands;
+mod properties;
 
 use centurion_protocol::Effort;
 
