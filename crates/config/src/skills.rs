@@ -9,6 +9,7 @@ mod catalog;
 mod definition;
 mod expand;
 mod lookup;
+mod power;
 mod preload;
 mod reading;
 mod resources;

@@ -11,7 +11,7 @@ use crate::fields::{Fields, Located, Weight};
 use crate::frontmatter::{self, Grammar, Note, Page, Shape};
 use crate::memory::split_globs;
 use crate::settings::printable;
-use crate::trust::{PowerItem, Unaccepted};
+use crate::trust::Unaccepted;
 
 /// How frontmatter of skills and commands is cut where it is no YAML.
 pub const SKILL_GRAMMAR: Grammar<'static> = Grammar { known: &SKILL_KEYS, raw: &["argument-hint"] };
@@ -88,15 +88,6 @@ pub struct SkillDefinition {
 }
 
 impl SkillDefinition {
-    /// What has to be accepted before all of a skill in a project counts; `None` where nothing in it acts
-    /// for the user.
-    pub(crate) fn power_item(&self, text: &str) -> Option<PowerItem> {
-        let hooks = self.hooks.as_ref()?;
-        let name = format!("skill `{}`", printable(&self.name));
-        let values = (Some(&hooks.value), None);
-        Some(PowerItem::of_text(&self.origin.path, Some(hooks.line), name, text, values))
-    }
-
     /// Whether a model may invoke it.
     pub fn is_for_models(&self) -> bool {
         !self.disable_model_invocation.as_ref().is_some_and(|it| it.value)

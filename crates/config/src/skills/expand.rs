@@ -22,7 +22,7 @@ use centurion_protocol::SessionId;
 use thiserror::Error;
 
 pub use self::arguments::split_arguments;
-pub(super) use self::cut::{Part, cut};
+pub(super) use self::cut::{CommandPart, Part, cut};
 use self::placeholder::{Placeholders, Segment};
 use self::values::{Value, Values};
 use super::definition::{Shell, SkillDefinition};

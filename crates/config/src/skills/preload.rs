@@ -10,7 +10,7 @@ use centurion_protocol::markup::contain;
 
 use super::catalog::SkillCatalog;
 use super::definition::SkillDefinition;
-use super::expand::{Invocation, Part, cut, fill_variables};
+use super::expand::{Invocation, fill_variables};
 use super::resources::Resources;
 use crate::agents::{AgentDefinition, AgentEffort};
 use crate::{Located, Problem};
@@ -168,11 +168,8 @@ fn escaped(name: &str) -> String {
 
 /// Tells that commands in a skill's text are not run.
 fn commands_problem(skill: &SkillDefinition) -> Option<Problem> {
-    let parts = cut(&skill.body, skill.body.line);
-    let mut lines = parts.iter().filter_map(|part| match part {
-        Part::Command(command) => Some(command.line),
-        Part::Text(_) => None,
-    });
+    let commands = skill.command_parts();
+    let mut lines = commands.iter().map(|command| command.line);
     let first = lines.next()?;
     let others = match lines.count() {
         0 => String::new(),

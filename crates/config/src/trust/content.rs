@@ -79,6 +79,17 @@ impl PowerItem {
         Self { file: file.to_owned(), line, name, text: text.to_owned(), commands, work_tree: None }
     }
 
+    /// The same with more commands, which may name files in a directory of their own.
+    pub(crate) fn with_commands(
+        mut self,
+        commands: impl Iterator<Item = String>,
+        directory: &Path,
+    ) -> Self {
+        self.commands.extend(commands);
+        self.work_tree = Some(directory.to_owned());
+        self
+    }
+
     /// The texts in it that may name files which it runs.
     pub(crate) fn commands(&self) -> &[String] {
         &self.commands

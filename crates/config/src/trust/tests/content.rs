@@ -75,6 +75,50 @@ fn an_agent_that_only_plans_needs_no_acceptance() {
 }
 
 #[test]
+fn a_skill_that_allows_tools_or_runs_commands_needs_acceptance() {
+    let mut folder = Folder::new();
+    let place = ".claude/skills/s/SKILL.md";
+    let off = |folder: &Folder| folder.withheld()[0].1.clone();
+    folder.grant();
+    for harmless in [
+        "---\ndescription: d\n---\nUse `git log`!\n",
+        "---\nallowed-tools: []\n---\nText.\n",
+        "```sh\n!`touch x`\n```\n",
+    ] {
+        folder.write(place, harmless);
+        assert_eq!(off(&folder), None, "{harmless}");
+    }
+    for acting in [
+        "---\nallowed-tools: Bash(rm *)\n---\nText.\n",
+        "---\ntools: Bash\n---\nText.\n",
+        "See !`git log`.\n",
+        "```!\ngit log\n```\n",
+    ] {
+        folder.write(place, "Text.\n");
+        folder.grant();
+        folder.write(place, acting);
+        assert_eq!(off(&folder), Some(Unaccepted::New), "{acting}");
+        folder.grant();
+        assert_eq!(off(&folder), None, "{acting}");
+    }
+    // A script that a command names, wherever it lies.
+    let scripts = [
+        ("sh tools/run.sh $ARGUMENTS", "tools/run.sh"),
+        ("${CLAUDE_SKILL_DIR}/run.sh", ".claude/skills/s/run.sh"),
+        ("\"${CLAUDE_PROJECT_DIR}\"/more.sh", "more.sh"),
+    ];
+    for (command, script) in scripts {
+        folder.write(script, "true\n");
+        folder.write(place, &format!("See !`{command}`.\n"));
+        folder.grant();
+        assert_eq!(off(&folder), None, "{command}");
+        folder.write(script, "evil\n");
+        let changed = folder.machine.path("home/repo").join(script);
+        assert_eq!(off(&folder), Some(Unaccepted::Program(changed)), "{command}");
+    }
+}
+
+#[test]
 fn what_a_hook_runs_is_part_of_what_was_accepted() {
     let mut folder = Folder::new();
     folder.write("check.sh", "true\n").write("lib/more.sh", "true\n");

@@ -1,0 +1,42 @@
+//! What in a skill acts for the user: hooks, commands in its text, tools that it allows. In a project it has to be
+//! accepted before it counts.
+
+use super::definition::SkillDefinition;
+use super::expand::{CommandPart, Part, cut};
+use crate::settings::printable;
+use crate::trust::PowerItem;
+
+impl SkillDefinition {
+    /// What has to be accepted before all of a skill in a project counts; `None` where nothing in it acts
+    /// for the user.
+    pub(crate) fn power_item(&self, text: &str) -> Option<PowerItem> {
+        let commands = self.command_parts();
+        let hooks = self.hooks.as_ref();
+        let tools = self.allowed_tools.as_ref().filter(|tools| !tools.is_empty());
+        let lines = [
+            hooks.map(|hooks| hooks.line),
+            tools.map(|tools| tools.line),
+            commands.first().map(|command| command.line),
+        ];
+        let line = lines.into_iter().flatten().min()?;
+        let name = format!("skill `{}`", printable(&self.name));
+        let values = (hooks.map(|hooks| &hooks.value), None);
+        let item = PowerItem::of_text(&self.origin.path, Some(line), name, text, values);
+        let commands = commands.iter().map(|command| command.text.to_owned());
+        Some(item.with_commands(commands, self.origin.directory()))
+    }
+
+    /// The commands in its text, as its author wrote them.
+    pub fn commands(&self) -> impl Iterator<Item = &str> {
+        self.command_parts().into_iter().map(|command| command.text)
+    }
+
+    /// The commands in its text, with their places.
+    pub(super) fn command_parts(&self) -> Vec<CommandPart<'_>> {
+        let command = |part| match part {
+            Part::Command(command) => Some(command),
+            Part::Text(_) => None,
+        };
+        cut(&self.body, self.body.line).into_iter().filter_map(command).collect()
+    }
+}
