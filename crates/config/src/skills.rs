@@ -20,7 +20,8 @@ mod tests;
 pub use card::SkillCard;
 pub(crate) use catalog::directory_power;
 pub use catalog::{
-    CheckedSkills, MOST_LISTED, ShadowedSkill, SkillCatalog, SkillEntry, SkillLoader,
+    CheckedSkills, MOST_LISTED, OffSkill, OffSwitch, ShadowedSkill, SkillCatalog, SkillEntry,
+    SkillLoader,
 };
 pub use definition::{
     SKILL_GRAMMAR, SKILL_KEYS, Shell, SkillDefinition, SkillFileError, SkillKind, SkillOrigin,

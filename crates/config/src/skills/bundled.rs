@@ -7,7 +7,13 @@ use super::catalog::SkillEntry;
 use super::definition::{SkillKind, SkillOrigin, SkillSource};
 
 /// Each with its name.
-const BUNDLED: [(&str, &str); 0] = [];
+const BUNDLED: [(&str, &str); 5] = [
+    ("init", include_str!("bundled/init.md")),
+    ("new-agent", include_str!("bundled/new-agent.md")),
+    ("new-skill", include_str!("bundled/new-skill.md")),
+    ("review", include_str!("bundled/review.md")),
+    ("verify", include_str!("bundled/verify.md")),
+];
 
 /// The skills that come with the program.
 pub(super) fn entries() -> impl Iterator<Item = SkillEntry> {

@@ -38,6 +38,8 @@ pub struct SkillCatalog {
     pub active: Vec<Arc<SkillEntry>>,
     /// Those whose name a stronger one has.
     pub shadowed: Vec<ShadowedSkill>,
+    /// Those that a setting switches off.
+    pub off: Vec<OffSkill>,
     /// Files that cannot be used, with the reason.
     pub failed: Vec<Problem>,
     /// Directories with more skills than are looked at, and how many those are.
@@ -52,11 +54,37 @@ pub struct ShadowedSkill {
     pub by: SkillOrigin,
 }
 
+/// A skill that cannot be invoked, because a setting says so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OffSkill {
+    pub entry: Arc<SkillEntry>,
+    pub by: OffSwitch,
+}
+
+/// The setting that switches a skill off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OffSwitch {
+    Overrides,
+    BundledSkills,
+}
+
+impl OffSwitch {
+    /// The key of the setting.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Overrides => "skillOverrides",
+            Self::BundledSkills => "disableBundledSkills",
+        }
+    }
+}
+
 /// What reading all of a catalog showed.
 #[derive(Debug, Default)]
 pub struct CheckedSkills {
     /// The skills that can be invoked.
     pub active: Vec<ReadSkill>,
+    /// Those whose name a stronger one has.
+    pub shadowed: Vec<ReadSkill>,
     /// Files that cannot be used, with the reason.
     pub failed: Vec<Problem>,
     /// What their authors should know.
@@ -156,23 +184,38 @@ impl Search {
     fn add(&mut self, sources: &SkillSources, place: &SkillPlace, path: PathBuf, read: &ReadHead) {
         match read {
             Ok((name, card)) => {
-                let (name, mut card) = (name.clone(), card.clone());
-                let said = sources.overrides.get(&name).filter(|_| place.plugin.is_none());
-                match said {
-                    Some(SkillOverride::Off) => return,
-                    Some(SkillOverride::NameOnly) => card.name_only = true,
-                    Some(SkillOverride::UserInvocableOnly) => card.for_models = false,
-                    Some(SkillOverride::On) | None => {}
-                }
+                let (name, card) = (name.clone(), card.clone());
                 let origin = place.origin(&path);
                 let within = place.place.within.clone();
-                self.enter(SkillEntry { name, card, origin, within }, place.prefix.as_deref());
+                let entry = SkillEntry { name, card, origin, within };
+                self.enter_as_set(sources, entry, place.prefix.as_deref());
             }
             Err(error) => {
                 let (line, message) = (Some(1), error.to_string());
                 self.catalog.failed.push(Problem { path, line, message });
             }
         }
+    }
+
+    /// Enters a skill as the settings want it.
+    fn enter_as_set(
+        &mut self,
+        sources: &SkillSources,
+        mut entry: SkillEntry,
+        prefix: Option<&str>,
+    ) {
+        let said = sources.overrides.get(&entry.name);
+        match said.filter(|_| entry.origin.plugin.is_none()) {
+            Some(SkillOverride::Off) => return self.switch_off(entry, OffSwitch::Overrides),
+            Some(SkillOverride::NameOnly) => entry.card.name_only = true,
+            Some(SkillOverride::UserInvocableOnly) => entry.card.for_models = false,
+            Some(SkillOverride::On) | None => {}
+        }
+        self.enter(entry, prefix);
+    }
+
+    fn switch_off(&mut self, entry: SkillEntry, by: OffSwitch) {
+        self.catalog.off.push(OffSkill { entry: Arc::new(entry), by });
     }
 
     /// The first of each name counts. One from below the working directory goes by its directory then.
@@ -190,16 +233,17 @@ impl Search {
     }
 
     fn finish(mut self, sources: &SkillSources) -> SkillCatalog {
-        if sources.bundled {
-            for entry in bundled::entries() {
-                if sources.overrides.get(&entry.name) != Some(&SkillOverride::Off) {
-                    self.enter(entry, None);
-                }
+        for entry in bundled::entries() {
+            if sources.bundled {
+                self.enter_as_set(sources, entry, None);
+            } else {
+                self.switch_off(entry, OffSwitch::BundledSkills);
             }
         }
         let mut catalog = self.catalog;
         catalog.active.sort_by(|one, other| one.name.cmp(&other.name));
         catalog.shadowed.sort_by(|one, other| one.entry.name.cmp(&other.entry.name));
+        catalog.off.sort_by(|one, other| one.entry.name.cmp(&other.entry.name));
         catalog.sources = Arc::new(sources.clone());
         catalog
     }
@@ -226,10 +270,9 @@ impl SkillCatalog {
             }
         };
         let active: Vec<_> = self.active.iter().filter_map(|entry| take(entry)).collect();
-        for shadowed in &self.shadowed {
-            take(&shadowed.entry);
-        }
+        let shadowed: Vec<_> = self.shadowed.iter().filter_map(|it| take(&it.entry)).collect();
         checked.active = active;
+        checked.shadowed = shadowed;
         checked
     }
 }

@@ -1,6 +1,8 @@
 //! Skills and commands as people write them, and where they keep them.
 
+mod bundled;
 mod cards;
+mod overrides;
 mod preload;
 
 use std::fs;
@@ -85,6 +87,25 @@ fn what_is_meant_otherwise_is_told() {
         "3: `context: !git log` is ignored: use fork",
         "5: `shell: fish` is ignored: use bash or powershell",
         "6: `zzzz` is unknown and ignored",
+    ];
+    let expected = expected.map(|it| format!("/p/.claude/skills/deploy/SKILL.md:{it}"));
+    assert_eq!(problems, expected);
+}
+
+#[test]
+fn a_slip_in_a_key_is_named_with_its_line_and_the_likely_key() {
+    let (skill, problems) = read(
+        "---\ndescription: d\nalowed-tools: Read\ndisable-model-invokation: true\n\
+         user_invocable: false\nargument_hint: x\narguements: a\nwhen-to-use: now\n---\n",
+    );
+    assert!(skill.allowed_tools.is_none() && skill.is_for_models());
+    let expected = [
+        "3: `alowed-tools` is unknown and ignored; did you mean `allowed-tools`?",
+        "4: `disable-model-invokation` is unknown and ignored; did you mean `disable-model-invocation`?",
+        "5: `user_invocable` is ignored: write `user-invocable`",
+        "6: `argument_hint` is ignored: write `argument-hint`",
+        "7: `arguements` is unknown and ignored; did you mean `arguments`?",
+        "8: `when-to-use` is ignored: write `when_to_use`",
     ];
     let expected = expected.map(|it| format!("/p/.claude/skills/deploy/SKILL.md:{it}"));
     assert_eq!(problems, expected);
