@@ -7,19 +7,16 @@ mod memory;
 mod new;
 pub(crate) mod sources;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use centurion_config::agents::{AgentCatalog, AgentDefinition, AgentLoader, AgentSources};
+use centurion_config::agents::{AgentCatalog, AgentDefinition, AgentLoader};
 use centurion_protocol::SystemWorld;
 use clap::{Args, Parser, Subcommand};
 
-use self::sources::{AgentArgs, Brought};
-use crate::configuration::{Configuration, SettingsArgs};
-use crate::delegation;
-use crate::setup;
-use crate::surroundings::Surroundings;
+use self::sources::AgentArgs;
+use crate::definitions::listing::Form;
+use crate::definitions::places::{PlaceArgs, Places};
 
 /// Shows agents, checks their files and writes new ones.
 #[derive(Debug, Parser)]
@@ -54,38 +51,21 @@ enum Action {
 struct SourceArgs {
     #[command(flatten)]
     agents: AgentArgs,
-    /// Directories of plugins that are on, too
-    #[arg(long, value_name = "DIR")]
-    plugin_dir: Vec<PathBuf>,
-    /// Additional directories that belong to the project
-    #[arg(long, value_name = "DIR", num_args = 1..)]
-    add_dir: Vec<PathBuf>,
     #[command(flatten)]
-    settings: SettingsArgs,
+    places: PlaceArgs,
 }
 
 /// The agents as a command of this program sees them.
 struct Agents {
-    surroundings: Surroundings,
-    sources: AgentSources,
+    places: Places,
     catalog: Arc<AgentCatalog>,
 }
 
 impl Agents {
     fn load(args: &SourceArgs) -> anyhow::Result<Self> {
-        let surroundings = Surroundings::observe()?;
-        let configuration = Configuration::load(&surroundings, &args.settings)?;
-        configuration.warn();
-        let settings = &configuration.settings;
-        let plugins = delegation::plugins(&surroundings, settings, &args.plugin_dir, &SystemWorld)?;
-        let brought = Brought {
-            agents: args.agents.agents.as_deref(),
-            additional: &setup::additional_directories(&args.add_dir)?,
-            plugins: plugins.enabled.iter().map(|plugin| plugin.agents()).collect(),
-        };
-        let sources = sources::sources(&surroundings, &configuration, brought)?;
-        let catalog = AgentLoader::new().load(&sources, &SystemWorld);
-        Ok(Self { surroundings, sources, catalog })
+        let places = Places::gather(&args.places, args.agents.agents.as_deref())?;
+        let catalog = AgentLoader::new().load(&places.agents, &SystemWorld);
+        Ok(Self { places, catalog })
     }
 
     /// Every agent, also those that cannot be asked for.
@@ -99,8 +79,7 @@ pub(crate) async fn run(args: AgentsCommandArgs) -> anyhow::Result<ExitCode> {
     match args.action {
         Action::List { json, sources } => {
             let agents = Agents::load(&sources)?;
-            let form = if json { list::Form::Json } else { list::Form::Text };
-            list::print(&agents.catalog, form);
+            list::print(&agents.catalog, Form::new(json));
             Ok(ExitCode::SUCCESS)
         }
         Action::Check(args) => check::run(&args),

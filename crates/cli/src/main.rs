@@ -7,6 +7,7 @@ mod agents;
 mod args;
 mod configuration;
 mod control;
+mod definitions;
 mod delegation;
 mod demo;
 mod doctor;

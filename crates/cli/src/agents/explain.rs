@@ -1,22 +1,22 @@
 //! `centurion agents explain`: everything that an agent would run with, and what decides each part. It is
 //! the runtime that is asked: what it says is what a run does.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use centurion_engine::{Explanation, Options, Session};
+use centurion_engine::{Options, Session};
 use centurion_host::Fronts;
 use centurion_protocol::{SystemWorld, World};
 use clap::{Args, Parser};
-use serde_json::Value;
 
 use super::sources::AgentArgs;
 use crate::args::{ModelArgs, PermissionArgs, RunArgs};
-use crate::configuration::{Configuration, SettingsArgs};
+use crate::configuration::Configuration;
 use crate::control::Control;
+use crate::definitions::explained;
+use crate::definitions::places::PlaceArgs;
 use crate::mcp::McpArgs;
-use crate::output::{self, Output, printable};
+use crate::output::{self, Output};
 use crate::setup;
 use crate::slow_servers;
 use crate::surroundings::Surroundings;
@@ -45,20 +45,12 @@ pub(super) struct ExplainArgs {
     #[command(flatten)]
     agents: AgentArgs,
 
-    /// Directories of plugins that are on, too
-    #[arg(long, value_name = "DIR")]
-    plugin_dir: Vec<PathBuf>,
-
-    /// Additional directories that belong to the project
-    #[arg(long, value_name = "DIR", num_args = 1..)]
-    add_dir: Vec<PathBuf>,
-
+    #[command(flatten)]
+    places: PlaceArgs,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
     permissions: PermissionArgs,
-    #[command(flatten)]
-    settings: SettingsArgs,
     #[command(flatten)]
     mcp: McpArgs,
 }
@@ -67,16 +59,16 @@ impl ExplainArgs {
     /// The flags of the run that is asked about.
     fn into_run(self) -> anyhow::Result<RunArgs> {
         let mut run = RunArgs::try_parse_from(["centurion"])?;
-        run.add_dir = self.add_dir;
+        run.add_dir = self.places.add_dir;
         run.model = self.model;
         // Nothing is asked of a model.
         run.model.is_optional = true;
         run.permissions = self.permissions;
-        run.settings = self.settings;
+        run.settings = self.places.settings;
         run.mcp = self.mcp;
         run.session.no_session_persistence = true;
         run.delegation.definitions = self.agents;
-        run.delegation.plugin_dir = self.plugin_dir;
+        run.delegation.plugin_dir = self.places.plugin_dir;
         Ok(run)
     }
 }
@@ -106,70 +98,12 @@ pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let servers = options.extensions.servers.clone();
     let explained = slow_servers::beside(servers, Box::pin(explaining(options))).await?;
     lasting.pool.shutdown().await;
-    let explained = explained?;
+    let explanation = explained?;
     let output = Output::default();
     if as_json {
-        output.json_line(&explained);
+        output.json_line(&explanation);
     } else {
-        output.write_text(&text(&explained)?);
+        output.write_text(&explained::text(&explanation)?);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// For people: a line for each value, with what decided it.
-fn text(explained: &Explanation) -> anyhow::Result<String> {
-    let Value::Object(fields) = serde_json::to_value(explained)? else { return Ok(String::new()) };
-    let mut lines = Vec::new();
-    for (name, value) in &fields {
-        match value {
-            Value::Null => {}
-            Value::Array(items) if items.is_empty() => {}
-            Value::Object(items) if items.is_empty() => {}
-            Value::Object(decided) if decided.contains_key("from") => {
-                let from = decided.get("from").map(plain).unwrap_or_default();
-                let value = decided.get("value").map(plain).unwrap_or_default();
-                lines.push(format!("{name}: {}   [{from}]", brief(&value)));
-            }
-            Value::Array(items) => {
-                lines.push(format!("{name}:"));
-                lines.extend(items.iter().map(|item| format!("  {}", item_line(item))));
-            }
-            Value::Object(items) => {
-                lines.push(format!("{name}:"));
-                let line = |(key, value): (&String, &Value)| format!("  {key}: {}", plain(value));
-                lines.extend(items.iter().map(line));
-            }
-            other => lines.push(format!("{name}: {}", plain(other))),
-        }
-    }
-    Ok(lines.iter().map(|line| printable(line) + "\n").collect())
-}
-
-fn item_line(item: &Value) -> String {
-    match item.as_object() {
-        Some(fields) if fields.contains_key("from") => {
-            let rest = fields.iter().filter(|(key, _)| *key != "from");
-            let parts: Vec<String> = rest.map(|(_, value)| brief(&plain(value))).collect();
-            let from = fields.get("from").map(plain).unwrap_or_default();
-            format!("{}   [{from}]", parts.join(", "))
-        }
-        _ => plain(item),
-    }
-}
-
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// The first line of a text, and how much more there is.
-fn brief(text: &str) -> String {
-    let mut lines = text.lines();
-    let first = lines.next().unwrap_or_default();
-    match lines.count() {
-        0 => first.to_owned(),
-        more => format!("{first} … ({more} more lines)"),
-    }
 }

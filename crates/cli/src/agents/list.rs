@@ -2,16 +2,12 @@
 
 use std::sync::Arc;
 
-use centurion_config::agents::{
-    AgentCatalog, AgentDefinition, AgentSource, Color, FailedAgent, ShadowedAgent,
-};
+use centurion_config::agents::{AgentCatalog, AgentDefinition, AgentSource, Color, ShadowedAgent};
 use centurion_engine::builtin;
 use serde_json::{Value, json};
 
-use crate::output::{Output, printable};
-
-/// How much of a description a list shows.
-const LONGEST: usize = 160;
+use super::check::finding;
+use crate::definitions::listing::{Form, failed_json, shortened, titled};
 
 /// The sources in the order of a list, with what they are called in it.
 const GROUPS: [(AgentSource, &str); 6] = [
@@ -23,19 +19,8 @@ const GROUPS: [(AgentSource, &str); 6] = [
     (AgentSource::BuiltIn, "Built in"),
 ];
 
-/// Whether a list is for people or for programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    Text,
-    Json,
-}
-
 pub(super) fn print(catalog: &AgentCatalog, form: Form) {
-    let output = Output::default();
-    match form {
-        Form::Json => output.json_line(&as_json(catalog)),
-        Form::Text => output.write_text(&as_text(catalog)),
-    }
+    form.print(|| as_text(catalog), || as_json(catalog));
 }
 
 /// The agents that can be asked for by name.
@@ -55,10 +40,7 @@ fn as_json(catalog: &AgentCatalog) -> Value {
         value["shadowedBy"] = json!(agent.by.path);
         value
     });
-    let failed = catalog
-        .failed
-        .iter()
-        .map(|failed| json!({"path": failed.path, "line": failed.line, "reason": failed.reason}));
+    let failed = catalog.failed.iter().map(|failed| failed_json(&finding(failed)));
     json!({
         "active": active.collect::<Vec<_>>(),
         "shadowed": shadowed.collect::<Vec<_>>(),
@@ -88,19 +70,10 @@ fn as_text(catalog: &AgentCatalog) -> String {
         groups.push((title, of_source.flat_map(|definition| described(definition)).collect()));
     }
     groups.push(("Another has their name", shadowed(catalog).map(beaten).collect()));
-    groups.push(("Cannot be used", catalog.failed.iter().map(failure).collect()));
-    let parts: Vec<String> = groups
-        .into_iter()
-        .filter(|(_, lines)| !lines.is_empty())
-        .map(|(title, lines)| {
-            let lines: Vec<String> = lines.iter().map(|line| printable(line)).collect();
-            format!("{title}:\n  {}\n", lines.join("\n  "))
-        })
-        .collect();
-    if parts.is_empty() {
-        return "there are no agents; `centurion agents new` writes one\n".to_owned();
-    }
-    parts.join("\n")
+    let failed = catalog.failed.iter().map(|failed| finding(failed).to_string());
+    groups.push(("Cannot be used", failed.collect()));
+    let nothing = || "there are no agents; `centurion agents new` writes one\n".to_owned();
+    titled(groups).unwrap_or_else(nothing)
 }
 
 /// An agent in a few lines.
@@ -126,24 +99,10 @@ fn tools(definition: &AgentDefinition) -> String {
     }
 }
 
-/// The beginning of a text, on one line.
-fn shortened(text: &str) -> String {
-    let words: Vec<_> = text.split_whitespace().collect();
-    let line = words.join(" ");
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default().trim_end()),
-        None => line,
-    }
-}
-
 fn beaten(agent: &ShadowedAgent) -> String {
     let ShadowedAgent { definition, by } = agent;
     let own = definition.origin.path.display();
     format!("{} of {own}: {} goes before it", definition.name.value, by.path.display())
-}
-
-fn failure(failed: &FailedAgent) -> String {
-    super::check::finding(failed).to_string()
 }
 
 #[cfg(test)]
@@ -173,13 +132,6 @@ mod tests {
         ] {
             assert_eq!(tools(&with(lines)), expected, "{lines}");
         }
-    }
-
-    #[test]
-    fn a_long_description_is_cut_between_letters() {
-        assert_eq!(shortened("a\n  b\tc"), "a b c");
-        let long = "ä".repeat(200);
-        assert_eq!(shortened(&long), "ä".repeat(160) + "…");
     }
 
     #[test]

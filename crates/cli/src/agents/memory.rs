@@ -8,7 +8,6 @@ use centurion_protocol::SystemWorld;
 use clap::{Args, Subcommand};
 
 use super::{Agents, SourceArgs};
-use crate::configuration::Configuration;
 use crate::output::{Output, note, printable};
 
 #[derive(Debug, Args)]
@@ -37,14 +36,14 @@ pub(super) fn run(args: &MemoryArgs) -> anyhow::Result<ExitCode> {
     let definition = &agent.definition;
     let scope = definition.memory.as_ref();
     let scope = scope.with_context(|| format!("agent `{name}` keeps no memory"))?.value;
-    let surroundings = &agents.surroundings;
-    let settings = Configuration::load(surroundings, &args.sources.settings)?.settings;
+    let surroundings = &agents.places.surroundings;
+    let settings = &agents.places.settings;
     let env = settings.overlay(&surroundings.env);
     let places = MemoryPlaces::new(
         &surroundings.dirs,
         surroundings.home.as_deref(),
         &surroundings.cwd,
-        &settings,
+        settings,
         &[&surroundings.env, &env],
     );
     let memory = AgentMemory::locate(scope, &definition.name, &places);

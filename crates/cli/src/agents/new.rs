@@ -1,20 +1,19 @@
 //! `centurion agents new`: the file of an agent, to be filled in.
 
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use centurion_config::Located;
 use centurion_config::agents::{
     AgentDefinition, AgentModel, AgentOrigin, AgentScope, AgentSource, check_characters,
     check_name, directory_name, read_markdown, write_markdown,
 };
 use centurion_config::frontmatter::{Value, names};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::{Agents, SourceArgs};
+use crate::definitions::new_file::{self, Scope};
 use crate::output::{Output, note, printable};
 
 #[derive(Debug, Args)]
@@ -39,20 +38,11 @@ pub(super) struct NewArgs {
     scope: Scope,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Scope {
-    /// Everybody who has the project
-    Project,
-    /// You, in all projects
-    User,
-}
-
-impl Scope {
-    fn source(self) -> AgentSource {
-        match self {
-            Self::Project => AgentSource::Project,
-            Self::User => AgentSource::User,
-        }
+/// Whose an agent of a scope is.
+fn source_of(scope: Scope) -> AgentSource {
+    match scope {
+        Scope::Project => AgentSource::Project,
+        Scope::User => AgentSource::User,
     }
 }
 
@@ -62,22 +52,23 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<ExitCode> {
         bail!("the name `{}` {reason}", printable(name));
     }
     let agents = Agents::load(&SourceArgs::default())?;
-    let source = args.scope.source();
+    let source = source_of(args.scope);
     let same = agents.all().find(|it| it.name.value == name && it.origin.source == source);
     if let Some(existing) = same {
         bail!("there is an agent `{name}` already, in {}", existing.origin.path.display());
     }
-    let path = directory(&agents, args.scope)?.join(format!("{}.md", directory_name(name)));
+    let relative = Path::new("agents").join(format!("{}.md", directory_name(name)));
+    let path = new_file::locate(&agents.places, args.scope, &relative)?;
     let definition = definition(args, &path)?;
     let text = write_markdown(&definition);
     let scope = AgentScope::Own(source);
-    let read = read_markdown(&text, &path, &scope, &agents.sources.vocabulary);
+    let read = read_markdown(&text, &path, &scope, &agents.places.agents.vocabulary);
     let problems = match read {
         Ok(Some(read)) => read.problems,
         Ok(None) => Vec::new(),
         Err(failed) => bail!("such an agent could not be read again: {}", failed.reason),
     };
-    write(&path, &text)?;
+    new_file::write(&path, &text)?;
     for problem in problems {
         note(&format!("warning: {}", printable(&problem.to_string())));
     }
@@ -90,34 +81,6 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the files of a scope are.
-fn directory(agents: &Agents, scope: Scope) -> anyhow::Result<PathBuf> {
-    let surroundings = &agents.surroundings;
-    match scope {
-        Scope::User => {
-            // Ours, so that another program's files stay as they are.
-            let own = surroundings.dirs.config_dirs().last();
-            Ok(own.context("there is no directory for your own agents")?.join("agents"))
-        }
-        Scope::Project => {
-            let home = surroundings.home.as_ref();
-            let repository = agents.sources.folders.repository.as_ref();
-            let root = repository.filter(|root| Some(*root) != home).unwrap_or(&surroundings.cwd);
-            ensure!(
-                Some(root) != home,
-                "the home directory is no project\nhelp: --scope user writes an agent for all projects"
-            );
-            let shared = root.join(".claude");
-            let directory = shared.join("agents");
-            // A repository must not choose where on the machine something is written.
-            for place in [&shared, &directory] {
-                ensure!(!place.is_symlink(), "{} is a link; nothing is written", place.display());
-            }
-            Ok(directory)
-        }
-    }
-}
-
 fn definition(args: &NewArgs, path: &Path) -> anyhow::Result<AgentDefinition> {
     let said = |text: &str| Located::new(text.trim().to_owned(), 1);
     let description = match args.description.as_deref().map(str::trim) {
@@ -125,7 +88,7 @@ fn definition(args: &NewArgs, path: &Path) -> anyhow::Result<AgentDefinition> {
         Some(description) => description,
         None => "Say here when to use this agent, and when not.",
     };
-    let origin = AgentOrigin { source: args.scope.source(), path: path.to_owned(), plugin: None };
+    let origin = AgentOrigin { source: source_of(args.scope), path: path.to_owned(), plugin: None };
     let prompt = format!(
         "You are `{}`. Say here what you are for, and what you see of the work of others.\n\n\
          # Working\n- What to look at first, and how to go on.\n- What to leave alone.\n\n\
@@ -146,21 +109,6 @@ fn definition(args: &NewArgs, path: &Path) -> anyhow::Result<AgentDefinition> {
         Some(name) => Some(Located::new(AgentModel::Named(name.to_owned()), 1)),
     };
     Ok(definition)
-}
-
-/// Writes a file that is not there yet.
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let doing = || format!("{} cannot be written", path.display());
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory).with_context(doing)?;
-    }
-    let mut file = match OpenOptions::new().write(true).create_new(true).open(path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            bail!("there is a file {} already", path.display())
-        }
-        opened => opened.with_context(doing)?,
-    };
-    file.write_all(text.as_bytes()).with_context(doing)
 }
 
 /// What is to be known about another agent of the same name.

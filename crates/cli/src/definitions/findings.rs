@@ -1,0 +1,56 @@
+//! What a check of definitions found, as lines with file and line number, and the exit code.
+
+use std::process::ExitCode;
+
+use centurion_config::Problem;
+use clap::Args;
+use std::path::PathBuf;
+
+use crate::output::{Output, printable};
+
+/// What is checked, and how strictly.
+#[derive(Debug, Args)]
+pub(crate) struct CheckedPaths {
+    /// Files and directories to check; without any, all places that are looked at
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Fail for warnings, too
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// How many definitions can be used.
+    pub(crate) good: usize,
+    pub(crate) failed: Vec<Problem>,
+    pub(crate) warnings: Vec<Problem>,
+}
+
+impl Findings {
+    /// Prints everything. The check fails for what cannot be used, and for warnings where it is strict.
+    pub(crate) fn print(&self, noun: &str, checked: &CheckedPaths) -> ExitCode {
+        Output::default().write_text(&self.report(noun));
+        let has_failed = !self.failed.is_empty() || checked.strict && !self.warnings.is_empty();
+        if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+
+    /// Everything in the order of the files, and a summary.
+    fn report(&self, noun: &str) -> String {
+        let mut all: Vec<&Problem> = self.failed.iter().chain(&self.warnings).collect();
+        all.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
+        let mut lines: Vec<String> =
+            all.iter().map(|problem| printable(&problem.to_string())).collect();
+        let good = match self.good {
+            1 => format!("1 {noun} is good"),
+            number => format!("{number} {noun}s are good"),
+        };
+        let warnings = match self.warnings.len() {
+            1 => "1 warning".to_owned(),
+            number => format!("{number} warnings"),
+        };
+        lines.push(format!("{good}, {} cannot be used, {warnings}\n", self.failed.len()));
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,61 @@
+//! The file of a new definition: where it belongs, and writing it without replacing anything.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use clap::ValueEnum;
+
+use super::places::Places;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scope {
+    /// Everybody who has the project
+    Project,
+    /// You, in all projects
+    User,
+}
+
+/// Where a file of a scope belongs, by its path below a directory of definitions.
+pub(crate) fn locate(places: &Places, scope: Scope, relative: &Path) -> anyhow::Result<PathBuf> {
+    let surroundings = &places.surroundings;
+    match scope {
+        Scope::User => {
+            // Ours, so that another program's files stay as they are.
+            let own = surroundings.dirs.config_dirs().last();
+            Ok(own.context("there is no directory for your own files")?.join(relative))
+        }
+        Scope::Project => {
+            let home = surroundings.home.as_ref();
+            let repository = places.agents.folders.repository.as_ref();
+            let root = repository.filter(|root| Some(*root) != home).unwrap_or(&surroundings.cwd);
+            ensure!(
+                Some(root) != home,
+                "the home directory is no project\nhelp: --scope user writes it for all projects"
+            );
+            let path = root.join(".claude").join(relative);
+            // A repository must not choose where on the machine something is written.
+            let above = path.ancestors().skip(1).take_while(|place| *place != root.as_path());
+            for place in above {
+                ensure!(!place.is_symlink(), "{} is a link; nothing is written", place.display());
+            }
+            Ok(path)
+        }
+    }
+}
+
+/// Writes a file that is not there yet.
+pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let doing = || format!("{} cannot be written", path.display());
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).with_context(doing)?;
+    }
+    let mut file = match OpenOptions::new().write(true).create_new(true).open(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("there is a file {} already", path.display())
+        }
+        opened => opened.with_context(doing)?,
+    };
+    file.write_all(text.as_bytes()).with_context(doing)
+}
