@@ -22,6 +22,8 @@ use crate::mcp::McpArgs;
         centurion demo             Show a real agent at work: no key, no network\n  \
         centurion sessions         List the sessions of this directory; `sessions show ID` prints one\n  \
         centurion agents           List agents, check their files, write new ones\n  \
+        centurion skills           List skills, check their files, explain and write them\n  \
+        centurion commands         `commands list` shows what can be typed as /name\n  \
         centurion permissions      `permissions explain 'Bash(git push)'` says what would be decided, and why\n  \
         centurion mcp              List, add and remove MCP servers, or be one: `mcp serve`\n  \
         centurion trust            Show, grant or revoke trust in this folder\n  \

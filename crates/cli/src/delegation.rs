@@ -12,7 +12,7 @@ use centurion_config::mcp::{
 };
 use centurion_config::plugins::{PluginCatalog, PluginLoader, PluginSources};
 use centurion_config::settings::{ChildMode, ForkGate, SessionMode as ModeSetting, Settings};
-use centurion_config::skills::{SkillCatalog, SkillSources};
+use centurion_config::skills::SkillCatalog;
 use centurion_config::trust::collect_texts;
 use centurion_engine::{
     AgentOptions, AgentServers, AgentServersError, BroughtBy, Definitions, DelegationRules, Limits,
@@ -31,6 +31,7 @@ use crate::configuration::Configuration;
 use crate::mcp;
 use crate::models::ModelLimits;
 use crate::output::note;
+use crate::skills;
 use crate::surroundings::Surroundings;
 
 #[derive(Clone, Debug, Default, Args)]
@@ -163,19 +164,7 @@ impl Found {
             plugins: plugins.enabled.iter().map(|plugin| plugin.agents()).collect(),
         };
         let agents = sources::sources(surroundings, configuration, brought)?;
-        let of_skills = settings.skills();
-        let skills = SkillSources {
-            managed_dir: agents.managed_dir.clone(),
-            folders: agents.folders.clone(),
-            config_dirs: agents.config_dirs.clone(),
-            levels: agents.levels,
-            plugins: plugins.enabled.iter().map(|plugin| plugin.skills()).collect(),
-            plugin_only: settings.plugin_only().skills.is_some(),
-            nested: Vec::new(),
-            bundled: of_skills.bundled,
-            overrides: of_skills.overrides,
-            content: agents.content.clone(),
-        };
+        let skills = skills::sources::sources(&agents, settings, &plugins);
         Ok(Self {
             definitions: Definitions::new(agents, skills, Arc::clone(world)),
             plugins,

@@ -5,6 +5,7 @@
 mod absent_model;
 mod agents;
 mod args;
+mod commands;
 mod configuration;
 mod control;
 mod definitions;
@@ -29,6 +30,7 @@ mod sandbox;
 mod sessions;
 mod setup;
 mod signals;
+mod skills;
 mod slow_servers;
 mod stdin;
 mod surroundings;
@@ -83,12 +85,14 @@ fn run() -> anyhow::Result<ExitCode> {
     }
     match std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {
         Some("agents") => command(|args| block_on(agents::run(args))),
+        Some("commands") => command(|args| commands::run(&args)),
         Some("demo") => command(|args| block_on(demo::run(args))),
         Some("doctor") => command(|args| doctor::run(&args)),
         Some("mcp") => command(|args| block_on(mcp::run(args))),
         Some("plugin") => command(plugin::run),
         Some("permissions") => command(|args| explain::run(&args)),
         Some("trust") => command(|args| trust::run(&args)),
+        Some("skills") => command(skills::run),
         Some("sessions") => command(|args| sessions::run(&args)),
         _ => parsed(std::env::args_os(), |args: RunArgs| {
             if let Err(message) = args.check() {

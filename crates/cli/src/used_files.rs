@@ -107,8 +107,12 @@ impl Commands {
         }
         for skill in found.skills().check().active.iter().map(|it| &it.definition) {
             let is_judged = skill.origin.source == SkillSource::Project;
-            let hooks = skill.hooks.iter().filter(|_| skill.withheld.is_none());
-            hooks.for_each(|hooks| collect_hook_texts(&hooks.value, commands.of(is_judged)));
+            if skill.withheld.is_some() {
+                continue;
+            }
+            let texts = commands.of(is_judged);
+            skill.hooks.iter().for_each(|hooks| collect_hook_texts(&hooks.value, texts));
+            texts.extend(skill.commands().map(str::to_owned));
         }
         commands
     }

@@ -29,6 +29,7 @@ pub use name::{
     NameError, READ_ONLY_NAMES, check_characters, check_name, check_skill_name, directory_name,
     folded, is_read_only_name,
 };
+pub(crate) use place::is_plugin;
 pub use place::{ReadPlace, read_place};
 pub(crate) use reading::effort;
 pub use reading::{AGENT_KEYS, ReadAgent, Vocabulary};

@@ -9,6 +9,7 @@ mod catalog;
 mod definition;
 mod expand;
 mod lookup;
+mod place;
 mod power;
 mod preload;
 mod reading;
@@ -32,6 +33,7 @@ pub use expand::{
     expand, split_arguments,
 };
 pub use lookup::SkillLookupError;
+pub use place::{SkillsOfPlace, read_skills_at};
 pub use preload::{Preload, Preloaded, SkillText};
 pub use reading::{ReadSkill, SkillReadError};
 pub use resources::Resources;

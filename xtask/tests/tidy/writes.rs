@@ -25,7 +25,7 @@ const WRITERS: [(&str, &str); 22] = [
     ("crates/journal/src/transcript_file.rs", "records, redacted"),
     ("crates/journal/src/output_file.rs", "what an agent does, redacted"),
     ("crates/model/src/cassette/record.rs", "recordings, redacted"),
-    ("crates/cli/src/agents/new.rs", "a definition that the user asked for"),
+    ("crates/cli/src/definitions/new_file.rs", "a definition that the user asked for"),
     ("crates/cli/src/demo", "files of our own"),
     ("crates/cli/src/retention.rs", "locks"),
     ("crates/config/src/agent_memory.rs", "what an agent is asked to remember"),

@@ -1,8 +1,10 @@
 //! Where definitions are looked for: flags, settings and plugins, gathered once for a command.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use centurion_config::agents::AgentSources;
+use centurion_config::plugins::PluginCatalog;
 use centurion_config::settings::Settings;
 use centurion_protocol::SystemWorld;
 use clap::Args;
@@ -30,6 +32,7 @@ pub(crate) struct PlaceArgs {
 pub(crate) struct Places {
     pub(crate) surroundings: Surroundings,
     pub(crate) settings: Settings,
+    pub(crate) plugins: Arc<PluginCatalog>,
     pub(crate) agents: AgentSources,
 }
 
@@ -47,6 +50,6 @@ impl Places {
             plugins: plugins.enabled.iter().map(|plugin| plugin.agents()).collect(),
         };
         let agents = sources::sources(&surroundings, &configuration, brought)?;
-        Ok(Self { surroundings, settings: configuration.settings, agents })
+        Ok(Self { surroundings, settings: configuration.settings, plugins, agents })
     }
 }

@@ -170,7 +170,11 @@ fn a_plugin_for_one_run_brings_agents_hooks_and_servers() {
     told.assert_code(0);
     let init = told.of("init")[0];
     assert!(init["agents"].as_array().unwrap().contains(&json!("kit:helper")), "{init}");
-    assert_eq!(init["skills"], json!(["kit:greet"]), "people's own are not for models");
+    assert_eq!(
+        init["skills"],
+        json!(["kit:greet", "review", "verify"]),
+        "people's own are not for models"
+    );
     let kit = scratch.project().join("kit");
     assert_eq!(
         init["plugins"],

@@ -11,7 +11,7 @@ fn file(name: &str, lines: &str) -> String {
     format!("---\nname: {name}\ndescription: Does {name}\n{lines}---\nYou are {name}.\n")
 }
 
-fn good(ended: Ended) -> String {
+pub(crate) fn good(ended: Ended) -> String {
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     ended.stdout
 }
@@ -21,16 +21,16 @@ fn listed(program: &Program, more: &[&str]) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The names of the agents in a list.
-fn names(list: &Value) -> Vec<&str> {
+/// The names in a list.
+pub(crate) fn names(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|agent| agent["name"].as_str().unwrap()).collect()
 }
 
-fn named<'l>(list: &'l Value, name: &str) -> &'l Value {
+pub(crate) fn named<'l>(list: &'l Value, name: &str) -> &'l Value {
     list.as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap()
 }
 
-fn project(program: &Program, relative: &str) -> String {
+pub(crate) fn project(program: &Program, relative: &str) -> String {
     program.scratch.project().canonicalize().unwrap().join(relative).display().to_string()
 }
 
@@ -321,12 +321,13 @@ fn the_manual_names_commands_that_there_are() {
 fn the_manual_names_flags_that_there_are() {
     let guide = include_str!("../../../../docs/guide.md");
     let program = Program::alone();
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 9] = [
         &[],
         &["agents", "list"],
         &["agents", "check"],
         &["agents", "explain"],
         &["agents", "new"],
+        &["skills", "new"],
         &["mcp", "add"],
         &["sessions"],
         &["doctor"],

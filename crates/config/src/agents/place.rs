@@ -61,7 +61,8 @@ fn scope_of(path: &Path) -> AgentScope {
     }
 }
 
-fn is_plugin(root: &Path) -> bool {
+/// Whether a directory is a plugin.
+pub(crate) fn is_plugin(root: &Path) -> bool {
     [".claude-plugin/plugin.json", "plugin.json"].iter().any(|file| root.join(file).is_file())
 }
 

@@ -113,6 +113,15 @@ pub enum Shell {
     PowerShell,
 }
 
+impl Shell {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::PowerShell => "powershell",
+        }
+    }
+}
+
 /// What kind of file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SkillKind {
