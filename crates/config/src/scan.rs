@@ -398,7 +398,7 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         self.has_changed = true;
         let bytes = match self.extent.portion {
             Portion::Whole => files::bytes_in((file, metadata), LARGEST),
-            Portion::Head => head_in(file, metadata),
+            Portion::Head => head_in(file, &metadata),
         };
         self.take(path, stamp, bytes);
         true
@@ -456,7 +456,7 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
 
 /// The first bytes of a file: its frontmatter and some text behind it, or all of it where the frontmatter is
 /// longer than usual.
-fn head_in(mut file: File, metadata: Metadata) -> Result<Vec<u8>, FileError> {
+fn head_in(mut file: File, metadata: &Metadata) -> Result<Vec<u8>, FileError> {
     if metadata.len() > LARGEST {
         return Err(FileError::TooLarge { limit: LARGEST });
     }

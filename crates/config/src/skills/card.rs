@@ -8,6 +8,7 @@ use crate::agents::check_skill_name;
 
 /// What is told of a skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub struct SkillCard {
     /// What it is for.
     pub summary: Option<String>,

@@ -46,12 +46,11 @@ pub(super) fn read(
         let (name, path) = (entry.name.clone(), entry.origin.path.clone());
         SkillReadError::Unreadable { name, path, source }
     };
-    let text = match entry.origin.source {
-        SkillSource::Bundled => bundled::text(&entry.name).unwrap_or_default().to_owned(),
-        _ => {
-            let bytes = bytes(&entry.origin.path, entry.within.as_deref()).map_err(unusable)?;
-            decode(&bytes).into_owned()
-        }
+    let text = if entry.origin.source == SkillSource::Bundled {
+        bundled::text(&entry.name).unwrap_or_default().to_owned()
+    } else {
+        let bytes = bytes(&entry.origin.path, entry.within.as_deref()).map_err(unusable)?;
+        decode(&bytes).into_owned()
     };
     let read = read_skill(&text, entry.origin.clone());
     let no_skill = |source| SkillReadError::NoSkill { name: entry.name.clone(), source };

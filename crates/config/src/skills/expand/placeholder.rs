@@ -95,7 +95,7 @@ impl<'n> Placeholders<'n> {
 }
 
 /// The number that a text begins with, and how many digits it has. One that is too large to be an index is
-/// the index of an argument that nobody gives.
+/// the index of an argument that is missing.
 fn leading_number(text: &str) -> Option<(usize, usize)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let number = text.get(..digits).filter(|number| !number.is_empty())?;

@@ -208,7 +208,7 @@ impl ShellReader {
     /// A byte after a backslash that is not quoted.
     fn read_escaped(&mut self, byte: u8) {
         match self.frames.last() {
-            // A continued line. Where it parts an operator, nobody means it, and it is not followed.
+            // A continued line. One that parts an operator is not followed.
             None | Some(Frame::Parentheses { .. } | Frame::DoubleQuotes) if byte == b'\n' => {
                 if matches!(self.previous, b'$' | TWO_DOLLARS | b'<' | b'>' | b'(' | b'[' | b'&') {
                     self.lose(byte);
