@@ -11,8 +11,8 @@ use centurion_config::trust::{
 };
 use centurion_protocol::SystemWorld;
 use centurion_redact::redact_text;
+use centurion_tools::LineDiff;
 use clap::{Parser, Subcommand};
-use similar::TextDiff;
 
 use crate::configuration::open_trust;
 use crate::output::{Output, note, visible};
@@ -165,11 +165,10 @@ fn shown(change: &ItemChange) -> String {
     if before == after {
         text.push_str("    (it differs in what is not shown)\n");
     }
-    let difference = TextDiff::from_lines(before, after);
-    for hunk in difference.unified_diff().context_radius(3).iter_hunks() {
-        for line in hunk.iter_changes() {
-            let value = line.value();
-            let _ = writeln!(text, "    {}{}", line.tag(), visible(value.trim_end_matches('\n')));
+    for hunk in LineDiff::new(before, after).hunks(3) {
+        for line in hunk.lines() {
+            let shown = visible(line.text.trim_end_matches('\n'));
+            let _ = writeln!(text, "    {}{shown}", line.sign);
         }
     }
     text

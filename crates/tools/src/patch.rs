@@ -1,9 +1,8 @@
 //! A change to a text as hosts show it: hunks of lines with context.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use similar::{ChangeTag, TextDiff};
+
+use crate::line_diff::LineDiff;
 
 /// Lines of context around a change.
 const CONTEXT: usize = 3;
@@ -15,29 +14,19 @@ const MAX_BYTES: usize = 64 * 1024;
 /// The hunks that lead from `old` to `new`, in the form of a host's `structuredPatch`. Hunks that would
 /// make it too large are left out.
 pub(crate) fn structured(old: &str, new: &str) -> Value {
-    let diff = TextDiff::configure().timeout(Duration::from_millis(200)).diff_lines(old, new);
+    let diff = LineDiff::new(old, new);
     let mut bytes = 0;
     let mut hunks = Vec::new();
-    for group in diff.grouped_ops(CONTEXT) {
-        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-        let old_range = first.old_range().start..last.old_range().end;
-        let new_range = first.new_range().start..last.new_range().end;
+    for hunk in diff.hunks(CONTEXT) {
+        let (old_range, new_range) = hunk.ranges();
         let mut lines = Vec::new();
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let sign = match change.tag() {
-                ChangeTag::Equal => ' ',
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-            };
-            let line = change.value();
-            bytes += line.len() + 1;
+        for line in hunk.lines() {
+            bytes += line.text.len() + 1;
             if bytes > MAX_BYTES {
                 return Value::Array(hunks);
             }
-            lines.push(format!("{sign}{}", line.trim_end_matches(['\r', '\n'])));
-            if change.missing_newline() {
-                lines.push("\\ No newline at end of file".to_owned());
-            }
+            lines.push(format!("{}{}", line.sign, line.content()));
+            lines.extend(line.remark().map(str::to_owned));
         }
         hunks.push(json!({
             "oldStart": start_line(&old_range),

@@ -7,6 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use centurion_files::{Directory, exists_without_links};
 use centurion_permissions::{Kind, Links};
 
+use crate::line_diff::close_words;
+
 /// How many links a path may lead through before it counts as a loop.
 const MAX_LINKS: usize = 40;
 
@@ -74,7 +76,7 @@ pub(crate) fn similar_names(missing: &Path) -> Vec<String> {
         .map(|name| (name.to_lowercase(), name))
         .collect();
     let lower: Vec<&str> = names.iter().map(|(lower, _)| lower.as_str()).collect();
-    let close = similar::get_close_matches(name.as_str(), &lower, 3, 0.6);
+    let close = close_words(&name, &lower, 3);
     let mut found: Vec<String> = Vec::new();
     for candidate in close {
         for (lower, name) in &names {

@@ -6,10 +6,10 @@ use centurion_permissions::Access;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use similar::TextDiff;
 
 use crate::change::{self, Need, Refusal, answer, check_known};
 use crate::disk::{self, Existing, run_sized};
+use crate::line_diff::LineDiff;
 use crate::path_lock;
 use crate::paths::resolve;
 use crate::read_state::View;
@@ -124,10 +124,8 @@ fn explain(refusal: &Refusal, named: &Path, existing: &Existing, content: &str) 
     if let Refusal::Outdated = refusal
         && let Ok(text) = decode(existing.bytes.clone())
     {
-        let diff = TextDiff::configure()
-            .timeout(std::time::Duration::from_millis(200))
-            .diff_lines(text.content.as_str(), content);
-        let diff = diff.unified_diff().context_radius(1).to_string();
+        let diff = LineDiff::new(&text.content, content);
+        let diff: String = diff.hunks(1).map(|hunk| hunk.to_string()).collect();
         message.push_str(". From the file as it is now to what would have been written:\n");
         message.extend(diff.chars().take(MAX_DIFF));
         if diff.chars().nth(MAX_DIFF).is_some() {

@@ -7,17 +7,16 @@ use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use centurion_files::{Existing, OpenError, ReplaceError, is_link_refusal};
 use centurion_protocol::RecordId;
 use serde::Serialize;
-use similar::{ChangeTag, TextDiff};
 use thiserror::Error;
 
 use super::history::{FileHistory, Prompt, Tracked};
 use super::{CheckpointError, Checkpoints, backup_name, is_copy_of, path_digest, save};
 use crate::disk::{LoadError, load_existing};
+use crate::line_diff::LineDiff;
 
 /// Why nothing was brought back.
 #[derive(Debug, Error)]
@@ -266,9 +265,5 @@ fn restore(
 fn lines(now: Option<&[u8]>, before: Option<&[u8]>) -> (usize, usize) {
     let text =
         |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
-    let (now, before) = (text(now), text(before));
-    let diff = TextDiff::configure().timeout(Duration::from_millis(200)).diff_lines(&now, &before);
-    let count =
-        |tag: ChangeTag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-    (count(ChangeTag::Insert), count(ChangeTag::Delete))
+    LineDiff::new(&text(now), &text(before)).counts()
 }
