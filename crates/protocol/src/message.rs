@@ -39,7 +39,14 @@ struct Inner {
     calls: Box<[ToolUseId]>,
     /// About how many tokens it has.
     tokens: usize,
-    /// The same message in another provider's wire format, made when first needed.
+    /// Boxed: most messages of a long conversation never need it.
+    derived: OnceLock<Box<Derived>>,
+}
+
+/// What is made of a message when it is first needed.
+#[derive(Debug, Default)]
+struct Derived {
+    /// The message in another provider's wire format.
     foreign: OnceLock<Bytes>,
     digest: OnceLock<Digest>,
 }
@@ -88,8 +95,7 @@ impl Message {
             shared_at: self.0.shared_at,
             calls: self.calls().iter().chain(other.calls()).cloned().collect(),
             tokens: self.tokens() + other.tokens(),
-            foreign: OnceLock::new(),
-            digest: OnceLock::new(),
+            derived: OnceLock::new(),
         }))
     }
 
@@ -124,12 +130,16 @@ impl Message {
 
     /// A digest of the wire form, made when first needed.
     pub fn digest(&self) -> &Digest {
-        self.0.digest.get_or_init(|| *blake3::hash(&self.0.wire).as_bytes())
+        self.derived().digest.get_or_init(|| *blake3::hash(&self.0.wire).as_bytes())
     }
 
     /// The message in another wire format, rendered at the first request and then shared.
     pub fn foreign(&self, render: impl FnOnce(&Self) -> Bytes) -> &Bytes {
-        self.0.foreign.get_or_init(|| render(self))
+        self.derived().foreign.get_or_init(|| render(self))
+    }
+
+    fn derived(&self) -> &Derived {
+        self.0.derived.get_or_init(Box::default)
     }
 
     /// The blocks, read back from the wire form.
@@ -285,8 +295,7 @@ impl<'b> MessageWriter<'b> {
             shared_at: self.shared_at,
             calls: self.calls.into(),
             tokens: self.tokens,
-            foreign: OnceLock::new(),
-            digest: OnceLock::new(),
+            derived: OnceLock::new(),
         }))
     }
 }
