@@ -17,7 +17,8 @@ use centurion_protocol::transcript::{
     BoundaryData, LineKind, LineView, PreservedMessages, SESSION_TITLE,
 };
 use centurion_protocol::{
-    Block, Conversation, Message, MessageWriter, RecordId, Role, ToolResult, ToolUse, ToolUseId,
+    Block, BlockOutline, Conversation, Message, MessageWriter, RecordId, Role, ToolResult, ToolUse,
+    ToolUseId,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -70,7 +71,6 @@ pub const MAIN_AGENT: &str = "main_agent";
 pub fn load(text: &[u8]) -> Loaded {
     let mut loaded = load_chain(&Inherited::default(), text, false);
     loaded.deferred = deferred(text, loaded.conversation.open_calls());
-    loaded.agent = main_agent(text);
     loaded
 }
 
@@ -123,12 +123,12 @@ fn load_chain(inherited: &Inherited, text: &[u8], is_side: bool) -> Loaded {
     if start > 0 {
         let before = &text[..start];
         loaded.title = loaded.title.or_else(|| last_title(before));
+        loaded.agent = loaded.agent.or_else(|| last_agent(before));
+        loaded.todos = loaded.todos.or_else(|| last_todos(before));
         let later = std::mem::take(&mut loaded.seen_files);
         loaded.seen_files = seen_files(before);
         loaded.seen_files.extend(later);
     }
-    let guess = || todos(&text[..start]);
-    loaded.todos = todos(&text[start..]).or(loaded.todos).or_else(guess);
     loaded
 }
 
@@ -146,14 +146,15 @@ fn last_title(text: &[u8]) -> Option<String> {
 }
 
 /// The last list of things to do that was recorded.
-fn todos(text: &[u8]) -> Option<Value> {
-    let read = |at: usize| todos_of(&parse(line_around(text, at))?);
-    places(text, b"\"newTodos\":").into_iter().rev().find_map(read)
+fn last_todos(text: &[u8]) -> Option<Value> {
+    let read = |at: usize| todos(parse(line_around(text, at))?.tool_use_result?);
+    places(text, TODOS.as_bytes()).into_iter().rev().find_map(read)
 }
 
-/// The list of things to do that a result holds.
-fn todos_of(view: &LineView<'_>) -> Option<Value> {
-    let result = view.tool_use_result.filter(|data| data.get().contains("\"newTodos\""))?;
+/// The field of a result that holds a list of things to do.
+const TODOS: &str = "\"newTodos\"";
+
+fn todos(result: &RawValue) -> Option<Value> {
     let mut data: Value = serde_json::from_str(result.get()).ok()?;
     data.get_mut("newTodos").map(Value::take)
 }
@@ -162,23 +163,29 @@ fn todos_of(view: &LineView<'_>) -> Option<Value> {
 const SEEN_FILE: &str = "\"contentHash\"";
 
 fn seen_file(view: &LineView<'_>) -> Option<Value> {
-    let data = view.tool_use_result.filter(|data| data.get().contains(SEEN_FILE))?;
+    let data = view.tool_use_result.filter(|data| has_field(data, SEEN_FILE))?;
     serde_json::from_str::<Value>(data.get()).ok().map(without_content)
 }
 
+/// Whether a field is somewhere in a result. Most results are long and have none of the fields that are looked for.
+fn has_field(result: &RawValue, field: &str) -> bool {
+    memchr::memmem::find(result.get().as_bytes(), field.as_bytes()).is_some()
+}
+
 /// The agent that the session ran as when it last began.
-fn main_agent(text: &[u8]) -> Option<String> {
+fn last_agent(text: &[u8]) -> Option<String> {
+    let mark = format!("\"subtype\":\"{MAIN_AGENT}\"");
+    let read = |at: usize| agent(&parse(line_around(text, at))?);
+    places(text, mark.as_bytes()).into_iter().rev().find_map(read)
+}
+
+/// The agent that a line says the session runs as.
+fn agent(view: &LineView<'_>) -> Option<String> {
     #[derive(Deserialize)]
-    struct Note {
-        data: Data,
-    }
-    #[derive(Deserialize)]
-    struct Data {
+    struct Noted {
         agent: String,
     }
-    let read = |at: usize| serde_json::from_slice::<Note>(line_around(text, at)).ok();
-    let note = places(text, b"\"subtype\":\"main_agent\"").into_iter().rev().find_map(read)?;
-    Some(note.data.agent)
+    view.note::<Noted>(MAIN_AGENT).map(|noted| noted.agent)
 }
 
 /// Where a text stands. A search from the front is so much faster than one from the end that it may pass over
@@ -229,7 +236,7 @@ fn load_straight<'a>(mut history: History<'a>, text: &'a [u8], is_side: bool) ->
                 }
                 history.take(&view);
             }
-            Some(view) => history.loaded.title = view.title().or(history.loaded.title),
+            Some(view) => history.take_note(&view),
             None => history.loaded.broken_lines += 1,
         }
     }
@@ -241,17 +248,14 @@ fn load_branch<'a>(mut history: History<'a>, text: &'a [u8], is_side: bool) -> L
     let views: Vec<Option<LineView<'_>>> = lines(text).map(parse).collect();
     history.loaded.broken_lines = views.iter().filter(|view| view.is_none()).count();
     history.loaded.title = views.iter().rev().flatten().find_map(LineView::title);
+    history.loaded.agent = views.iter().rev().flatten().find_map(agent);
     let records = views.into_iter().flatten().filter(|view| view.is_sidechain == is_side);
     let records = boundary::without_torn(records.collect());
-    let branch = branch(&records);
     // What was listed and seen on other branches was never said on this one.
-    let todos = branch.iter().rev().find_map(|index| todos_of(&records[*index]));
-    for index in branch {
+    for index in branch(&records) {
         history.take(&records[index]);
     }
-    let mut loaded = history.finish();
-    loaded.todos = todos.or(loaded.todos);
-    loaded
+    history.finish()
 }
 
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -307,6 +311,8 @@ struct History<'a> {
     before: &'a [u8],
     loaded: Loaded,
     standing: StandingView<'a>,
+    /// Results that may hold lists of things to do, oldest first.
+    lists: Vec<&'a RawValue>,
     /// The record that is being read.
     record: Option<RecordId>,
     /// The earlier records that come behind a record which is still to come.
@@ -333,7 +339,7 @@ struct Pending<'a> {
 enum Piece<'a> {
     /// A JSON string.
     Text(&'a RawValue),
-    Block(&'a RawValue),
+    Block(&'a RawValue, BlockOutline<'a>),
     Owned(Block),
 }
 
@@ -347,6 +353,7 @@ impl<'a> History<'a> {
             before: &[],
             loaded: Loaded { conversation, ..Loaded::default() },
             standing: StandingView::default(),
+            lists: Vec::new(),
             record: None,
             preserved: None,
             pending: None,
@@ -355,9 +362,19 @@ impl<'a> History<'a> {
         }
     }
 
+    /// Takes a line that is no part of the conversation.
+    fn take_note(&mut self, view: &LineView<'a>) {
+        if let Some(title) = view.title() {
+            self.loaded.title = Some(title);
+        } else if let Some(agent) = agent(view) {
+            self.loaded.agent = Some(agent);
+        }
+    }
+
     /// Takes a record of the chain.
     fn take(&mut self, view: &LineView<'a>) {
         self.loaded.last = view.uuid.or(self.loaded.last);
+        self.lists.extend(view.tool_use_result.filter(|result| has_field(result, TODOS)));
         match view.boundary() {
             Some(data) => self.begin_anew(view, data),
             None => self.take_record(view),
@@ -383,6 +400,7 @@ impl<'a> History<'a> {
         self.loaded.round = Round::default();
         self.loaded.dropped_tokens = data.cumulative_dropped_tokens;
         self.loaded.todos = data.todos;
+        self.lists.clear();
         self.standing = StandingView::default();
         self.preserved = data.preserved_messages;
         self.pending = None;
@@ -428,8 +446,10 @@ impl<'a> History<'a> {
         self.loaded.seen_files.extend(seen_file(view));
         self.content(role, message.id.clone(), message.content)?;
         if role == Role::Assistant {
-            if let Some(model) = &message.model {
-                self.loaded.model = Some(model.to_string());
+            if let Some(model) = message.model.as_deref()
+                && self.loaded.model.as_deref() != Some(model)
+            {
+                self.loaded.model = Some(model.to_owned());
             }
             if let Some(pending) = &mut self.pending {
                 let total = message.usage.map(|usage| usage.total()).filter(|total| *total > 0);
@@ -446,7 +466,7 @@ impl<'a> History<'a> {
         id: Option<Cow<'a, str>>,
         content: &'a RawValue,
     ) -> Option<()> {
-        if content.get().starts_with('"') {
+        if is_text(content) {
             if !is_blank(content) {
                 self.push(role, id, Piece::Text(content));
             }
@@ -454,8 +474,10 @@ impl<'a> History<'a> {
         }
         let blocks: Vec<&'a RawValue> = serde_json::from_str(content.get()).ok()?;
         for block in blocks {
-            if !is_unfit(role, block) {
-                self.push(role, id.clone(), Piece::Block(block));
+            if let Some(outline) = BlockOutline::read(block)
+                && !is_unfit(role, block, &outline)
+            {
+                self.push(role, id.clone(), Piece::Block(block, outline));
             }
         }
         Some(())
@@ -516,8 +538,7 @@ impl<'a> History<'a> {
             }
             match piece {
                 Piece::Text(text) => writer.raw_text(text),
-                // What is no block has no place in a message.
-                Piece::Block(block) => drop(writer.raw_block(block)),
+                Piece::Block(block, outline) => writer.raw_block(block, outline),
                 Piece::Owned(block) => writer.block(block),
             }
         }
@@ -571,6 +592,8 @@ impl<'a> History<'a> {
     fn finish(mut self) -> Loaded {
         self.flush();
         self.loaded.standing = self.standing.read();
+        let listed = self.lists.into_iter().rev().find_map(todos);
+        self.loaded.todos = listed.or(self.loaded.todos);
         self.loaded
     }
 }
@@ -578,7 +601,7 @@ impl<'a> History<'a> {
 impl Piece<'_> {
     fn is_thinking(&self) -> bool {
         match self {
-            Self::Block(block) => is_thinking(block),
+            Self::Block(_, outline) => outline.is_thinking(),
             Self::Text(_) | Self::Owned(_) => false,
         }
     }
@@ -604,42 +627,26 @@ fn may_be_blank(json: &str) -> bool {
 }
 
 /// Whether a provider would refuse a block from this speaker: only a model makes calls and thinks, only a user
-/// message answers calls, no text is blank, and a block must be what it says it is. A quick look spares nearly
-/// all blocks the reading.
-fn is_unfit(role: Role, block: &RawValue) -> bool {
-    #[derive(Deserialize)]
-    struct Kind<'a> {
-        #[serde(rename = "type", borrow)]
-        kind: Cow<'a, str>,
-    }
-    let json = block.get();
-    let text = json.find(r#""text":"#).and_then(|at| json.get(at + 7..));
-    let suspicious = text.is_some_and(may_be_blank)
-        || [r#""tool_use""#, r#""tool_result""#, "thinking\""]
-            .iter()
-            .any(|word| json.contains(word));
-    if !suspicious {
-        return false;
-    }
-    let Ok(Kind { kind }) = serde_json::from_str(json) else { return true };
-    let Ok(block) = Block::parse(block) else { return true };
-    match (&*kind, role, block) {
-        ("text", _, Block::Text(text)) => text.trim().is_empty(),
-        ("tool_use", Role::Assistant, Block::ToolUse(_))
-        | ("tool_result", Role::User, Block::ToolResult(_))
-        | ("thinking", Role::Assistant, Block::Thinking { .. })
-        | ("redacted_thinking", Role::Assistant, Block::RedactedThinking { .. }) => false,
-        ("text" | "tool_use" | "tool_result" | "thinking" | "redacted_thinking", _, _) => true,
-        _ => false,
-    }
+/// message answers calls, no text is blank, and a block must be what it says it is.
+fn is_unfit(role: Role, block: &RawValue, outline: &BlockOutline<'_>) -> bool {
+    let is_fit = match (&*outline.kind, role) {
+        ("text", _) => outline.text.is_some_and(|text| is_text(text) && !is_blank(text)),
+        ("tool_use", Role::Assistant) => matches!(Block::parse(block), Ok(Block::ToolUse(_))),
+        ("tool_result", Role::User) => matches!(Block::parse(block), Ok(Block::ToolResult(_))),
+        ("thinking", Role::Assistant) => {
+            matches!(Block::parse(block), Ok(Block::Thinking { .. }))
+        }
+        ("redacted_thinking", Role::Assistant) => {
+            matches!(Block::parse(block), Ok(Block::RedactedThinking { .. }))
+        }
+        ("tool_use" | "tool_result" | "thinking" | "redacted_thinking", _) => false,
+        _ => true,
+    };
+    !is_fit
 }
 
-fn is_thinking(block: &RawValue) -> bool {
-    block.get().contains("thinking\"")
-        && matches!(
-            Block::parse(block),
-            Ok(Block::Thinking { .. } | Block::RedactedThinking { .. })
-        )
+fn is_text(json: &RawValue) -> bool {
+    json.get().starts_with('"')
 }
 
 /// The result of a call whose end was not recorded.
@@ -747,6 +754,38 @@ mod tests {
         assert_eq!(list(&branched), Some(serde_json::json!(["TWO"])));
         branched.push(record(8, Some(7), &lists("FOUR")));
         assert_eq!(list(&branched), Some(serde_json::json!(["FOUR"])));
+    }
+
+    #[test]
+    fn the_agent_is_the_last_one_that_was_noted() {
+        let says = r#""type":"user","message":{"role":"user","content":"go"}"#;
+        let runs_as = |agent: &str| {
+            format!(r#""type":"system","subtype":"main_agent","data":{{"agent":"{agent}"}}"#)
+        };
+        let boundary =
+            r#""type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"auto"}"#;
+        let agent = |lines: &[String]| load(lines.concat().as_bytes()).agent;
+        let mut lines = vec![record(1, None, says), record(2, Some(1), &runs_as("one"))];
+        assert_eq!(agent(&lines).as_deref(), Some("one"));
+        let branched = [&lines[..], &[record(3, None, says)]].concat();
+        assert_eq!(agent(&branched).as_deref(), Some("one"));
+        lines.extend([record(4, None, boundary), record(5, Some(4), says)]);
+        assert_eq!(agent(&lines).as_deref(), Some("one"), "also from before a boundary");
+        lines.push(record(6, Some(5), &runs_as("two")));
+        assert_eq!(agent(&lines).as_deref(), Some("two"));
+        assert_eq!(agent(&lines[..1]), None);
+    }
+
+    #[test]
+    fn a_text_that_is_none_is_left_out() {
+        for text in ["", r#","text":null"#, r#","text":5"#, r#","text":" \n""#] {
+            let content = format!(r#"{{"id":"m2","content":[{{"type":"text"{text}}},7]}}"#);
+            let loaded = load(transcript(&[PROMPT, ("assistant", &content), DONE]).as_bytes());
+            assert_eq!(wire(&loaded).len(), 2, "{text}");
+            assert!(
+                wire(&loaded)[1].contains("done") && wire(&loaded)[1].matches("text").count() == 2
+            );
+        }
     }
 
     #[test]

@@ -64,7 +64,10 @@ impl TranscriptFile {
         // Piece by piece: a second copy of a long transcript in memory would cost more than the writing.
         let mut piece = Vec::with_capacity(COPY_PIECE + COPY_PIECE / 4);
         let mut rest = 0;
-        for at in memchr::memmem::find_iter(text, &old).chain([text.len()]) {
+        // A short text is found several times as fast as the whole field.
+        let fields = memchr::memmem::find_iter(text, SESSION_FIELD)
+            .filter(|at| text.get(*at..).is_some_and(|field| field.starts_with(&old)));
+        for at in fields.chain([text.len()]) {
             piece.extend_from_slice(&text[rest..at]);
             if at < text.len() {
                 piece.extend_from_slice(&new);
@@ -101,8 +104,11 @@ impl TranscriptFile {
     }
 }
 
+/// How the field begins that names the session of a line.
+const SESSION_FIELD: &[u8] = b"\"sessionId\":\"";
+
 fn session_field(id: SessionId) -> Vec<u8> {
-    format!("\"sessionId\":\"{id}\"").into_bytes()
+    [SESSION_FIELD, id.to_string().as_bytes(), b"\""].concat()
 }
 
 fn has_torn_tail(file: &mut File) -> io::Result<bool> {

@@ -34,7 +34,7 @@ pub use ids::{AgentId, RecordId, SessionId, TaskId, ToolUseId};
 pub use invisible::{is_hidden, is_invisible};
 pub use json_line::{end_json_line, escape_line_separators};
 pub use json_shape::{JsonScanner, JsonShape};
-pub use message::{Digest, Message, MessageWriter, Role};
+pub use message::{BlockOutline, Digest, Message, MessageWriter, Role};
 pub use outcome::{Outcome, StopReason};
 pub use timestamp::Timestamp;
 pub use tool_spec::{ToolSpec, ToolSpecs};

@@ -170,14 +170,40 @@ pub struct MessageWriter<'b> {
 }
 
 /// What a message must know of a block to be sent, found without reading the whole block.
-#[derive(Deserialize)]
-struct Outline<'a> {
+#[derive(Debug, Deserialize)]
+pub struct BlockOutline<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
+    pub kind: Cow<'a, str>,
+    /// What a text says, unread.
+    #[serde(borrow, default)]
+    pub text: Option<&'a RawValue>,
     #[serde(default)]
     id: Option<ToolUseId>,
     #[serde(default)]
     tool_use_id: Option<ToolUseId>,
+}
+
+impl<'a> BlockOutline<'a> {
+    /// `None` for what is no block.
+    pub fn read(raw: &'a RawValue) -> Option<Self> {
+        serde_json::from_str(raw.get()).ok()
+    }
+
+    pub fn is_thinking(&self) -> bool {
+        self.kind.ends_with("thinking")
+    }
+
+    fn call(&self) -> Option<&ToolUseId> {
+        match &*self.kind {
+            "tool_use" => self.id.as_ref(),
+            "tool_result" => self.tool_use_id.as_ref(),
+            _ => None,
+        }
+    }
+
+    fn may_hold_media(&self) -> bool {
+        matches!(&*self.kind, "image" | "document" | "tool_result")
+    }
 }
 
 impl<'b> MessageWriter<'b> {
@@ -223,20 +249,17 @@ impl<'b> MessageWriter<'b> {
         self.discount(block);
     }
 
-    /// A block that is JSON already; its bytes are kept.
-    pub fn raw_block(&mut self, raw: &RawValue) -> Result<(), serde_json::Error> {
-        let outline: Outline<'_> = serde_json::from_str(raw.get())?;
-        let call = match &*outline.kind {
-            "tool_use" => outline.id,
-            "tool_result" => outline.tool_use_id,
-            _ => None,
-        };
-        let is_thinking = outline.kind.ends_with("thinking");
-        self.write(is_thinking, call, |wire| wire.put_slice(raw.get().as_bytes()));
-        if raw.get().contains(r#""base64""#) {
-            self.discount(&Block::parse(raw)?);
+    /// A block that is JSON already, and its outline; its bytes are kept.
+    pub fn raw_block(&mut self, raw: &RawValue, outline: &BlockOutline<'_>) {
+        self.write(outline.is_thinking(), outline.call().cloned(), |wire| {
+            wire.put_slice(raw.get().as_bytes());
+        });
+        if outline.may_hold_media()
+            && raw.get().contains(r#""base64""#)
+            && let Ok(block) = Block::parse(raw)
+        {
+            self.discount(&block);
         }
-        Ok(())
     }
 
     /// A text, given as a JSON string.
@@ -360,7 +383,7 @@ mod tests {
         let raw: Box<RawValue> = serde_json::from_str(raw).unwrap();
         let mut buffer = BytesMut::new();
         let mut writer = MessageWriter::new(Role::Assistant, &mut buffer);
-        writer.raw_block(&raw).unwrap();
+        writer.raw_block(&raw, &BlockOutline::read(&raw).unwrap());
         writer.raw_text(&serde_json::from_str::<Box<RawValue>>(r#""a\tb""#).unwrap());
         let message = writer.finish();
         assert!(std::str::from_utf8(message.wire()).unwrap().contains("1e2"));

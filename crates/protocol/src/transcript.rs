@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -358,6 +358,13 @@ pub enum LineKind {
     Other,
 }
 
+/// A text that is borrowed from the line where nothing in it is escaped: `serde` itself copies what may be missing.
+fn borrowed<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Cow<'de, str>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    Ok(Option::<Text<'de>>::deserialize(reader)?.map(|text| text.0))
+}
+
 /// A line as it is read back for its conversation.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -376,7 +383,7 @@ pub struct LineView<'a> {
     pub tool_use_result: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub rendered: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "borrowed")]
     pub rendered_role: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     attachment: Option<&'a RawValue>,
@@ -390,13 +397,19 @@ pub struct LineView<'a> {
     pub origin: Option<&'a RawValue>,
     #[serde(borrow, default)]
     compact_metadata: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "borrowed")]
     subtype: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
 }
 
-impl LineView<'_> {
+impl<'a> LineView<'a> {
+    /// What a note of this subtype says, if the line is one.
+    pub fn note<T: Deserialize<'a>>(&self, subtype: &str) -> Option<T> {
+        let data = self.data.filter(|_| self.subtype.as_deref() == Some(subtype))?;
+        serde_json::from_str(data.get()).ok()
+    }
+
     /// The name that the line gives the session.
     pub fn title(&self) -> Option<String> {
         session_title(self.subtype.as_deref(), self.data)
@@ -434,11 +447,11 @@ pub struct HeadView<'a> {
     pub is_sidechain: bool,
     #[serde(default)]
     pub is_meta: bool,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "borrowed")]
     pub cwd: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub message: Option<MessageView<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "borrowed")]
     subtype: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
@@ -454,9 +467,9 @@ impl HeadView<'_> {
 /// The message of a line: `content` is a string or a list of blocks.
 #[derive(Debug, Deserialize)]
 pub struct MessageView<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "borrowed")]
     pub id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "borrowed")]
     pub model: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub content: &'a RawValue,

@@ -6,6 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::is_text;
+
 /// The kind of the attachments that an agent begins with.
 pub const SESSION_CONTEXT: &str = "session_context";
 
@@ -77,7 +79,7 @@ impl<'a> StandingView<'a> {
                 } else if !view.is_meta
                     && !view.is_compact_summary
                     && view.tool_use_result.is_none()
-                    && !message.content.get().contains("\"tool_result\"")
+                    && !holds_result(message.content)
                 {
                     self.prompt = Some((record, message.content));
                 }
@@ -103,6 +105,11 @@ impl<'a> StandingView<'a> {
     }
 }
 
+/// Whether blocks answer a call; a text cannot.
+fn holds_result(content: &RawValue) -> bool {
+    !is_text(content) && content.get().contains("\"tool_result\"")
+}
+
 fn kind(origin: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
     struct Kind {
@@ -112,7 +119,7 @@ fn kind(origin: &RawValue) -> Option<String> {
 }
 
 fn blocks(content: &RawValue) -> Option<Vec<Block>> {
-    if content.get().starts_with('"') {
+    if is_text(content) {
         return serde_json::from_str(content.get()).ok().map(|text| vec![Block::Text(text)]);
     }
     let blocks: Vec<&RawValue> = serde_json::from_str(content.get()).ok()?;
