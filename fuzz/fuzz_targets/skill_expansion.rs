@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use centurion_config::Located;
+use centurion_config::plugins::PluginVariables;
 use centurion_config::skills::{
     CommandForm, ExpandError, Expanded, Invocation, Piece, Shell, Template, expand, split_arguments,
 };
@@ -26,6 +27,7 @@ impl Skill {
             names: &self.names,
             directory: Path::new("/skills/x"),
             shell: Shell::Bash,
+            plugin: &PluginVariables::default(),
         };
         let invocation = Invocation {
             arguments,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use globset::{GlobSet, GlobSetBuilder};
 
-pub(crate) use self::globs::split_list as split_globs;
+pub(crate) use self::globs::{relative as relative_globs, split_list as split_globs};
 use self::loader::Loader;
 pub use self::rules::ConditionalRule;
 pub use self::tracker::{Applied, MemoryTracker};

@@ -8,6 +8,7 @@ mod card;
 mod catalog;
 mod definition;
 mod expand;
+mod listing;
 mod lookup;
 mod place;
 mod power;
@@ -32,6 +33,7 @@ pub use expand::{
     CommandForm, ExpandError, Expanded, Invocation, Piece, SkillCommand, Template, Unquotable,
     expand, split_arguments,
 };
+pub use listing::{ListingBudget, SkillListing};
 pub use lookup::SkillLookupError;
 pub use place::{SkillsOfPlace, read_skills_at};
 pub use preload::{Preload, Preloaded, SkillText};

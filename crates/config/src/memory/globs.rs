@@ -29,7 +29,7 @@ pub(crate) fn split_list(text: &str) -> Vec<&str> {
 
 /// A matcher for paths relative to the directory of a rule. As in an ignore file, a pattern without a
 /// slash matches at any depth, and one that names a directory matches all in it.
-pub(super) fn relative(patterns: &[String]) -> Result<GlobSet, String> {
+pub(crate) fn relative(patterns: &[String]) -> Result<GlobSet, String> {
     let mut set = GlobSetBuilder::new();
     let mut budget = BUDGET;
     for pattern in patterns {

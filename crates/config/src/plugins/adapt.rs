@@ -38,7 +38,8 @@ pub(crate) fn adapt_skill(
 ) -> SkillDefinition {
     let mut skill = skill;
     let variables = &plugin.variables;
-    skill.body.value = variables.fill(&skill.body);
+    // They are put into the body when it is expanded: no value of theirs may become a command.
+    skill.plugin_variables = variables.clone();
     for rule in skill.allowed_tools.iter_mut().flat_map(|rules| &mut rules.value) {
         *rule = variables.fill(rule);
     }
@@ -62,6 +63,9 @@ fn limit_agent(definition: &mut AgentDefinition, reason: &str, problems: &mut Ve
     take(&mut definition.permission_mode, "permissionMode", &path, reason, problems);
     take(&mut definition.hooks, "hooks", &path, reason, problems);
     take(&mut definition.mcp_servers, "mcpServers", &path, reason, problems);
+    if definition.initial_command().is_some() {
+        take(&mut definition.initial_prompt, "initialPrompt", &path, reason, problems);
+    }
 }
 
 /// Takes a field away and says so.

@@ -62,6 +62,11 @@ impl PluginVariables {
         Self(own.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
+    /// All names, each with what it stands for.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     pub(super) fn known(&self) -> &BTreeMap<String, String> {
         &self.0
     }

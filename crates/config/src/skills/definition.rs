@@ -10,6 +10,7 @@ use crate::agents::{AgentEffort, NameError, check_skill_name};
 use crate::fields::{Fields, Located, Weight};
 use crate::frontmatter::{self, Grammar, Note, Page, Shape};
 use crate::memory::split_globs;
+use crate::plugins::PluginVariables;
 use crate::settings::printable;
 use crate::trust::Unaccepted;
 
@@ -84,10 +85,19 @@ pub struct SkillDefinition {
     pub body: Located<String>,
     /// Why its hooks, its commands and the tools that it allows do not count, if so.
     pub withheld: Option<Unaccepted>,
+    /// What the texts of its plugin may name.
+    pub plugin_variables: PluginVariables,
     pub origin: SkillOrigin,
 }
 
 impl SkillDefinition {
+    /// A rule of its lists of tools, with the directories that it names.
+    pub fn fill_rule(&self, rule: &str, project_dir: &Path) -> String {
+        let skill_dir = self.origin.directory().display().to_string();
+        rule.replace("${CLAUDE_SKILL_DIR}", &skill_dir)
+            .replace("${CLAUDE_PROJECT_DIR}", &project_dir.display().to_string())
+    }
+
     /// Whether a model may invoke it.
     pub fn is_for_models(&self) -> bool {
         !self.disable_model_invocation.as_ref().is_some_and(|it| it.value)
@@ -238,6 +248,7 @@ pub fn read_skill(
         compatibility: fields.json("compatibility", "text", |_| true),
         body,
         withheld: None,
+        plugin_variables: PluginVariables::default(),
         origin,
     };
     let path = &definition.origin.path;

@@ -23,11 +23,12 @@ use thiserror::Error;
 
 pub use self::arguments::split_arguments;
 pub(super) use self::cut::{CommandPart, Part, cut};
-use self::placeholder::{Placeholders, Segment};
+use self::placeholder::{Placeholder, Placeholders, Segment};
 use self::values::{Value, Values};
 use super::definition::{Shell, SkillDefinition};
 use crate::Located;
 use crate::agents::AgentEffort;
+use crate::plugins::PluginVariables;
 
 /// What surrounds one invocation of a skill.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +51,8 @@ pub struct Template<'t> {
     pub directory: &'t Path,
     /// The shell that runs its commands.
     pub shell: Shell,
+    /// What the plugin that it belongs to calls by name.
+    pub plugin: &'t PluginVariables,
 }
 
 /// The body of a skill for one invocation.
@@ -115,7 +118,7 @@ pub fn expand(
     invocation: &Invocation<'_>,
 ) -> Result<Expanded, ExpandError> {
     let mut filler = Filler {
-        placeholders: Placeholders::with_names(template.names),
+        placeholders: Placeholders::with_names(template.names, template.plugin),
         values: Values::new(invocation, template.directory),
         shell: template.shell,
         has_used_arguments: false,
@@ -137,14 +140,29 @@ pub fn expand(
 }
 
 /// The body with the session's variables put in and everything else as written, commands too.
-pub(super) fn fill_variables(body: &str, directory: &Path, invocation: &Invocation<'_>) -> String {
+pub(super) fn fill_variables(template: &Template<'_>, invocation: &Invocation<'_>) -> String {
     let mut filler = Filler {
-        placeholders: Placeholders::variables(),
-        values: Values::new(invocation, directory),
+        placeholders: Placeholders::variables(template.plugin),
+        values: Values::new(invocation, template.directory),
         shell: Shell::Bash,
         has_used_arguments: false,
     };
-    filler.fill_text(body)
+    filler.fill_text(template.body)
+}
+
+/// What a placeholder stands for now.
+fn value_of<'v>(
+    placeholders: &Placeholders<'v>,
+    values: &'v Values<'_>,
+    placeholder: Placeholder,
+) -> Value<'v> {
+    match placeholder {
+        Placeholder::Plugin(index) => {
+            let value = placeholders.of_plugin(index);
+            value.map_or(Value::Unset, |value| Value::One(value.into()))
+        }
+        other => values.get(other),
+    }
 }
 
 /// Adds arguments that the body has no place for.
@@ -168,6 +186,7 @@ impl SkillDefinition {
             names: self.arguments.as_ref().map_or(&[], |names| names.value.as_slice()),
             directory: self.origin.directory(),
             shell: self.shell.as_ref().map_or(Shell::Bash, |shell| shell.value),
+            plugin: &self.plugin_variables,
         }
     }
 }
@@ -197,7 +216,7 @@ impl Filler<'_> {
             match segment {
                 Segment::Literal(literal) => filled.push_str(literal),
                 Segment::Placeholder { placeholder, source } => {
-                    let value = self.values.get(placeholder);
+                    let value = value_of(&self.placeholders, &self.values, placeholder);
                     self.has_used_arguments |=
                         placeholder.is_argument() && !matches!(value, Value::Unset);
                     match value {
@@ -225,7 +244,7 @@ impl Filler<'_> {
                 }
                 Segment::Placeholder { placeholder, source } => (placeholder, source),
             };
-            let value = self.values.get(placeholder);
+            let value = value_of(&self.placeholders, &self.values, placeholder);
             if let Value::Unset = value {
                 command.push_literal(source);
                 continue;

@@ -9,7 +9,7 @@ use centurion_protocol::SessionId;
 use centurion_protocol::markup::contain;
 
 use super::catalog::SkillCatalog;
-use super::definition::SkillDefinition;
+use super::definition::{SkillDefinition, SkillKind};
 use super::expand::{Invocation, fill_variables};
 use super::resources::Resources;
 use crate::agents::{AgentDefinition, AgentEffort};
@@ -118,19 +118,44 @@ impl Preload<'_> {
     }
 
     fn text(&self, skill: &SkillDefinition) -> SkillText {
-        let directory = skill.origin.directory().to_owned();
         let Self { project_dir, session, effort, .. } = *self;
         let invocation = Invocation { arguments: "", project_dir, session, effort };
-        SkillText {
-            name: skill.name.clone(),
-            body: fill_variables(&skill.body, &directory, &invocation),
-            directory,
-            resources: Resources::of(&skill.origin),
-        }
+        SkillText::new(skill, fill_variables(&skill.template(), &invocation))
     }
 }
 
 impl SkillText {
+    /// A skill with the text that it has for one invocation.
+    pub fn new(skill: &SkillDefinition, body: String) -> Self {
+        Self {
+            name: skill.name.clone(),
+            // A command lies alone: what is beside it is not its own.
+            directory: match skill.origin.kind {
+                SkillKind::Skill => skill.origin.directory().to_owned(),
+                SkillKind::Command => PathBuf::new(),
+            },
+            body,
+            resources: Resources::of(&skill.origin),
+        }
+    }
+
+    /// The skill as a model reads it that asked for it.
+    pub fn for_model(&self) -> String {
+        let [_, text] = self.blocks();
+        text
+    }
+
+    /// The blocks of text that stand in a person's message for the skill, as it was typed with these arguments.
+    pub fn typed_blocks(&self, arguments: &str) -> [String; 2] {
+        let [_, text] = self.blocks();
+        let (name, arguments) = (escaped(&self.name), escaped(arguments));
+        let head = format!(
+            "<command-message>{name}</command-message>\n<command-name>/{name}</command-name>\n\
+             <command-args>{arguments}</command-args>"
+        );
+        [head, text]
+    }
+
     /// The blocks of text that stand for the skill in the agent's first message: which it is, and what
     /// it says.
     pub fn blocks(&self) -> [String; 2] {
@@ -141,11 +166,11 @@ impl SkillText {
         );
         let directory = self.directory.display().to_string();
         let directory: String = directory.chars().filter(|it| !it.is_control()).collect();
-        let mut text = format!(
-            "Base directory for this skill: {}\n\n{}",
-            contain(&directory),
-            contain(&self.body)
-        );
+        let mut text = contain(&self.body).into_owned();
+        // Commands and the program's own skills have no files.
+        if self.directory.is_absolute() {
+            text = format!("Base directory for this skill: {}\n\n{text}", contain(&directory));
+        }
         let Resources { names, is_cut } = &self.resources;
         if !names.is_empty() {
             text.push_str("\n\nFiles of this skill, to be read when they are needed:");

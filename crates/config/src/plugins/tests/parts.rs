@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::mcp::McpTransport;
+use crate::skills::{Invocation, Piece, expand};
 
 #[test]
 fn a_manifest_may_be_in_either_place_or_nowhere() {
@@ -187,7 +188,14 @@ fn variables_stand_in_the_texts_of_agents_and_skills() {
     assert_eq!(agent.mcp_servers.as_ref().unwrap().value[0]["s"]["command"], format!("{root}/s"));
     let skill = skill(&skills(&catalog), "kit:s");
     let data = machine.path("home/.centurion/plugins/data/kit-inline");
-    assert_eq!(skill.body.value, format!("Keep it in {}.", data.display()));
+    let invocation = Invocation {
+        arguments: "",
+        project_dir: Path::new("/repo"),
+        session: SystemWorld.session_id(),
+        effort: None,
+    };
+    let expanded = expand(&skill.template(), &invocation).unwrap();
+    assert_eq!(expanded.pieces, [Piece::Text(format!("Keep it in {}.", data.display()))]);
     assert_eq!(skill.allowed_tools.as_ref().unwrap().value, [format!("Bash({root}/run *)")]);
 }
 

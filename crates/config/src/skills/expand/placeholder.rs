@@ -6,6 +6,8 @@
 
 use std::collections::HashMap;
 
+use crate::plugins::PluginVariables;
+
 /// Names that are longer are no placeholders, so that looking for them takes a bounded time.
 const MOST_CHARACTERS: usize = 64;
 
@@ -20,6 +22,8 @@ pub(super) enum Placeholder {
     Named(usize),
     /// `${CLAUDE_…}`
     Variable(Variable),
+    /// `${CLAUDE_PLUGIN_ROOT}`, `${user_config.…}` and the like, by index.
+    Plugin(usize),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +43,7 @@ const VARIABLES: [(&str, Variable); 4] = [
 
 impl Placeholder {
     pub(super) fn is_argument(self) -> bool {
-        !matches!(self, Self::Variable(_))
+        !matches!(self, Self::Variable(_) | Self::Plugin(_))
     }
 }
 
@@ -47,19 +51,27 @@ impl Placeholder {
 pub(super) struct Placeholders<'n> {
     /// Each declared name with its index; `None` where arguments have no placeholders.
     names: Option<HashMap<&'n str, usize>>,
+    /// What a plugin calls by name, and what that stands for.
+    plugin: Vec<(&'n str, &'n str)>,
 }
 
 impl<'n> Placeholders<'n> {
     /// Those of a skill that declares these names for its arguments. A name that is declared twice stands
     /// for the first of its arguments.
-    pub(super) fn with_names(names: &'n [String]) -> Self {
+    pub(super) fn with_names(names: &'n [String], plugin: &'n PluginVariables) -> Self {
         let pairs = names.iter().enumerate().rev();
-        Self { names: Some(pairs.map(|(index, name)| (name.as_str(), index)).collect()) }
+        let names = pairs.map(|(index, name)| (name.as_str(), index)).collect();
+        Self { names: Some(names), ..Self::variables(plugin) }
     }
 
-    /// The variables of the session only.
-    pub(super) fn variables() -> Self {
-        Self { names: None }
+    /// The variables of the session and of a plugin only.
+    pub(super) fn variables(plugin: &'n PluginVariables) -> Self {
+        Self { names: None, plugin: plugin.iter().collect() }
+    }
+
+    /// What a variable of the plugin stands for.
+    pub(super) fn of_plugin(&self, index: usize) -> Option<&'n str> {
+        self.plugin.get(index).map(|(_, value)| *value)
     }
 
     /// Cuts a text into literal parts and placeholders.
@@ -72,6 +84,14 @@ impl<'n> Placeholders<'n> {
         let variable = VARIABLES.iter().find(|(name, _)| text.starts_with(name));
         if let Some((name, variable)) = variable {
             return Some((Placeholder::Variable(*variable), name.len()));
+        }
+        let is_of_plugin = |(name, _): &(&str, &str)| {
+            let rest = text.strip_prefix("${").and_then(|rest| rest.strip_prefix(name));
+            rest.is_some_and(|rest| rest.starts_with('}'))
+        };
+        if let Some(index) = self.plugin.iter().position(is_of_plugin) {
+            let length = self.plugin.get(index).map_or(0, |(name, _)| name.len() + "${}".len());
+            return Some((Placeholder::Plugin(index), length));
         }
         let names = self.names.as_ref()?;
         let after = text.strip_prefix('$')?;

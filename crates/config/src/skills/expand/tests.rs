@@ -7,6 +7,7 @@ mod properties;
 use centurion_protocol::Effort;
 
 use super::*;
+use crate::plugins::PluginVariables;
 
 const SESSION: &str = "6f1c5d52-7d0c-4d1b-9d5a-2a3a4f1d2f10";
 
@@ -27,6 +28,7 @@ fn expand_body(body: &str, arguments: &str) -> Result<Expanded, ExpandError> {
         names: &names,
         directory: Path::new("/skills/a"),
         shell: Shell::Bash,
+        plugin: &PluginVariables::default(),
     };
     expand(&template, &invocation(arguments))
 }
@@ -85,7 +87,13 @@ fn the_session_is_known_by_its_variables() {
     let unknown = Invocation { effort: None, ..invocation("") };
     let body = Located::new("${CLAUDE_EFFORT} \\${CLAUDE_EFFORT}".to_owned(), 1);
     let directory = Path::new("/");
-    let template = Template { body: &body, names: &[], directory, shell: Shell::Bash };
+    let template = Template {
+        body: &body,
+        names: &[],
+        directory,
+        shell: Shell::Bash,
+        plugin: &PluginVariables::default(),
+    };
     let kept = Piece::Text("${CLAUDE_EFFORT} ${CLAUDE_EFFORT}".to_owned());
     assert_eq!(expand(&template, &unknown).unwrap().pieces, [kept]);
 }

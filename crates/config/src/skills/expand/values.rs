@@ -43,6 +43,8 @@ impl<'v> Values<'v> {
             Placeholder::Argument(index) => word(index).unwrap_or(Value::Unset),
             Placeholder::Named(index) => word(index).unwrap_or(Value::Missing),
             Placeholder::Variable(variable) => self.variable(variable),
+            // Its plugin's variables are the skill's, not the invocation's.
+            Placeholder::Plugin(_) => Value::Unset,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Which parts of a body are commands, and how values stand in them.
 
 use super::*;
+use crate::plugins::PluginVariables;
 
 /// Each command with its line.
 fn commands(body: &str) -> Vec<(String, usize)> {
@@ -186,7 +187,13 @@ fn an_error_names_line_and_placeholder() {
 fn powershell_gets_plain_values_only() {
     let body = Located::new("!`ls \"$0\"`".to_owned(), 1);
     let directory = Path::new("/");
-    let template = Template { body: &body, names: &[], directory, shell: Shell::PowerShell };
+    let template = Template {
+        body: &body,
+        names: &[],
+        directory,
+        shell: Shell::PowerShell,
+        plugin: &PluginVariables::default(),
+    };
     let plain = expand(&template, &invocation("src/x")).unwrap();
     assert_eq!(plain.commands().next().unwrap().text, "ls \"src/x\"");
     assert!(expand(&template, &invocation("'a b'")).is_err());
