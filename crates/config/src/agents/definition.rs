@@ -103,10 +103,17 @@ impl AgentDefinition {
         let brought = hooks.map(|it| it.line).or(servers.map(|it| it.line));
         // In the place of an agent that changes nothing stands one that may.
         let replaced = is_read_only_name(&self.name).then_some(self.name.line);
-        let line = brought.or(mode).or(memory).or(replaced)?;
+        // A command is carried out as if the user had typed it.
+        let command = self.initial_command().map(|prompt| prompt.line);
+        let line = brought.or(mode).or(memory).or(replaced).or(command)?;
         let values = (hooks.map(|it| &it.value), servers.map(|it| &it.value));
         let name = format!("agent `{}`", printable(&self.name));
         Some(PowerItem::of_text(&self.origin.path, Some(line), name, text, values))
+    }
+
+    /// What it says before the first input, if that is a command.
+    pub fn initial_command(&self) -> Option<&Located<String>> {
+        self.initial_prompt.as_ref().filter(|prompt| prompt.trim_start().starts_with('/'))
     }
 
     /// Whether it may have every tool that there is.

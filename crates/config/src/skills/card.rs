@@ -22,6 +22,8 @@ pub struct SkillCard {
     pub name_only: bool,
     /// Whether it is carried out by an agent of its own.
     pub is_fork: bool,
+    /// Whether it brings hooks, which may not count.
+    pub has_hooks: bool,
     /// Globs of the files that it is about: a model is told of it when it works on one.
     pub paths: Option<Vec<String>>,
 }
@@ -37,6 +39,7 @@ impl From<&SkillDefinition> for SkillCard {
             for_people: skill.is_for_people(),
             name_only: false,
             is_fork: skill.fork.is_some(),
+            has_hooks: skill.hooks.is_some(),
             paths: skill.paths.as_ref().map(|paths| paths.value.clone()),
         }
     }
@@ -77,7 +80,7 @@ pub(super) fn plain_card(head: &str, origin: &SkillOrigin) -> Option<(String, Sk
             "disable-model-invocation" => card.for_models = !truth(value)?,
             "user-invocable" => card.for_people = truth(value)?,
             "context" if value == "fork" => card.is_fork = true,
-            "context" | "paths" => return None,
+            "context" | "hooks" | "paths" => return None,
             _ => {}
         }
     }
