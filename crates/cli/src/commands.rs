@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use centurion_config::skills::{SkillCatalog, SkillEntry};
+use centurion_engine::{BUILT_IN_COMMANDS, BuiltInCommand};
 use clap::{Parser, Subcommand};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -40,7 +41,8 @@ struct TypedCommand {
     description: Option<String>,
     argument_hint: Option<String>,
     source: &'static str,
-    path: PathBuf,
+    /// `None` for those of the program.
+    path: Option<PathBuf>,
 }
 
 /// The commands that one owner brings, under its title.
@@ -48,7 +50,8 @@ type Group = (&'static str, Vec<TypedCommand>);
 
 pub(crate) fn run(args: &CommandsArgs) -> anyhow::Result<ExitCode> {
     let Action::List { json, places } = &args.action;
-    let groups = skill_groups(&Skills::load(places)?.catalog);
+    let mut groups = vec![("Built in", built_in())];
+    groups.extend(skill_groups(&Skills::load(places)?.catalog));
     Form::new(*json).print(|| as_text(&groups), || as_json(&groups));
     Ok(ExitCode::SUCCESS)
 }
@@ -63,6 +66,19 @@ fn skill_groups(catalog: &SkillCatalog) -> Vec<Group> {
     GROUPS.into_iter().map(group).collect()
 }
 
+/// The commands that the program carries out itself.
+fn built_in() -> Vec<TypedCommand> {
+    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let typed = |command: &BuiltInCommand| TypedCommand {
+        name: command.name.to_owned(),
+        description: given(command.about),
+        argument_hint: given(command.argument_hint),
+        source: "built-in",
+        path: None,
+    };
+    BUILT_IN_COMMANDS.iter().map(typed).collect()
+}
+
 impl From<&SkillEntry> for TypedCommand {
     fn from(entry: &SkillEntry) -> Self {
         Self {
@@ -70,7 +86,7 @@ impl From<&SkillEntry> for TypedCommand {
             description: entry.card.summary.clone(),
             argument_hint: entry.card.argument_hint.clone(),
             source: entry.origin.source.as_str(),
-            path: entry.origin.path.clone(),
+            path: Some(entry.origin.path.clone()),
         }
     }
 }

@@ -12,7 +12,8 @@ use std::sync::{Arc, OnceLock};
 
 use centurion_config::agents::{ActiveAgent, Vocabulary, read_agents_flag};
 use centurion_engine::{
-    Answerer, Ask, ElicitFuture, Handle, HookHost, Remember, Reply, ReplyFuture, Unanswered,
+    Answerer, Ask, ElicitFuture, Handle, HookHost, Remember, Reply, ReplyFuture, TypedCommand,
+    Unanswered,
 };
 use centurion_hooks::{DelegateFuture, HookSet};
 use centurion_host::{OutputQueue, Requests};
@@ -102,6 +103,11 @@ impl Control {
                 });
                 Ok(json!({}))
             }
+            // Skills are looked for whenever they are asked for: what is told now is what is there.
+            "reload_skills" | "reload_plugins" => {
+                Ok(json!({"commands": commands(handle), "skills": handle.skill_names()}))
+            }
+            "supported_commands" => Ok(json!({"commands": commands(handle)})),
             "mcp_status" => Ok(json!({"mcpServers": servers::status(handle)})),
             "mcp_reconnect" => servers::reconnect(handle, text("serverName")).await,
             "mcp_toggle" => {
@@ -216,7 +222,7 @@ async fn stop_task(handle: &Handle, id: &str) -> Result<Value, (String, &'static
 }
 
 fn commands(handle: &Handle) -> Vec<Value> {
-    let command = |name: String| json!({"name": name, "description": "", "argumentHint": ""});
+    let command = |it: TypedCommand| json!({"name": it.name, "description": it.description, "argumentHint": it.argument_hint});
     handle.commands().into_iter().map(command).collect()
 }
 

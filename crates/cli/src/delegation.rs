@@ -207,6 +207,8 @@ impl Found {
             memory: Some(memory_places(surroundings, settings, env)),
             only_plugin_hooks: settings.plugin_only().hooks.is_some(),
             settings_files: settings.files().map(|(_, path)| path.to_owned()).collect(),
+            only_managed_rules: settings.permissions().managed_rules_only.is_some(),
+            skills: settings.skills(),
         })
     }
 }

@@ -2,15 +2,19 @@
 
 use std::process::ExitCode;
 
+use centurion_config::settings::Settings;
+use centurion_config::skills::{ListingBudget, SkillListing};
 use centurion_sandbox::Support;
 use centurion_tools::guard::{CommandLimits, can_bound_whole_commands};
 use clap::Parser;
 
 use crate::configuration::{Configuration, SettingsArgs};
+use crate::definitions::places::PlaceArgs;
 use crate::extensions;
 use crate::mcp::{self, McpArgs};
 use crate::output::Output;
 use crate::setup;
+use crate::skills::Skills;
 use crate::surroundings::Surroundings;
 use crate::trust;
 
@@ -43,6 +47,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let (servers, server_problems) =
         mcp::summary(&mcp::configuration(&surroundings, &configuration, &args.mcp)?);
     let (hooks, hook_problems) = extensions::hook_summary(settings);
+    let skills = cut_skills(settings, &args.settings)?;
     let support = Support::detect().to_string();
     let bounds = bounds(setup::command_limits(settings));
     let output = Output::default();
@@ -55,6 +60,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
         ("Problems with them", &server_problems),
         ("Hooks", &hooks),
         ("Problems with hooks", &hook_problems),
+        ("Skills that models are not told all of", &skills),
         ("This folder", &vec![trust]),
         ("Not accepted in it", &unaccepted),
         ("Sandbox on this machine", &support.lines().map(str::to_owned).collect()),
@@ -67,6 +73,26 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// The window that the list of skills is measured by here. What a model's own is, a session knows.
+const WINDOW: u64 = 200_000;
+
+/// Skills that the list for models names alone or leaves out, for want of room.
+fn cut_skills(settings: &Settings, args: &SettingsArgs) -> anyhow::Result<Vec<String>> {
+    let places = PlaceArgs { settings: args.clone(), ..PlaceArgs::default() };
+    let catalog = Skills::listed(&places)?;
+    let said = settings.skills();
+    let budget = ListingBudget::new(WINDOW, said.listing_fraction, said.most_description);
+    let listing = SkillListing::new(&catalog, &[], budget);
+    let told = |what: &str, names: &[String]| {
+        (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
+    };
+    let unlisted = catalog.unlisted.iter();
+    let unlisted =
+        unlisted.map(|(path, count)| format!("{}: {count} more are not looked at", path.display()));
+    let cut = [told("by name alone", &listing.shortened), told("not at all", &listing.left_out)];
+    Ok(cut.into_iter().flatten().chain(unlisted).collect())
 }
 
 /// What commands may use, and how they are held to it.

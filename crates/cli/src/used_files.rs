@@ -105,7 +105,10 @@ impl Commands {
             definition.hooks.iter().for_each(|it| collect_hook_texts(&it.value, texts));
             definition.mcp_servers.iter().for_each(|it| collect_texts(&it.value, texts));
         }
-        for skill in found.skills().check().active.iter().map(|it| &it.definition) {
+        let skills = found.skills();
+        let with_hooks = skills.active.iter().filter(|skill| skill.card.has_hooks);
+        for skill in with_hooks.filter_map(|skill| skills.read(skill).ok()) {
+            let skill = skill.definition;
             let is_judged = skill.origin.source == SkillSource::Project;
             if skill.withheld.is_some() {
                 continue;

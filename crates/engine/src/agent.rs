@@ -11,6 +11,7 @@ pub(crate) mod meant;
 pub(crate) mod progress;
 pub(crate) mod result_room;
 pub(crate) mod shared;
+pub(crate) mod skills;
 pub(crate) mod slots;
 pub(crate) mod stall;
 pub(crate) mod task;
@@ -28,10 +29,12 @@ use centurion_tools::{ReadState, Todo, ToolError, Workspace};
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use crate::agent::builder::AGENT_TOOL;
 use crate::agent::fork_point::{ForkPoint, KeptPrefixes};
 use crate::agent::hooks::AgentHooks;
 use crate::agent::result_room::ResultRoom;
 use crate::agent::shared::Shared;
+use crate::agent::skills::AgentSkills;
 use crate::agent::slots::Slot;
 use crate::agent::task::{Asker, Task};
 use crate::definition::identity::Identity;
@@ -76,6 +79,7 @@ pub(crate) struct Agent {
     /// What an agent goes on from that one of the present calls starts.
     fork_point: Mutex<Option<Arc<ForkPoint>>>,
     kept_prefixes: Mutex<KeptPrefixes>,
+    skills: AgentSkills,
 }
 
 /// What one agent is built from; see [`AgentBuilder::agent`](crate::agent::builder::AgentBuilder::agent).
@@ -136,6 +140,7 @@ impl Agent {
             result_room: Mutex::default(),
             fork_point: Mutex::default(),
             kept_prefixes: Mutex::default(),
+            skills: AgentSkills::default(),
         }
     }
 
@@ -233,6 +238,15 @@ impl Agent {
     /// The agent as the one that asks for a run of another; `None` is the main agent.
     pub(crate) fn asker(&self) -> Option<Asker> {
         self.task.as_ref().map(|task| Asker { agent: task.id.clone(), run: task.run().id })
+    }
+
+    /// Whether it has the tool that starts agents.
+    pub(crate) fn starts_agents(&self) -> bool {
+        let Some(shared) = self.shared.upgrade() else { return false };
+        let offer = shared.delegation.builder.offer(&self.permissions, &shared.broker);
+        let is_offered = !offer.names(std::iter::once(AGENT_TOOL)).is_empty();
+        let view = self.task.as_ref().map(|task| &task.spec.tools);
+        is_offered && view.is_none_or(|view| view.admits(AGENT_TOOL).is_ok())
     }
 
     /// Whether it can look into a file that another agent writes.

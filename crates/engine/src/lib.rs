@@ -80,7 +80,7 @@ pub use policy::rule_text::{UnreadRule, read_rule};
 pub use session::{
     AgentOptions, AsideError, Base, ExplainError, Extensions, FILE_HISTORY, Handle, OpenError,
     Options, PROTOCOL_VERSION, PermissionOptions, Remembering, Session, Start, Storage, ToolReply,
-    ToolServer,
+    ToolServer, TypedCommand,
 };
 pub use tools::agent_tool::Explanation;
 pub use toolset::servers::{
@@ -91,3 +91,4 @@ pub use toolset::toolbox::{ToolChoice, ToolUnavailable, ToolboxError};
 pub use turn::elicitation::Elicitations;
 pub use turn::hooks::HookHost;
 pub use turn::internal_fork::InternalForkError;
+pub use turn::typed::{BUILT_IN_COMMANDS, BuiltInCommand};

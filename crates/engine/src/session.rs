@@ -3,7 +3,7 @@
 //! It owns what its agents share (queue, broker, budget, shells) and runs the main agent once for each
 //! input that the queue holds.
 
-mod beside;
+mod commands;
 mod explain;
 mod handle;
 mod main_agent;
@@ -32,6 +32,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub use self::commands::TypedCommand;
 pub use self::explain::ExplainError;
 pub use self::handle::Handle;
 use self::memory::MainMemory;
@@ -193,13 +194,6 @@ impl Session {
         agents.iter().map(|agent| agent.definition.name.value.clone()).collect()
     }
 
-    /// The skills that an agent may be given, as hosts are told.
-    fn skill_names(&self) -> Vec<String> {
-        let skills = self.shared.delegation.definitions.skills();
-        let usable = skills.active.iter().filter(|skill| skill.card.for_models);
-        usable.map(|skill| skill.name.clone()).collect()
-    }
-
     /// Notes which agent the session runs as, for a later resume.
     fn record_agent(&self) -> Result<(), JournalError> {
         if let Some(kind) = &self.driver.identity().kind {
@@ -262,12 +256,14 @@ impl Session {
     /// Puts what the agent's definition says first before the first input.
     fn take_initial_prompt(&mut self) {
         if let Some(initial) = self.initial_prompt.take() {
+            // The program's own commands are for people.
+            let is_command = initial.trim_start().starts_with('/');
             self.shared.queue.push(Item {
                 id: self.shared.world.record_id(),
                 priority: Priority::Now,
                 addressee: None,
                 content: vec![Block::Text(initial)],
-                origin: Origin::Person,
+                origin: if is_command { Origin::Initial } else { Origin::Person },
             });
         }
     }
@@ -295,10 +291,13 @@ impl Session {
             }
             self.driver.begin(source, &cancel).await;
             // The files of skills are not watched: hosts are told of the skills that were there at the start.
-            self.init.skills = self.skill_names();
+            self.init.skills = self.handle().skill_names();
             items = self.shared.queue.pending(None);
         }
         let items = &items;
+        if items.iter().any(|item| matches!(item.origin, Origin::Person)) {
+            self.driver.end_skills();
+        }
         if let Some(model) = self.shared.take_chosen_model() {
             self.init.model.clone_from(&model);
             self.driver.settings.model = model;
@@ -312,12 +311,18 @@ impl Session {
         self.init.tools = tools.map(|name| public_name(name).to_owned()).collect();
         self.init.agents = self.agent_names();
         self.init.mcp_servers = self.shared.servers.statuses();
-        self.init.slash_commands = self.handle().commands();
+        let commands = self.handle().commands();
+        self.init.slash_commands = commands.into_iter().map(|command| command.name).collect();
         self.init.permission_mode = self.shared.permissions.mode().to_string();
         self.show_state("running");
         self.shared.show(EventBody::System(System::Init(Box::new(self.init.clone()))));
         let mut run = Run::new();
-        if let Err(error) = self.driver.run(&mut run, items, &cancel).await {
+        let ran = match self.run_command(&mut run, items, &cancel).await {
+            Ok(true) => Ok(()),
+            Ok(false) => self.driver.run(&mut run, items, &cancel).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = ran {
             run.outcome = Outcome::JournalFailed;
             run.errors.push(error.to_string());
         }

@@ -6,6 +6,7 @@ pub(crate) mod cron_delete;
 pub(crate) mod cron_list;
 pub(crate) mod list_agents;
 pub(crate) mod send_message;
+pub(crate) mod skill_tool;
 
 use std::sync::Arc;
 
@@ -18,12 +19,14 @@ use crate::tools::cron_delete::CronDelete;
 use crate::tools::cron_list::CronList;
 use crate::tools::list_agents::ListAgents;
 use crate::tools::send_message::SendMessage;
+use crate::tools::skill_tool::SkillTool;
 
 pub(crate) const ENGINE_TOOLS: EngineTools = EngineTools {
     starting: |agent, listing| erase(AgentTool::new(agent, listing)),
     reaching: |agent| {
         vec![erase(ListAgents(Arc::clone(agent))), erase(SendMessage(Arc::clone(agent)))]
     },
+    invoking: |agent| erase(SkillTool(Arc::clone(agent))),
     scheduling: |agent| {
         vec![
             erase(CronCreate(Arc::clone(agent))),

@@ -6,3 +6,6 @@ pub(crate) mod driver;
 pub(crate) mod elicitation;
 pub(crate) mod hooks;
 pub(crate) mod internal_fork;
+mod mention;
+pub(crate) mod skill;
+pub(crate) mod typed;

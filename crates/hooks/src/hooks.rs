@@ -138,6 +138,13 @@ impl Hooks {
         self.0.state().rules = Arc::new(rules);
     }
 
+    /// The hooks that are in force, one a line: the event, and where the hook comes from.
+    pub fn describe(&self) -> Vec<String> {
+        let registered = self.0.state().registered.clone();
+        let handlers = registered.iter().flat_map(|it| it.set.handlers());
+        handlers.map(|(event, handler)| format!("{event}  {}", handler.origin)).collect()
+    }
+
     /// Whether no hook can be meant by an event. Costs next to nothing.
     pub fn is_empty_for(&self, event: Event) -> bool {
         !EventSet::from_bits(self.0.events.load(Ordering::Acquire)).contains(event)

@@ -12,14 +12,15 @@ use centurion_protocol::transcript::{
     AttachmentBody, Body, Boundary, BoundaryData, FileBackups, FileHistory, FileSnapshot, Line,
     PreservedMessages, PreservedSegment, QueueOperationBody, SystemBody,
 };
-use centurion_protocol::{AgentId, RecordId, SessionId, Timestamp, World, end_json_line};
+use centurion_protocol::{AgentId, RecordId, SessionId, Timestamp, World, bounded, end_json_line};
 use centurion_redact::redact;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
+use crate::MOST_TRANSCRIPT;
 use crate::round::Round;
-use crate::transcript::Loaded;
+use crate::transcript::{Loaded, UsedSkill, used_skills};
 use crate::transcript_file::{JournalError, TranscriptFile};
 
 /// What every line of one transcript repeats.
@@ -226,6 +227,17 @@ impl Journal {
     pub fn is_kept(&self) -> bool {
         let state = self.state.lock();
         !matches!(state.target, Target::Nowhere)
+    }
+
+    /// The skills that the agent of this journal was told, from the record.
+    pub fn used_skills(&self) -> Vec<UsedSkill> {
+        let mut state = self.state.lock();
+        let text = match &mut state.target {
+            Target::Nowhere => return Vec::new(),
+            Target::Planned(path) => bounded::read_file(path, MOST_TRANSCRIPT).ok(),
+            Target::Open(file) => file.read().ok(),
+        };
+        text.map(|text| used_skills(&text)).unwrap_or_default()
     }
 
     /// Appends a fact about the run.

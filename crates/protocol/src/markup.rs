@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use crate::is_invisible;
 
 /// The names of our tags. `-` stands for any joint.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "system-reminder",
     "task-notification",
     "fork-boilerplate",
@@ -18,6 +18,7 @@ const NAMES: [&str; 14] = [
     "agent-memory",
     "tool-use-error",
     "command-message",
+    "command-args",
     "command-name",
     "skill-format",
     "local-command-stdout",

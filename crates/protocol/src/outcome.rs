@@ -56,6 +56,10 @@ pub enum Outcome {
     ContextOverflow,
     /// The conversation was to become shorter, and did not.
     CompactionFailed,
+    /// What a person typed as a command is none, or could not be carried out.
+    CommandFailed,
+    /// A goal that a person set was given up.
+    GoalMissed,
     /// The provider failed and did not recover.
     ApiError,
     /// The model kept failing to give output of the required shape.
@@ -95,6 +99,8 @@ impl Outcome {
             Self::Budget => "budget",
             Self::ContextOverflow => "context_overflow",
             Self::CompactionFailed => "compaction_failed",
+            Self::GoalMissed => "goal_missed",
+            Self::CommandFailed => "command_failed",
             Self::ApiError => "api_error",
             Self::SchemaMismatch => "schema_mismatch",
             Self::JournalFailed => "journal_failed",

@@ -57,6 +57,10 @@ pub enum System {
     SessionStateChanged {
         state: &'static str,
     },
+    /// A new conversation begins in the same session.
+    ConversationReset {
+        new_conversation_id: RecordId,
+    },
     HookStarted(Value),
     HookResponse(Value),
 }

@@ -64,6 +64,15 @@ impl ToolOutput {
         Self { data: Value::String(text.clone()), content: vec![ToolResultContent::Text(text)] }
     }
 
+    /// Its texts, as one.
+    pub fn as_text(&self) -> String {
+        let texts = self.content.iter().filter_map(|part| match part {
+            ToolResultContent::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
     pub fn with_data(self, data: Value) -> Self {
         Self { data, ..self }
     }

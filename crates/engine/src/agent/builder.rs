@@ -8,6 +8,8 @@ use centurion_config::agent_memory::MemoryPlaces;
 use centurion_config::agents::{ActiveAgent, AgentSource};
 use centurion_config::mcp::{McpReference, McpServer, McpStanding};
 use centurion_config::memory::Memory;
+use centurion_config::settings::SkillSettings;
+use centurion_config::skills::{SkillDefinition, SkillSource};
 use centurion_config::trust::Unaccepted;
 use centurion_hooks::{Hooks, Registration};
 use centurion_mcp::Connection;
@@ -36,6 +38,9 @@ use centurion_journal::{Redaction, Stamp};
 
 /// The tool by which an agent starts others.
 pub(crate) const AGENT_TOOL: &str = "Agent";
+
+/// The tool by which an agent invokes skills.
+pub(crate) const SKILL_TOOL: &str = "Skill";
 
 /// The tools by which an agent starts and reaches others.
 const AGENT_TOOLS: [&str; 3] = [AGENT_TOOL, "ListAgents", "SendMessage"];
@@ -102,6 +107,8 @@ pub(crate) struct EngineTools {
     pub(crate) starting: fn(Arc<Agent>, Arc<Listing>) -> Arc<dyn DynTool>,
     /// The others by which an agent reaches agents.
     pub(crate) reaching: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
+    /// The tool that invokes skills.
+    pub(crate) invoking: fn(&Arc<Agent>) -> Arc<dyn DynTool>,
     /// The tools about schedules.
     pub(crate) scheduling: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
 }
@@ -154,6 +161,25 @@ pub(crate) struct DefinitionSources {
     pub(crate) only_plugin_hooks: bool,
     /// The settings files that exist, for the program's own agents.
     pub(crate) settings_files: Vec<PathBuf>,
+    /// Whether only the administrator's rules free tools.
+    pub(crate) only_managed_rules: bool,
+    /// What is said about skills.
+    pub(crate) skills: SkillSettings,
+}
+
+impl DefinitionSources {
+    /// Why a skill may not bring hooks, if so.
+    pub(crate) fn skill_hooks_refusal(&self, skill: &SkillDefinition) -> Option<String> {
+        if let Some(reason) = &skill.withheld {
+            return Some(format!("not in force: {reason}"));
+        }
+        match skill.origin.source {
+            SkillSource::Project | SkillSource::User if self.only_plugin_hooks => {
+                Some("not in force: managed settings leave hooks to plugins".to_owned())
+            }
+            _ => None,
+        }
+    }
 }
 
 impl AgentBuilder {
@@ -163,11 +189,16 @@ impl AgentBuilder {
         let has_schedules = scope.is_main && shared.schedules.is_some();
         let for_agents: &[&str] = if starts_agents { &AGENT_TOOLS } else { &[] };
         let for_schedules: &[&str] = if has_schedules { &Schedules::TOOLS } else { &[] };
+        let has_skills = shared.delegation.definitions.has_skills_for_models();
+        let for_skills: &[&str] = if has_skills { &[SKILL_TOOL] } else { &[] };
         let built_in = self.tools.iter().map(|tool| tool.name());
-        let names = built_in.chain(for_agents.iter().copied()).chain(for_schedules.iter().copied());
+        let names = built_in
+            .chain(for_agents.iter().copied())
+            .chain(for_schedules.iter().copied())
+            .chain(for_skills.iter().copied());
         let mut pool = self.offer(scope.permissions, &shared.broker).names(names);
         // The order of the toolbox.
-        if starts_agents || has_schedules {
+        if starts_agents || has_schedules || has_skills {
             pool.sort();
         }
         let window = shared.model.info(model).context_window;

@@ -5,6 +5,8 @@
 
 mod watch;
 
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use centurion_config::agents::{
@@ -30,6 +32,10 @@ struct LoadState {
     known: Option<Known>,
     watch: Option<DirectoryWatch>,
     looks: u64,
+    /// Directories below the working directory that were looked at for skills.
+    touched: HashSet<PathBuf>,
+    /// Whether a model may invoke a skill. Agents of a session all have the tool, or none has: tools stay the same.
+    has_skills: Option<bool>,
 }
 
 /// The agents that there are.
@@ -50,6 +56,8 @@ impl Definitions {
             known: None,
             watch: None,
             looks: 0,
+            touched: HashSet::new(),
+            has_skills: None,
         };
         Arc::new(Self { state: Mutex::new(state), world })
     }
@@ -70,11 +78,55 @@ impl Definitions {
         self.known().agents
     }
 
-    /// All skills as they are now. Only agents that name some ask for them.
+    /// All skills as they are now.
     pub fn skills(&self) -> Arc<SkillCatalog> {
         let mut state = self.state();
         let LoadState { skill_sources, skills, .. } = &mut *state;
         skills.load(skill_sources, &*self.world)
+    }
+
+    /// Has no model invoke a skill, whatever there is.
+    pub(crate) fn offer_no_skills(&self) {
+        self.state().has_skills = Some(false);
+    }
+
+    /// Whether there was a skill that a model may invoke when skills were last looked at.
+    pub(crate) fn has_skills_for_models(&self) -> bool {
+        let mut state = self.state();
+        if let Some(has_skills) = state.has_skills {
+            return has_skills;
+        }
+        let LoadState { skill_sources, skills, .. } = &mut *state;
+        let skills = skills.load(skill_sources, &*self.world);
+        let has_skills = skills.active.iter().any(|skill| skill.card.for_models);
+        *state.has_skills.insert(has_skills)
+    }
+
+    /// Takes note of files that agents read or changed: skills of directories below the working directory count from
+    /// then on. Whether there are such directories that were not known.
+    pub(crate) fn touch<'p>(&self, files: impl Iterator<Item = &'p Path>) -> bool {
+        let mut state = self.state();
+        let cwd = state.skill_sources.folders.cwd.clone();
+        let mut found = false;
+        for file in files {
+            let below =
+                file.ancestors().skip(1).take_while(|it| it.starts_with(&cwd) && *it != cwd);
+            for directory in below {
+                if !state.touched.insert(directory.to_owned()) {
+                    break;
+                }
+                let has_skills = |kind: &str| {
+                    [".claude", ".centurion"]
+                        .iter()
+                        .any(|it| directory.join(it).join(kind).is_dir())
+                };
+                if has_skills("skills") || has_skills("commands") {
+                    state.skill_sources.nested.push(directory.to_owned());
+                    found = true;
+                }
+            }
+        }
+        found
     }
 
     pub(crate) fn known(&self) -> Known {

@@ -57,6 +57,9 @@ impl AgentBuilder {
         if view.admits_scheduling(agent.identity.is_main()) && shared.schedules.is_some() {
             tools.extend((self.engine_tools.scheduling)(agent));
         }
+        if shared.delegation.definitions.has_skills_for_models() {
+            tools.push((self.engine_tools.invoking)(agent));
+        }
         if tools.len() > self.tools.len() {
             tools.sort_by(|one, other| one.name().cmp(other.name()));
         }
@@ -112,6 +115,8 @@ impl AgentBuilder {
         let offer = self.offer(&agent.permissions, &shared.broker);
         let cache = Some(Arc::clone(&self.specs));
         let mut toolbox = Toolbox::new(tools, view, &offer, cache, hash)?;
+        let for_program = ["Bash", "Read"].into_iter().filter_map(|name| toolbox.get(name).ok());
+        agent.set_program_tools(for_program.cloned().collect());
         if let Some(structured) = &structured {
             toolbox = toolbox.with(Arc::new(structured.clone()));
         }

@@ -24,6 +24,8 @@ pub(crate) fn failure(end: &End) -> String {
         Outcome::Budget => with("The agent was stopped: its budget is used up"),
         Outcome::ContextOverflow => with("The agent's conversation outgrew its model's window"),
         Outcome::CompactionFailed => with("The agent's conversation could not be made shorter"),
+        Outcome::GoalMissed => with("The agent's goal was given up"),
+        Outcome::CommandFailed => with("The agent was given a command that cannot be carried out"),
         Outcome::ApiError => with("The agent terminated early due to an API error"),
         Outcome::SchemaMismatch => with("The agent did not hand over data of the required shape"),
         Outcome::JournalFailed => with("The agent's transcript could not be written"),

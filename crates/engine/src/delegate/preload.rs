@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use centurion_config::agent_memory::{AgentMemory, MemoryError, SnapshotStanding};
 use centurion_config::agents::{AgentDefinition, AgentEffort, AgentSource};
-use centurion_config::skills::{Preload, SkillDefinition, SkillSource, SkillText};
+use centurion_config::skills::{Preload, SkillText};
 use centurion_hooks::{Frontmatter, HookOrigin, HookSet, HookSource};
 use centurion_permissions::{Rule, RuleOrigin};
 use centurion_protocol::AgentId;
@@ -45,6 +45,11 @@ pub(crate) fn preload(
     let mut problems = std::mem::take(&mut effective.problems);
     let memory = PreloadedMemory::of(delegation, definition, effective, &mut problems, purpose);
     effective.prompt.value = prompt(shared, delegation, definition);
+    if definition.withheld.is_some() && definition.initial_command().is_some() {
+        effective.initial_prompt = None;
+        problems
+            .push("`initialPrompt` is not in force until its definition is accepted".to_owned());
+    }
     let skills = skills(shared, delegation, definition, &mut problems);
     Preloaded { memory, skills, problems }
 }
@@ -156,7 +161,7 @@ pub(crate) fn skills(
     let mut hooks = Vec::new();
     for skill in &loaded.definitions {
         let Some(brought) = &skill.hooks else { continue };
-        match refusal(delegation, skill) {
+        match delegation.builder.sources.skill_hooks_refusal(skill) {
             Some(reason) => problems.push(format!("hooks of skill `{}`: {reason}", skill.name)),
             None => hooks.push(BroughtHooks {
                 value: brought.value.clone(),
@@ -167,21 +172,6 @@ pub(crate) fn skills(
     }
     let texts = loaded.skills.iter().flat_map(SkillText::blocks).collect();
     Skills { texts, hooks }
-}
-
-/// Why a skill may not bring hooks, if so.
-fn refusal(delegation: &Delegation, skill: &SkillDefinition) -> Option<String> {
-    if let Some(reason) = &skill.withheld {
-        return Some(format!("not in force: {reason}"));
-    }
-    match skill.origin.source {
-        SkillSource::Project | SkillSource::User
-            if delegation.builder.sources.only_plugin_hooks =>
-        {
-            Some("not in force: managed settings leave hooks to plugins".to_owned())
-        }
-        _ => None,
-    }
 }
 
 /// A set of hooks as an agent brings it; what is wrong with it is told.

@@ -97,6 +97,8 @@ pub(crate) struct Launch {
     pub(crate) skills: Vec<String>,
     /// The conversation that it begins with.
     pub(crate) inherited: Option<Inheritance>,
+    /// Rules by which it need not ask, beside those of the session.
+    pub(crate) allow: Vec<Rule>,
 }
 
 /// The record of a start.
@@ -164,6 +166,7 @@ pub(crate) fn spawn(
         powers: launch.powers,
         parent_servers: Some(Arc::clone(&parent.servers)),
         journal,
+        allow: launch.allow,
     };
     let mut child = Child::new(shared, delegation, &task, start, parent)?;
     // Nothing can fail any more: what has a beginning will have an end.
@@ -224,6 +227,8 @@ struct ChildParts {
     /// `None` for the main agent's.
     parent_servers: Option<Arc<Servers>>,
     journal: Arc<Journal>,
+    /// Rules by which it need not ask.
+    allow: Vec<Rule>,
 }
 
 impl Child {
@@ -239,10 +244,11 @@ impl Child {
         let only = only.collect::<Result<Vec<_>, _>>()?;
         let role = Role {
             only: only.into_iter().collect(),
+            allow: start.allow.into_iter().collect(),
+            deny: parent.denied_by_skills().into_iter().collect(),
             memory: start.powers.memory,
             // Earlier records do not say it.
             only_reads: spec.only_reads || builtin::is_scout(&spec.source, &spec.agent_type),
-            ..Role::default()
         };
         let permissions = Arc::new(parent.permissions.child(role, start.powers.own_mode));
         let parents = start.parent_servers.unwrap_or_else(|| Arc::clone(&shared.servers));
@@ -270,6 +276,7 @@ impl Child {
             },
         );
         agent.set_prompt(parent.prompt());
+        agent.inherit_denied(parent.denied_by_skills());
         let hooks = register_hooks(shared, task, &start.powers.hooks);
         let parts = DriverParts {
             view: spec.tools.clone(),

@@ -414,6 +414,19 @@ impl Permissions {
         });
     }
 
+    /// The rules that are in force, one a line, with where they come from.
+    pub(crate) fn describe(&self) -> Vec<String> {
+        let state = self.current();
+        let policy = &state.policy;
+        let kinds = [("deny", &policy.deny), ("ask", &policy.ask), ("allow", &policy.allow)];
+        let lines = kinds.into_iter().flat_map(|(kind, rules)| {
+            rules.iter().map(move |rule| {
+                format!("{kind}  {}  ({})", rule.source().text, rule.source().origin)
+            })
+        });
+        lines.collect()
+    }
+
     /// Judges a call of an agent whose shell stands in `cwd`.
     pub(crate) fn decide(&self, call: &Call<'_>, cwd: PathBuf) -> Decision {
         drop(self.current());

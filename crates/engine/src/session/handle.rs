@@ -10,6 +10,7 @@ use centurion_permissions::Mode;
 use centurion_protocol::{Block, RecordId, Thinking};
 use centurion_tools::{Rewind, RewindError, StopError};
 
+use super::commands::{self, TypedCommand};
 use super::rewind;
 use super::side_question::{self, AsideError};
 use super::title;
@@ -164,10 +165,16 @@ impl Handle {
         self.0.servers.require(patterns, patience).await
     }
 
-    /// The commands that a person can type: our own, and those that the servers bring.
-    pub fn commands(&self) -> Vec<String> {
-        let own = ["compact"].map(str::to_owned);
-        own.into_iter().chain(self.0.servers.commands()).collect()
+    /// The commands that a person can type: the program's, skills, and those that the servers bring.
+    pub fn commands(&self) -> Vec<TypedCommand> {
+        commands::all(&self.0)
+    }
+
+    /// The skills that a model may invoke.
+    pub fn skill_names(&self) -> Vec<String> {
+        let skills = self.0.delegation.definitions.skills();
+        let usable = skills.active.iter().filter(|skill| skill.card.for_models);
+        usable.map(|skill| skill.name.clone()).collect()
     }
 
     /// Adds a server, in the place of one with the same name.

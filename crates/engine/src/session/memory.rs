@@ -25,7 +25,6 @@ use crate::agent::fork_point::ForkPoint;
 use crate::agent::shared::Shared;
 use crate::definition::prompt::Section;
 use crate::money::budget::Limit;
-use crate::session::beside::beside;
 use crate::turn::driver::Driver;
 use crate::turn::internal_fork::{InternalFork, InternalForkError};
 
@@ -170,7 +169,7 @@ fn question(
     purpose: &'static str,
     text: String,
 ) -> Result<InternalFork, MemoryTaskError> {
-    let fork = beside(shared, point, purpose, text);
+    let fork = InternalFork::beside(shared, point, purpose, text);
     let is_fresh = point.cached.is_some_and(|cached| cached.is_fresh());
     let cached_tokens = if is_fresh { fork.cached_tokens } else { 0 };
     paid_by(shared, task, InternalFork { cached_tokens, ..fork })

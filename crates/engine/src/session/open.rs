@@ -292,6 +292,8 @@ fn agent_builder(
         sources: DefinitionSources {
             only_plugin_hooks: agents.only_plugin_hooks,
             settings_files: std::mem::take(&mut agents.settings_files),
+            only_managed_rules: agents.only_managed_rules,
+            skills: std::mem::take(&mut agents.skills),
         },
         specs: Arc::default(),
         env: Arc::clone(&options.base.env),

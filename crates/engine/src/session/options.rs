@@ -6,7 +6,7 @@ use std::sync::Arc;
 use centurion_config::agent_memory::MemoryPlaces;
 use centurion_config::agents::AgentSources;
 use centurion_config::memory::Memory;
-use centurion_config::settings::MemorySettings;
+use centurion_config::settings::{MemorySettings, SkillSettings};
 use centurion_config::skills::SkillSources;
 use centurion_hooks::{HookRules, HookSet};
 use centurion_mcp::Connection;
@@ -240,6 +240,10 @@ pub struct AgentOptions {
     pub only_plugin_hooks: bool,
     /// The settings files that are there, for the program's own agents.
     pub settings_files: Vec<PathBuf>,
+    /// Whether only the administrator's rules free tools.
+    pub only_managed_rules: bool,
+    /// What is said about skills.
+    pub skills: SkillSettings,
 }
 
 impl AgentOptions {
@@ -255,6 +259,8 @@ impl AgentOptions {
             memory: None,
             only_plugin_hooks: false,
             settings_files: Vec::new(),
+            only_managed_rules: false,
+            skills: SkillSettings::default(),
         }
     }
 }

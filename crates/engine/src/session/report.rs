@@ -128,6 +128,8 @@ fn words(run: &Run) -> (&'static str, &'static str) {
         }
         Outcome::ContextOverflow => ("error_during_execution", "prompt_too_long"),
         Outcome::ApiError => ("error_during_execution", "api_error"),
+        Outcome::GoalMissed => ("error_during_execution", "goal_missed"),
+        Outcome::CommandFailed => ("error_during_execution", "command_failed"),
         Outcome::CompactionFailed => ("error_during_execution", "compaction_failed"),
         // The main agent does not end in the last four of these ways.
         Outcome::Empty

@@ -14,9 +14,21 @@ pub(super) fn rewind_files(
     prompt: RecordId,
     is_trial: bool,
 ) -> Result<Rewind, RewindError> {
+    if shared.is_running() {
+        return Err(RewindError::AtWork);
+    }
+    rewind_between_turns(shared, prompt, is_trial)
+}
+
+/// The same by a command, whose own run does no work.
+pub(super) fn rewind_between_turns(
+    shared: &Shared,
+    prompt: RecordId,
+    is_trial: bool,
+) -> Result<Rewind, RewindError> {
     let builder = &shared.delegation.builder;
     let checkpoints = builder.files.checkpoints.as_ref().ok_or(RewindError::NotEnabled)?;
-    if shared.is_running() || shared.delegation.has_running() {
+    if shared.delegation.has_running() {
         return Err(RewindError::AtWork);
     }
     let transcript = bounded::read_file(&builder.files.transcript, MOST_TRANSCRIPT)

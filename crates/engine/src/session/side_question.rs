@@ -2,9 +2,8 @@
 
 use thiserror::Error;
 
-use super::beside::beside;
 use crate::agent::shared::Shared;
-use crate::turn::internal_fork::InternalForkError;
+use crate::turn::internal_fork::{InternalFork, InternalForkError};
 
 /// What the model is told with the question.
 const RULES: &str = "<system-reminder>\nThe user asks the following beside the work at hand. Answer from what you know \
@@ -27,6 +26,7 @@ pub(super) async fn ask(shared: &Shared, question: &str) -> Result<String, Aside
         return Err(AsideError::NoQuestion);
     }
     let point = shared.main_point().ok_or(AsideError::NoConversation)?;
-    let fork = beside(shared, &point, "side_question", format!("{RULES}\n\n{question}"));
+    let fork =
+        InternalFork::beside(shared, &point, "side_question", format!("{RULES}\n\n{question}"));
     Ok(fork.ask(shared).await?)
 }

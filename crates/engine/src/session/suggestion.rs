@@ -3,8 +3,8 @@
 use centurion_protocol::Role;
 use centurion_protocol::sdk::{EventBody, PromptSuggestion};
 
-use super::beside::beside;
 use crate::agent::shared::Shared;
+use crate::turn::internal_fork::InternalFork;
 
 /// What the model is asked.
 const QUESTION: &str = "<system-reminder>\nThe turn is over. What would the user most likely type next? Answer with \
@@ -22,7 +22,7 @@ pub(super) async fn suggest(shared: &Shared) {
     if point.prefix.conversation.last().is_none_or(|last| last.role() != Role::Assistant) {
         return;
     }
-    let fork = beside(shared, &point, "prompt_suggestion", QUESTION.to_owned());
+    let fork = InternalFork::beside(shared, &point, "prompt_suggestion", QUESTION.to_owned());
     match fork.ask(shared).await {
         Ok(text) => {
             if let Some(suggestion) = read(&text) {

@@ -41,6 +41,8 @@ impl ToolServer {
         options.agents.rules.limits.depth = 0;
         options.agents.rules.mode = SessionMode::Normal;
         options.agents.main = None;
+        // There is no conversation that the text of a skill would enter, and no prompt that would end it.
+        options.agents.definitions.offer_no_skills();
         // Instructions are for a model that we ask.
         options.memory = None;
         let mut session = Box::pin(Session::open(options)).await?;

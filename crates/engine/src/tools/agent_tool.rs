@@ -27,12 +27,14 @@ use crate::agent::meant::given;
 use crate::agent::shared::Shared;
 use crate::agent::task::{End, Stopper, Task};
 use crate::definition::rules::SessionMode;
+use crate::definition::spec::AgentSpec;
 use crate::delegate::notification;
-use crate::delegate::spawn::spawn;
+use crate::delegate::spawn::{Launch, spawn};
 use crate::tools::send_message;
+use crate::turn::skill::InvokedSkill;
 
 /// Starts an agent that does one task on its own and returns one report.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentInput {
     /// The task in three to five words, for people.
@@ -91,45 +93,88 @@ impl AgentTool {
         }
         Self { caller, listing, withheld }
     }
+}
 
-    /// Waits until the agent has ended, or until the call no longer waits for it.
-    async fn wait(
-        &self,
-        shared: &Arc<Shared>,
-        task: &Arc<Task>,
-        end: tokio::sync::oneshot::Receiver<Arc<End>>,
-        context: &ToolContext,
-    ) -> Result<ToolOutput, ToolError> {
-        let patience = shared.delegation.rules.auto_background;
-        let mut waiting = AwaitedEnd { shared, task, end: OnceLock::new(), has_answered: false };
-        let mut end = std::pin::pin!(end);
-        let ended = self
-            .caller
-            .wait(WaitsFor::Agent, async {
-                let ended = tokio::select! {
-                    biased;
-                    ended = &mut end => ended.ok(),
-                    () = context.cancel.cancelled() => {
-                        task.stop(Stopper::Agent);
-                        end.await.ok()
-                    }
-                    // An end that came in this very moment is this call's to tell.
-                    () = after(patience) => if task.detach() { None } else { end.await.ok() },
-                };
-                ended.inspect(|end| drop(waiting.end.set(Arc::clone(end))))
-            })
-            .await;
-        waiting.has_answered = true;
-        match ended {
-            None => {
-                notification::show_detached(shared, task);
-                Ok(answer::launched(task, &self.caller))
-            }
-            // Of a cancelled call as well: its caller is told, and no other agent has to be.
-            Some(end) => {
-                self.caller.note_denials(shared.take_denials(end.notification));
-                answer::ended(task, &end, self.caller.report_room())
-            }
+/// Starts an agent, and waits for it unless it works in the background.
+async fn carry_out(
+    shared: &Arc<Shared>,
+    caller: &Arc<Agent>,
+    launch: Launch,
+    context: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let in_background = launch.spec.in_background;
+    let (task, end) = spawn(shared, caller, launch)
+        .map_err(|error| ToolError::failed(format!("the agent could not be started: {error}")))?;
+    match end {
+        Some(end) if !in_background => wait(shared, caller, &task, end, context).await,
+        _ => Ok(answer::launched(&task, caller)),
+    }
+}
+
+/// Carries out a skill by an agent of its own, with the skill's text as its task.
+pub(crate) async fn carry_out_skill(
+    shared: &Arc<Shared>,
+    caller: &Arc<Agent>,
+    skill: &InvokedSkill,
+    context: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let definition = &skill.definition;
+    let rules = &shared.delegation.rules;
+    let wants = definition.background.as_ref().is_some_and(|it| it.value);
+    let in_background = !rules.background_is_off && (wants || rules.mode == SessionMode::Assistant);
+    let input = AgentInput {
+        description: format!("/{}", definition.name),
+        prompt: skill.for_agent(),
+        subagent_type: definition.agent.as_ref().map(|it| it.value.clone()),
+        model: definition.model.as_ref().map(|it| it.value.clone()),
+        run_in_background: Some(in_background),
+        ..AgentInput::default()
+    };
+    let launch = launch::prepare_skill(shared, caller, &input, definition, context).await;
+    let mut launch = launch.map_err(|error| launch::refused(shared, &error))?;
+    // A skill is waited for unless it says otherwise, whatever holds for agents in general.
+    let mut spec = AgentSpec::clone(&launch.spec);
+    spec.in_background = in_background;
+    launch.spec = Arc::new(spec);
+    carry_out(shared, caller, launch, context).await
+}
+
+/// Waits until the agent has ended, or until the call no longer waits for it.
+async fn wait(
+    shared: &Arc<Shared>,
+    caller: &Arc<Agent>,
+    task: &Arc<Task>,
+    end: tokio::sync::oneshot::Receiver<Arc<End>>,
+    context: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let patience = shared.delegation.rules.auto_background;
+    let mut waiting = AwaitedEnd { shared, task, end: OnceLock::new(), has_answered: false };
+    let mut end = std::pin::pin!(end);
+    let ended = caller
+        .wait(WaitsFor::Agent, async {
+            let ended = tokio::select! {
+                biased;
+                ended = &mut end => ended.ok(),
+                () = context.cancel.cancelled() => {
+                    task.stop(Stopper::Agent);
+                    end.await.ok()
+                }
+                // An end that came in this very moment is this call's to tell.
+                () = after(patience) => if task.detach() { None } else { end.await.ok() },
+            };
+            ended.inspect(|end| drop(waiting.end.set(Arc::clone(end))))
+        })
+        .await;
+    waiting.has_answered = true;
+    match ended {
+        None => {
+            notification::show_detached(shared, task);
+            Ok(answer::launched(task, caller))
+        }
+        // Of a cancelled call as well: its caller is told, and no other agent has to be.
+        Some(end) => {
+            caller.note_denials(shared.take_denials(end.notification));
+            answer::ended(task, &end, caller.report_room())
         }
     }
 }
@@ -195,13 +240,6 @@ impl Tool for AgentTool {
         }
         let launch = launch::prepare(&shared, &self.caller, &input, context).await;
         let launch = launch.map_err(|error| launch::refused(&shared, &error))?;
-        let in_background = launch.spec.in_background;
-        let (task, end) = spawn(&shared, &self.caller, launch).map_err(|error| {
-            ToolError::failed(format!("the agent could not be started: {error}"))
-        })?;
-        match end {
-            Some(end) if !in_background => self.wait(&shared, &task, end, context).await,
-            _ => Ok(answer::launched(&task, &self.caller)),
-        }
+        carry_out(&shared, &self.caller, launch, context).await
     }
 }

@@ -175,6 +175,31 @@ impl Toolbox {
         Ok(toolbox)
     }
 
+    /// A toolbox for calls that no model makes: nothing of it is sent.
+    pub(crate) fn holding(tools: &[Arc<dyn DynTool>]) -> Self {
+        let own = tools.iter().map(|tool| (tool.name().to_owned(), Arc::clone(tool))).collect();
+        Self {
+            own,
+            served: Served::default(),
+            view: ToolView::Exact(Vec::new()),
+            withheld: HashMap::new(),
+            specs: ToolSpecs::new(Vec::new()),
+            fixed: None,
+            cache: None,
+            listing_hash: 0,
+        }
+    }
+
+    /// How many bytes the definitions have that are sent: of the program's tools, and of those of servers.
+    pub(crate) fn sizes(&self) -> (usize, usize) {
+        let size = |tool: &Arc<dyn DynTool>| {
+            let spec = tool.spec();
+            spec.name.len() + spec.description.len() + spec.input_schema.get().len()
+        };
+        let served = self.served.offered.values().map(size).sum();
+        (self.specs.wire().len().saturating_sub(served), served)
+    }
+
     /// Has these definitions sent as they are. Tools that are loaded later come behind them.
     pub(crate) fn fix(&mut self, specs: ToolSpecs) {
         self.fixed = Some(specs);

@@ -49,6 +49,13 @@ pub(crate) struct Dispatch {
     pub allows_sandboxed: bool,
 }
 
+/// Whether a person may be asked about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asking {
+    Allowed,
+    Never,
+}
+
 /// How a call ended.
 pub(crate) struct Dispatched {
     pub result: ToolResult,
@@ -151,6 +158,27 @@ impl Dispatch {
         company: Company,
         cancel: &CancellationToken,
     ) -> Dispatched {
+        self.run_with(call, prepared, company, Asking::Allowed, cancel).await
+    }
+
+    /// The same for a call that the program makes for the agent, without asking a person: what is not free is denied.
+    pub(crate) async fn run_unasked(
+        &self,
+        call: &ToolUse,
+        prepared: Box<dyn PreparedCall>,
+        cancel: &CancellationToken,
+    ) -> Dispatched {
+        self.run_with(call, prepared, Company::Alone, Asking::Never, cancel).await
+    }
+
+    async fn run_with(
+        &self,
+        call: &ToolUse,
+        prepared: Box<dyn PreparedCall>,
+        company: Company,
+        asking: Asking,
+        cancel: &CancellationToken,
+    ) -> Dispatched {
         let context = ToolContext {
             workspace: Arc::clone(&self.agent.workspace),
             call: call.id.clone(),
@@ -160,7 +188,7 @@ impl Dispatch {
         };
         let mut aside = Aside { company, ..Aside::default() };
         let ready = Ready::new(Cow::Borrowed(call), prepared, &context);
-        let mut dispatched = match self.permit(ready, &context, &mut aside).await {
+        let mut dispatched = match self.permit(ready, asking, &context, &mut aside).await {
             Ok(permitted) => self.execute(permitted, context, &mut aside).await,
             Err(refused) => *refused,
         };
@@ -218,6 +246,7 @@ impl Dispatch {
     async fn permit<'a>(
         &self,
         ready: Ready<'a>,
+        asking: Asking,
         context: &ToolContext,
         aside: &mut Aside,
     ) -> Result<Ready<'a>, Box<Dispatched>> {
@@ -241,6 +270,9 @@ impl Dispatch {
             (Verdict::Allow, _) => format!("{} needs a person each time", ready.call.name),
             (Verdict::Ask, _) => decision.reason.to_string(),
         };
+        if asking == Asking::Never {
+            return Err(Box::new(Dispatched::denied(id, reason, false)));
+        }
         let ready = self.approved(ready, reason, context, aside).await?;
         // A yes answers the question, not a denial: the input may be another one by now, and so may the
         // mode. What is denied stays denied.

@@ -7,11 +7,14 @@
 mod admit;
 mod calls;
 mod compact;
+mod conversation_state;
 mod fit;
+mod goal;
 mod partial;
 mod record;
 mod refused;
 mod request;
+mod skills;
 mod stop;
 mod title;
 
@@ -21,6 +24,7 @@ use std::time::Duration;
 use centurion_config::memory::MemoryTracker;
 use centurion_hooks::events::StopCap;
 use centurion_model::{Answer, SystemPrompt};
+use centurion_protocol::markup::contain;
 use centurion_protocol::sdk::PermissionDenial;
 use centurion_protocol::{
     Block, Conversation, Message, Outcome, RecordId, Role, StopReason, ToolUse, ToolUseId, Usage,
@@ -29,7 +33,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::compact::{CompactionCount, before_command, compaction_asked};
+use self::compact::{CompactionCount, compaction_asked};
+pub(crate) use self::goal::Goal;
+use self::skills::SKILL_LISTING;
 use crate::agent::evidence::Evidence;
 use crate::agent::fork_point::{Cached, Inheritance};
 use crate::agent::hooks::reminder;
@@ -44,6 +50,8 @@ use crate::money::budget::Budget;
 use crate::toolset::servers::Announced;
 use crate::toolset::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
 use crate::turn::dispatch::{Aside, Dispatch};
+use crate::turn::skill::is_for_program;
+use crate::turn::typed::Typed;
 use centurion_journal::transcript::{KeptRecord, SESSION_CONTEXT, Standing, interrupted};
 use centurion_journal::{Journal, JournalError};
 
@@ -88,7 +96,23 @@ pub(crate) struct Driver {
     pub(crate) announced: Announced,
     /// The version of the servers whose tools are in the toolbox.
     pub(crate) served: u64,
-    pub(crate) stop_cap: StopCap,
+    pub(crate) stop_rules: StopRules,
+}
+
+/// What decides whether the agent may stop.
+pub(crate) struct StopRules {
+    /// How often in a row hooks may keep it from stopping.
+    pub(crate) cap: StopCap,
+    /// What has to hold before it stops, if a person said so.
+    pub(crate) goal: Option<Goal>,
+    /// Why the goal was given up, until the run ends.
+    pub(crate) given_up: Option<String>,
+}
+
+impl StopRules {
+    fn new(cap: StopCap) -> Self {
+        Self { cap, goal: None, given_up: None }
+    }
 }
 
 /// What records call what an agent is told of its notes.
@@ -207,7 +231,7 @@ impl Driver {
     ) -> Self {
         Self {
             budget: Arc::clone(&dispatch.agent.budget),
-            stop_cap: StopCap::new(&dispatch.agent.workspace.env),
+            stop_rules: StopRules::new(StopCap::new(&dispatch.agent.workspace.env)),
             unanswered: conversation.open_calls().to_vec(),
             shared,
             journal: journal.into(),
@@ -266,13 +290,16 @@ impl Driver {
                 self.keep_end(run);
                 return Ok(());
             }
-            let items = before_command(items);
+            let items = self.before_command(items);
             if items.iter().any(|item| !item.origin.is_news()) {
                 self.standing.prompt.clear();
             }
             let Some(items) = self.admit(run, items, cancel).await? else {
-                run.outcome =
-                    if cancel.is_cancelled() { Outcome::Cancelled } else { Outcome::HookStopped };
+                run.outcome = match run.outcome {
+                    Outcome::CommandFailed => Outcome::CommandFailed,
+                    _ if cancel.is_cancelled() => Outcome::Cancelled,
+                    _ => Outcome::HookStopped,
+                };
                 return Ok(());
             };
             self.deliver(Vec::new(), &items)?;
@@ -283,6 +310,14 @@ impl Driver {
         run.structured = self.structured.as_ref().and_then(StructuredOutput::take);
         self.tell_failure(run).await;
         Ok(())
+    }
+
+    /// The items that come before a command of the program: they are worked on first, and the command by itself.
+    fn before_command<'i>(&self, items: &'i [Item]) -> &'i [Item] {
+        let is_command = |item: &Item| {
+            Typed::of_item(item).is_some_and(|typed| is_for_program(&self.shared, &typed))
+        };
+        &items[..items.iter().position(is_command).unwrap_or(items.len())]
     }
 
     /// Goes on with the call that was put off; what waits in the queue goes along with its result. `Some` is
@@ -319,6 +354,7 @@ impl Driver {
                 break Outcome::MaxTurns;
             }
             self.refresh(cancel).await;
+            self.follow_skills();
             if let Some(outcome) = self.keep_room(run, cancel).await? {
                 break outcome;
             }
@@ -371,7 +407,10 @@ impl Driver {
                     if !self.deliver_mail(run, cancel).await?
                         && !self.should_continue(run, cancel).await?
                     {
-                        break Outcome::Completed;
+                        break self.stop_rules.given_up.take().map_or(Outcome::Completed, |why| {
+                            run.errors.push(why);
+                            Outcome::GoalMissed
+                        });
                     }
                 }
                 Step::End if reminders < SCHEMA_REMINDERS => {
@@ -458,6 +497,11 @@ impl Driver {
             self.record_attachment("aside", &text)?;
             blocks.push(Block::Text(text));
         }
+        if let Some(text) = self.skill_news(!items.is_empty()) {
+            self.record_attachment(SKILL_LISTING, &text)?;
+            blocks.push(Block::Text(text));
+        }
+        self.record_skills()?;
         let items = self.fit(items, &blocks);
         let mut delivered = Vec::with_capacity(items.len());
         for item in &*items {
@@ -524,6 +568,26 @@ impl Driver {
     /// Says something to the model that no person typed.
     fn say(&mut self, text: &str) -> Result<(), JournalError> {
         self.say_all(&[text.to_owned()])
+    }
+
+    /// Puts a command that the program carried out and what it printed into the conversation, for the model to know.
+    pub(crate) fn say_command_output(
+        &mut self,
+        name: &str,
+        arguments: &str,
+        output: &str,
+    ) -> Result<(), JournalError> {
+        if self.conversation.is_empty() {
+            // What goes before everything else.
+            self.deliver(Vec::new(), &[])?;
+        }
+        let (name, arguments) = (contain(name), contain(arguments));
+        self.say_all(&[
+            format!(
+                "<command-name>/{name}</command-name>\n<command-args>{arguments}</command-args>"
+            ),
+            format!("<local-command-stdout>\n{}\n</local-command-stdout>", contain(output)),
+        ])
     }
 
     fn say_all(&mut self, texts: &[String]) -> Result<(), JournalError> {

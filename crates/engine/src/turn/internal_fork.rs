@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use thiserror::Error;
 
+use crate::agent::fork_point::ForkPoint;
 use crate::agent::shared::Shared;
 use crate::money::budget::{Amount, Budget, OverBudget, Reservation};
 
@@ -79,6 +80,34 @@ pub enum InternalForkError {
 }
 
 impl InternalFork {
+    /// A question behind what an agent has sent.
+    pub(crate) fn beside(
+        shared: &Shared,
+        point: &ForkPoint,
+        purpose: &'static str,
+        question: String,
+    ) -> Self {
+        Self {
+            purpose,
+            model: point.settings.model.clone(),
+            effort: point.settings.effort,
+            thinking: point.settings.thinking,
+            prefix: point.prefix.clone(),
+            question,
+            // As the conversation's own requests: with another bound on thinking, a provider reads nothing from its cache.
+            max_tokens: u32::MAX,
+            agent: None,
+            parent_agent: None,
+            journal: point.journal.clone(),
+            cached_tokens: point.cached.map_or(0, |cached| cached.tokens),
+            receipt: None,
+            budget: Arc::clone(&shared.budget),
+            ceiling: None,
+            // An answer that comes late is worth little.
+            patience: Patience::Brief,
+        }
+    }
+
     /// A small question to a small model, which knows nothing of any conversation: the small model where there is one
     /// that may be used, else the asking agent's own.
     pub(crate) fn small(

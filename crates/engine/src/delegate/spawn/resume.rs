@@ -107,6 +107,7 @@ fn rebuild(
         powers,
         parent_servers: None,
         journal,
+        allow: Vec::new(),
     };
     let child = Child::new(shared, delegation, task, start, asker)?;
     let TaskRun { id, call, asker, prompt, .. } = task.run();

@@ -85,6 +85,7 @@ pub(super) fn prepare(
         read_state: context.workspace.read_state.clone(),
         skills: Vec::new(),
         inherited: Some(Inheritance { point, what: Inherits::All }),
+        allow: Vec::new(),
     })
 }
 

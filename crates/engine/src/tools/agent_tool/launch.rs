@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
+use centurion_config::Located;
 use centurion_config::agents::{ActiveAgent, AgentCatalog, AgentDefinition, Isolation};
+use centurion_config::skills::SkillDefinition;
 use centurion_journal::JournalError;
 use centurion_permissions::Mode;
 use centurion_protocol::sdk::WaitsFor;
@@ -107,6 +109,80 @@ pub(super) async fn prepare(
     }
     let catalog = delegation.definitions.agents();
     let agent = route(delegation, caller, input, &catalog)?;
+    prepare_agent(shared, caller, input, agent, context).await
+}
+
+/// The same for a skill that is carried out by an agent of its own: an agent of a type, with what the skill says instead
+/// of its definition.
+pub(super) async fn prepare_skill(
+    shared: &Arc<Shared>,
+    caller: &Arc<Agent>,
+    input: &AgentInput,
+    skill: &SkillDefinition,
+    context: &ToolContext,
+) -> Result<Launch, Refusal> {
+    let catalog = shared.delegation.definitions.agents();
+    let agent = tailored(route(&shared.delegation, caller, input, &catalog)?, skill);
+    let mut launch = prepare_agent(shared, caller, input, &agent, context).await?;
+    launch.allow = caller.allowed_by(skill);
+    if let Some(hooks) = &skill.hooks {
+        match shared.delegation.builder.sources.skill_hooks_refusal(skill) {
+            Some(reason) => {
+                launch.problems.push(format!("hooks of skill `{}`: {reason}", skill.name));
+            }
+            None => launch.powers.hooks.push(BroughtHooks {
+                value: hooks.value.clone(),
+                path: skill.origin.path.clone(),
+                skill: Some(skill.name.clone()),
+            }),
+        }
+    }
+    Ok(launch)
+}
+
+/// A type of agent as a skill wants it: with the tools that the skill lists and no others, and with its model and effort.
+fn tailored(agent: &ActiveAgent, skill: &SkillDefinition) -> ActiveAgent {
+    let mut definition = AgentDefinition::clone(&agent.definition);
+    if let Some(tools) = &skill.allowed_tools {
+        let own = definition.tools.take().filter(|_| !agent.definition.has_all_tools());
+        let listed = match own {
+            Some(own) => narrowed(&own.value, &tools.value),
+            None => tools.value.clone(),
+        };
+        definition.tools = Some(Located::new(listed, tools.line));
+    }
+    if let Some(forbidden) = &skill.disallowed_tools {
+        let mut taken = definition.disallowed_tools.take().map(|it| it.value).unwrap_or_default();
+        taken.extend(forbidden.value.iter().cloned());
+        definition.disallowed_tools = Some(Located::new(taken, forbidden.line));
+    }
+    definition.effort = skill.effort.clone().or(definition.effort);
+    ActiveAgent { definition: Arc::new(definition), ..agent.clone() }
+}
+
+/// The tools of an agent that a skill lists as well. Where both limit a tool, the agent's own limit stays.
+fn narrowed(own: &[String], listed: &[String]) -> Vec<String> {
+    let name = |tool: &str| tool.split('(').next().unwrap_or(tool).trim().to_owned();
+    let mut tools = Vec::new();
+    for tool in listed {
+        let same = || own.iter().filter(|it| name(it) == name(tool));
+        if same().any(|it| !it.contains('(')) {
+            tools.push(tool.clone());
+        } else {
+            tools.extend(same().cloned());
+        }
+    }
+    tools
+}
+
+async fn prepare_agent(
+    shared: &Arc<Shared>,
+    caller: &Arc<Agent>,
+    input: &AgentInput,
+    agent: &ActiveAgent,
+    context: &ToolContext,
+) -> Result<Launch, Refusal> {
+    let delegation = &shared.delegation;
     let definition = &agent.definition;
     if caller.identity.depth >= delegation.rules.limits.depth {
         let most = delegation.rules.limits.depth;
@@ -175,6 +251,7 @@ pub(super) async fn prepare(
         read_state: context.workspace.read_state.clone(),
         skills: texts,
         inherited,
+        allow: Vec::new(),
     })
 }
 

@@ -4,18 +4,23 @@
 use std::path::Path;
 
 use centurion_config::memory::{MemoryFile, Origin as MemoryOrigin, Scope};
+use centurion_config::skills::{SkillEntry, SkillLookupError};
 use centurion_hooks::Event;
 use centurion_hooks::events::{
     ConfigChange, InstructionsLoaded, SessionStart, UserPromptExpansion, UserPromptSubmit,
 };
-use centurion_protocol::Block;
+use centurion_protocol::{Block, Outcome};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, Run};
 use crate::message::queue::{Item, Origin, Priority};
 use crate::policy::permissions::Objection;
+use crate::toolset::servers::Expansion;
 use crate::turn::dispatch::Aside;
+use crate::turn::mention::attached;
+use crate::turn::skill::{InvokedSkill, Invoker, SkillError, find, invoke};
+use crate::turn::typed::{MOST_STACKED, Typed};
 use centurion_journal::JournalError;
 
 /// An input that is kept from the model.
@@ -23,6 +28,27 @@ struct RefusedInput {
     reason: String,
     /// What the person who wrote it gets back, to say it in another way.
     gives_back: Option<String>,
+}
+
+/// Why what a person typed is not said to the model.
+enum ExpandRefusal {
+    /// A hook says no.
+    Blocked(String),
+    /// It is no command, or one that cannot be carried out.
+    Failed(String),
+}
+
+impl RefusedInput {
+    fn of_command(run: &mut Run, refusal: ExpandRefusal) -> Self {
+        let reason = match refusal {
+            ExpandRefusal::Blocked(reason) => reason,
+            ExpandRefusal::Failed(reason) => {
+                run.outcome = Outcome::CommandFailed;
+                reason
+            }
+        };
+        Self { reason, gives_back: None }
+    }
 }
 
 /// How a conversation begins anew whose earlier part was left out.
@@ -50,20 +76,26 @@ impl Driver {
             self.keep_all_out(run, items, &reason)?;
             return Ok(None);
         }
+        if items.iter().any(|item| matches!(item.origin, Origin::Person)) {
+            self.end_skills();
+        }
         let mut admitted = Vec::with_capacity(items.len());
         let mut aside = Aside::default();
         for item in items {
             let mut item = item.clone();
+            let mut skills = Vec::new();
             let refused = match item.origin {
                 Origin::Hook | Origin::Delegation | Origin::Message { .. } => None,
                 // Only what people type is expanded, and that takes much room in an agent's future.
                 Origin::Initial => {
-                    let refused = Box::pin(self.expand(&mut item, &mut aside, cancel)).await;
-                    refused.map(|reason| RefusedInput { reason, gives_back: None })
+                    let expanding = self.expand(&mut item, &mut skills, &mut aside, cancel);
+                    let refused = Box::pin(expanding).await;
+                    refused.map(|refusal| RefusedInput::of_command(run, refusal))
                 }
                 Origin::Person => {
-                    match Box::pin(self.expand(&mut item, &mut aside, cancel)).await {
-                        Some(reason) => Some(RefusedInput { reason, gives_back: None }),
+                    let expanding = self.expand(&mut item, &mut skills, &mut aside, cancel);
+                    match Box::pin(expanding).await {
+                        Some(refusal) => Some(RefusedInput::of_command(run, refusal)),
                         None => self.submit(&item, &mut aside, cancel).await,
                     }
                 }
@@ -73,7 +105,10 @@ impl Driver {
                 | Origin::MissedSchedules { .. } => self.submit(&item, &mut aside, cancel).await,
             };
             match refused {
-                None => admitted.push(item),
+                None => {
+                    self.put_in_force(&skills);
+                    admitted.push(item);
+                }
                 Some(RefusedInput { reason, gives_back }) => {
                     self.keep_all_out(run, &[item], &reason)?;
                     if let Some(prompt) = gives_back {
@@ -112,37 +147,148 @@ impl Driver {
         Ok(())
     }
 
-    /// Replaces a command of a server by what it stands for, and adds what is mentioned. `Some` says why
-    /// the input is kept out.
+    /// Replaces a command by what it stands for, and adds what is mentioned.
     async fn expand(
         &self,
         item: &mut Item,
+        skills: &mut Vec<InvokedSkill>,
         aside: &mut Aside,
         cancel: &CancellationToken,
-    ) -> Option<String> {
+    ) -> Option<ExpandRefusal> {
         let text = text(&item.content);
-        let mentioned = self.dispatch.agent.servers.mentioned(&text).await;
+        let servers = &self.dispatch.agent.servers;
+        let mut mentioned = servers.mentioned(&text).await;
+        mentioned.extend(attached(&self.dispatch, &text, cancel).await);
+        let refused = match (servers.command(&text), Typed::read(&text)) {
+            (Some(command), _) => self.expand_prompt(item, &command, &text, aside, cancel).await,
+            (None, Some(typed)) => {
+                match self.expand_skills(item, typed, &text, aside, cancel).await {
+                    Ok(invoked) => {
+                        *skills = invoked;
+                        None
+                    }
+                    Err(refused) => Some(refused),
+                }
+            }
+            (None, None) => None,
+        };
         item.content.extend(mentioned.into_iter().map(Block::Text));
-        let command = self.dispatch.agent.servers.command(&text)?;
+        refused
+    }
+
+    /// Asks hooks whether a command may be replaced by what it stands for.
+    async fn ask_expansion(
+        &self,
+        expansion: &UserPromptExpansion<'_>,
+        aside: &mut Aside,
+        cancel: &CancellationToken,
+    ) -> Option<ExpandRefusal> {
+        let fired = self.dispatch.agent.fire(expansion, cancel).await;
+        aside.take(fired.context_for_model(), &fired.effects);
+        fired.verdict.0.map(ExpandRefusal::Blocked)
+    }
+
+    /// Puts what a prompt of a server stands for in its place.
+    async fn expand_prompt(
+        &self,
+        item: &mut Item,
+        command: &Expansion,
+        text: &str,
+        aside: &mut Aside,
+        cancel: &CancellationToken,
+    ) -> Option<ExpandRefusal> {
         let expansion = UserPromptExpansion {
             expansion_type: "mcp_prompt",
             command_name: &command.command,
             command_args: &command.arguments,
             command_source: "mcp",
-            prompt: &text,
+            prompt: text,
         };
-        let fired = self.dispatch.agent.fire(&expansion, cancel).await;
-        aside.take(fired.context_for_model(), &fired.effects);
-        if let Some(reason) = fired.verdict.0 {
-            return Some(reason);
+        if let Some(refused) = self.ask_expansion(&expansion, aside, cancel).await {
+            return Some(refused);
         }
         match command.run().await {
             Ok(blocks) => {
                 item.content = blocks;
                 None
             }
-            Err(error) => Some(error.to_string()),
+            Err(error) => Some(ExpandRefusal::Failed(error.to_string())),
         }
+    }
+
+    /// Puts the texts of skills in the place of their names. Several at the beginning share what follows.
+    async fn expand_skills(
+        &self,
+        item: &mut Item,
+        typed: Typed<'_>,
+        text: &str,
+        aside: &mut Aside,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<InvokedSkill>, ExpandRefusal> {
+        let catalog = self.shared.delegation.definitions.skills();
+        let failed = |error: &SkillError| ExpandRefusal::Failed(error.to_string());
+        let (mut entries, mut arguments) = (Vec::new(), typed.arguments);
+        match find(&catalog, typed.name, Invoker::Person) {
+            Ok(entry) if entry.card.is_fork => {
+                return Err(failed(&SkillError::NotAlone(entry.name.clone())));
+            }
+            Ok(entry) => entries.push(entry),
+            Err(SkillError::Lookup(_)) if typed.may_be_path() => return Ok(Vec::new()),
+            Err(error) => return Err(ExpandRefusal::Failed(unknown_command(typed.name, &error))),
+        }
+        while let Some(next) = Typed::read(arguments).filter(|_| entries.len() < MOST_STACKED)
+            && let Ok(entry) = find(&catalog, next.name, Invoker::Person)
+        {
+            if entry.card.is_fork {
+                return Err(failed(&SkillError::NotAlone(entry.name.clone())));
+            }
+            entries.push(entry);
+            arguments = next.arguments;
+        }
+        let (mut blocks, mut invoked) = (Vec::new(), Vec::new());
+        for entry in entries {
+            let expansion = expansion_of(&entry, arguments, text);
+            if let Some(refused) = self.ask_expansion(&expansion, aside, cancel).await {
+                return Err(refused);
+            }
+            let (agent, given) = (&self.dispatch.agent, (arguments, Invoker::Person));
+            let invoking = invoke(&self.shared, agent, &catalog, &entry, given, cancel);
+            let skill = invoking.await.map_err(|error| failed(&error))?;
+            blocks.extend(skill.text.typed_blocks(arguments).map(Block::Text));
+            blocks.extend(skill.attached.iter().cloned().map(Block::Text));
+            invoked.push(skill);
+        }
+        let others = item.content.iter().filter(|block| !matches!(block, Block::Text(_)));
+        blocks.extend(others.cloned());
+        item.content = blocks;
+        Ok(invoked)
+    }
+
+    /// Puts skills in force whose texts the model is about to be told.
+    fn put_in_force(&self, skills: &[InvokedSkill]) {
+        let agent = &self.dispatch.agent;
+        for skill in skills {
+            agent.put_in_force(&skill.definition);
+            agent.note_skill_text(&skill.definition.name, &skill.text.for_model());
+        }
+    }
+
+    /// Lets hooks see a typed command that an agent of its own carries out; why it is not carried out, if so.
+    pub(crate) async fn admit_forked(
+        &mut self,
+        item: &Item,
+        entry: &SkillEntry,
+        arguments: &str,
+        cancel: &CancellationToken,
+    ) -> Option<String> {
+        let (prompt, mut aside) = (text(&item.content), Aside::default());
+        let expansion = expansion_of(entry, arguments, &prompt);
+        let refused = match self.ask_expansion(&expansion, &mut aside, cancel).await {
+            Some(ExpandRefusal::Blocked(reason) | ExpandRefusal::Failed(reason)) => Some(reason),
+            None => self.submit(item, &mut aside, cancel).await.map(|refused| refused.reason),
+        };
+        self.aside.context.append(&mut aside.context);
+        refused.or(aside.stop)
     }
 
     /// Lets hooks see an input; why it is kept out, if it is.
@@ -272,4 +418,30 @@ fn text(content: &[Block]) -> String {
         _ => None,
     };
     content.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+}
+
+/// What is said of a command that is not there.
+fn unknown_command(name: &str, error: &SkillError) -> String {
+    match error {
+        SkillError::Lookup(SkillLookupError::Unknown { nearest, .. }) => {
+            let hint = nearest.as_ref().map(|it| format!("; did you mean /{it}?"));
+            format!("there is no command /{name}{}", hint.unwrap_or_default())
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A skill as hooks are told of it when a person types its name.
+fn expansion_of<'a>(
+    entry: &'a SkillEntry,
+    arguments: &'a str,
+    prompt: &'a str,
+) -> UserPromptExpansion<'a> {
+    UserPromptExpansion {
+        expansion_type: "slash_command",
+        command_name: &entry.name,
+        command_args: arguments,
+        command_source: entry.origin.source.as_str(),
+        prompt,
+    }
 }

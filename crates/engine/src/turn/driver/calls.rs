@@ -17,7 +17,6 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::admit::Loads;
-use super::compact::before_command;
 use super::{Driver, Run};
 use crate::agent::builder::AGENT_TOOL;
 use crate::agent::fork_point::{Cached, ForkPoint};
@@ -155,7 +154,7 @@ impl Driver {
             Some(_) => Vec::new(),
         };
         // Nothing that waits may keep the results from being told.
-        let due = self.admit(run, before_command(&due), cancel).await?.unwrap_or_default();
+        let due = self.admit(run, self.before_command(&due), cancel).await?.unwrap_or_default();
         self.deliver(blocks, &due)?;
         Ok(outcome)
     }

@@ -33,9 +33,10 @@ use self::summary::Summary;
 use super::admit::COMPACT;
 use super::request::SMALL_ANSWER;
 use super::{Driver, INTERRUPTED, Run};
-use crate::message::queue::{Item, Origin};
+use crate::message::queue::Item;
 use crate::toolset::servers::Announced;
 use crate::turn::internal_fork::InternalForkError;
+use crate::turn::typed::Typed;
 
 /// How many times in a row a conversation may fill up again at once, or fail to become shorter.
 const MOST_IN_A_ROW: u32 = 3;
@@ -336,6 +337,7 @@ impl Driver {
         self.cached = None;
         self.memory = shorter.memory;
         self.announced = shorter.announced;
+        self.dispatch.agent.forget_skill_texts();
         self.show_status(None, Some("success"), None);
         let Compacted { boundary, data, lines, .. } = compacted;
         let event = CompactBoundary {
@@ -421,16 +423,8 @@ impl Run {
     }
 }
 
-/// The items that come before one that asks for a compaction: they are worked on first.
-pub(super) fn before_command(items: &[Item]) -> &[Item] {
-    let commands = items.iter().position(|item| compaction_asked(item).is_some());
-    &items[..commands.unwrap_or(items.len())]
-}
-
 /// What a person wants to be heeded who asks for a compaction; `None` if the item is something else.
 pub(super) fn compaction_asked(item: &Item) -> Option<String> {
-    let [Block::Text(text)] = item.content.as_slice() else { return None };
-    let rest =
-        text.trim().strip_prefix("/compact").filter(|_| matches!(item.origin, Origin::Person))?;
-    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim().to_owned())
+    let typed = Typed::of_item(item).filter(|typed| typed.name == "compact")?;
+    Some(typed.arguments.to_owned())
 }

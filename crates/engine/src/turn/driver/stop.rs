@@ -21,6 +21,11 @@ impl Driver {
     ) -> Result<bool, JournalError> {
         run.told_stop = true;
         let event = if self.identity().is_main() { Event::Stop } else { Event::SubagentStop };
+        if let Some(reason) = self.goal_missed(run, cancel).await {
+            self.say(&reason)?;
+            run.told_stop = false;
+            return Ok(true);
+        }
         if !self.dispatch.agent.has_hooks(event) {
             return Ok(false);
         }
@@ -29,7 +34,7 @@ impl Driver {
         if fired.effects.stop.is_some() {
             return Ok(false);
         }
-        if !self.stop_cap.should_continue(&fired.verdict) {
+        if !self.stop_rules.cap.should_continue(&fired.verdict) {
             if fired.verdict.should_continue {
                 let message = "hooks kept the agent from stopping too often in a row; it stops now";
                 self.dispatch.agent.inform("warning", message.to_owned());
@@ -58,7 +63,7 @@ impl Driver {
         let background_tasks = self.background_work();
         let schedules = self.shared.schedules.as_ref();
         let session_crons = schedules.map(|it| it.work(&self.shared.queue)).unwrap_or_default();
-        let stop_hook_active = self.stop_cap.is_active();
+        let stop_hook_active = self.stop_rules.cap.is_active();
         let agent = &self.dispatch.agent;
         match self.task() {
             None => {

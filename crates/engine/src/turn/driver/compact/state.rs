@@ -8,6 +8,7 @@ use centurion_tools::TodoStatus;
 
 use super::Driver;
 use crate::agent::hooks::reminder;
+use crate::turn::driver::SKILL_LISTING;
 
 /// Text of others in one line of a list: it ends no line of ours and begins none.
 fn one_line(text: &str) -> String {
@@ -28,8 +29,10 @@ impl Driver {
             ("agents", self.roster()),
             ("files", self.files_read()),
             ("mode", mode),
+            ("skills", self.skills_again()),
         ];
-        parts.into_iter().filter_map(|(kind, text)| Some((kind, reminder(&text?)))).collect()
+        let parts = parts.into_iter().filter_map(|(kind, text)| Some((kind, reminder(&text?))));
+        parts.chain(self.skill_listing_again().map(|text| (SKILL_LISTING, text))).collect()
     }
 
     /// The list of things to do, with what is done: that must not be done again.

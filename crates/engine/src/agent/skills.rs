@@ -1,0 +1,272 @@
+//! The skills that an agent carries out now: which tools they free or take away, which model they ask for, and whose
+//! texts the agent knows already.
+//!
+//! A skill is in force from its invocation to the next input of a person. Its hooks last as long as the agent.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, OnceLock};
+
+use centurion_config::agents::AgentEffort;
+use centurion_config::skills::{SkillDefinition, SkillSource};
+use centurion_hooks::{Frontmatter, HookOrigin, HookSet, HookSource, Registration, Scope};
+use centurion_journal::transcript::UsedSkill;
+use centurion_permissions::{Role, Rule, RuleOrigin};
+use centurion_protocol::Effort;
+use centurion_tools::DynTool;
+use parking_lot::{Mutex, MutexGuard};
+use thiserror::Error;
+
+use crate::agent::Agent;
+
+/// What skills make of an agent.
+#[derive(Default)]
+pub(crate) struct AgentSkills {
+    state: Mutex<SkillState>,
+    view: Mutex<SkillView>,
+    /// The tools of the agent that the program calls for it, as far as it has them.
+    program_tools: OnceLock<Vec<Arc<dyn DynTool>>>,
+}
+
+/// The rules of the skills in force, to go back to.
+pub(crate) struct SkillRules {
+    role: Role,
+    freed: HashSet<String>,
+    denied: Vec<Rule>,
+}
+
+/// What the agent was told of its skills.
+#[derive(Default)]
+pub(crate) struct SkillView {
+    /// The list as it was told last.
+    pub(crate) told: Option<String>,
+    /// How many files the agent had read when it was made.
+    pub(crate) files: usize,
+    /// What requests ask for when no skill is in force.
+    pub(crate) own: Option<(String, Option<Effort>)>,
+    /// The skills that were used, where no record is kept.
+    pub(crate) used: Vec<UsedSkill>,
+}
+
+#[derive(Default)]
+struct SkillState {
+    /// The agent's role without skills; `Some` while one is in force.
+    own_role: Option<Role>,
+    /// The skills whose rules are in force.
+    freed: HashSet<String>,
+    /// What they take away.
+    denied: Vec<Rule>,
+    requests: SkillRequests,
+    /// Keeps the hooks of skills in force.
+    hooks: HashMap<String, Registration>,
+    /// The texts that are in the conversation, each by a hash of it.
+    told: HashMap<String, u64>,
+    /// Texts that the journal does not have yet.
+    unrecorded: Vec<UsedSkill>,
+}
+
+/// What the skills in force want requests to ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SkillRequests {
+    pub(crate) model: Option<String>,
+    pub(crate) effort: Option<Effort>,
+}
+
+/// Why the model that a skill asks for is not used.
+#[derive(Debug, Error)]
+#[error("its model is not used: {0}")]
+struct RefusedModel(String);
+
+impl Agent {
+    /// Notes the tools that the program calls for it.
+    pub(crate) fn set_program_tools(&self, tools: Vec<Arc<dyn DynTool>>) {
+        // An agent has one toolbox for all its life.
+        let _ = self.skills.program_tools.set(tools);
+    }
+
+    pub(crate) fn program_tools(&self) -> &[Arc<dyn DynTool>] {
+        self.skills.program_tools.get().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    pub(crate) fn skill_view(&self) -> MutexGuard<'_, SkillView> {
+        self.skills.view.lock()
+    }
+
+    /// Puts in force what a skill says beside its text. What does not count is told.
+    pub(crate) fn put_in_force(&self, skill: &SkillDefinition) {
+        self.put_rules_in_force(skill);
+        let mut state = self.skills.state.lock();
+        if let Some(model) = &skill.model {
+            match self.skill_model(&model.value) {
+                Ok(Some(model)) => state.requests.model = Some(model),
+                Ok(None) => {}
+                Err(reason) => {
+                    self.inform("warning", format!("skill `{}`: {reason}", skill.name));
+                }
+            }
+        }
+        if let Some(AgentEffort::Level(effort)) = skill.effort.as_ref().map(|it| it.value) {
+            state.requests.effort = Some(effort);
+        }
+        drop(state);
+        self.register_skill_hooks(skill);
+    }
+
+    /// The full name of the model that a skill asks for; `None` is the agent's own.
+    fn skill_model(&self, asked: &str) -> Result<Option<String>, RefusedModel> {
+        if asked == "inherit" {
+            return Ok(None);
+        }
+        let Some(shared) = self.shared.upgrade() else { return Ok(None) };
+        let model = shared.model.resolve(asked);
+        match (shared.delegation.builder.refuse_model)(&model) {
+            Some(reason) => Err(RefusedModel(reason)),
+            None => Ok(Some(model)),
+        }
+    }
+
+    /// Frees the tools that a skill allows, and takes away those that it forbids. The commands in its text run after
+    /// that, and before it counts as carried out.
+    pub(crate) fn put_rules_in_force(&self, skill: &SkillDefinition) {
+        if !self.skills.state.lock().freed.insert(skill.name.clone()) {
+            return;
+        }
+        let (allow, deny) = (self.allowed_by(skill), self.forbidden_by(skill));
+        if allow.is_empty() && deny.is_empty() {
+            return;
+        }
+        let mut state = self.skills.state.lock();
+        let mut role = self.permissions.role();
+        state.own_role.get_or_insert_with(|| role.clone());
+        role.allow.extend(allow);
+        state.denied.extend(deny.iter().cloned());
+        role.deny.extend(deny);
+        self.permissions.confine(role);
+    }
+
+    /// What skills in force take away from the agent, and from those that it starts.
+    pub(crate) fn denied_by_skills(&self) -> Vec<Rule> {
+        self.skills.state.lock().denied.clone()
+    }
+
+    /// Binds the agent to what skills in force took away from the one that started it.
+    pub(crate) fn inherit_denied(&self, denied: Vec<Rule>) {
+        self.skills.state.lock().denied = denied;
+    }
+
+    /// The rules by which a skill frees tools, as far as they count.
+    pub(crate) fn allowed_by(&self, skill: &SkillDefinition) -> Vec<Rule> {
+        let Some(tools) = &skill.allowed_tools else { return Vec::new() };
+        let Some(shared) = self.shared.upgrade() else { return Vec::new() };
+        let refusal = match (&skill.withheld, skill.origin.source) {
+            (Some(reason), _) => Some(reason.to_string()),
+            (None, SkillSource::Managed | SkillSource::Bundled) => None,
+            (None, _) => shared
+                .delegation
+                .builder
+                .sources
+                .only_managed_rules
+                .then(|| "managed settings leave rules to the administrator".to_owned()),
+        };
+        if let Some(reason) = refusal {
+            let message = format!("`allowed-tools` of skill `{}` is off: {reason}", skill.name);
+            self.inform("warning", message);
+            return Vec::new();
+        }
+        self.rules(skill, &tools.value)
+    }
+
+    fn forbidden_by(&self, skill: &SkillDefinition) -> Vec<Rule> {
+        skill.disallowed_tools.as_ref().map(|it| self.rules(skill, &it.value)).unwrap_or_default()
+    }
+
+    fn rules(&self, skill: &SkillDefinition, texts: &[String]) -> Vec<Rule> {
+        let origin = RuleOrigin::Role(format!("skill {}", skill.name));
+        let mut rules = Vec::with_capacity(texts.len());
+        for text in texts {
+            match Rule::parse(&skill.fill_rule(text, &self.workspace.root), origin.clone()) {
+                Ok(rule) => rules.push(rule),
+                Err(error) => {
+                    self.inform("warning", format!("skill `{}`: {error}", skill.name));
+                }
+            }
+        }
+        rules
+    }
+
+    /// Registers the hooks of a skill, once.
+    fn register_skill_hooks(&self, skill: &SkillDefinition) {
+        let (Some(brought), Some(shared)) = (&skill.hooks, self.shared.upgrade()) else { return };
+        let builder = &shared.delegation.builder;
+        let mut state = self.skills.state.lock();
+        if state.hooks.contains_key(&skill.name) {
+            return;
+        }
+        if let Some(reason) = builder.sources.skill_hooks_refusal(skill) {
+            self.inform("warning", format!("hooks of skill `{}`: {reason}", skill.name));
+            return;
+        }
+        let source = HookSource::Skill(skill.name.as_str().into());
+        let origin = HookOrigin::in_file(source, skill.origin.path.clone(), None);
+        let set = HookSet::from_frontmatter(&brought.value, &origin, Frontmatter::Skill);
+        for problem in set.problems() {
+            self.inform("warning", format!("skill `{}`: {problem}", skill.name));
+        }
+        let set = if self.identity.is_main() { set } else { set.as_subagent() };
+        let registration = builder.hooks.add(Scope::Agent(self.identity.id.clone()), set);
+        state.hooks.insert(skill.name.clone(), registration);
+    }
+
+    /// Ends the skills in force: the next input is something else.
+    pub(crate) fn end_skills(&self) {
+        let mut state = self.skills.state.lock();
+        state.requests = SkillRequests::default();
+        state.freed.clear();
+        if let Some(role) = state.own_role.take() {
+            state.denied.clear();
+            self.permissions.confine(role);
+        }
+    }
+
+    /// The role with the rules of the skills in force, to go back to.
+    pub(crate) fn role_now(&self) -> SkillRules {
+        let state = self.skills.state.lock();
+        let (freed, denied) = (state.freed.clone(), state.denied.clone());
+        SkillRules { role: self.permissions.role(), freed, denied }
+    }
+
+    /// Takes back the rules that were put in force since.
+    pub(crate) fn take_back_rules(&self, rules: SkillRules) {
+        let mut state = self.skills.state.lock();
+        (state.freed, state.denied) = (rules.freed, rules.denied);
+        self.permissions.confine(rules.role);
+    }
+
+    /// What the skills in force want requests to ask for.
+    pub(crate) fn skill_requests(&self) -> SkillRequests {
+        self.skills.state.lock().requests.clone()
+    }
+
+    /// Notes that the agent is told the text of a skill; `false` if exactly that text is in its conversation.
+    pub(crate) fn note_skill_text(&self, name: &str, text: &str) -> bool {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        let hash = hasher.finish();
+        let mut state = self.skills.state.lock();
+        let is_new = state.told.insert(name.to_owned(), hash) != Some(hash);
+        if is_new {
+            state.unrecorded.push(UsedSkill { name: name.to_owned(), text: text.to_owned() });
+        }
+        is_new
+    }
+
+    /// Takes the skills whose texts are told and not recorded.
+    pub(crate) fn take_unrecorded_skills(&self) -> Vec<UsedSkill> {
+        std::mem::take(&mut self.skills.state.lock().unrecorded)
+    }
+
+    /// The conversation begins anew: no text of a skill is in it but those that are told again.
+    pub(crate) fn forget_skill_texts(&self) {
+        self.skills.state.lock().told.clear();
+    }
+}

@@ -1,0 +1,160 @@
+//! Commands that a person types and the program carries out itself: `/cost`, `/model` and the like, and skills that an
+//! agent of its own carries out.
+//!
+//! Each is a run of its own, with a result as every run has, and asks no model unless that is what it is for. The model
+//! never reads what was typed; what an agent reports for a skill goes into the conversation.
+
+mod back;
+mod fork;
+mod main_state;
+mod show;
+mod talk;
+
+use std::sync::Arc;
+
+use centurion_journal::JournalError;
+use centurion_protocol::Outcome;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::Session;
+use crate::agent::shared::Shared;
+use crate::message::queue::Item;
+use crate::turn::driver::Run;
+use crate::turn::skill::forked;
+use crate::turn::typed::{BUILT_IN_COMMANDS, Typed, is_built_in};
+
+/// A command that a person can type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypedCommand {
+    /// Without the slash.
+    pub name: String,
+    pub description: String,
+    pub argument_hint: String,
+}
+
+/// What came of a command of the program.
+#[derive(Debug)]
+pub(super) enum CommandEnd {
+    /// What the person is shown.
+    Said(String),
+    /// Why it was not carried out.
+    Failed(String),
+    /// It was a run of the agent, whose end is the run's.
+    Ran,
+}
+
+/// All commands that a person can type, the program's first.
+pub(super) fn all(shared: &Arc<Shared>) -> Vec<TypedCommand> {
+    let built_in = BUILT_IN_COMMANDS.iter().map(|command| TypedCommand {
+        name: command.name.to_owned(),
+        description: command.about.to_owned(),
+        argument_hint: command.argument_hint.to_owned(),
+    });
+    let skills = shared.delegation.definitions.skills();
+    let typable = skills.active.iter().filter(|it| it.card.for_people && !is_built_in(&it.name));
+    let of_skills = typable.map(|skill| TypedCommand {
+        name: skill.name.clone(),
+        description: skill.card.summary.clone().unwrap_or_default(),
+        argument_hint: skill.card.argument_hint.clone().unwrap_or_default(),
+    });
+    let of_servers = shared.servers.commands().into_iter().map(|name| TypedCommand {
+        name,
+        description: "A prompt of an MCP server".to_owned(),
+        argument_hint: String::new(),
+    });
+    built_in.chain(of_skills).chain(of_servers).collect()
+}
+
+impl Session {
+    /// Carries out the command that the first item is, if the program does that; whether it was one.
+    pub(super) async fn run_command(
+        &mut self,
+        run: &mut Run,
+        items: &[Item],
+        cancel: &CancellationToken,
+    ) -> Result<bool, JournalError> {
+        let Some(item) = items.first() else { return Ok(false) };
+        // A compaction is the driver's, and so is a call that waits to be decided about.
+        let typed = Typed::of_item(item).filter(|typed| typed.name != "compact");
+        let Some(typed) = typed.filter(|_| self.driver.deferred.is_none()) else {
+            return Ok(false);
+        };
+        if let Some((catalog, entry)) = forked(&self.shared, &typed) {
+            self.note_command(item, &typed)?;
+            let refused = self.driver.admit_forked(item, &entry, typed.arguments, cancel).await;
+            let end = match refused {
+                Some(reason) => CommandEnd::Failed(reason),
+                None => self.run_forked(&catalog, &entry, &typed, cancel).await?,
+            };
+            finish(run, end, cancel);
+            return Ok(true);
+        }
+        if !is_built_in(typed.name) {
+            return Ok(false);
+        }
+        self.note_command(item, &typed)?;
+        let end = self.run_built_in(run, &typed, cancel).await?;
+        finish(run, end, cancel);
+        Ok(true)
+    }
+
+    /// Records that a command was typed: it is for the program, and the model never reads it.
+    fn note_command(&self, item: &Item, typed: &Typed<'_>) -> Result<(), JournalError> {
+        let note = json!({"command": typed.name, "arguments": typed.arguments, "item": item.id});
+        self.driver.journal.note("command", &note)?;
+        self.shared.queue.delivered(&[item.id]);
+        Ok(())
+    }
+
+    /// Carries out a command of the program.
+    async fn run_built_in(
+        &mut self,
+        run: &mut Run,
+        typed: &Typed<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<CommandEnd, JournalError> {
+        let shared = &self.shared;
+        Ok(match (typed.name, typed.arguments) {
+            ("agents", _) => CommandEnd::Said(show::agents(shared)),
+            ("btw", question) => talk::ask_aside(shared, question, cancel).await,
+            ("clear", _) => self.clear()?,
+            ("context", _) => CommandEnd::Said(self.context()),
+            ("cost" | "usage", _) => CommandEnd::Said(show::cost(shared)),
+            ("export", file) => self.export(file),
+            ("goal", condition) => self.set_goal(run, condition, cancel).await?,
+            ("help", _) => CommandEnd::Said(show::help(&all(shared))),
+            ("hooks", _) => CommandEnd::Said(show::hooks(shared)),
+            ("mcp", _) => CommandEnd::Said(show::servers(shared)),
+            ("memory", _) => CommandEnd::Said(self.memory_files()),
+            ("model", "") => {
+                CommandEnd::Said(format!("The model is {}.", self.driver.settings.model))
+            }
+            ("model", name) => self.change_model(name),
+            ("permissions", _) => CommandEnd::Said(show::permissions(shared)),
+            ("rename", title) => self.rename(title),
+            ("resume", _) => CommandEnd::Said(show::sessions(shared)),
+            ("rewind", number) => back::rewind(shared, number),
+            ("skills", _) => CommandEnd::Said(self.skills_shown()),
+            ("status", _) => CommandEnd::Said(self.status()),
+            ("tasks", _) => CommandEnd::Said(show::tasks(shared)),
+            (name, _) => CommandEnd::Failed(format!("there is no command /{name}")),
+        })
+    }
+}
+
+/// Takes what came of a command for the result of its run.
+fn finish(run: &mut Run, end: CommandEnd, cancel: &CancellationToken) {
+    match end {
+        CommandEnd::Ran => {}
+        _ if cancel.is_cancelled() => run.outcome = Outcome::Cancelled,
+        CommandEnd::Said(text) => {
+            run.text = text;
+            run.outcome = Outcome::Completed;
+        }
+        CommandEnd::Failed(reason) => {
+            run.errors.push(reason);
+            run.outcome = Outcome::CommandFailed;
+        }
+    }
+}

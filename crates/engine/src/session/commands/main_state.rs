@@ -1,0 +1,132 @@
+//! Commands about the main agent: what fills its window, its model, a new conversation.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use centurion_config::memory::MemoryTracker;
+use centurion_config::skills::{ListingBudget, SkillListing};
+use centurion_journal::JournalError;
+use centurion_protocol::sdk::{EventBody, System};
+
+use super::CommandEnd;
+use super::show::first_line;
+use crate::session::Session;
+
+impl Session {
+    /// What fills the window, by category.
+    pub(super) fn context(&self) -> String {
+        let parts = self.driver.context_parts();
+        let window = self.shared.model.info(&self.driver.settings.model).context_window;
+        let used: u64 = parts.iter().map(|(_, tokens)| tokens).sum();
+        let share = |tokens: u64| tokens as f64 * 100.0 / window.max(1) as f64;
+        let model = &self.driver.settings.model;
+        let mut text = format!(
+            "## Context usage\n\n**Model:** {model}\n**Tokens:** {used} of {window} ({:.1} %)\n\n\
+             | Category | Tokens | Share |\n|---|---|---|",
+            share(used)
+        );
+        let free = ("Free", window.saturating_sub(used));
+        for (name, tokens) in parts.into_iter().chain([free]) {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n| {name} | {tokens} | {:.1} % |", share(tokens));
+        }
+        text
+    }
+
+    /// The session in a few lines.
+    pub(super) fn status(&self) -> String {
+        let settings = &self.driver.settings;
+        let mut lines = vec![
+            format!("Session: {}", self.shared.id),
+            format!("Version: {}", env!("CARGO_PKG_VERSION")),
+            format!("Model: {}", settings.model),
+            format!("Mode: {}", self.shared.permissions.mode()),
+            format!("Directory: {}", self.init.cwd),
+        ];
+        lines.extend(self.shared.title().map(|title| format!("Title: {title}")));
+        let added = &self.init.additional_directories;
+        lines.extend(added.iter().map(|path| format!("Added directory: {path}")));
+        lines.join("\n")
+    }
+
+    /// The instruction files and notes that are in force.
+    pub(super) fn memory_files(&self) -> String {
+        let files = self.driver.memory.iter().flat_map(MemoryTracker::files);
+        let mut lines: Vec<String> = files.map(|file| file.path.display().to_string()).collect();
+        let notes = self.driver.dispatch.agent.notes.as_ref();
+        lines.extend(notes.map(|notes| format!("notes: {}", notes.directory().display())));
+        if lines.is_empty() { "Nothing is remembered.".to_owned() } else { lines.join("\n") }
+    }
+
+    /// The skills, and what the model's list of them leaves out.
+    pub(super) fn skills_shown(&self) -> String {
+        let catalog = self.shared.delegation.definitions.skills();
+        let settings = &self.shared.delegation.builder.sources.skills;
+        let window = self.shared.model.info(&self.driver.settings.model).context_window;
+        let (fraction, each) = (settings.listing_fraction, settings.most_description);
+        let listing = SkillListing::new(&catalog, &[], ListingBudget::new(window, fraction, each));
+        let mut lines: Vec<String> = Vec::new();
+        for skill in &catalog.active {
+            let summary = skill.card.summary.as_deref().map(first_line).unwrap_or_default();
+            let source = skill.origin.source.as_str();
+            lines.push(format!("{}  ({source})  {summary}", skill.name));
+        }
+        if !listing.shortened.is_empty() {
+            lines.push(format!("Named alone, for want of room: {}", listing.shortened.join(", ")));
+        }
+        if !listing.left_out.is_empty() {
+            lines.push(format!("Not told to the model: {}", listing.left_out.join(", ")));
+        }
+        if lines.is_empty() { "There are no skills.".to_owned() } else { lines.join("\n") }
+    }
+
+    /// Uses another model from now on.
+    pub(super) fn change_model(&mut self, name: &str) -> CommandEnd {
+        let model = self.shared.model.resolve(name);
+        if let Some(reason) = (self.shared.delegation.builder.refuse_model)(&model) {
+            return CommandEnd::Failed(reason);
+        }
+        self.driver.settings.model.clone_from(&model);
+        self.init.model.clone_from(&model);
+        CommandEnd::Said(format!("The model is {model} from now on."))
+    }
+
+    /// Names the session.
+    pub(super) fn rename(&self, title: &str) -> CommandEnd {
+        if title.is_empty() {
+            return CommandEnd::Failed("say what the session is to be called".to_owned());
+        }
+        self.shared.set_title(Some(title.to_owned()));
+        CommandEnd::Said(format!("The session is called {title} from now on."))
+    }
+
+    /// Begins a new conversation. What was said stays in the transcript, and agents in the background go on.
+    pub(super) fn clear(&mut self) -> Result<CommandEnd, JournalError> {
+        let id = self.driver.begin_anew()?;
+        self.shared
+            .show_as(id, EventBody::System(System::ConversationReset { new_conversation_id: id }));
+        Ok(CommandEnd::Said(String::new()))
+    }
+
+    /// The conversation as text, as the result or in a new file below the working directory.
+    pub(super) fn export(&self, file: &str) -> CommandEnd {
+        let text = self.driver.conversation_text();
+        if file.is_empty() {
+            return CommandEnd::Said(text);
+        }
+        let cwd = Path::new(&self.init.cwd);
+        let path: PathBuf = cwd.join(file);
+        let failed = |reason: &str| {
+            CommandEnd::Failed(format!("{} was not written: {reason}", path.display()))
+        };
+        // What is typed may come from a definition, too: it makes no files elsewhere.
+        let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
+        if !parent.zip(cwd.canonicalize().ok()).is_some_and(|(it, cwd)| it.starts_with(cwd)) {
+            return failed("it is in no directory below the working directory");
+        }
+        match centurion_redact::keep(&path, &text) {
+            Ok(()) => CommandEnd::Said(format!("The conversation is in {}.", path.display())),
+            Err(error) => failed(&error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Commands that ask a model: a question beside the conversation, a goal.
+
+use std::sync::Arc;
+
+use centurion_journal::JournalError;
+use centurion_protocol::Block;
+use tokio_util::sync::CancellationToken;
+
+use super::CommandEnd;
+use crate::agent::shared::Shared;
+use crate::message::queue::{Item, Origin, Priority};
+use crate::session::{Session, side_question};
+use crate::turn::driver::{Goal, Run};
+
+/// Asks something that the conversation never hears of.
+pub(super) async fn ask_aside(
+    shared: &Arc<Shared>,
+    question: &str,
+    cancel: &CancellationToken,
+) -> CommandEnd {
+    let answer = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return CommandEnd::Failed("it was interrupted".to_owned()),
+        answer = side_question::ask(shared, question) => answer,
+    };
+    match answer {
+        Ok(answer) => CommandEnd::Said(answer),
+        Err(error) => CommandEnd::Failed(error.to_string()),
+    }
+}
+
+impl Session {
+    /// Sets a goal and begins to work on it; shows or clears the one that there is.
+    pub(super) async fn set_goal(
+        &mut self,
+        run: &mut Run,
+        condition: &str,
+        cancel: &CancellationToken,
+    ) -> Result<CommandEnd, JournalError> {
+        let goal = &mut self.driver.stop_rules.goal;
+        match condition {
+            "" => {
+                let shown = goal.as_ref().map(|goal| format!("The goal: {}", goal.condition));
+                return Ok(CommandEnd::Said(
+                    shown.unwrap_or_else(|| "There is no goal.".to_owned()),
+                ));
+            }
+            "clear" | "stop" | "off" => {
+                *goal = None;
+                return Ok(CommandEnd::Said("There is no goal any more.".to_owned()));
+            }
+            condition => *goal = Some(Goal::new(condition.to_owned())),
+        }
+        let text = format!("Work until this holds, and show that it does: {condition}");
+        let item = Item {
+            id: self.shared.world.record_id(),
+            priority: Priority::Next,
+            addressee: None,
+            content: vec![Block::Text(text)],
+            origin: Origin::Person,
+        };
+        self.driver.run(run, &[item], cancel).await?;
+        Ok(CommandEnd::Ran)
+    }
+}

@@ -1,0 +1,91 @@
+//! The `Skill` tool: a model invokes a skill.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use centurion_permissions::Access;
+use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::agent::Agent;
+use crate::agent::builder::SKILL_TOOL;
+use crate::tools::agent_tool::carry_out_skill;
+use crate::turn::skill::{Invoker, find, invoke};
+
+/// Invokes a skill: instructions for a kind of task, written by the user or the project.
+///
+/// The skills that there are were listed to you. When the task is what one of them is for, invoke it before you do
+/// anything else about the task, and follow what it says. Do not invoke a skill whose text you were given already in
+/// this conversation for the same task. Some skills are carried out by an agent: then you get its report.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SkillInput {
+    /// The name of the skill, as it was listed.
+    #[serde(alias = "command")]
+    skill: String,
+    /// What the skill is to work on, in its own words.
+    args: Option<String>,
+}
+
+impl SkillInput {
+    fn name(&self) -> &str {
+        let name = self.skill.trim();
+        name.strip_prefix('/').unwrap_or(name)
+    }
+
+    fn arguments(&self) -> &str {
+        self.args.as_deref().unwrap_or_default().trim()
+    }
+}
+
+pub(crate) struct SkillTool(pub(crate) Arc<Agent>);
+
+impl Tool for SkillTool {
+    type Input = SkillInput;
+
+    const NAME: &'static str = SKILL_TOOL;
+
+    fn is_read_only(&self, _: &SkillInput) -> bool {
+        false
+    }
+
+    fn access(&self, _: &SkillInput, _: &ToolContext) -> Access {
+        Access::Session
+    }
+
+    async fn run(&self, input: SkillInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let shared = self.0.session()?;
+        let catalog = shared.delegation.definitions.skills();
+        let failed = |error: &dyn std::fmt::Display| ToolError::failed(error.to_string());
+        let entry = find(&catalog, input.name(), Invoker::Model).map_err(|it| failed(&it))?;
+        if entry.card.is_fork && !self.0.starts_agents() {
+            return Err(ToolError::failed(
+                "this skill is carried out by an agent, and you have no Agent tool: do without it",
+            ));
+        }
+        let given = (input.arguments(), Invoker::Model);
+        let invoking = invoke(&shared, &self.0, &catalog, &entry, given, &context.cancel);
+        let skill = invoking.await.map_err(|it| failed(&it))?;
+        if skill.definition.fork.is_some() {
+            return carry_out_skill(&shared, &self.0, &skill, context).await;
+        }
+        self.0.put_in_force(&skill.definition);
+        let text = skill.for_agent();
+        let is_new = self.0.note_skill_text(&skill.definition.name, &text);
+        let answer = if is_new {
+            Cow::Owned(format!("Follow this skill now.\n\n{text}"))
+        } else {
+            Cow::Borrowed("You were given exactly this text already, above. Follow it.")
+        };
+        let allowed = skill.definition.allowed_tools.as_ref().map(|it| it.value.clone());
+        let data = json!({
+            "success": true,
+            "commandName": skill.definition.name,
+            "allowedTools": allowed.unwrap_or_default(),
+            "model": skill.definition.model.as_ref().map(|it| it.value.clone()),
+        });
+        Ok(ToolOutput::text(answer).with_data(data))
+    }
+}

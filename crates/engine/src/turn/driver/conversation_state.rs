@@ -1,0 +1,93 @@
+//! The conversation as people see it from outside: what fills its window, its text, and beginning a new one.
+
+use std::fmt::Write as _;
+
+use centurion_journal::JournalError;
+use centurion_journal::transcript::Standing;
+use centurion_protocol::{Conversation, RecordId, Role};
+use serde_json::Value;
+
+use super::{Driver, Preamble};
+use crate::agent::skills::SkillView;
+use crate::toolset::servers::Announced;
+
+impl Driver {
+    /// About how many tokens each part of a request has.
+    pub(crate) fn context_parts(&self) -> Vec<(&'static str, u64)> {
+        let tokens = |bytes: usize| bytes as u64 / 4;
+        let toolbox = &self.dispatch.toolbox;
+        let (own, served) = toolbox.sizes();
+        let system = tokens(self.system.wire().len());
+        let (own, served) = (tokens(own), tokens(served));
+        // Where the provider has counted, what our guess misses belongs to what was said.
+        let messages = self.estimate().saturating_sub(system + own + served);
+        vec![
+            ("System prompt", system),
+            ("Tools", own),
+            ("MCP tools", served),
+            ("Messages", messages),
+        ]
+    }
+
+    /// What was said, as plain text.
+    pub(crate) fn conversation_text(&self) -> String {
+        let mut text = String::new();
+        for message in self.conversation.iter() {
+            let who = match message.role() {
+                Role::User => "User",
+                Role::Assistant => "Assistant",
+            };
+            let wire = message.wire();
+            // A message is written with the comma before it.
+            let wire = wire.strip_prefix(b",").unwrap_or(wire);
+            let Ok(value) = serde_json::from_slice::<Value>(wire) else { continue };
+            for block in value["content"].as_array().into_iter().flatten() {
+                let said = match block["type"].as_str() {
+                    Some("text") => block["text"].as_str().unwrap_or_default().to_owned(),
+                    Some("tool_use") => format!(
+                        "[{}: {}]",
+                        block["name"].as_str().unwrap_or_default(),
+                        block["input"]
+                    ),
+                    Some("tool_result") => format!("[result: {}]", result_text(&block["content"])),
+                    _ => continue,
+                };
+                // Writing to a string cannot fail.
+                let _ = write!(text, "## {who}\n\n{said}\n\n");
+            }
+        }
+        text
+    }
+
+    /// Begins a new conversation behind the same agent. The transcript keeps the earlier one, on a branch of its own.
+    pub(crate) fn begin_anew(&mut self) -> Result<RecordId, JournalError> {
+        let record = self.journal.branch_from(None)?;
+        self.conversation = Conversation::default();
+        self.standing = Standing::default();
+        self.preamble = Preamble { instructions: true, ..Preamble::default() };
+        self.memory = self.memory.as_ref().map(centurion_config::memory::MemoryTracker::reloaded);
+        self.announced = Announced::default();
+        self.dropped_tokens = 0;
+        self.counted = None;
+        self.cached = None;
+        self.unanswered.clear();
+        self.stop_rules.goal = None;
+        self.dispatch.agent.end_skills();
+        self.dispatch.agent.forget_skill_texts();
+        *self.dispatch.agent.skill_view() = SkillView::default();
+        self.dispatch.agent.workspace.todos.lock().clear();
+        Ok(record)
+    }
+}
+
+/// The texts of a result.
+fn result_text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,87 @@
+//! A goal that a person set (`/goal`): the main agent does not stop before it is reached.
+//!
+//! Whether it is reached is asked beside the conversation, of the agent's own model, with all that was said.
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Driver, Run};
+use crate::agent::hooks::reminder;
+use crate::turn::internal_fork::InternalFork;
+
+/// How many times the agent is told that its goal is not reached.
+const MOST_TIMES: u32 = 50;
+
+const QUESTION: &str = "Decide whether the goal below is reached, from what this conversation shows and nothing else: a claim \
+    without evidence does not count. Call no tools. Answer with one line: `YES` or `NO`, a colon, and the reason in one \
+    sentence.";
+
+/// A goal, and how often it was missed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Goal {
+    pub(crate) condition: String,
+    missed: u32,
+}
+
+impl Goal {
+    pub(crate) fn new(condition: String) -> Self {
+        Self { condition, missed: 0 }
+    }
+}
+
+impl Driver {
+    /// Why the agent has to go on, if a person set a goal that is not reached. One that is reached is over.
+    pub(super) async fn goal_missed(
+        &mut self,
+        run: &Run,
+        cancel: &CancellationToken,
+    ) -> Option<String> {
+        let goal = self.stop_rules.goal.clone().filter(|_| self.identity().is_main())?;
+        if goal.missed >= MOST_TIMES {
+            let message =
+                format!("the goal was not reached after {MOST_TIMES} tries; it is given up");
+            self.give_up_goal(message);
+            return None;
+        }
+        let question = format!("{}\n\nThe goal: {}", reminder(QUESTION), goal.condition);
+        let fork = InternalFork::beside(&self.shared, &self.point(run, None), "goal", question);
+        let answer = tokio::select! {
+            biased;
+            () = cancel.cancelled() => {
+                // The next prompt is about something else.
+                self.stop_rules.goal = None;
+                return None;
+            }
+            answer = fork.ask(&self.shared) => answer,
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                self.give_up_goal(format!(
+                    "whether the goal is reached could not be found out: {error}"
+                ));
+                return None;
+            }
+        };
+        let (verdict, reason) = answer.trim().split_once(':').unwrap_or((answer.trim(), ""));
+        let verdict: String = verdict.chars().filter(|it| it.is_alphabetic()).collect();
+        if verdict.eq_ignore_ascii_case("yes") {
+            let message = format!("the goal is reached: {}", reason.trim());
+            self.dispatch.agent.inform("info", message);
+            self.stop_rules.goal = None;
+            return None;
+        }
+        self.stop_rules.goal = Some(Goal { missed: goal.missed + 1, ..goal.clone() });
+        let text = format!(
+            "The goal is not reached yet ({}). Go on until it is: {}",
+            reason.trim(),
+            goal.condition
+        );
+        Some(reminder(&text))
+    }
+
+    fn give_up_goal(&mut self, message: String) {
+        self.dispatch.agent.inform("warning", message.clone());
+        self.stop_rules.goal = None;
+        self.stop_rules.given_up = Some(message);
+    }
+}

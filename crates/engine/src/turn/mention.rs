@@ -1,0 +1,198 @@
+//! Files that a text mentions as `@path`: what they hold goes along with it.
+//!
+//! A mention is read like a call of the Read tool by the agent, with its rules, but no person is asked.
+
+use std::path::Path;
+
+use centurion_permissions::{Access, Call, Verdict};
+use centurion_protocol::markup::contain;
+use centurion_protocol::{ToolUse, ToolUseId};
+use serde_json::json;
+use serde_json::value::to_raw_value;
+use tokio_util::sync::CancellationToken;
+
+use crate::turn::dispatch::{Dispatch, text_of};
+
+/// How many files one text may bring.
+const MOST: usize = 20;
+
+/// How many bytes of all files together enter the conversation.
+const MOST_BYTES: usize = 200_000;
+
+/// How long the path of a mention may be.
+const LONGEST: usize = 1024;
+
+/// How many names of a directory are told.
+const MOST_NAMES: usize = 100;
+
+/// A file or directory that is mentioned, with the lines that are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Mention {
+    path: String,
+    /// The first line and the last one.
+    lines: Option<(usize, Option<usize>)>,
+}
+
+/// What the files hold that a text mentions, each framed as data. Words that name no file are left alone.
+pub(crate) async fn attached(
+    dispatch: &Dispatch,
+    text: &str,
+    cancel: &CancellationToken,
+) -> Vec<String> {
+    let mut attached = Vec::new();
+    let mut bytes = 0;
+    for mention in mentions(text) {
+        let path = dispatch.agent.workspace.absolute(&mention.path);
+        let Ok(metadata) = std::fs::metadata(&path) else { continue };
+        let content = if metadata.is_dir() {
+            listing(dispatch, &path)
+        } else {
+            read(dispatch, &mention, &path, cancel).await
+        };
+        if bytes + content.len() > MOST_BYTES {
+            let shown = contain(&mention.path).into_owned();
+            attached
+                .push(framed(&shown, "It is not shown here: there is too much already. Read it."));
+            continue;
+        }
+        bytes += content.len();
+        attached.push(framed(&contain(&mention.path), &content));
+    }
+    attached
+}
+
+fn framed(path: &str, content: &str) -> String {
+    format!("<system-reminder>\nThe text mentions {path}. It holds:\n{content}\n</system-reminder>")
+}
+
+/// The names in a directory that the agent may read without being asked about it.
+fn listing(dispatch: &Dispatch, path: &Path) -> String {
+    let agent = &dispatch.agent;
+    // What is judged is where links lead.
+    let Ok(real) = path.canonicalize() else { return "It cannot be read.".to_owned() };
+    let access = Access::Read(real.clone());
+    let decision = agent.permissions.decide(&Call::new("Read", &access), agent.workspace.cwd());
+    if decision.verdict != Verdict::Allow {
+        return format!("It may not be read: {}.", decision.reason);
+    }
+    let Ok(entries) = std::fs::read_dir(&real) else { return "It cannot be read.".to_owned() };
+    let may_read = |entry: &std::fs::DirEntry| (agent.workspace.may_read)(&entry.path());
+    let name = |entry: std::fs::DirEntry| {
+        let slash = if entry.file_type().is_ok_and(|kind| kind.is_dir()) { "/" } else { "" };
+        format!("{}{slash}", entry.file_name().to_string_lossy().replace(char::is_control, "?"))
+    };
+    let readable = entries.flatten().take(MOST_NAMES).filter(may_read);
+    let mut names: Vec<String> = readable.map(name).collect();
+    names.sort();
+    contain(&names.join("\n")).into_owned()
+}
+
+/// A file as the Read tool shows it.
+async fn read(
+    dispatch: &Dispatch,
+    mention: &Mention,
+    path: &Path,
+    cancel: &CancellationToken,
+) -> String {
+    let mut input = json!({"file_path": path});
+    if let Some((first, last)) = mention.lines {
+        input["offset"] = json!(first);
+        if let Some(last) = last {
+            input["limit"] = json!(last.saturating_sub(first) + 1);
+        }
+    }
+    let Ok(input) = to_raw_value(&input) else { return String::new() };
+    let call = ToolUse { id: ToolUseId::new("mention"), name: "Read".to_owned(), input };
+    match dispatch.prepare(&call) {
+        Ok(prepared) => text_of(&dispatch.run_unasked(&call, prepared, cancel).await.result),
+        Err(refused) => text_of(&refused.result),
+    }
+}
+
+/// The mentions in a text, each once. Every word of the text is looked at once.
+fn mentions(text: &str) -> Vec<Mention> {
+    let mut found: Vec<Mention> = Vec::new();
+    let (mut rest, mut before) = (text, None);
+    while let Some((skipped, after)) = rest.split_once('@') {
+        before = skipped.chars().next_back().or(before);
+        // An address has a letter before its sign.
+        let is_begin = before.is_none_or(|it: char| it.is_whitespace() || "([\"'".contains(it));
+        before = Some('@');
+        rest = after;
+        let near = after.get(..after.floor_char_boundary(LONGEST)).unwrap_or_default();
+        let word = match near.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').map(|(path, _)| path),
+            None => near.split(|it: char| it.is_whitespace() || "\"'`)]<>".contains(it)).next(),
+        };
+        let Some(word) = word.filter(|_| is_begin) else { continue };
+        rest = after.get(word.len()..).unwrap_or_default();
+        before = word.chars().next_back().or(before);
+        let Some(mention) = Mention::read(word) else { continue };
+        if !found.contains(&mention) {
+            found.push(mention);
+        }
+        if found.len() == MOST {
+            break;
+        }
+    }
+    found
+}
+
+impl Mention {
+    /// Reads `path`, `path#L10` or `path#L10-20`, without a full stop behind it.
+    fn read(word: &str) -> Option<Self> {
+        let word = word.trim_end_matches(['.', ',', ';', ':', '?', '!']);
+        let (path, lines) = match word.split_once("#L") {
+            Some((path, lines)) => {
+                let (first, last) = lines.split_once('-').map_or((lines, None), |(first, last)| {
+                    (first, last.trim_start_matches('L').parse().ok())
+                });
+                (path, Some((first.parse().ok()?, last)))
+            }
+            None => (word, None),
+        };
+        let is_path =
+            !path.is_empty() && !path.starts_with('@') && !path.contains(char::is_control);
+        is_path.then(|| Self { path: path.to_owned(), lines })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(text: &str) -> Vec<String> {
+        mentions(text).into_iter().map(|it| it.path).collect()
+    }
+
+    #[test]
+    fn mentions_are_words_that_begin_with_the_sign() {
+        assert_eq!(paths("look at @src/main.rs, and (@docs)."), ["src/main.rs", "docs"]);
+        assert_eq!(paths("@\"a b.txt\" and @~/x"), ["a b.txt", "~/x"]);
+        assert_eq!(paths("me@example.com @ @@ @,"), [""; 0]);
+        assert_eq!(paths("@a @a @b"), ["a", "b"]);
+    }
+
+    #[test]
+    fn lines_may_be_named() {
+        let lines = |text: &str| mentions(text)[0].lines;
+        assert_eq!(lines("@a"), None);
+        assert_eq!(lines("@a#L7"), Some((7, None)));
+        assert_eq!(lines("@a#L7-9."), Some((7, Some(9))));
+        assert_eq!(lines("@a#L7-L9"), Some((7, Some(9))));
+        assert_eq!(paths("@a#Lx"), [""; 0]);
+    }
+
+    #[test]
+    fn a_text_brings_no_more_than_so_many_files() {
+        let names: Vec<String> = (0..1000).map(|n| format!("@f{n}")).collect();
+        assert_eq!(paths(&names.join(" ")).len(), MOST);
+    }
+
+    #[test]
+    fn a_text_of_nothing_but_signs_is_looked_through_once() {
+        for part in ["(@#Lx", "@\"", "@", "(@a#L", "@@ "] {
+            assert!(paths(&part.repeat(200_000)).len() <= MOST);
+        }
+    }
+}

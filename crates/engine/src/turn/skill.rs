@@ -1,0 +1,247 @@
+//! Invoking a skill: its text is read as it is now, arguments are put in, its commands run. This is the one way, whether
+//! a person typed it or a model asked for it.
+//!
+//! The commands of a skill pass the dispatch like every call of the agent, but no person is asked: what is not free ends
+//! the invocation. What they print is text; nothing in it is looked at again.
+
+use std::sync::Arc;
+
+use centurion_config::agents::AgentEffort;
+use centurion_config::skills::{
+    CommandForm, ExpandError, Expanded, Invocation, Piece, ReadSkill, SkillCatalog, SkillCommand,
+    SkillDefinition, SkillEntry, SkillLookupError, SkillReadError, SkillText, expand,
+};
+use centurion_protocol::{ToolUse, ToolUseId};
+use serde_json::json;
+use serde_json::value::to_raw_value;
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::agent::shared::Shared;
+use crate::toolset::toolbox::Toolbox;
+use crate::turn::dispatch::{Dispatch, text_of};
+use crate::turn::mention::{self, attached};
+use crate::turn::typed::{Typed, is_built_in};
+
+/// How long a command in a skill's text may take.
+const PATIENCE_MS: u64 = 120_000;
+
+/// What stands in the place of a command where the settings keep commands from running.
+const SWITCHED_OFF: &str = "[shell command execution disabled by policy]";
+
+/// Programs whose exit code 1 says that there was nothing to find, or a difference.
+const ONE_IS_AN_ANSWER: [&str; 9] =
+    ["grep ", "egrep ", "fgrep ", "rg ", "find ", "diff ", "test ", "git diff", "git grep"];
+
+/// Why a skill was not carried out.
+#[derive(Debug, Error)]
+pub(crate) enum SkillError {
+    #[error(transparent)]
+    Lookup(#[from] SkillLookupError),
+    #[error(transparent)]
+    Read(#[from] SkillReadError),
+    #[error("only people may invoke the skill `{0}` (it says `disable-model-invocation`)")]
+    ForPeople(String),
+    #[error("the skill `{0}` is for models and not to be typed (it says `user-invocable: false`)")]
+    ForModels(String),
+    #[error("the skill `{name}` was not carried out: the commands in its text are off: {reason}")]
+    Withheld { name: String, reason: String },
+    #[error("the skill `{name}` was not carried out: {source}")]
+    Expand { name: String, source: ExpandError },
+    #[error(
+        "Shell command permission check failed for pattern \"!`{command}`\" (skill `{name}`, line {line}): \
+         {reason}"
+    )]
+    NotAllowed { name: String, line: usize, command: String, reason: String },
+    #[error("the command `{command}` of skill `{name}` (line {line}) failed: {reason}")]
+    Failed { name: String, line: usize, command: String, reason: String },
+    #[error("the file of the skill `{0}` has just changed; try again")]
+    Changed(String),
+    #[error(
+        "the skill `{0}` is carried out by an agent: type it alone, without others and without attachments"
+    )]
+    NotAlone(String),
+    #[error("it was interrupted")]
+    Cancelled,
+}
+
+/// Who invokes a skill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Invoker {
+    Person,
+    Model,
+}
+
+/// A skill with the text that it has for one invocation.
+pub(crate) struct InvokedSkill {
+    pub(crate) definition: SkillDefinition,
+    pub(crate) text: SkillText,
+    /// What the files hold that its text mentions.
+    pub(crate) attached: Vec<String>,
+}
+
+impl InvokedSkill {
+    /// The skill as an agent reads it: its text, and the files that this mentions.
+    pub(crate) fn for_agent(&self) -> String {
+        let texts = std::iter::once(self.text.for_model()).chain(self.attached.iter().cloned());
+        texts.collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+/// Whether a typed command is carried out by the program or by an agent of its own, and not told to the model.
+pub(crate) fn is_for_program(shared: &Shared, typed: &Typed<'_>) -> bool {
+    is_built_in(typed.name) || forked(shared, typed).is_some()
+}
+
+/// The skill that a person typed and that an agent of its own carries out.
+pub(crate) fn forked(
+    shared: &Shared,
+    typed: &Typed<'_>,
+) -> Option<(Arc<SkillCatalog>, Arc<SkillEntry>)> {
+    if is_built_in(typed.name) {
+        return None;
+    }
+    let catalog = shared.delegation.definitions.skills();
+    let entry = find(&catalog, typed.name, Invoker::Person).ok()?;
+    entry.card.is_fork.then_some((catalog, entry))
+}
+
+/// The skill that a name means, if it is for the one who asks.
+pub(crate) fn find(
+    catalog: &SkillCatalog,
+    name: &str,
+    by: Invoker,
+) -> Result<Arc<SkillEntry>, SkillError> {
+    let entry = catalog.resolve(name, None)?;
+    match by {
+        Invoker::Model if !entry.card.for_models => Err(SkillError::ForPeople(entry.name.clone())),
+        Invoker::Person if !entry.card.for_people => Err(SkillError::ForModels(entry.name.clone())),
+        _ => Ok(entry),
+    }
+}
+
+/// Reads a skill and makes its text for an invocation by an agent.
+pub(crate) async fn invoke(
+    shared: &Arc<Shared>,
+    agent: &Arc<Agent>,
+    catalog: &SkillCatalog,
+    entry: &SkillEntry,
+    (arguments, by): (&str, Invoker),
+    cancel: &CancellationToken,
+) -> Result<InvokedSkill, SkillError> {
+    let ReadSkill { definition, problems } = catalog.read(entry)?;
+    // The file may have changed since it was looked at.
+    let is_same = definition.is_for_models() || !entry.card.for_models;
+    let is_same = is_same && (definition.is_for_people() || !entry.card.for_people);
+    if !is_same || definition.fork.is_some() != entry.card.is_fork {
+        return Err(SkillError::Changed(entry.name.clone()));
+    }
+    for problem in &problems {
+        agent.inform("warning", problem.to_string());
+    }
+    let effort = definition.effort.as_ref().map(|it| it.value);
+    let invocation = Invocation {
+        arguments,
+        project_dir: &shared.delegation.builder.environment.cwd,
+        session: shared.id,
+        effort: effort
+            .or(agent.starter(agent.workspace.root.clone()).effort.map(AgentEffort::Level)),
+    };
+    let expanded = expand(&definition.template(), &invocation);
+    let name = || definition.name.clone();
+    let expanded = expanded.map_err(|source| SkillError::Expand { name: name(), source })?;
+    let dispatch = dispatch_of(shared, agent);
+    // What the skill frees is free for its commands now, and for the agent once the skill is in force.
+    let before = agent.role_now();
+    let body = run_commands(shared, &dispatch, &definition, expanded, cancel).await;
+    agent.take_back_rules(before);
+    let body = body?;
+    let mut attached = attached(&dispatch, &definition.body, cancel).await;
+    if by == Invoker::Person && definition.fork.is_some() {
+        // Of other typed texts, the prompt brings along what they mention.
+        attached.extend(mention::attached(&dispatch, arguments, cancel).await);
+    }
+    let text = SkillText::new(&definition, body);
+    Ok(InvokedSkill { definition, text, attached })
+}
+
+/// Puts what its commands print in their places.
+async fn run_commands(
+    shared: &Shared,
+    dispatch: &Dispatch,
+    skill: &SkillDefinition,
+    expanded: Expanded,
+    cancel: &CancellationToken,
+) -> Result<String, SkillError> {
+    let mut body = String::new();
+    for piece in expanded.pieces {
+        let command = match piece {
+            Piece::Text(text) => {
+                body.push_str(&text);
+                continue;
+            }
+            Piece::Command(command) => command,
+        };
+        if !shared.delegation.builder.sources.skills.runs_commands {
+            body.push_str(SWITCHED_OFF);
+            continue;
+        }
+        if let Some(reason) = &skill.withheld {
+            let (name, reason) = (skill.name.clone(), reason.to_string());
+            return Err(SkillError::Withheld { name, reason });
+        }
+        // They may use what the skill frees.
+        dispatch.agent.put_rules_in_force(skill);
+        let output = run_command(dispatch, skill, &command, cancel).await?;
+        body.push_str(output.trim_end());
+        if command.form == CommandForm::Block {
+            body.push('\n');
+        }
+    }
+    Ok(body)
+}
+
+/// The way of calls that the program makes for an agent.
+fn dispatch_of(shared: &Arc<Shared>, agent: &Arc<Agent>) -> Dispatch {
+    let builder = &shared.delegation.builder;
+    Dispatch {
+        toolbox: Toolbox::holding(agent.program_tools()),
+        agent: Arc::clone(agent),
+        broker: Arc::clone(&shared.broker),
+        allows_sandboxed: builder.allows_sandboxed,
+    }
+}
+
+/// Runs one command of a skill's text; what it printed.
+async fn run_command(
+    dispatch: &Dispatch,
+    skill: &SkillDefinition,
+    command: &SkillCommand,
+    cancel: &CancellationToken,
+) -> Result<String, SkillError> {
+    let failed = |reason: String| {
+        let (name, text) = (skill.name.clone(), command.text.clone());
+        SkillError::Failed { name, line: command.line, command: text, reason }
+    };
+    let input = json!({"command": command.text, "timeout": PATIENCE_MS});
+    let input = to_raw_value(&input).map_err(|error| failed(error.to_string()))?;
+    let id = ToolUseId::new(format!("skill-{}-{}", skill.name, command.line));
+    let call = ToolUse { id, name: "Bash".to_owned(), input };
+    let prepared = match dispatch.prepare(&call) {
+        Ok(prepared) => prepared,
+        Err(refused) => return Err(failed(text_of(&refused.result))),
+    };
+    let done = dispatch.run_unasked(&call, prepared, cancel).await;
+    if cancel.is_cancelled() {
+        return Err(SkillError::Cancelled);
+    }
+    if let Some(reason) = done.denied {
+        let (name, text) = (skill.name.clone(), command.text.clone());
+        return Err(SkillError::NotAllowed { name, line: command.line, command: text, reason });
+    }
+    let is_answer = done.data["exitCode"] == 1
+        && ONE_IS_AN_ANSWER.iter().any(|program| command.text.trim_start().starts_with(program));
+    let text = text_of(&done.result);
+    if done.result.is_error && !is_answer { Err(failed(text)) } else { Ok(text) }
+}
