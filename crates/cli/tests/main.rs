@@ -84,6 +84,8 @@ mod servers;
 mod sessions;
 #[path = "program/settings.rs"]
 mod settings;
+#[path = "program/skill_runs.rs"]
+mod skill_runs;
 #[path = "program/skills.rs"]
 mod skills;
 #[path = "program/stage.rs"]

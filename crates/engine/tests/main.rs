@@ -78,6 +78,8 @@ mod scenarios;
 mod schedules;
 #[path = "story/side_questions.rs"]
 mod side_questions;
+#[path = "story/skills.rs"]
+mod skills;
 #[path = "story/summaries.rs"]
 mod summaries;
 #[path = "story/tools.rs"]

@@ -62,7 +62,8 @@ fn a_small_window_is_compacted_from_the_cache_and_the_session_goes_on_in_the_nex
     let first = run(&program, &["-p", "read it PROMPT-WORDS"], Some("30000"));
     assert_eq!(first.code, Some(0), "{}{}", first.stdout, first.stderr);
     assert!(!boundaries(&first).is_empty(), "{}", first.stdout);
-    assert_eq!(first.events()[0]["slash_commands"], json!(["compact"]));
+    let commands = first.events()[0]["slash_commands"].clone();
+    assert!(commands.as_array().unwrap().contains(&json!("compact")), "{commands}");
     let paid = charges.lock().1.clone();
     let (_, summary) = paid.iter().find(|(is_summary, _)| *is_summary).unwrap();
     // The question alone is new.

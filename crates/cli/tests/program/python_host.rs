@@ -51,6 +51,23 @@ fn the_sdk_for_python_drives_the_program() {
     assert!(!scratch.project().join("hooked.txt").exists());
 }
 
+/// Runs a host that must succeed, with the model of a stage.
+fn drive(stage: &Stage, host: &str) {
+    let scratch = &stage.program.scratch;
+    let output = Command::new(python())
+        .arg(script(host))
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", scratch.home())
+        .env("CENTURION", env!("CARGO_BIN_EXE_centurion"))
+        .env("MODEL", stage.model())
+        .current_dir(scratch.project())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}{told}", String::from_utf8_lossy(&output.stdout));
+}
+
 #[test]
 fn the_sdk_for_python_brings_watches_and_ends_agents() {
     // S-328, D-28
@@ -70,20 +87,24 @@ fn the_sdk_for_python_brings_watches_and_ends_agents() {
     let scratch = &stage.program.scratch;
     scratch.write("kit/.claude-plugin/plugin.json", "{\"name\": \"kit\"}");
     scratch.write("kit/skills/greet/SKILL.md", "---\ndescription: Greets.\n---\nSay hello.\n");
-    let output = Command::new(python())
-        .arg(script("agents_host.py"))
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .env("HOME", scratch.home())
-        .env("CENTURION", env!("CARGO_BIN_EXE_centurion"))
-        .env("MODEL", stage.model())
-        .current_dir(scratch.project())
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}{told}", String::from_utf8_lossy(&output.stdout));
+    drive(&stage, "agents_host.py");
     assert!(
         scratch.project().join("made.txt").exists() && scratch.project().join("slow.txt").exists()
     );
     assert!(processes("sleep 98851").is_empty());
+}
+
+#[test]
+fn the_sdk_for_python_lists_and_runs_a_skill_and_a_command() {
+    let stage = Stage::new(&json!({
+        "greeting": ["greeted ${arg}"],
+        "fixing": ["fixed ${re:FIX (bug [0-9]+)}"],
+        "asks": [[{"tool": "Skill", "input": {"skill": "rules"}}], "used it"],
+    }));
+    let scratch = &stage.program.scratch;
+    let front = "description: Greets.\nargument-hint: [name]\n";
+    scratch.write(".claude/skills/greet/SKILL.md", format!("---\n{front}---\n@@greeting:$0\n"));
+    scratch.write(".claude/skills/rules/SKILL.md", "---\ndescription: Rules.\n---\nBe kind.\n");
+    scratch.write(".claude/commands/fix.md", "@@fixing FIX $ARGUMENTS\n");
+    drive(&stage, "skills_host.py");
 }

@@ -76,10 +76,14 @@ fn people_read_skills_by_whose_they_are() {
     assert!(text.contains("  verify (skill; models only)\n"), "{text}");
     assert!(text.contains("  init of bundled/init/SKILL.md: `skillOverrides`\n"), "{text}");
     let commands = good(program.run(&["commands", "list"]));
-    assert!(commands.starts_with("User:\n  /mine\n      Mine.\n"), "{commands}");
+    assert!(commands.starts_with("Built in:\n  /agents\n"), "{commands}");
+    assert!(commands.contains("User:\n  /mine\n      Mine.\n"), "{commands}");
     assert!(commands.contains("Project:\n  /fix [bug]\n      Fix it\n"), "{commands}");
     assert!(!commands.contains("/verify") && !commands.contains("/init"), "{commands}");
-    let typed = told(&program, &["commands", "list"]);
+    let mut typed = told(&program, &["commands", "list"]);
+    let typed_files = typed["commands"].as_array_mut().unwrap();
+    assert!(typed_files.iter().any(|it| it["name"] == "compact" && it["source"] == "built-in"));
+    typed_files.retain(|command| !command["path"].is_null());
     assert_eq!(names(&typed["commands"]), ["fix", "mine", "new-agent", "new-skill", "review"]);
     let fix = named(&typed["commands"], "fix");
     let path = project(&program, ".claude/commands/fix.md");
@@ -386,7 +390,8 @@ fn five_thousand_skills_are_listed() {
     assert_eq!(list["active"].as_array().unwrap().len(), 5_000 + BUNDLED.len());
     assert_eq!(named(&list["active"], "s4999")["description"], "Does 4999");
     let typed = told(&program, &["commands", "list"]);
-    assert_eq!(typed["commands"].as_array().unwrap().len(), 5_000 + BUNDLED.len());
+    let files = typed["commands"].as_array().unwrap().iter().filter(|it| !it["path"].is_null());
+    assert_eq!(files.count(), 5_000 + BUNDLED.len());
     let explained = told(&program, &["skills", "explain", "s4999", "it"]);
     assert_eq!(explained["text"], "Do 4999 for it.");
     let checked = good(program.run(&["skills", "check"]));
