@@ -2,19 +2,20 @@
 
 use std::process::ExitCode;
 
-use centurion_config::settings::Settings;
-use centurion_config::skills::{ListingBudget, SkillListing};
+use centurion_config::skills::{ListingBudget, SkillListing, SkillLoader};
+use centurion_protocol::SystemWorld;
 use centurion_sandbox::Support;
 use centurion_tools::guard::{CommandLimits, can_bound_whole_commands};
 use clap::Parser;
 
+use crate::agents::{self, sources::Brought};
 use crate::configuration::{Configuration, SettingsArgs};
-use crate::definitions::places::PlaceArgs;
+use crate::delegation;
 use crate::extensions;
 use crate::mcp::{self, McpArgs};
 use crate::output::Output;
 use crate::setup;
-use crate::skills::Skills;
+use crate::skills;
 use crate::surroundings::Surroundings;
 use crate::trust;
 
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let (servers, server_problems) =
         mcp::summary(&mcp::configuration(&surroundings, &configuration, &args.mcp)?);
     let (hooks, hook_problems) = extensions::hook_summary(settings);
-    let skills = cut_skills(settings, &args.settings)?;
+    let skills = cut_skills(&surroundings, &configuration)?;
     let support = Support::detect().to_string();
     let bounds = bounds(setup::command_limits(settings));
     let output = Output::default();
@@ -79,9 +80,16 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
 const WINDOW: u64 = 200_000;
 
 /// Skills that the list for models names alone or leaves out, for want of room.
-fn cut_skills(settings: &Settings, args: &SettingsArgs) -> anyhow::Result<Vec<String>> {
-    let places = PlaceArgs { settings: args.clone(), ..PlaceArgs::default() };
-    let catalog = Skills::listed(&places)?;
+fn cut_skills(
+    surroundings: &Surroundings,
+    configuration: &Configuration,
+) -> anyhow::Result<Vec<String>> {
+    let settings = &configuration.settings;
+    let plugins = delegation::plugins(surroundings, settings, &[], &SystemWorld)?;
+    let brought = Brought { agents: None, additional: &[], plugins: Vec::new() };
+    let agents = agents::sources::sources(surroundings, configuration, brought)?;
+    let sources = skills::sources::sources(&agents, settings, &plugins);
+    let catalog = SkillLoader::new().load(&sources, &SystemWorld);
     let said = settings.skills();
     let budget = ListingBudget::new(WINDOW, said.listing_fraction, said.most_description);
     let listing = SkillListing::new(&catalog, &[], budget);

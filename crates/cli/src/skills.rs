@@ -59,13 +59,6 @@ impl Skills {
         let catalog = SkillLoader::new().load_all(&sources, &SystemWorld);
         Ok(Self { places, catalog })
     }
-
-    /// Those that a session looks at.
-    pub(crate) fn listed(args: &PlaceArgs) -> anyhow::Result<Arc<SkillCatalog>> {
-        let places = Places::gather(args, None)?;
-        let sources = sources::sources(&places.agents, &places.settings, &places.plugins);
-        Ok(SkillLoader::new().load(&sources, &SystemWorld))
-    }
 }
 
 pub(crate) fn run(args: SkillsCommandArgs) -> anyhow::Result<ExitCode> {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use centurion_config::agents::AgentEffort;
 use centurion_config::skills::{
-    CommandForm, ExpandError, Expanded, Invocation, Piece, ReadSkill, SkillCatalog, SkillCommand,
-    SkillDefinition, SkillEntry, SkillLookupError, SkillReadError, SkillText, expand,
+    CommandForm, ExpandError, Expanded, Invocation, Piece, ReadSkill, Shell, SkillCatalog,
+    SkillCommand, SkillDefinition, SkillEntry, SkillLookupError, SkillReadError, SkillText, expand,
 };
 use centurion_protocol::{ToolUse, ToolUseId};
 use serde_json::json;
@@ -47,6 +47,10 @@ pub(crate) enum SkillError {
     ForModels(String),
     #[error("the skill `{name}` was not carried out: the commands in its text are off: {reason}")]
     Withheld { name: String, reason: String },
+    #[error(
+        "the skill `{0}` was not carried out: its commands are for PowerShell, which does not run here"
+    )]
+    PowerShell(String),
     #[error("the skill `{name}` was not carried out: {source}")]
     Expand { name: String, source: ExpandError },
     #[error(
@@ -190,6 +194,9 @@ async fn run_commands(
         if let Some(reason) = &skill.withheld {
             let (name, reason) = (skill.name.clone(), reason.to_string());
             return Err(SkillError::Withheld { name, reason });
+        }
+        if skill.shell.as_ref().is_some_and(|shell| shell.value == Shell::PowerShell) {
+            return Err(SkillError::PowerShell(skill.name.clone()));
         }
         // They may use what the skill frees.
         dispatch.agent.put_rules_in_force(skill);

@@ -434,6 +434,16 @@ async fn a_skill_that_was_not_carried_out_frees_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn commands_for_another_shell_are_not_given_to_bash() {
+    let mut bench = bench(&json!({"lead": ["done"]}));
+    bench.allow = "Bash";
+    skill(&bench, "look", "shell: powershell\n", "@@lead !`Get-Date`");
+    let told = bench.run("/look").await;
+    assert_eq!((told.asked.len(), told.outcome), (0, Some(Outcome::CommandFailed)));
+    assert!(result(&told)["errors"].to_string().contains("PowerShell"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_skill_takes_the_place_of_a_command_of_the_program() {
     let bench = bench(&json!({"scout": ["found"]}));
     skill(&bench, "status", "context: fork\n", "@@scout");
