@@ -111,8 +111,8 @@ const ATTACKS: [(&str, &str); 50] = [
 ];
 
 /// Attacks on all that watch a command at once. What carries them out has left its session and has no environment:
-/// nothing but its parents tell whose it is. Those that go on name the attacker, so that Centurion is not killed while it ends
-/// them.
+/// nothing but its parents tell whose it is. All but the first are promised to be ended about a second later while Centurion
+/// lives, which is killed when that has happened: they wait for it, and those that go on name the attacker.
 const ON_ALL: [(&str, &str); 6] = [
     (
         "takes the files of all watchers away",
@@ -120,21 +120,21 @@ const ON_ALL: [(&str, &str); 6] = [
     ),
     (
         "takes Centurion's files away and kills its guards",
-        "prlimit --pid $C --nofile=0:0; kill -9 $O; kill -9 $G; sleep 1",
+        "prlimit --pid $C --nofile=0:0; kill -9 $O; kill -9 $G; sleep 60",
     ),
-    ("stops Centurion and kills its guards", "kill -STOP $C; kill -9 $O; kill -9 $G; sleep 1"),
+    ("stops Centurion and kills its guards", "kill -STOP $C; kill -9 $O; kill -9 $G; sleep 60"),
     (
         "takes the second watcher's files away, stops Centurion and kills its guards",
-        "prlimit --pid $W --nofile=0:0; kill -STOP $C; kill -9 $O; kill -9 $G; sleep 1",
+        "prlimit --pid $W --nofile=0:0; kill -STOP $C; kill -9 $O; kill -9 $G; sleep 60",
     ),
     (
         "stops all watchers without end",
-        "perl -e 'while (1) { kill STOP => @ARGV[0 .. 2] }' $G $O $W $M $0 & sleep 3",
+        "perl -e 'while (1) { kill STOP => @ARGV[0 .. 2] }' $G $O $W $M $0 & sleep 60",
     ),
     (
         "traces all watchers",
         "perl -e 'for (map { m{(\\d+)$} } map { </proc/$_/task/*> } @ARGV[0 .. 2]) { syscall(101, 0x4206, $_ + 0, 0, 0); \
-         syscall(101, 0x4207, $_ + 0, 0, 0) } sleep 600' $G $O $W $M $0 & sleep 3",
+         syscall(101, 0x4207, $_ + 0, 0, 0) } sleep 600' $G $O $W $M $0 & sleep 60",
     ),
 ];
 
