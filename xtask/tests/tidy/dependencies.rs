@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::tree::{assert_none, root};
 
 /// The most packages in Cargo.lock, for all platforms. Going up is a decision: say in docs/dependencies.md what for.
-const MOST_LOCKED: usize = 360;
+const MOST_LOCKED: usize = 361;
 
 /// Licences that ask for no more than a notice.
 const LICENCES: [&str; 9] = [

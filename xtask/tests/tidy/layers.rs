@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::tree::{assert_none, root};
 
 /// Each crate with those of the project that it may depend on.
-const LAYERS: [(&str, &[&str]); 16] = [
+const LAYERS: [(&str, &[&str]); 17] = [
     ("centurion-protocol", &[]),
     ("centurion-files", &[]),
     ("centurion-redact", &["centurion-files"]),
@@ -16,6 +16,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("centurion-config", &["centurion-protocol", "centurion-files", "centurion-model"]),
     ("centurion-permissions", &["centurion-protocol", "centurion-config"]),
     ("centurion-sandbox", &["centurion-protocol"]),
+    ("centurion-worktree", &["centurion-files", "centurion-protocol"]),
     (
         "centurion-tools",
         &[
@@ -65,6 +66,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
             "centurion-tools",
             "centurion-hooks",
             "centurion-mcp",
+            "centurion-worktree",
         ],
     ),
     ("centurion-host", &["centurion-protocol", "centurion-engine"]),
@@ -84,6 +86,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
             "centurion-mcp",
             "centurion-engine",
             "centurion-host",
+            "centurion-worktree",
         ],
     ),
     ("centurion-testkit", &["centurion-protocol"]),

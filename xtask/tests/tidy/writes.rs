@@ -19,7 +19,7 @@ const WRITES: [&str; 9] = [
 ];
 
 /// Files that may, and what they write.
-const WRITERS: [(&str, &str); 22] = [
+const WRITERS: [(&str, &str); 23] = [
     ("crates/redact/src/kept_file.rs", "what a session keeps, redacted"),
     ("crates/tools/src/shell/redacted.rs", "outputs of commands, redacted"),
     ("crates/journal/src/transcript_file.rs", "records, redacted"),
@@ -43,6 +43,7 @@ const WRITERS: [(&str, &str); 22] = [
     ("crates/tools/src/disk.rs", "no text: files are opened to be read or emptied"),
     ("crates/tools/src/guard/", "files of the kernel"),
     ("crates/tools/src/shell/files.rs", "scratch files of one command, removed with it"),
+    ("crates/worktree/src", "what git keeps of worktrees, and what we know of them"),
     ("crates/tools/src/odd_paths.rs", "tests"),
     ("crates/tools/src/races.rs", "tests"),
 ];

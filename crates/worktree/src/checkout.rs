@@ -1,0 +1,115 @@
+//! Where a directory stands: in which checkout, of which repository, at which commit.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::git::{At, Git, GitError};
+use crate::private::PrivateRepository;
+
+/// Where agents' worktrees are, below the repository's own checkout.
+pub(crate) const WORKTREES: &str = ".claude/worktrees";
+
+/// A checkout: of a repository, one of its worktrees, or an agent's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkout {
+    /// Its top directory.
+    pub top: PathBuf,
+    /// The git directory that its own git uses: of an agent's worktree, the private one.
+    pub git_dir: PathBuf,
+    /// The git directory that all worktrees share.
+    pub common: PathBuf,
+    /// The checkout that agents' worktrees are made below: the repository's own, where it has one.
+    pub home: PathBuf,
+    /// The commit that it is at.
+    pub head: String,
+    /// The branch that it is on.
+    pub branch: Option<String>,
+}
+
+/// Why a directory has no checkout that a worktree could be made from.
+#[derive(Debug, Error)]
+pub enum CheckoutError {
+    #[error("{0} is not in a git repository")]
+    NoRepository(PathBuf),
+    #[error("the repository {0} is bare: it has no files to work on")]
+    Bare(PathBuf),
+    #[error("the repository {0} has no commit yet: commit something first")]
+    NoCommit(PathBuf),
+    #[error("the path {0} is not UTF-8, which git's variables cannot hold")]
+    Path(PathBuf),
+    #[error("{path}: {source}")]
+    Directory { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl Checkout {
+    /// The checkout around a directory.
+    pub async fn around(git: &Git, directory: &Path) -> Result<Self, CheckoutError> {
+        const QUESTIONS: [&str; 9] = [
+            "rev-parse",
+            "--path-format=absolute",
+            "--is-bare-repository",
+            "--git-common-dir",
+            "--git-dir",
+            "--show-toplevel",
+            "HEAD^{commit}",
+            "--symbolic-full-name",
+            "HEAD",
+        ];
+        let directory = directory
+            .canonicalize()
+            .map_err(|source| CheckoutError::Directory { path: directory.to_owned(), source })?;
+        let output = git.try_run(At::directory(&directory), QUESTIONS).await?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut lines = said.lines();
+        let mut next = || lines.next().map(str::to_owned);
+        let (bare, common, git_dir, top) = (next(), next(), next(), next());
+        let (Some(bare), Some(common), Some(git_dir)) = (bare, common, git_dir) else {
+            return Err(refusal(&directory, &output.stderr));
+        };
+        let Some(top) = top.filter(|_| bare != "true") else {
+            return Err(CheckoutError::Bare(git_dir.into()));
+        };
+        let is_id = |text: &String| text.len() >= 40 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        let head =
+            next().filter(is_id).ok_or_else(|| CheckoutError::NoCommit(top.clone().into()))?;
+        let branch = next().and_then(|name| Some(name.strip_prefix("refs/heads/")?.to_owned()));
+        let (top, git_dir) = (PathBuf::from(top), PathBuf::from(git_dir));
+        // Of an agent's worktree, the repository is the one that the agent's repository belongs to.
+        let (common, home) = if let Some(private) = PrivateRepository::at(&git_dir) {
+            let home = top.ancestors().nth(3).unwrap_or(&top).to_owned();
+            (private.common().to_owned(), home)
+        } else {
+            let common = PathBuf::from(common);
+            let home = main_checkout(&common).unwrap_or_else(|| top.clone());
+            (common, home)
+        };
+        let paths = [&top, &git_dir, &common, &home];
+        if let Some(path) = paths.into_iter().find(|path| path.to_str().is_none()) {
+            return Err(CheckoutError::Path(path.clone()));
+        }
+        Ok(Self { top, git_dir, common, home, head, branch })
+    }
+
+    /// Where agents' worktrees are.
+    pub fn worktrees(&self) -> PathBuf {
+        self.home.join(WORKTREES)
+    }
+}
+
+/// The checkout that has the git directory in it.
+fn main_checkout(common: &Path) -> Option<PathBuf> {
+    common.file_name().filter(|name| *name == ".git")?;
+    common.parent().map(Path::to_owned)
+}
+
+fn refusal(directory: &Path, said: &[u8]) -> CheckoutError {
+    let said = String::from_utf8_lossy(said).trim().trim_start_matches("fatal: ").to_owned();
+    if said.contains("not a git repository") {
+        return CheckoutError::NoRepository(directory.to_owned());
+    }
+    GitError::Failed { command: "rev-parse".to_owned(), code: None, said }.into()
+}

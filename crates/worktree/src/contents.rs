@@ -1,0 +1,153 @@
+//! What a worktree gets beside what git has: links to directories that are shared, and copies of files that git
+//! ignores.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Component, Path, PathBuf};
+
+use centurion_protocol::bounded;
+
+use crate::checkout::Checkout;
+use crate::git::{At, Git, GitError};
+
+/// Which ignored files are copied, in the form of a `.gitignore`.
+const INCLUDE: &str = ".worktreeinclude";
+
+/// A file that is larger is not copied.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// What people want to find in a worktree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// Directories that lead to those of the caller's checkout.
+    pub links: Vec<String>,
+    /// The only directories that are checked out; none means all.
+    pub sparse: Vec<String>,
+}
+
+impl Default for Contents {
+    fn default() -> Self {
+        Self { links: vec!["node_modules".to_owned()], sparse: Vec::new() }
+    }
+}
+
+/// What was put into a worktree.
+#[derive(Debug, Default)]
+pub(crate) struct Put {
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
+    pub(crate) copies: Vec<(PathBuf, String)>,
+    /// What was wanted and is not there.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Puts links and copies into a new worktree.
+pub(crate) async fn put(
+    git: &Git,
+    from: &Checkout,
+    top: &Path,
+    contents: &Contents,
+) -> Result<Put, GitError> {
+    let mut put = Put::default();
+    for name in &contents.links {
+        link(from, top, name, &mut put);
+    }
+    for name in included(git, from).await? {
+        let copied = copy(&from.top.join(&name), &top.join(&name));
+        match copied {
+            Ok(Some(digest)) => put.copies.push((name, digest)),
+            // What git has already is not touched.
+            Ok(None) => {}
+            Err(error) => {
+                put.warnings.push(format!("{} could not be copied: {error}", name.display()));
+            }
+        }
+    }
+    Ok(put)
+}
+
+/// A path of a setting that stays within a checkout.
+pub(crate) fn is_inner(path: &Path) -> bool {
+    let mut components = path.components();
+    path.components().next().is_some() && components.all(|it| matches!(it, Component::Normal(_)))
+}
+
+fn link(from: &Checkout, top: &Path, name: &str, put: &mut Put) {
+    let path = Path::new(name.trim_end_matches('/'));
+    if !is_inner(path) {
+        put.warnings.push(format!("`{name}` is not linked: it is no path within the checkout"));
+        return;
+    }
+    // Another checkout may be without it: then the repository's own may have it.
+    let target = [&from.top, &from.home].into_iter().map(|top| top.join(path));
+    let Some(target) = target.into_iter().find(|target| target.exists()) else { return };
+    match symlink(&target, top.join(path)) {
+        Ok(()) => put.links.push((path.to_owned(), target)),
+        // S-296: it is not there, or git has it.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {}
+        Err(error) => put.warnings.push(format!("`{name}` could not be linked: {error}")),
+    }
+}
+
+/// The files that `.worktreeinclude` names and git ignores.
+async fn included(git: &Git, from: &Checkout) -> Result<Vec<PathBuf>, GitError> {
+    let file = from.top.join(INCLUDE);
+    if !file.is_file() {
+        return Ok(Vec::new());
+    }
+    let named = format!("--exclude-from={}", file.display());
+    let args = ["ls-files", "-z", "--others", "--ignored", &named];
+    let listed = git.run(At::directory(&from.top), args).await?;
+    if listed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let args = ["check-ignore", "-z", "--stdin"];
+    let at = At::directory(&from.top).input(listed.as_bytes());
+    let ignored = git.try_run(at, args).await?;
+    let ignored = String::from_utf8_lossy(&ignored.stdout).into_owned();
+    let inner = ignored.split_terminator('\0').map(PathBuf::from).filter(|path| is_inner(path));
+    // Other worktrees are no part of this one.
+    Ok(inner.filter(|path| !path.starts_with(".claude/worktrees")).collect())
+}
+
+/// Copies a regular file, unless something is there; the digest of its content.
+fn copy(from: &Path, to: &Path) -> io::Result<Option<String>> {
+    if fs::symlink_metadata(to).is_ok() {
+        return Ok(None);
+    }
+    // A link may lead anywhere, and what it leads to is not the repository's.
+    let (file, metadata) = centurion_files::open_regular(from).map_err(io::Error::other)?;
+    let bytes = bounded::read_all(file, LARGEST)?;
+    let mode = metadata.permissions().mode() & 0o777;
+    centurion_files::create_with_mode(to, &bytes, Some(mode)).map_err(io::Error::other)?;
+    Ok(Some(blake3::hash(&bytes).to_hex().to_string()))
+}
+
+/// Whether a path of a worktree is still what was put there.
+pub(crate) fn is_untouched(
+    top: &Path,
+    path: &Path,
+    links: &[(PathBuf, PathBuf)],
+    copies: &[(PathBuf, String)],
+) -> bool {
+    let path = path.to_str().map_or(path, |text| Path::new(text.trim_end_matches('/')));
+    let at = top.join(path);
+    // Git names an ignored directory, and not what is in it.
+    if fs::symlink_metadata(&at).is_ok_and(|metadata| metadata.is_dir()) {
+        let Ok(entries) = fs::read_dir(&at) else { return false };
+        return entries.into_iter().all(|entry| {
+            entry.is_ok_and(|it| is_untouched(top, &path.join(it.file_name()), links, copies))
+        });
+    }
+    if let Some((_, target)) = links.iter().find(|(link, _)| link == path) {
+        return fs::read_link(&at).is_ok_and(|leads| leads == *target);
+    }
+    let digest = |path: &Path| {
+        let (mut file, _) = centurion_files::open_regular(path).ok()?;
+        let mut hasher = blake3::Hasher::new();
+        io::copy(&mut file, &mut hasher).ok()?;
+        Some(hasher.finalize().to_hex().to_string())
+    };
+    copies.iter().any(|(copy, was)| copy == path && digest(&at).as_ref() == Some(was))
+}

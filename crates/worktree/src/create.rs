@@ -1,0 +1,321 @@
+//! Making a worktree, or opening one that is there.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{FlockOperation, flock};
+use thiserror::Error;
+
+use crate::checkout::{Checkout, CheckoutError, WORKTREES};
+use crate::contents::{self, Contents};
+use crate::git::{At, Git, GitError};
+use crate::home;
+use crate::private::{self, PrivateRepository};
+use crate::record::{Kept, Owner, Record, Stage};
+use crate::remove::{self, Trash};
+use crate::slug::{Slug, SlugError};
+use crate::worktrees::Worktree;
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    pub slug: Slug,
+    pub owner: Owner,
+    /// Whether its git is to be its own while it is used.
+    pub is_private: bool,
+    /// Start from the default branch of the remote as it was last fetched, and not from the caller's commit.
+    pub is_fresh: bool,
+    pub contents: Contents,
+}
+
+/// Why there is no worktree.
+#[derive(Debug, Error)]
+pub enum CreateError {
+    #[error(transparent)]
+    Checkout(#[from] CheckoutError),
+    #[error("no worktree can have this name: {0}")]
+    Slug(#[from] SlugError),
+    #[error("{0} is a link: worktrees are made in directories of the repository only")]
+    Link(PathBuf),
+    #[error("{path} is there already and is no worktree of this repository")]
+    Taken { path: PathBuf },
+    #[error("the worktree {path} is in use by process {process}")]
+    InUse { path: PathBuf, process: String },
+    #[error(
+        "the submodule {0} has changes, which a worktree would be without: commit them in the submodule and here"
+    )]
+    Submodule(String),
+    #[error("{path}: {source}")]
+    Files { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl CreateError {
+    fn files(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Files { path, source }
+    }
+}
+
+/// Makes a worktree for a caller, or opens the one that has the name.
+pub(crate) async fn create(
+    git: &Git,
+    from: &Checkout,
+    wish: &Wish,
+) -> Result<Worktree, CreateError> {
+    let path = place(from, &wish.slug)?;
+    let kept = Kept::of(&from.common, &wish.slug);
+    match kept.reserve() {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return open(git, from, &kept, wish, path).await;
+        }
+        Err(error) => return Err(CreateError::files(kept.path())(error)),
+    }
+    let lease = kept.lease().map_err(CreateError::files(kept.path()))?;
+    let Some(lease) = lease else {
+        let process = kept.holder().unwrap_or_default();
+        return Err(CreateError::InUse { path, process });
+    };
+    if path.exists() {
+        let _ = fs::remove_dir_all(kept.path());
+        return Err(CreateError::Taken { path });
+    }
+    let made = make(git, from, wish, &kept, path).await;
+    match made {
+        Ok((record, warnings)) => Ok(Worktree {
+            record,
+            kept,
+            lease,
+            existed: false,
+            warnings,
+            common: from.common.clone(),
+        }),
+        Err(error) => {
+            // Nothing was done in it: what there is of it can go.
+            if let Ok(record) = kept.record() {
+                delete(remove::remove(git, &from.common, &kept, &record).await).await;
+            } else {
+                let _ = fs::remove_dir_all(kept.path());
+            }
+            Err(error)
+        }
+    }
+}
+
+async fn delete(trash: Option<Trash>) {
+    let _ = tokio::task::spawn_blocking(|| trash.map(Trash::delete)).await;
+}
+
+async fn make(
+    git: &Git,
+    from: &Checkout,
+    wish: &Wish,
+    kept: &Kept,
+    path: PathBuf,
+) -> Result<(Record, Vec<String>), CreateError> {
+    check_submodules(git, from).await?;
+    let mut warnings = Vec::new();
+    let base = base(git, from, wish, &mut warnings).await?;
+    let mut record = Record {
+        branch: wish.slug.branch(),
+        slug: wish.slug.clone(),
+        base,
+        caller: from.top.clone(),
+        caller_branch: from.branch.clone(),
+        owner: wish.owner.clone(),
+        made: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        stage: Stage::Making,
+        is_private: wish.is_private,
+        links: Vec::new(),
+        copies: Vec::new(),
+        tip: String::new(),
+        admin: PathBuf::new(),
+        path,
+    };
+    let write = |record: &Record| kept.write(record).map_err(CreateError::files(kept.path()));
+    write(&record)?;
+    // An agent's commit may be where only its own repository has it.
+    home::fetch_commit(git, from, &record).await?;
+    add(git, from, &record).await?;
+    let path = record.path.clone();
+    let pointed = private::pointed(&path);
+    record.tip.clone_from(&record.base);
+    record.admin = pointed.ok_or_else(|| CreateError::Taken { path: path.clone() })?;
+    write(&record)?;
+    if wish.is_private {
+        private::make(git, from, kept, &record, &wish.contents.sparse).await?;
+        private::point(&path, &kept.private_repository()).map_err(CreateError::files(&path))?;
+    }
+    check_out(git, kept, &record).await?;
+    let put = contents::put(git, from, &path, &wish.contents).await?;
+    warnings.extend(put.warnings);
+    (record.links, record.copies) = (put.links, put.copies);
+    record.stage = Stage::Ready;
+    write(&record)?;
+    Ok((record, warnings))
+}
+
+/// Where the worktree goes: a directory below those of the repository, and no link on the way.
+fn place(from: &Checkout, slug: &Slug) -> Result<PathBuf, CreateError> {
+    let mut path = from.home.clone();
+    for name in Path::new(WORKTREES) {
+        path.push(name);
+        match fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_symlink() => return Err(CreateError::Link(path)),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::create_dir(&path) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(CreateError::files(&path)(error));
+                }
+                _ => {}
+            },
+            Err(error) => return Err(CreateError::files(&path)(error)),
+        }
+    }
+    // Worktrees are no part of the checkout around them. This file leaves itself out, too.
+    let ignore = path.join(".gitignore");
+    match centurion_files::create(&ignore, b"*\n") {
+        Ok(()) => {}
+        Err(_) if ignore.exists() => {}
+        Err(error) => return Err(CreateError::files(&ignore)(io::Error::other(error))),
+    }
+    path.push(slug.as_str());
+    match fs::symlink_metadata(&path) {
+        Ok(metadata) if metadata.is_symlink() => Err(CreateError::Link(path)),
+        _ => Ok(path),
+    }
+}
+
+/// Opens a worktree that is there.
+async fn open(
+    git: &Git,
+    from: &Checkout,
+    kept: &Kept,
+    wish: &Wish,
+    path: PathBuf,
+) -> Result<Worktree, CreateError> {
+    let lease = kept.lease().map_err(CreateError::files(kept.path()))?;
+    let Some(lease) = lease else {
+        let process = kept.holder().unwrap_or_default();
+        return Err(CreateError::InUse { path, process });
+    };
+    let record = match kept.record() {
+        Ok(record) if record.stage == Stage::Ready && record.path.is_dir() => record,
+        // What a process left that died while it made or removed it: nothing was done in it.
+        Ok(record) if record.stage != Stage::Ready => {
+            delete(remove::remove(git, &from.common, kept, &record).await).await;
+            drop(lease);
+            return Box::pin(create(git, from, wish)).await;
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.exists() => {
+            let _ = fs::remove_dir_all(kept.path());
+            drop(lease);
+            return Box::pin(create(git, from, wish)).await;
+        }
+        _ => return Err(CreateError::Taken { path }),
+    };
+    let record = if record.is_private {
+        home::take_out(git, &from.common, kept, record).await?
+    } else {
+        record
+    };
+    let common = from.common.clone();
+    Ok(Worktree { record, kept: kept.clone(), lease, existed: true, warnings: Vec::new(), common })
+}
+
+/// The commit that the worktree begins at.
+async fn base(
+    git: &Git,
+    from: &Checkout,
+    wish: &Wish,
+    warnings: &mut Vec<String>,
+) -> Result<String, CreateError> {
+    if !wish.is_fresh {
+        return Ok(from.head.clone());
+    }
+    let at = || At::git_dir(&from.common);
+    let name = "refs/remotes/origin/HEAD^{commit}";
+    match git.run(at(), ["rev-parse", "--verify", "--quiet", name]).await {
+        Ok(id) => Ok(id.trim().to_owned()),
+        Err(GitError::Failed { .. }) => {
+            let reason =
+                "the default branch of origin is not known (git remote set-head origin -a)";
+            warnings.push(format!("{reason}: the worktree begins at the present commit"));
+            Ok(from.head.clone())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A worktree has the commits of submodules and not their files: what is changed there would be missed.
+async fn check_submodules(git: &Git, from: &Checkout) -> Result<(), CreateError> {
+    if !from.top.join(".gitmodules").is_file() {
+        return Ok(());
+    }
+    let args =
+        ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=none"];
+    let said = git.run(At::directory(&from.top), args).await?;
+    // `1 <XY> S<c><m><u> …  <path>`
+    let changed = said.split('\0').find_map(|entry| {
+        let mut fields = entry.splitn(9, ' ');
+        let state = fields.nth(2)?;
+        (state.starts_with('S') && state != "S...").then(|| fields.last().map(str::to_owned))?
+    });
+    changed.map_or(Ok(()), |path| Err(CreateError::Submodule(path)))
+}
+
+/// Has git note the worktree and make its branch. One after the other in a repository: git itself looks at the
+/// worktrees that are being made.
+async fn add(git: &Git, from: &Checkout, record: &Record) -> Result<(), CreateError> {
+    let lock = from.common.join("centurion/lock");
+    let file = fs::File::options().create(true).append(true).open(&lock);
+    let file = file.map_err(CreateError::files(&lock))?;
+    let file = tokio::task::spawn_blocking(move || {
+        flock(&file, FlockOperation::LockExclusive).map(|()| file)
+    });
+    let held = file.await.map_err(io::Error::other).and_then(|it| it.map_err(io::Error::from));
+    let held = held.map_err(CreateError::files(&lock))?;
+    let reason = format!("centurion works in it (process {})", std::process::id());
+    let path = record.path.display().to_string();
+    let args = [
+        "worktree",
+        "add",
+        "--quiet",
+        "--no-checkout",
+        "--no-track",
+        "--lock",
+        "--reason",
+        &reason,
+        "-b",
+        &record.branch,
+        &path,
+        &record.base,
+    ];
+    let added = git.run(At::git_dir(&from.common), args).await;
+    drop(held);
+    added?;
+    Ok(())
+}
+
+/// Fills the worktree, and keeps the index as it then is.
+async fn check_out(git: &Git, kept: &Kept, record: &Record) -> Result<(), CreateError> {
+    let path = &record.path;
+    git.run(At::directory(path), ["reset", "--hard", "--quiet", "HEAD"]).await?;
+    let git_dir =
+        private::pointed(path).ok_or_else(|| CreateError::Taken { path: path.clone() })?;
+    let index = kept.index();
+    fs::copy(git_dir.join("index"), &index).map_err(CreateError::files(&index))?;
+    Ok(())
+}
+
+impl Worktree {
+    /// The repository that its agent's git uses, if that is its own.
+    pub fn private_repository(&self) -> Option<PrivateRepository> {
+        let path = self.kept.private_repository();
+        self.record.is_private.then(|| PrivateRepository::at(&path)).flatten()
+    }
+}

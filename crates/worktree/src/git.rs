@@ -1,0 +1,306 @@
+//! Git as worktrees need it: it asks nothing, has nothing to read, takes no lock only to look, and runs no program that a
+//! repository names.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_protocol::Env;
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+
+/// Variables of git's that say which files of the user count and how a server is reached. The others say which
+/// repository is meant, and it is for the caller to say that.
+const KEPT: [&str; 6] = [
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+    "GIT_SSL_NO_VERIFY",
+];
+
+/// What holds whatever is configured: nothing is started or fetched, and nothing is tidied up beside the work.
+const SETTINGS: [&str; 11] = [
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.alternateRefsCommand=true",
+    "core.untrackedCache=false",
+    "log.showSignature=false",
+    "protocol.ext.allow=never",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "advice.detachedHead=false",
+    "submodule.recurse=false",
+    "commit.gpgSign=false",
+];
+
+/// The most that is read of what git says.
+const MOST_OUTPUT: u64 = 64 * 1024 * 1024;
+
+/// How long git may take. What an agent put in its way may keep it waiting for ever.
+const PATIENCE: Duration = Duration::from_mins(15);
+
+/// A program that is to run, and what it is given.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub program: PathBuf,
+    pub args: Vec<OsString>,
+    pub cwd: PathBuf,
+    /// All of its environment.
+    pub environment: BTreeMap<String, String>,
+    /// What it reads; nothing by default.
+    pub input: Vec<u8>,
+}
+
+/// How a program ended, and what it said.
+#[derive(Clone, Debug, Default)]
+pub struct ProgramOutput {
+    /// `None` when a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+/// A program that runs.
+pub type Running<'a> = Pin<Box<dyn Future<Output = io::Result<ProgramOutput>> + Send + 'a>>;
+
+/// Runs programs to their end. Dropping what runs ends the program.
+pub trait RunProgram: Send + Sync {
+    fn run(&self, program: Program) -> Running<'_>;
+}
+
+/// Runs programs as children of this process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Direct;
+
+impl RunProgram for Direct {
+    fn run(&self, program: Program) -> Running<'_> {
+        Box::pin(async move {
+            let mut child = Command::new(&program.program)
+                .args(&program.args)
+                .env_clear()
+                .envs(&program.environment)
+                .current_dir(&program.cwd)
+                .stdin(if program.input.is_empty() { Stdio::null() } else { Stdio::piped() })
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .kill_on_drop(true)
+                .spawn()?;
+            let (stdin, stdout, stderr) =
+                (child.stdin.take(), child.stdout.take(), child.stderr.take());
+            let feed = async {
+                if let Some(mut stdin) = stdin {
+                    // One that ends before it has read everything says why.
+                    let _ = stdin.write_all(&program.input).await;
+                }
+            };
+            let (stdout, stderr, ()) = tokio::join!(read(stdout), read(stderr), feed);
+            let (stdout, stderr) = (stdout?, stderr?);
+            Ok(ProgramOutput { code: child.wait().await?.code(), stdout, stderr })
+        })
+    }
+}
+
+/// Reads what a program says, to a limit.
+pub async fn read(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(stream) = stream {
+        stream.take(MOST_OUTPUT + 1).read_to_end(&mut bytes).await?;
+    }
+    if bytes.len() as u64 > MOST_OUTPUT {
+        return Err(io::Error::other(format!("it said more than {MOST_OUTPUT} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// Why git did not do what it was asked for.
+#[derive(Debug, Error)]
+pub enum GitError {
+    #[error("git cannot be run: {0}")]
+    NotRun(#[from] io::Error),
+    #[error("`git {0}` did not end")]
+    Hangs(String),
+    #[error("`git {command}` failed: {said}")]
+    Failed { command: String, code: Option<i32>, said: String },
+    #[error("`git {command}` said what cannot be read: {said}")]
+    Unreadable { command: &'static str, said: String },
+}
+
+/// The git of this machine, with its environment.
+#[derive(Clone)]
+pub struct Git {
+    program: PathBuf,
+    environment: BTreeMap<String, String>,
+    runner: Arc<dyn RunProgram>,
+    /// Settings by which programs that a repository names do not run.
+    tame: Vec<(String, String)>,
+}
+
+/// Which repository and which files a command is about.
+#[derive(Clone, Debug)]
+pub(crate) struct At<'a> {
+    pub(crate) directory: &'a Path,
+    pub(crate) git_dir: Option<&'a Path>,
+    pub(crate) work_tree: Option<&'a Path>,
+    pub(crate) index: Option<&'a Path>,
+    pub(crate) input: &'a [u8],
+    pub(crate) variables: Vec<(&'static str, String)>,
+}
+
+impl<'a> At<'a> {
+    pub(crate) fn directory(directory: &'a Path) -> Self {
+        Self {
+            directory,
+            git_dir: None,
+            work_tree: None,
+            index: None,
+            input: &[],
+            variables: Vec::new(),
+        }
+    }
+
+    /// A repository, wherever its files are.
+    pub(crate) fn git_dir(git_dir: &'a Path) -> Self {
+        Self { git_dir: Some(git_dir), ..Self::directory(git_dir) }
+    }
+
+    pub(crate) fn work_tree(self, work_tree: &'a Path) -> Self {
+        Self { work_tree: Some(work_tree), directory: work_tree, ..self }
+    }
+
+    pub(crate) fn index(self, index: &'a Path) -> Self {
+        Self { index: Some(index), ..self }
+    }
+
+    pub(crate) fn input(self, input: &'a [u8]) -> Self {
+        Self { input, ..self }
+    }
+
+    pub(crate) fn variable(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.variables.push((name, value.into()));
+        self
+    }
+}
+
+impl Git {
+    /// A git at a path, in an environment.
+    pub fn new(program: PathBuf, env: &Env, runner: Arc<dyn RunProgram>) -> Self {
+        let kept =
+            env.of_programs().filter(|(name, _)| !name.starts_with("GIT_") || KEPT.contains(name));
+        let mut environment: BTreeMap<String, String> =
+            kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        environment.extend(
+            [
+                // S-298
+                ("GIT_TERMINAL_PROMPT", "0"),
+                ("GIT_ASKPASS", ""),
+                ("SSH_ASKPASS", ""),
+                ("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"),
+                ("GIT_OPTIONAL_LOCKS", "0"),
+                ("GIT_NO_LAZY_FETCH", "1"),
+                ("GIT_EDITOR", "true"),
+                ("GIT_PAGER", "cat"),
+                ("LC_ALL", "C"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned())),
+        );
+        Self { program, environment, runner, tame: Vec::new() }
+    }
+
+    /// The same for a repository that may name programs: filters and merge drivers of its own do not run. Those of the
+    /// user's configuration do.
+    pub(crate) async fn tamed(&self, git_dir: &Path) -> Result<Self, GitError> {
+        let args = ["config", "--list", "--name-only", "--show-scope", "-z"];
+        let said = self.run(At::git_dir(git_dir), args).await?;
+        let mut fields = said.split_terminator('\0');
+        let mut tame = BTreeMap::new();
+        while let (Some(scope), Some(key)) = (fields.next(), fields.next()) {
+            if !matches!(scope, "local" | "worktree") {
+                continue;
+            }
+            let Some((section, name)) = key.rsplit_once('.') else { continue };
+            if section.starts_with("filter.") {
+                let off = [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
+                tame.extend(off.map(|(name, off)| (format!("{section}.{name}"), off.to_owned())));
+            } else if section.starts_with("merge.") && name == "driver" {
+                // What it would have merged is a conflict.
+                tame.insert(key.to_owned(), "false".to_owned());
+            }
+        }
+        Ok(Self { tame: tame.into_iter().collect(), ..self.clone() })
+    }
+
+    /// Runs git and gives what it says, whatever its exit code.
+    pub(crate) async fn try_run<S: AsRef<OsStr>>(
+        &self,
+        at: At<'_>,
+        args: impl IntoIterator<Item = S>,
+    ) -> Result<ProgramOutput, GitError> {
+        let mut all: Vec<OsString> = Vec::new();
+        all.extend(SETTINGS.iter().flat_map(|setting| ["-c".into(), setting.into()]));
+        all.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        let mut environment = self.environment.clone();
+        let places = [
+            ("GIT_DIR", at.git_dir),
+            ("GIT_WORK_TREE", at.work_tree),
+            ("GIT_INDEX_FILE", at.index),
+        ];
+        for (name, path) in places {
+            if let Some(path) = path {
+                environment.insert(name.to_owned(), path.display().to_string());
+            }
+        }
+        environment.extend(at.variables.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        environment.insert("GIT_CONFIG_COUNT".to_owned(), self.tame.len().to_string());
+        for (number, (key, value)) in self.tame.iter().enumerate() {
+            environment.insert(format!("GIT_CONFIG_KEY_{number}"), key.clone());
+            environment.insert(format!("GIT_CONFIG_VALUE_{number}"), value.clone());
+        }
+        let command = shown(all.get(2 * SETTINGS.len()..).unwrap_or_default());
+        let program = Program {
+            program: self.program.clone(),
+            args: all,
+            cwd: at.directory.to_owned(),
+            environment,
+            input: at.input.to_owned(),
+        };
+        let ended = tokio::time::timeout(PATIENCE, self.runner.run(program)).await;
+        Ok(ended.map_err(|_| GitError::Hangs(command))??)
+    }
+
+    /// Runs git; what it says where it succeeds.
+    pub(crate) async fn run<S: AsRef<OsStr>>(
+        &self,
+        at: At<'_>,
+        args: impl IntoIterator<Item = S>,
+    ) -> Result<String, GitError> {
+        let args: Vec<OsString> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
+        let output = self.try_run(at, &args).await?;
+        if output.code == Some(0) {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(failed(&args, &output))
+    }
+}
+
+/// The first words of a command.
+fn shown<S: AsRef<OsStr>>(args: &[S]) -> String {
+    let words = args.iter().map(|arg| arg.as_ref().to_string_lossy());
+    words.take(3).collect::<Vec<_>>().join(" ")
+}
+
+/// The failure of a command.
+pub(crate) fn failed<S: AsRef<OsStr>>(args: &[S], output: &ProgramOutput) -> GitError {
+    const SHOWN: usize = 2_000;
+    let command = shown(args);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.trim().trim_start_matches("fatal: ").chars().take(SHOWN).collect();
+    GitError::Failed { command, code: output.code, said }
+}

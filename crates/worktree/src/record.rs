@@ -1,0 +1,192 @@
+//! What is written down about a worktree, and who uses it.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use centurion_files::private;
+use centurion_protocol::bounded;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::slug::Slug;
+
+/// The directory of everything that is kept here, in a repository's git directory.
+const KEPT: &str = "centurion/worktrees";
+const RECORD: &str = "record.json";
+const LEASE: &str = "lease";
+
+/// Larger is no record.
+const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// Whose worktree it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Owner {
+    /// The agent's id; of a session's own worktree, nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// What the agent was to do, in a few words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub task: String,
+}
+
+/// How far a worktree has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Stage {
+    /// It is being made: nothing has been done in it yet.
+    Making,
+    /// It may be worked in.
+    Ready,
+    /// Nothing was done in it, and it is being removed.
+    Removing,
+}
+
+/// What is known of a worktree since it was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    pub slug: Slug,
+    /// Its top directory.
+    pub path: PathBuf,
+    pub branch: String,
+    /// The commit that it began at.
+    pub base: String,
+    /// The checkout that it was made for, and its branch then.
+    pub caller: PathBuf,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller_branch: Option<String>,
+    #[serde(flatten)]
+    pub owner: Owner,
+    /// Seconds since 1970.
+    pub made: u64,
+    pub(crate) stage: Stage,
+    /// Whether it has a repository of its own while its agent works.
+    pub(crate) is_private: bool,
+    /// What was put into it beside what git has: links, and copies with their digests.
+    #[serde(default)]
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
+    #[serde(default)]
+    pub(crate) copies: Vec<(PathBuf, String)>,
+    /// What the branch is in the repository as far as it is known here.
+    #[serde(default)]
+    pub(crate) tip: String,
+    /// The git directory that the repository has for it.
+    #[serde(default)]
+    pub(crate) admin: PathBuf,
+}
+
+impl Record {
+    /// Where what its agent made is kept in the repository.
+    pub fn saved_refs(&self) -> String {
+        let key = self.owner.agent.as_deref().unwrap_or(self.slug.as_str());
+        format!("refs/centurion/agents/{key}")
+    }
+}
+
+/// The directory of one worktree's record, lease and private repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kept(PathBuf);
+
+impl Kept {
+    pub(crate) fn of(common: &Path, slug: &Slug) -> Self {
+        Self(common.join(KEPT).join(slug.as_str()))
+    }
+
+    /// All that there are in a repository, in the order of their names.
+    pub(crate) fn all(common: &Path) -> io::Result<Vec<Self>> {
+        let entries = match std::fs::read_dir(common.join(KEPT)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut found: Vec<Self> = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                found.push(Self(entry.path()));
+            }
+        }
+        found.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(found)
+    }
+
+    /// The git directory of the repository, from that of a private one.
+    pub(crate) fn around(private: &Path) -> Option<(Self, PathBuf)> {
+        let kept = private.parent()?;
+        let common = kept.ancestors().nth(3)?;
+        (kept.parent()? == common.join(KEPT)).then(|| (Self(kept.to_owned()), common.to_owned()))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Takes the name. Fails where it is taken.
+    pub(crate) fn reserve(&self) -> io::Result<()> {
+        if let Some(above) = self.0.parent() {
+            private::create_directory(above)?;
+        }
+        std::fs::create_dir(&self.0)
+    }
+
+    pub(crate) fn private_repository(&self) -> PathBuf {
+        self.0.join("git")
+    }
+
+    /// The index as it was when the worktree was made.
+    pub(crate) fn index(&self) -> PathBuf {
+        self.0.join("index")
+    }
+
+    /// The refs that the private repository began with.
+    pub(crate) fn refs(&self) -> PathBuf {
+        self.0.join("refs")
+    }
+
+    pub(crate) fn record(&self) -> io::Result<Record> {
+        let text = bounded::read_file(&self.0.join(RECORD), LARGEST)?;
+        Ok(serde_json::from_slice(&text)?)
+    }
+
+    pub(crate) fn write(&self, record: &Record) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(record)?;
+        text.push(b'\n');
+        private::replace(&self.0.join(RECORD), &text)
+    }
+
+    /// Takes the lease, unless another process has it.
+    pub(crate) fn lease(&self) -> io::Result<Option<Lease>> {
+        let mut options = File::options();
+        let path = self.0.join(LEASE);
+        let mut file = private::open(options.read(true).write(true).create(true), &path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        file.set_len(0)?;
+        writeln!(file, "{}", std::process::id())?;
+        Ok(Some(Lease { _file: file }))
+    }
+
+    /// The process that has the lease, if one has.
+    pub(crate) fn holder(&self) -> Option<String> {
+        let file = File::open(self.0.join(LEASE)).ok()?;
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let text = bounded::read_all(file, LARGEST).ok()?;
+                Some(String::from_utf8_lossy(&text).trim().to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A worktree is in use as long as this is held, which a process cannot do beyond its end.
+#[derive(Debug)]
+pub struct Lease {
+    _file: File,
+}

@@ -1,0 +1,103 @@
+//! Removing a worktree in which nothing was done.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::files::{SHORT, read_text};
+use crate::git::{At, Git};
+use crate::record::{Kept, Record, Stage};
+
+/// Where worktrees go before they are deleted, which may take long.
+const TRASH: &str = ".trash";
+
+/// Removes a worktree, its branch and what is kept about it. Can be called again where it was broken off. Nothing if it
+/// stays.
+pub(crate) async fn remove(
+    git: &Git,
+    common: &Path,
+    kept: &Kept,
+    record: &Record,
+) -> Option<Trash> {
+    let record = Record { stage: Stage::Removing, ..record.clone() };
+    if let Err(error) = kept.write(&record) {
+        tracing::warn!(%error, path = %record.path.display(), "a worktree stays");
+        return None;
+    }
+    let trash = match put_away(&record.path) {
+        Ok(trash) => trash,
+        Err(error) => {
+            tracing::warn!(%error, path = %record.path.display(), "a worktree stays");
+            return None;
+        }
+    };
+    if let Some(admin) = admin(common, &record) {
+        let _ = fs::remove_dir_all(admin);
+    }
+    // Only as long as it is where it began: what another made of the branch is not ours to remove.
+    let name = format!("refs/heads/{}", record.branch);
+    let at = At::git_dir(common);
+    let _ = git.try_run(at, ["update-ref", "-d", &name, &record.base]).await;
+    let base = format!("{}/base", record.saved_refs());
+    if fs::exists(common.join(&base)).unwrap_or(false) {
+        let _ = git.try_run(At::git_dir(common), ["update-ref", "-d", &base]).await;
+    }
+    if let Err(error) = fs::remove_dir_all(kept.path()) {
+        tracing::warn!(%error, path = %kept.path().display(), "the record of a worktree stays");
+    }
+    Some(Trash(trash.into_iter().collect()))
+}
+
+/// Moves a worktree out of the way, in one step.
+fn put_away(path: &Path) -> std::io::Result<Option<PathBuf>> {
+    if fs::symlink_metadata(path).is_err() {
+        return Ok(None);
+    }
+    let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
+    let trash = above.join(TRASH);
+    match fs::create_dir(&trash) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    for number in 0.. {
+        let to = trash.join(format!("{}-{number}", name.to_string_lossy()));
+        if fs::symlink_metadata(&to).is_err() {
+            fs::rename(path, &to)?;
+            return Ok(Some(to));
+        }
+    }
+    Ok(None)
+}
+
+/// The directory that the repository has for a worktree. A process may have died before it could note which one.
+fn admin(common: &Path, record: &Record) -> Option<PathBuf> {
+    let file = format!("{}/.git", record.path.display());
+    let entries = fs::read_dir(common.join("worktrees")).ok()?;
+    let mut directories = entries.flatten().map(|entry| entry.path());
+    directories.find(|directory| {
+        read_text(&directory.join("gitdir"), SHORT).is_ok_and(|text| text.trim() == file)
+    })
+}
+
+/// A worktree that was put aside. It is gone for all who look for it, and is yet to be deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "it takes up space until it is deleted"]
+pub struct Trash(Vec<PathBuf>);
+
+impl Trash {
+    /// What earlier processes put aside and did not delete.
+    pub(crate) fn left(worktrees: &Path) -> Self {
+        let entries = fs::read_dir(worktrees.join(TRASH));
+        Self(entries.into_iter().flatten().flatten().map(|entry| entry.path()).collect())
+    }
+
+    /// Deletes it. Takes as long as the file system does.
+    pub fn delete(self) {
+        for path in self.0 {
+            if let Err(error) = fs::remove_dir_all(&path)
+                && error.kind() != std::io::ErrorKind::NotFound
+            {
+                tracing::warn!(%error, path = %path.display(), "what was removed is still there");
+            }
+        }
+    }
+}

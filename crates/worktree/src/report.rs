@@ -1,0 +1,145 @@
+//! What an agent made in its worktree, and whether it would go together with what others have.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::git::{At, Git, GitError, failed};
+use crate::record::Record;
+use crate::state::Operation;
+
+/// The most other worktrees that one is held against.
+const MOST_SIBLINGS: usize = 8;
+
+/// A file that differs from the commit that a worktree began at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedFile {
+    pub path: PathBuf,
+    /// Lines added and removed; nothing for what is no text.
+    pub lines: Option<(u64, u64)>,
+}
+
+/// A merge that was tried without touching any checkout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DryMerge {
+    /// What it was tried with: a branch, or a commit.
+    pub with: String,
+    /// The files in conflict.
+    pub conflicts: Vec<PathBuf>,
+}
+
+/// What is in a worktree that was kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    pub path: PathBuf,
+    pub branch: String,
+    /// The commit that it began at, and the one that its branch is at.
+    pub base: String,
+    pub head: String,
+    /// Commits that the branch has and the caller's does not, and the other way around.
+    pub ahead: u64,
+    pub behind: u64,
+    pub files: Vec<ChangedFile>,
+    /// Files that are changed or new and not committed.
+    pub uncommitted: usize,
+    /// Files and directories that git leaves out.
+    pub ignored: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<Operation>,
+    /// Refs that hold what is not on the branch.
+    pub saved: Vec<String>,
+    pub merges: Vec<DryMerge>,
+}
+
+impl Report {
+    pub fn conflicts(&self) -> impl Iterator<Item = &DryMerge> {
+        self.merges.iter().filter(|merge| !merge.conflicts.is_empty())
+    }
+}
+
+/// The caller's side of a comparison.
+pub(crate) struct Caller<'a> {
+    pub(crate) git_dir: &'a Path,
+    pub(crate) head: &'a str,
+    pub(crate) name: &'a str,
+}
+
+/// The files that differ between two commits.
+pub(crate) async fn changed_files(
+    git: &Git,
+    git_dir: &Path,
+    (from, to): (&str, &str),
+) -> Result<Vec<ChangedFile>, GitError> {
+    let args =
+        ["diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", from, to];
+    let said = git.run(At::git_dir(git_dir), args).await?;
+    let file = |entry: &str| {
+        let mut fields = entry.splitn(3, '\t');
+        let (added, removed, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let lines = added.parse().ok().zip(removed.parse().ok());
+        Some(ChangedFile { path: path.into(), lines })
+    };
+    Ok(said.split_terminator('\0').filter_map(file).collect())
+}
+
+/// How many commits one side has and the other does not.
+pub(crate) async fn distance(
+    git: &Git,
+    git_dir: &Path,
+    (ours, theirs): (&str, &str),
+) -> Result<(u64, u64), GitError> {
+    let range = format!("{ours}...{theirs}");
+    let args = ["rev-list", "--left-right", "--count", &range];
+    let said = git.run(At::git_dir(git_dir), args).await?;
+    let mut counts = said.split_whitespace().map(|count| count.parse().unwrap_or(0));
+    let (behind, ahead) = (counts.next().unwrap_or(0), counts.next().unwrap_or(0));
+    Ok((ahead, behind))
+}
+
+/// The tree that a merge would give, or the files in conflict.
+pub(crate) async fn try_merge(
+    git: &Git,
+    git_dir: &Path,
+    base: Option<&str>,
+    (ours, theirs): (&str, &str),
+) -> Result<Result<String, Vec<PathBuf>>, GitError> {
+    let mut args = vec!["merge-tree".to_owned(), "--write-tree".to_owned()];
+    args.extend(["--name-only", "-z", "--no-messages"].map(str::to_owned));
+    args.extend(base.map(|base| format!("--merge-base={base}")));
+    args.extend([ours.to_owned(), theirs.to_owned()]);
+    let output = git.try_run(At::git_dir(git_dir), &args).await?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut parts = said.split_terminator('\0');
+    let tree = parts.next().unwrap_or_default().to_owned();
+    match output.code {
+        Some(0) => Ok(Ok(tree)),
+        Some(1) => Ok(Err(parts.map(PathBuf::from).collect())),
+        _ => Err(failed(&args, &output)),
+    }
+}
+
+/// Tries a commit with the caller's and with those of other worktrees.
+pub(crate) async fn try_merges(
+    git: &Git,
+    common: &Path,
+    content: &str,
+    caller: Option<&Caller<'_>>,
+    siblings: &[Record],
+) -> Vec<DryMerge> {
+    let mut merges = Vec::new();
+    let mut note = |with: &str, tried: Result<Result<String, Vec<PathBuf>>, GitError>| match tried {
+        Ok(outcome) => {
+            let conflicts = outcome.err().unwrap_or_default();
+            merges.push(DryMerge { with: with.to_owned(), conflicts });
+        }
+        Err(error) => tracing::debug!(%error, with, "a merge cannot be tried"),
+    };
+    if let Some(Caller { git_dir, head, name }) = caller {
+        note(name, try_merge(git, git_dir, None, (head, content)).await);
+    }
+    for sibling in siblings.iter().filter(|it| it.tip != it.base).take(MOST_SIBLINGS) {
+        note(&sibling.branch, try_merge(git, common, None, (&sibling.tip, content)).await);
+    }
+    merges
+}

@@ -1,0 +1,97 @@
+//! Commits of what an agent left without committing it, made beside its branch and its index.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::git::{At, Git, GitError};
+use crate::home::Rest;
+use crate::record::{Kept, Record};
+use crate::report;
+use crate::state::Work;
+
+/// The most that is put into a commit, in bytes.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// What is not committed.
+#[derive(Debug, Default)]
+pub(crate) struct Uncommitted {
+    pub(crate) commits: Rest,
+    /// How many files.
+    pub(crate) uncommitted: usize,
+}
+
+/// Makes commits of what is not committed.
+pub(crate) async fn take(
+    git: &Git,
+    kept: &Kept,
+    record: &Record,
+    work: &Work,
+) -> Result<Uncommitted, GitError> {
+    let private = kept.private_repository();
+    let own = || At::git_dir(&private);
+    let mut found = Uncommitted::default();
+    let head = git.run(own(), ["rev-parse", "HEAD^{commit}", "HEAD^{tree}"]).await?;
+    let Some((head, tree)) = head.trim().split_once('\n') else {
+        return Err(GitError::Unreadable { command: "rev-parse", said: head });
+    };
+    // Its own index: what it staged may be nowhere else.
+    let staged = git.try_run(own(), ["write-tree"]).await?;
+    let staged_tree = String::from_utf8_lossy(&staged.stdout).trim().to_owned();
+    found.commits.has_conflicts = staged.code != Some(0);
+    if staged.code == Some(0) && staged_tree != tree {
+        found.commits.staged = Some(commit(git, &private, (&staged_tree, head), record).await?);
+    }
+    if work.uncommitted() == 0 {
+        return Ok(found);
+    }
+    if size(&record.path, work) > LARGEST {
+        found.uncommitted = work.uncommitted();
+        return Ok(found);
+    }
+    let index = kept.path().join("snapshot");
+    fs::copy(kept.index(), &index)?;
+    let at = || own().work_tree(&record.path).index(&index);
+    let mut add: Vec<String> = ["add", "--all", "--", "."].map(str::to_owned).into();
+    add.extend(put_paths(record).map(|path| format!(":(exclude,top,literal){path}")));
+    git.run(at(), &add).await?;
+    let files = git.run(at(), ["write-tree"]).await?;
+    fs::remove_file(&index)?;
+    if files.trim() != tree {
+        let commit = commit(git, &private, (files.trim(), head), record).await?;
+        found.uncommitted = report::changed_files(git, &private, (head, &commit)).await?.len();
+        found.commits.files = Some(commit);
+    }
+    Ok(found)
+}
+
+async fn commit(
+    git: &Git,
+    git_dir: &Path,
+    (tree, parent): (&str, &str),
+    record: &Record,
+) -> Result<String, GitError> {
+    let message = format!("What was not committed in {}", record.branch);
+    let args = ["commit-tree", tree, "-p", parent, "-m", &message];
+    Ok(git.run(ours(At::git_dir(git_dir)), args).await?.trim().to_owned())
+}
+
+fn size(top: &Path, work: &Work) -> u64 {
+    let size =
+        |path: &PathBuf| fs::symlink_metadata(top.join(path)).map_or(0, |metadata| metadata.len());
+    work.untracked.iter().chain(&work.changed).map(size).sum()
+}
+
+/// What we put into a worktree.
+pub(crate) fn put_paths(record: &Record) -> impl Iterator<Item = String> + '_ {
+    let links = record.links.iter().map(|(path, _)| path);
+    let copies = record.copies.iter().map(|(path, _)| path);
+    links.chain(copies).map(|path| path.display().to_string())
+}
+
+/// Commits that are made here have an author, whatever is configured.
+pub(crate) fn ours(at: At<'_>) -> At<'_> {
+    at.variable("GIT_AUTHOR_NAME", "Centurion")
+        .variable("GIT_AUTHOR_EMAIL", "centurion@localhost")
+        .variable("GIT_COMMITTER_NAME", "Centurion")
+        .variable("GIT_COMMITTER_EMAIL", "centurion@localhost")
+}

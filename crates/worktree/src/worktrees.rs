@@ -1,0 +1,297 @@
+//! The worktrees of a repository: those in use, those that were kept, and what a dead process left.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::checkout::{Checkout, CheckoutError};
+use crate::create::{self, CreateError, Wish};
+use crate::git::{At, Git, GitError};
+use crate::home::{self, Brought};
+use crate::private;
+use crate::record::{Kept, Lease, Record, Stage};
+use crate::remove::{self, Trash};
+use crate::report::{self, Caller, Report};
+use crate::snapshot;
+use crate::state::{self, Work};
+
+/// A worktree that this process uses.
+#[derive(Debug)]
+pub struct Worktree {
+    pub record: Record,
+    /// Whether it was there before.
+    pub existed: bool,
+    /// What was wanted in it and is not there.
+    pub warnings: Vec<String>,
+    pub(crate) common: PathBuf,
+    pub(crate) kept: Kept,
+    pub(crate) lease: Lease,
+}
+
+impl Worktree {
+    /// The git directory of the repository that it belongs to.
+    pub fn common(&self) -> &Path {
+        &self.common
+    }
+}
+
+/// What became of a worktree at the end of the work in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// Nothing was done in it. What is to be deleted was put aside, since that may take long.
+    Removed(Trash),
+    /// It is an ordinary worktree now.
+    Kept(Box<Report>),
+}
+
+/// Why what was done in a worktree is not in the repository. It is all where the agent left it.
+#[derive(Debug, Error)]
+#[error("the work in {path} stays there, and is not in the repository: {source}")]
+pub struct SettleError {
+    pub path: PathBuf,
+    pub branch: String,
+    pub source: GitError,
+}
+
+/// How a worktree is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// A process uses it.
+    InUse { process: String },
+    /// It was kept, and is an ordinary worktree.
+    Kept,
+    /// A process died that used it: its history is not in the repository yet.
+    Left,
+    /// A process died that made or removed it: nothing was done in it.
+    Unfinished,
+    /// Its directory is gone.
+    Gone,
+    /// What is written about it cannot be read.
+    Unreadable { reason: String },
+}
+
+/// A worktree of a repository.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Nothing if it cannot be read.
+    pub record: Option<Record>,
+    pub standing: Standing,
+    pub(crate) kept: Kept,
+}
+
+impl Entry {
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.kept.path().file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// Makes and ends worktrees.
+#[derive(Clone)]
+pub struct Worktrees {
+    pub(crate) git: Git,
+}
+
+impl Worktrees {
+    pub fn new(git: Git) -> Self {
+        Self { git }
+    }
+
+    /// The checkout around a directory.
+    pub async fn checkout(&self, directory: &Path) -> Result<Checkout, CheckoutError> {
+        Checkout::around(&self.git, directory).await
+    }
+
+    /// Makes a worktree for a caller that works in a directory, or opens the one that has the name.
+    pub async fn create(&self, directory: &Path, wish: &Wish) -> Result<Worktree, CreateError> {
+        let from = self.checkout(directory).await?;
+        let git = self.git.tamed(&from.git_dir).await?;
+        create::create(&git, &from, wish).await
+    }
+
+    /// What was done in a worktree so far.
+    pub async fn work(&self, worktree: &Worktree) -> Result<Work, GitError> {
+        let git = self.git.tamed(&state::git_dir(&worktree.kept, &worktree.record)).await?;
+        state::look(&git, &worktree.kept, &worktree.record).await
+    }
+
+    /// Ends the use of a worktree: removes it if nothing was done in it, brings its history home otherwise. `caller` is
+    /// where the work is to go.
+    pub async fn settle(
+        &self,
+        worktree: Worktree,
+        caller: Option<&Path>,
+    ) -> Result<Settled, SettleError> {
+        let Worktree { record, common, kept, lease, .. } = worktree;
+        let settled = self.end(&common, &kept, record, caller).await;
+        drop(lease);
+        settled
+    }
+
+    async fn end(
+        &self,
+        common: &Path,
+        kept: &Kept,
+        mut record: Record,
+        caller: Option<&Path>,
+    ) -> Result<Settled, SettleError> {
+        let (path, branch) = (record.path.clone(), record.branch.clone());
+        let refused = |source| SettleError { path, branch, source };
+        let git = match self.git.tamed(&state::git_dir(kept, &record)).await {
+            Ok(git) => git,
+            Err(error) => return Err(refused(error)),
+        };
+        let tamed = Self { git };
+        if record.path.is_dir() {
+            let work = state::look(&tamed.git, kept, &record).await;
+            match work {
+                Ok(work) if work.is_nothing() => {
+                    if let Some(trash) = remove::remove(&self.git, common, kept, &record).await {
+                        return Ok(Settled::Removed(trash));
+                    }
+                    let kept = tamed.keep(common, kept, &mut record, work, caller).await;
+                    return kept.map(|report| Settled::Kept(Box::new(report))).map_err(refused);
+                }
+                Ok(work) => {
+                    let kept = tamed.keep(common, kept, &mut record, work, caller).await;
+                    return kept.map(|report| Settled::Kept(Box::new(report))).map_err(refused);
+                }
+                Err(error) => return Err(refused(error)),
+            }
+        }
+        // Its files are gone, by another hand. Its history may be there.
+        let kept = tamed.keep(common, kept, &mut record, Work::default(), caller).await;
+        kept.map(|report| Settled::Kept(Box::new(report))).map_err(refused)
+    }
+
+    async fn keep(
+        &self,
+        common: &Path,
+        kept: &Kept,
+        record: &mut Record,
+        work: Work,
+        caller: Option<&Path>,
+    ) -> Result<Report, GitError> {
+        let git = &self.git;
+        let is_out = record.is_private && state::git_dir(kept, record) != record.admin;
+        let (brought, content, uncommitted) = if is_out {
+            let rest = snapshot::take(git, kept, record, &work).await?;
+            let brought = home::bring(git, common, kept, record, &rest.commits).await?;
+            let content = rest.commits.files.unwrap_or_else(|| brought.tip.clone());
+            (brought, content, rest.uncommitted)
+        } else {
+            let tip = git.run(At::git_dir(&record.admin), ["rev-parse", "HEAD^{commit}"]).await?;
+            let tip = tip.trim().to_owned();
+            record.tip.clone_from(&tip);
+            kept.write(record)?;
+            (Brought { tip: tip.clone(), ..Brought::default() }, tip, work.uncommitted())
+        };
+        let files = report::changed_files(git, common, (&record.base, &content)).await?;
+        let caller = match caller {
+            Some(directory) => Checkout::around(git, directory).await.ok(),
+            None => None,
+        };
+        let caller = caller.as_ref().map(|from| Caller {
+            git_dir: &from.git_dir,
+            head: &from.head,
+            name: from.branch.as_deref().unwrap_or(&from.head),
+        });
+        let (ahead, behind) = match &caller {
+            Some(it) => report::distance(git, it.git_dir, (it.head, &brought.tip)).await?,
+            None => report::distance(git, common, (&record.base, &brought.tip)).await?,
+        };
+        let siblings = Self::siblings(common, record);
+        let merges = report::try_merges(git, common, &content, caller.as_ref(), &siblings).await;
+        Ok(Report {
+            path: record.path.clone(),
+            branch: record.branch.clone(),
+            base: record.base.clone(),
+            head: brought.tip,
+            ahead,
+            behind,
+            files,
+            uncommitted,
+            ignored: work.ignored.len(),
+            operation: brought.operation,
+            saved: brought.saved,
+            merges,
+        })
+    }
+
+    /// The other worktrees of the same session.
+    fn siblings(common: &Path, record: &Record) -> Vec<Record> {
+        let all = Kept::all(common).unwrap_or_default();
+        let all = all.iter().filter_map(|kept| kept.record().ok());
+        all.filter(|it| {
+            it.slug != record.slug
+                && it.owner.session.is_some()
+                && it.owner.session == record.owner.session
+        })
+        .collect()
+    }
+
+    /// All worktrees that are known in the repository around a directory.
+    pub async fn list(&self, directory: &Path) -> Result<Vec<Entry>, CreateError> {
+        let from = self.checkout(directory).await?;
+        let all = Kept::all(&from.common)
+            .map_err(|source| CreateError::Files { path: from.common.clone(), source })?;
+        Ok(all.into_iter().map(entry).collect())
+    }
+
+    /// What earlier processes put aside and did not delete.
+    pub fn trash(&self, from: &Checkout) -> Trash {
+        Trash::left(&from.worktrees())
+    }
+
+    /// Ends what dead processes left: history is brought home, what was half made is removed. What became of each.
+    pub async fn mend(
+        &self,
+        directory: &Path,
+    ) -> Result<Vec<(String, Result<Settled, SettleError>)>, CreateError> {
+        let from = self.checkout(directory).await?;
+        let mut mended = Vec::new();
+        for entry in self.list(directory).await? {
+            let Some(record) = entry.record.clone() else { continue };
+            if !matches!(entry.standing, Standing::Left | Standing::Unfinished) {
+                continue;
+            }
+            // Another process may be faster.
+            let Ok(Some(lease)) = entry.kept.lease() else { continue };
+            let settled = if entry.standing == Standing::Unfinished {
+                let removed = remove::remove(&self.git, &from.common, &entry.kept, &record).await;
+                let Some(trash) = removed else { continue };
+                Ok(Settled::Removed(trash))
+            } else {
+                let caller = record.caller.clone();
+                self.end(&from.common, &entry.kept, record, Some(&caller)).await
+            };
+            drop(lease);
+            mended.push((entry.name(), settled));
+        }
+        Ok(mended)
+    }
+}
+
+fn entry(kept: Kept) -> Entry {
+    let record = match kept.record() {
+        Ok(record) => record,
+        Err(error) => {
+            let standing = match kept.holder() {
+                Some(process) => Standing::InUse { process },
+                None if error.kind() == io::ErrorKind::NotFound => Standing::Unfinished,
+                None => Standing::Unreadable { reason: error.to_string() },
+            };
+            return Entry { record: None, standing, kept };
+        }
+    };
+    let is_home = private::pointed(&record.path).as_ref() == Some(&record.admin);
+    let standing = match kept.holder() {
+        Some(process) => Standing::InUse { process },
+        None if record.stage != Stage::Ready => Standing::Unfinished,
+        None if !record.path.is_dir() => Standing::Gone,
+        None if is_home => Standing::Kept,
+        None => Standing::Left,
+    };
+    Entry { record: Some(record), standing, kept }
+}

@@ -1,0 +1,10 @@
+//! Worktrees in real repositories, by the real git.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod crashes;
+mod creating;
+mod merging;
+mod programs;
+mod settling;
+mod support;

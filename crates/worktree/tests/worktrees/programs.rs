@@ -1,0 +1,123 @@
+//! No program that a repository or an agent names is run by our own git.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use centurion_worktree::Settled;
+use centurion_worktree::merge::How;
+
+use crate::support::{Scene, write};
+
+/// A script that leaves a mark where it is run.
+fn canary(scene: &Scene) -> String {
+    let path = scene.root().join("canary.sh");
+    let mark = scene.root().join("MARK");
+    fs::write(&path, format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", mark.display())).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+fn hooks(directory: &std::path::Path, canary: &str) {
+    fs::create_dir_all(directory).unwrap();
+    let names = [
+        "post-checkout",
+        "pre-commit",
+        "commit-msg",
+        "post-merge",
+        "reference-transaction",
+        "post-index-change",
+        "pre-auto-gc",
+        "prepare-commit-msg",
+        "post-commit",
+        "pre-merge-commit",
+    ];
+    for name in names {
+        let hook = directory.join(name);
+        let _ = fs::remove_file(&hook);
+        fs::copy(canary, hook).unwrap();
+    }
+}
+
+/// All that a configuration can name, in one text.
+fn configuration(canary: &str) -> String {
+    format!(
+        "[core]\n\tfsmonitor = {canary}\n\tpager = {canary}\n\teditor = {canary}\n\tsshCommand = {canary}\n\taskPass = {canary}\n\
+         \talternateRefsCommand = {canary}\n\
+         [filter \"x=y\"]\n\tclean = {canary}\n\tsmudge = {canary}\n\trequired = true\n\
+         [filter \"p\"]\n\tprocess = {canary}\n\trequired = true\n\
+         [merge \"m\"]\n\tdriver = {canary}\n\
+         [diff \"d\"]\n\tcommand = {canary}\n\ttextconv = {canary}\n\
+         [diff]\n\texternal = {canary}\n\
+         [gpg]\n\tprogram = {canary}\n[commit]\n\tgpgSign = true\n\
+         [credential]\n\thelper = {canary}\n[uploadpack]\n\tpackObjectsHook = {canary}\n\
+         [interactive]\n\tdiffFilter = {canary}\n[log]\n\tshowSignature = true\n"
+    )
+}
+
+const ATTRIBUTES: &str = "*.txt filter=x=y merge=m diff=d\n*.p filter=p\n";
+
+#[tokio::test]
+async fn nothing_that_is_configured_runs_whatever_is_done_with_worktrees() {
+    // D-77
+    let scene = Scene::new();
+    let canary = canary(&scene);
+    let mark = scene.root().join("MARK");
+    scene.write(".gitattributes", ATTRIBUTES);
+    scene.write("file.p", "p\n");
+    scene.commit("attributes");
+    let config = scene.path(".git/config");
+    let before = fs::read_to_string(&config).unwrap();
+    fs::write(&config, before + &configuration(&canary)).unwrap();
+    hooks(&scene.path(".git/hooks"), &canary);
+    let worktree = scene.create("one").await;
+    let path = worktree.record.path.clone();
+    assert!(!mark.exists(), "made: {}", fs::read_to_string(&mark).unwrap());
+    assert_eq!(fs::read_to_string(path.join("file.p")).unwrap(), "p\n");
+    // The agent brings more of it, where nothing holds it back.
+    let private = worktree.private_repository().unwrap().path().to_owned();
+    let own = fs::read_to_string(private.join("config")).unwrap();
+    fs::write(private.join("config"), own + &configuration(&canary)).unwrap();
+    hooks(&private.join("hooks"), &canary);
+    write(&private, "info/attributes", ATTRIBUTES);
+    write(&path, "a.txt", "one\ntwo\nthree, by the agent\n");
+    write(&path, "b.p", "untracked\n");
+    scene.worktrees.work(&worktree).await.unwrap();
+    let settled = scene.settle(worktree).await;
+    assert!(matches!(settled, Settled::Kept(_)), "{settled:?}");
+    assert!(!mark.exists(), "settled: {}", fs::read_to_string(&mark).unwrap());
+    let listed = scene.worktrees.list(&scene.top).await.unwrap();
+    for how in [How::Squash, How::Merge] {
+        let _ = scene.worktrees.merge(&scene.top, &listed[0], &how, "merged").await;
+        assert!(!mark.exists(), "{how:?}: {}", fs::read_to_string(&mark).unwrap());
+    }
+    assert!(fs::read_to_string(scene.path("a.txt")).unwrap().contains("by the agent"));
+    // The ordinary git would have run them.
+    scene.try_git_in(&scene.top, "status");
+    scene.write("a.txt", "again\n");
+    scene.try_git_in(&scene.top, "add a.txt");
+    assert!(mark.exists());
+}
+
+#[tokio::test]
+async fn what_an_agent_puts_in_gits_way_keeps_nothing_waiting() {
+    let scene = Scene::new();
+    for name in ["HEAD", "packed-refs", "logs/HEAD", "index"] {
+        let worktree = scene.create("one").await;
+        let path = worktree.record.path.clone();
+        let private = worktree.private_repository().unwrap().path().to_owned();
+        write(&path, "work.txt", "work\n");
+        let file = private.join(name);
+        let _ = fs::remove_file(&file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink("/dev/null", &file).unwrap();
+        // Whatever is said of it, the work is still there.
+        let settled = scene.worktrees.settle(worktree, Some(&scene.top)).await;
+        assert!(!matches!(settled, Ok(Settled::Removed(_))), "{name}: {settled:?}");
+        assert_eq!(fs::read_to_string(path.join("work.txt")).unwrap(), "work\n", "{name}");
+        scene.git("fsck --strict");
+        fs::remove_dir_all(scene.path(".git/centurion")).unwrap();
+        fs::remove_dir_all(&path).unwrap();
+        fs::remove_dir_all(scene.path(".git/worktrees")).unwrap();
+        scene.git("update-ref -d refs/heads/worktree-one");
+    }
+}
