@@ -158,6 +158,7 @@ fn description(
             .chain([surroundings.scratch.clone()])
             .chain(places(&files.deny_write))
             .collect(),
+        write_within: Vec::new(),
         deny_read: places(&files.deny_read),
         allow_read: places(&files.allow_read),
         // What rules deny is looked for when a command starts.

@@ -11,19 +11,26 @@ use crate::view::{Mode, View};
 use crate::{Network, Plan};
 
 /// Everything read-only, devices and processes of its own; it ends with its parent.
-pub(crate) const BASE: [&str; 11] = [
-    "--die-with-parent",
-    "--unshare-ipc",
-    "--unshare-pid",
-    "--ro-bind",
-    "/",
-    "/",
-    "--dev",
-    "/dev",
-    "--proc",
-    "/proc",
-    "--unshare-user-try",
-];
+pub(crate) const BASE: [&str; 11] = base("--ro-bind");
+
+/// The same with all files as they are.
+const OPEN_BASE: [&str; 11] = base("--bind");
+
+const fn base(root: &'static str) -> [&'static str; 11] {
+    [
+        "--die-with-parent",
+        "--unshare-ipc",
+        "--unshare-pid",
+        root,
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        "--unshare-user-try",
+    ]
+}
 
 /// The command that runs `program` with bubblewrap, in the place and with the view of the plan.
 pub(crate) fn command(
@@ -34,11 +41,12 @@ pub(crate) fn command(
 ) -> Result<Command, ApplyError> {
     let view = View::of(&plan.sandbox, place)?;
     let mut command = Command::new(bubblewrap);
-    command.args(BASE);
+    command.args(if view.is_open() { OPEN_BASE } else { BASE });
     if plan.sandbox.network != Network::Open {
         command.arg("--unshare-net");
     }
-    for (path, mode) in view.iter() {
+    // Mounted again, the root would cover the devices and processes of its own.
+    for (path, mode) in view.iter().filter(|(path, _)| *path != Path::new("/")) {
         match mode {
             // Links cannot be mounted: the plan has named that gap.
             Mode::Anchored if path.is_symlink() => &mut command,

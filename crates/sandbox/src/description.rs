@@ -16,6 +16,11 @@ pub struct Sandbox {
     /// What stays as it is, even below a path of `write`. One that does not exist cannot be created; when
     /// it is to be a directory, it ends with a slash.
     pub deny_write: Vec<PathBuf>,
+    /// Directories below a path of `write` that may be changed although `deny_write` names one above them. What
+    /// `deny_write` names at or below them stays as it is. One that does not exist, or that is reached over a
+    /// link, does not count.
+    #[serde(default)]
+    pub write_within: Vec<PathBuf>,
     /// What cannot be read.
     pub deny_read: Vec<PathBuf>,
     /// What can be read although it is below a path of `deny_read`. Paths of `write` can in any case.

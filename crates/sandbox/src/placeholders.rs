@@ -5,6 +5,7 @@
 //! where git would not, a file that says what git does without it. It is taken away when the last command is
 //! gone. Commands that run at once share it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{
@@ -27,52 +28,38 @@ const OURS: u32 = 0o1755;
 /// The mode of files that stand for missing ones.
 const OUR_FILE: u32 = 0o1444;
 
-/// Files in a directory of git that must not be sockets, and what they say where they are missing.
-const NEUTRAL: [(&str, &[u8]); 3] =
-    [("commondir", b".\n"), ("attributes", b""), ("config.worktree", b"")];
+/// Files of git that must not be sockets, and what they say where they are missing.
+const NEUTRAL: [(&str, &[u8]); 5] = [
+    (".gitconfig", b""),
+    ("attributes", b""),
+    ("commondir", b".\n"),
+    ("config.worktree", b""),
+    ("gitconfig", b""),
+];
 
 /// The held places of one command. Dropping it gives them back.
 #[derive(Debug, Default)]
-pub(crate) struct Placeholders(Vec<Held>);
-
-#[derive(Debug)]
-struct Held {
-    /// The directory that may be written, locked by every process that holds places below it.
-    root: File,
+pub(crate) struct Placeholders {
+    /// Directories that may be written, locked by every process that holds places below them.
+    roots: Vec<(PathBuf, File)>,
     places: Vec<PathBuf>,
 }
 
 impl Placeholders {
-    /// Holds every place that is denied, missing, and below what may be written.
+    /// Holds every place that is denied, missing, and in a directory that may be written.
     pub(crate) fn create(sandbox: &Sandbox) -> io::Result<Self> {
         let mut held = Self::default();
         if sandbox.deny_write.is_empty() {
             return Ok(held);
         }
-        for root in &sandbox.write {
-            let Ok(root) = root.canonicalize() else { continue };
-            if root.is_dir() {
-                held.0.extend(Held::below(&root, &sandbox.deny_write)?);
+        let border = Border::of(sandbox);
+        for root in border.roots() {
+            if border.missing(sandbox).any(|(_, found)| border.is_locked_by(&found.path, root)) {
+                held.roots.push((root.to_owned(), lock(root)?));
             }
         }
-        Ok(held)
-    }
-}
-
-impl Held {
-    fn below(root: &Path, denied: &[PathBuf]) -> io::Result<Option<Self>> {
-        let wanting = |resolved: &Resolved| !resolved.exists() || is_placeholder(&resolved.path);
-        let find = || {
-            let found =
-                denied.iter().filter_map(|path| resolve(path).ok().map(|found| (path, found)));
-            found.filter(|(_, found)| found.path.starts_with(root) && wanting(found))
-        };
-        if find().next().is_none() {
-            return Ok(None);
-        }
-        let mut held = Self { root: lock(root)?, places: Vec::new() };
-        // Looked at again: under the lock, no other process takes any away.
-        for (path, found) in find() {
+        // Looked at again: under the locks, no other process takes any away.
+        for (path, found) in border.missing(sandbox) {
             match stand_in(&found, is_for_directory(path)) {
                 Ok(place) => held.places.push(place),
                 // The view keeps such a directory as it is.
@@ -80,19 +67,88 @@ impl Held {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Some(held))
+        Ok(held)
     }
 }
 
-impl Drop for Held {
+impl Drop for Placeholders {
     fn drop(&mut self) {
-        // Another process holds places here: the last one clears up.
-        if flock(&self.root, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return;
+        let is_alone = |root: &File| flock(root, FlockOperation::NonBlockingLockExclusive).is_ok();
+        let (_, shared): (Vec<_>, Vec<_>) = self.roots.iter().partition(|(_, root)| is_alone(root));
+        // Where another process holds places, the last one clears up.
+        let is_free = |place: &&PathBuf| !shared.iter().any(|(root, _)| place.starts_with(root));
+        let free: Vec<&PathBuf> = self.places.iter().filter(is_free).collect();
+        for place in &free {
+            take_away(place);
         }
-        self.places.iter().for_each(|place| take_away(place));
         // A directory may have stood for several of them.
-        self.places.iter().for_each(|place| take_away_directories(place));
+        for place in &free {
+            take_away_directories(place);
+        }
+    }
+}
+
+/// Where a sandbox lets something be created, as far as it exists.
+struct Border {
+    write: Vec<PathBuf>,
+    write_within: Vec<PathBuf>,
+    denied: Vec<PathBuf>,
+}
+
+impl Border {
+    fn of(sandbox: &Sandbox) -> Self {
+        let real = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            paths.iter().filter_map(|path| path.canonicalize().ok()).collect()
+        };
+        let directories = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            real(paths).into_iter().filter(|path| path.is_dir()).collect()
+        };
+        Self {
+            write: directories(&sandbox.write),
+            write_within: directories(&sandbox.write_within),
+            denied: real(&sandbox.deny_write),
+        }
+    }
+
+    /// The denied paths of which something is missing where it could be created.
+    fn missing<'a>(
+        &'a self,
+        sandbox: &'a Sandbox,
+    ) -> impl Iterator<Item = (&'a PathBuf, Resolved)> {
+        let resolved =
+            sandbox.deny_write.iter().filter_map(|path| Some((path, resolve(path).ok()?)));
+        resolved.filter(|(_, found)| {
+            if !found.exists() {
+                return self.is_open(&found.path);
+            }
+            is_placeholder(&found.path) && found.path.parent().is_some_and(|it| self.is_open(it))
+        })
+    }
+
+    /// Whether something can be created in this directory. What is nearest to it decides.
+    fn is_open(&self, directory: &Path) -> bool {
+        let nearest = |places: &[PathBuf]| {
+            let above = places.iter().filter(|place| directory.starts_with(place));
+            above.map(|place| place.components().count()).max()
+        };
+        let is_written = nearest(&self.write).is_some();
+        is_written
+            && match (nearest(&self.denied), nearest(&self.write_within)) {
+                (Some(denied), Some(within)) => within > denied,
+                (denied, _) => denied.is_none(),
+            }
+    }
+
+    /// Each once: two locks of one process would keep each other from clearing up.
+    fn roots(&self) -> BTreeSet<&Path> {
+        self.write.iter().chain(&self.write_within).map(PathBuf::as_path).collect()
+    }
+
+    /// Whether holding a place takes the lock of this directory. Commands that have nothing to do with each
+    /// other share the root of all files; they do not wait for each other where a nearer lock will do.
+    fn is_locked_by(&self, place: &Path, root: &Path) -> bool {
+        let has_nearer = || self.write_within.iter().any(|within| place.starts_with(within));
+        place.starts_with(root) && (root != Path::new("/") || !has_nearer())
     }
 }
 
@@ -272,8 +328,59 @@ mod tests {
             ..Sandbox::default()
         };
         let held = Placeholders::create(&sandbox).unwrap();
-        assert!(held.0.is_empty());
+        assert!(held.places.is_empty() && held.roots.is_empty());
         assert_eq!(names(scratch.path()), ["w"]);
+    }
+
+    #[test]
+    fn only_places_where_something_can_be_created_are_held() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("top/own/kept")).unwrap();
+        let at = |name: &str| root.join(name);
+        for write in [root.clone(), "/".into()] {
+            let sandbox = Sandbox {
+                write: vec![write, at("top")],
+                deny_write: vec![
+                    at("top"),
+                    at("top/missing"),
+                    at("top/own/missing"),
+                    at("top/own/kept"),
+                    at("top/own/kept/missing"),
+                ],
+                write_within: vec![at("top/own"), at("top/own")],
+                ..Sandbox::default()
+            };
+            let held = Placeholders::create(&sandbox).unwrap();
+            let other = Placeholders::create(&sandbox).unwrap();
+            assert_eq!(names(&at("top")), ["own"]);
+            assert_eq!(names(&at("top/own")), ["kept", "missing"]);
+            assert_eq!(names(&at("top/own/kept")), Vec::<String>::new());
+            assert!(held.roots.iter().all(|(root, _)| root != Path::new("/")));
+            drop(held);
+            assert_eq!(names(&at("top/own")), ["kept", "missing"]);
+            drop(other);
+            assert_eq!(names(&at("top/own")), ["kept"]);
+        }
+    }
+
+    #[test]
+    fn the_last_process_of_all_that_hold_a_place_gives_it_back() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().canonicalize().unwrap();
+        fs::create_dir(root.join("sub")).unwrap();
+        let around = sandbox(&root, &["sub/file"]);
+        let mut both = sandbox(&root, &["sub/file"]);
+        both.write.push(root.join("sub"));
+        for last_is_around in [true, false] {
+            let (around, both) =
+                (Placeholders::create(&around).unwrap(), Placeholders::create(&both).unwrap());
+            let (first, last) = if last_is_around { (both, around) } else { (around, both) };
+            drop(first);
+            assert_eq!(names(&root.join("sub")), ["file"]);
+            drop(last);
+            assert_eq!(names(&root.join("sub")), Vec::<String>::new());
+        }
     }
 
     #[test]
@@ -302,9 +409,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let sandbox = sandbox(scratch.path(), &["deep/file"]);
         let mut dead = Placeholders::create(&sandbox).unwrap();
-        for held in &mut dead.0 {
-            held.places.clear();
-        }
+        dead.places.clear();
         drop(dead);
         assert_eq!(names(scratch.path()), ["deep"]);
         drop(Placeholders::create(&sandbox).unwrap());

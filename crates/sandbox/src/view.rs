@@ -2,7 +2,7 @@
 //!
 //! The base is that everything can be read and nothing written. What nests deeper wins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -39,19 +39,17 @@ impl View {
     pub(crate) fn of(sandbox: &Sandbox, place: &Place) -> Result<Self, ApplyError> {
         let mut deny_write = guarded(&sandbox.deny_write)?;
         deny_write.extend(closed(&sandbox.deny_write));
-        let mut wanted = BTreeMap::new();
-        for Resolved { path, .. } in existing(&sandbox.write)? {
-            // Who says that a directory is not to be changed means what is below it, too.
-            if !deny_write.iter().any(|denied| path.starts_with(&denied.path)) {
-                wanted.insert(path, Mode::Writable);
-            }
-        }
+        let write = existing(&sandbox.write)?;
+        let mut wanted = writable(&write, &deny_write, &existing(&sandbox.write_within)?);
         wanted.extend(deny_write.iter().map(|denied| (denied.path.clone(), Mode::ReadOnly)));
         let deny_read = guarded(&sandbox.deny_read)?;
         wanted.extend(deny_read.iter().map(|denied| (denied.path.clone(), Mode::Hidden)));
-        for shown in existing(&sandbox.allow_read)? {
-            wanted.entry(shown.path).or_insert(Mode::Shown);
+        let allow_read = existing(&sandbox.allow_read)?;
+        for Resolved { path, .. } in &allow_read {
+            wanted.entry(path.clone()).or_insert(Mode::Shown);
         }
+        let readable: BTreeSet<PathBuf> =
+            write.into_iter().chain(allow_read).map(|readable| readable.path).collect();
         let forbidden = guarded(&sandbox.forbidden)?;
         for Resolved { path, .. } in &forbidden {
             let within: Vec<PathBuf> = below(&wanted, path).map(|(path, _)| path.clone()).collect();
@@ -68,7 +66,13 @@ impl View {
 
         let mut view = Self::default();
         for (path, mode) in wanted {
-            if is_needed(mode, view.mode_of(&path)) {
+            let around = view.mode_of(&path);
+            let mode = match (mode, around) {
+                // What is named as writable or readable is not hidden because it must stay as it is.
+                (Mode::ReadOnly, Some(Mode::Hidden)) if readable.contains(&path) => Mode::Shown,
+                (mode, _) => mode,
+            };
+            if is_needed(mode, around) {
                 view.0.insert(path, mode);
             }
         }
@@ -113,6 +117,22 @@ impl View {
             .collect();
         self.0.extend(movable.into_iter().map(|place| (place, Mode::Anchored)));
     }
+}
+
+/// What may be changed of the places of `write`, and within what is denied of them.
+fn writable(
+    write: &[Resolved],
+    deny_write: &[Resolved],
+    write_within: &[Resolved],
+) -> BTreeMap<PathBuf, Mode> {
+    let is_below =
+        |path: &Path, places: &[Resolved]| places.iter().any(|place| path.starts_with(&place.path));
+    // A directory that is not to be changed is denied with all that is below it.
+    let free = write.iter().filter(|place| !is_below(&place.path, deny_write));
+    // A command may have made a link of a place that it may change: it would lead to whatever is denied.
+    let within = write_within.iter().filter(|place| place.links.is_empty());
+    let within = within.filter(|place| is_below(&place.path, write));
+    free.chain(within).map(|place| (place.path.clone(), Mode::Writable)).collect()
 }
 
 /// The places at a path and below it: they stand together.
@@ -265,6 +285,73 @@ mod tests {
             ("home/project", Mode::Writable),
             ("home/project/secret", Mode::Hidden),
         ];
+        assert_eq!(scratch.view(&sandbox), expected.map(|(path, mode)| (path.to_owned(), mode)));
+    }
+
+    #[test]
+    fn a_place_within_what_is_kept_can_be_changed_but_for_what_is_kept_in_it() {
+        let scratch = Scratch::new(&["p/top/.w/one/kept", "p/top/.w/two", "p/top/.git/own/deep"]);
+        let sandbox = Sandbox {
+            write: scratch.paths(&["p"]),
+            deny_write: scratch.paths(&[
+                "p/top",
+                "p/top/.git",
+                "p/top/.git/own",
+                "p/top/.w/one/kept",
+                "p/top/.w/one/new",
+            ]),
+            write_within: scratch.paths(&[
+                "p/top/.w/one",
+                "p/top/.git/own",
+                "p/top/.git/own/deep",
+                "p/top/.w/missing",
+            ]),
+            ..Sandbox::default()
+        };
+        let expected = [
+            ("p", Mode::Writable),
+            ("p/top", Mode::ReadOnly),
+            ("p/top/.git/own/deep", Mode::Writable),
+            ("p/top/.w/one", Mode::Writable),
+            ("p/top/.w/one/kept", Mode::ReadOnly),
+        ];
+        assert_eq!(scratch.view(&sandbox), expected.map(|(path, mode)| (path.to_owned(), mode)));
+    }
+
+    #[test]
+    fn a_place_within_what_is_kept_opens_nothing_that_was_not_open() {
+        let scratch = Scratch::new(&["p/top/src", "p/top/w", "outside"]);
+        // What was a place of its own has become a link into what is kept.
+        symlink("../top/src", scratch.root.join("p/top/link")).unwrap();
+        let sandbox = Sandbox {
+            write: scratch.paths(&["p"]),
+            deny_write: scratch.paths(&["p/top"]),
+            write_within: scratch.paths(&["p/top/link", "outside"]),
+            ..Sandbox::default()
+        };
+        let expected = [("p", Mode::Writable), ("p/top", Mode::ReadOnly)];
+        assert_eq!(scratch.view(&sandbox), expected.map(|(path, mode)| (path.to_owned(), mode)));
+        let forbidden = Sandbox {
+            write_within: scratch.paths(&["p/top/w"]),
+            forbidden: scratch.paths(&["p/top"]),
+            ..sandbox
+        };
+        let expected = [("p", Mode::Writable), ("p/top", Mode::Hidden)];
+        assert_eq!(scratch.view(&forbidden), expected.map(|(path, mode)| (path.to_owned(), mode)));
+    }
+
+    #[test]
+    fn what_may_be_written_can_be_read_where_it_must_not_be_written_after_all() {
+        let scratch = Scratch::new(&["home/top/w", "home/other"]);
+        let sandbox = Sandbox {
+            write: scratch.paths(&["home/top"]),
+            deny_write: scratch.paths(&["home/top", "home/other"]),
+            write_within: scratch.paths(&["home/top/w"]),
+            deny_read: scratch.paths(&["home"]),
+            ..Sandbox::default()
+        };
+        let expected =
+            [("home", Mode::Hidden), ("home/top", Mode::Shown), ("home/top/w", Mode::Writable)];
         assert_eq!(scratch.view(&sandbox), expected.map(|(path, mode)| (path.to_owned(), mode)));
     }
 

@@ -1,7 +1,7 @@
 //! Attempts to change what is not the command's to change.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use centurion_sandbox::Gap;
 
@@ -217,6 +217,42 @@ fn what_is_denied_within_the_project_stays() {
         assert_eq!(cell.read(".keep/other").as_deref(), Some("x\n"), "{said:?}");
         drop(held);
         assert!(!cell.project.join(".new").exists());
+    }
+}
+
+/// The directory around the project stays as it is, whether that directory or all files may be written.
+#[test]
+fn a_place_within_what_is_kept_is_all_that_can_be_changed() {
+    for is_open in [false, true] {
+        for cell in Cell::all(|sandbox| {
+            let project = sandbox.write[0].clone();
+            let around = project.parent().unwrap().to_owned();
+            sandbox.write = vec![if is_open { "/".into() } else { around.clone() }];
+            sandbox.deny_write.push(around);
+            sandbox.write_within = vec![project];
+        }) {
+            if !cell.guarantees(Gap::DeniedWrites) {
+                assert!(!cell.has_namespaces(), "namespaces have no such gap");
+                continue;
+            }
+            let held = cell.hold();
+            let moves = ["mv \"${PWD%/*}\" \"${PWD%/*}-moved\"", "cd .. && rm -rf project"];
+            for attack in CHANGES.iter().chain(&KEPT).chain(&moves) {
+                let said = cell.run(attack);
+                assert!(!said.ok, "{attack}: {said:?} {:?}", cell.plan.method);
+                cell.assert_untouched(attack);
+                assert_eq!(cell.read(".keep/config").as_deref(), Some("original"), "{attack}");
+                assert_eq!(cell.read(".new/config"), None, "{attack}");
+            }
+            let said = cell.run("mkdir own && echo x > own/file && mv own/file moved-here");
+            assert!(said.ok, "{said:?}");
+            let free = tempfile::tempdir().unwrap();
+            fs::set_permissions(free.path(), Permissions::from_mode(0o777)).unwrap();
+            let said = cell.run(&format!("echo x > {}/free", free.path().display()));
+            assert_eq!(said.ok, is_open, "{said:?}");
+            drop(held);
+            assert!(!cell.project.join(".new").exists());
+        }
     }
 }
 
