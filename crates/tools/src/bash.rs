@@ -1,17 +1,16 @@
 //! The Bash tool.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use centurion_permissions::Access;
 use centurion_protocol::Env;
-use centurion_sandbox::Plan;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::context::lock;
-use crate::sandbox::Confined;
-use crate::shell::{OutputLimit, Reporting, ShellExit, ShellRequest, ShellResult};
+use crate::sandbox::{Confined, ConfinedBy, DeniedFiles, IsolatedPlaces};
+use crate::shell::{Keys, OutputLimit, Reporting, ShellExit, ShellRequest, ShellResult};
 use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace};
 
 /// Runs a shell command with bash and returns its output, standard error included.
@@ -67,30 +66,27 @@ impl Tool for Bash {
 
     async fn run(&self, input: BashInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         check_text(&input.command)?;
-        let policy = context.workspace.sandbox.as_deref();
-        let confined = match policy {
-            Some(policy) => {
-                let denied = context.workspace.denied_files().await;
-                policy
-                    .decide(&input.command, input.disable_sandbox, &denied)
-                    .map_err(|refusal| ToolError::Failed(refusal.to_string()))?
-            }
-            None => Confined::Not { note: None },
-        };
+        let confined = confine(&input, &context.workspace).await?;
         let mut standing = Standing::of(&context.workspace)?;
-        let sandbox = match confined {
-            Confined::By(plan) => Some(plan),
-            Confined::Not { note } => {
-                standing.notes.extend(note);
-                None
-            }
-        };
+        standing.notes.extend(confined.notes);
         if input.run_in_background {
-            run_in_background(&input, standing, sandbox.as_deref(), context)
+            run_in_background(&input, standing, &confined.by, context)
         } else {
-            run_and_wait(&input, standing, sandbox.as_deref(), context).await
+            run_and_wait(&input, standing, &confined.by, context).await
         }
     }
+}
+
+/// How a command is confined.
+async fn confine(input: &BashInput, workspace: &Workspace) -> Result<Confined, ToolError> {
+    let Some(policy) = &workspace.sandbox else {
+        return Ok(Confined { by: ConfinedBy::Nothing, notes: Vec::new() });
+    };
+    let denied =
+        if policy.is_users() { workspace.denied_files().await } else { DeniedFiles::nothing() };
+    policy
+        .decide(&input.command, input.disable_sandbox, &denied)
+        .map_err(|refusal| ToolError::Failed(refusal.to_string()))
 }
 
 /// Refuses a text that bash would not get as it stands: it drops NUL characters.
@@ -112,9 +108,17 @@ struct Standing {
 }
 
 impl Standing {
-    /// Where the last command stood; back at the root when that directory is gone.
+    /// Where the last command stood; back at the root when that directory is gone. An isolated agent stands in
+    /// its worktree or nowhere.
     fn of(workspace: &Workspace) -> Result<Self, ToolError> {
         let cwd = workspace.cwd();
+        if let Some(places) = &workspace.isolation {
+            places.check().map_err(|gone| ToolError::Failed(gone.to_string()))?;
+            if cwd.is_dir() && !places.contains(&cwd) {
+                let notes = vec![come_back(workspace, places, &cwd)];
+                return Ok(Self { cwd: places.root.clone(), notes });
+            }
+        }
         if cwd.is_dir() {
             return Ok(Self { cwd, notes: Vec::new() });
         }
@@ -131,10 +135,25 @@ impl Standing {
     }
 }
 
+/// Brings the shell of an isolated agent back from outside of its worktree; what the model is told of it.
+fn come_back(workspace: &Workspace, places: &IsolatedPlaces, left: &Path) -> String {
+    lock(&workspace.cwd).clone_from(&places.root);
+    let (left, root) = (left.display(), places.root.display());
+    format!("{left} is outside of your worktree: commands start in {root}.")
+}
+
+/// Which keys the commands get: the user's sandbox withholds some.
+fn keys(confined: &ConfinedBy) -> Keys {
+    match confined {
+        ConfinedBy::Sandbox(_) => Keys::Withheld,
+        ConfinedBy::Isolation(_) | ConfinedBy::Nothing => Keys::Given,
+    }
+}
+
 async fn run_and_wait(
     input: &BashInput,
     Standing { cwd, mut notes }: Standing,
-    sandbox: Option<&Plan>,
+    confined: &ConfinedBy,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let workspace = &context.workspace;
@@ -147,7 +166,9 @@ async fn run_and_wait(
         env: &workspace.env,
         output_dir: &workspace.output_dir,
         timeout: Some(timeout),
-        sandbox,
+        sandbox: confined.plan(),
+        keys: keys(confined),
+        isolation: workspace.isolation.as_deref(),
     };
     let result = workspace
         .shells
@@ -155,12 +176,15 @@ async fn run_and_wait(
         .await
         .map_err(|error| ToolError::Failed(error.to_string()))?;
     if let Some(cwd) = &result.cwd_after {
-        lock(&workspace.cwd).clone_from(cwd);
+        match &workspace.isolation {
+            Some(places) if !places.contains(cwd) => notes.push(come_back(workspace, places, cwd)),
+            _ => lock(&workspace.cwd).clone_from(cwd),
+        }
     }
-    if let (Some(policy), Some(plan)) = (&workspace.sandbox, sandbox)
+    if let Some(policy) = &workspace.sandbox
         && matches!(result.exit, ShellExit::Code(1..))
     {
-        notes.extend(policy.hint(plan, &result.output));
+        notes.extend(policy.hints(confined, &result.output));
     }
     answer(&result, notes)
 }
@@ -218,7 +242,7 @@ fn fault(exit: &ShellExit) -> Option<String> {
 fn run_in_background(
     input: &BashInput,
     Standing { cwd, mut notes }: Standing,
-    sandbox: Option<&Plan>,
+    confined: &ConfinedBy,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let workspace = &context.workspace;
@@ -229,7 +253,9 @@ fn run_in_background(
         env: &workspace.env,
         output_dir: &workspace.output_dir,
         timeout: input.timeout.map(Duration::from_millis),
-        sandbox,
+        sandbox: confined.plan(),
+        keys: keys(confined),
+        isolation: workspace.isolation.as_deref(),
     };
     let reporting = Reporting {
         host: workspace.host.clone(),

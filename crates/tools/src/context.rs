@@ -19,7 +19,7 @@ use crate::ToolError;
 use crate::checkpoints::Checkpoints;
 use crate::paths::resolve;
 use crate::read_state::ReadState;
-use crate::sandbox::{DeniedFiles, SandboxPolicy};
+use crate::sandbox::{DeniedFiles, IsolatedPlaces, SandboxPolicy};
 use crate::shell::Shells;
 use crate::todo_write::Todo;
 
@@ -82,6 +82,9 @@ pub struct Workspace {
     pub host_rule: Arc<dyn Fn(&Url) -> HostRule + Send + Sync>,
     /// How the commands of this agent are confined, if they are.
     pub sandbox: Option<Arc<SandboxPolicy>>,
+    /// The places of an agent in a worktree of its own, whose `root` is that of this workspace. Its `sandbox` is
+    /// made by [`SandboxPolicy::isolated`].
+    pub isolation: Option<Arc<IsolatedPlaces>>,
     /// The environment that processes get and limits are read from.
     pub env: Arc<Env>,
     pub world: Arc<dyn World>,

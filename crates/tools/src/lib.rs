@@ -60,10 +60,13 @@ pub use paths::{DiskLinks, resolve};
 pub use process::{Piped, PipedEnd, PipedProgram};
 pub use read::Read;
 pub use read_state::{Knowledge, ReadState, View};
-pub use sandbox::{DeniedFiles, DeniedSearch, SandboxPolicy, SandboxSettings};
+pub use sandbox::{
+    DeniedFiles, DeniedSearch, Guarantee, IsolatedPlaces, SandboxPolicy, SandboxSettings,
+    WorktreePaths,
+};
 pub use shell::{
-    BackgroundShell, OutputLimit, Reporting, ShellError, ShellExit, ShellRequest, ShellResult,
-    ShellState, Shells, ShellsConfig, StopError,
+    BackgroundShell, Keys, OutputLimit, Reporting, ShellError, ShellExit, ShellRequest,
+    ShellResult, ShellState, Shells, ShellsConfig, StopError,
 };
 pub use todo_write::{Todo, TodoStatus};
 pub use tool::{DynTool, PreparedCall, RunFuture, Tool, ToolError, ToolOutput, erase};

@@ -1,10 +1,14 @@
 //! Which commands of an agent are confined, and what the model is told about it.
 
 mod denied;
+mod isolated;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use denied::{DeniedFiles, DeniedSearch};
+pub use isolated::{IsolatedPlaces, WorktreePaths};
 
 use centurion_permissions::simple_command;
 use centurion_sandbox::{Gap, Method, Network, Plan, Sandbox, Support, Unavailable};
@@ -24,8 +28,30 @@ pub struct SandboxSettings {
 /// How the commands of one agent are confined on this machine.
 #[derive(Clone, Debug)]
 pub struct SandboxPolicy {
-    plan: Result<Plan, Unavailable>,
+    /// The user's sandbox, if there is to be one; for an isolated agent narrowed to its places.
+    plan: Option<Result<Plan, Unavailable>>,
     settings: SandboxSettings,
+    isolation: Option<Isolation>,
+}
+
+/// What holds every command of an isolated agent back, also outside of the user's sandbox.
+#[derive(Clone, Debug)]
+struct Isolation {
+    plan: Result<Plan, Unavailable>,
+    guarantee: Guarantee,
+    root: PathBuf,
+    checkout: PathBuf,
+    /// Whether the model knows what is not guaranteed.
+    is_told: Arc<AtomicBool>,
+}
+
+/// What becomes of commands of an isolated agent where the machine cannot keep its parent's checkout from them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guarantee {
+    /// They run, and the model is told.
+    Wanted,
+    /// They do not run.
+    Required,
 }
 
 /// Why a command cannot run: this is told the model.
@@ -42,36 +68,97 @@ pub(crate) enum SandboxRefusal {
         "commands may run only in a sandbox, which cannot be had: {0}. Tell the user; do not try again"
     )]
     Unavailable(Unavailable),
+    #[error(
+        "commands of an isolated agent may run only where {} can be kept from them, and here it cannot: {fault}. \
+         Tell the user; do not try again", .checkout.display()
+    )]
+    Isolation { checkout: PathBuf, fault: String },
 }
 
 /// What becomes of one command.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Confined {
-    By(Box<Plan>),
-    /// Not at all; the note says why, where that was not wanted.
-    Not {
-        note: Option<String>,
-    },
+pub(crate) struct Confined {
+    pub(crate) by: ConfinedBy,
+    /// What the model should know about it.
+    pub(crate) notes: Vec<String>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ConfinedBy {
+    /// The user's sandbox.
+    Sandbox(Box<Plan>),
+    /// Only what keeps the command of an isolated agent from its parent's checkout.
+    Isolation(Box<Plan>),
+    Nothing,
+}
+
+impl ConfinedBy {
+    pub(crate) fn plan(&self) -> Option<&Plan> {
+        match self {
+            Self::Sandbox(plan) | Self::Isolation(plan) => Some(plan),
+            Self::Nothing => None,
+        }
+    }
 }
 
 impl SandboxPolicy {
     pub fn new(sandbox: Sandbox, support: &Support, settings: SandboxSettings) -> Self {
-        Self { plan: Plan::new(sandbox, support), settings }
+        Self { plan: Some(Plan::new(sandbox, support)), settings, isolation: None }
+    }
+
+    /// For an agent in a worktree of its own: no command runs without being held back from the places that are
+    /// kept. `user` is what confines the other agents.
+    pub fn isolated(
+        user: Option<&Self>,
+        places: &IsolatedPlaces,
+        guarantee: Guarantee,
+        support: &Support,
+    ) -> Self {
+        let narrowed = |plan: &Result<Plan, Unavailable>| {
+            let plan = plan.as_ref().map_err(Clone::clone)?;
+            Plan::new(places.narrow(plan.sandbox.clone()), support)
+        };
+        Self {
+            plan: user.and_then(|user| user.plan.as_ref()).map(narrowed),
+            settings: user.map(|user| user.settings.clone()).unwrap_or_default(),
+            isolation: Some(Isolation {
+                plan: Plan::new(places.open_sandbox(), support),
+                guarantee,
+                root: places.root.clone(),
+                checkout: places.checkout.clone(),
+                is_told: Arc::default(),
+            }),
+        }
+    }
+
+    /// The user's sandbox, or what isolates the agent where there is none.
+    fn main_plan(&self) -> Option<&Result<Plan, Unavailable>> {
+        self.plan.as_ref().or(self.isolation.as_ref().map(|isolation| &isolation.plan))
     }
 
     /// By what means commands are confined.
     pub fn method(&self) -> Option<&Method> {
-        self.plan.as_ref().ok().map(|plan| &plan.method)
+        self.main_plan()?.as_ref().ok().map(|plan| &plan.method)
     }
 
     /// What of the sandbox this machine cannot guarantee.
     pub fn gaps(&self) -> &[Gap] {
-        self.plan.as_ref().map_or(&[], |plan| &plan.gaps)
+        self.main_plan().and_then(|plan| plan.as_ref().ok()).map_or(&[], |plan| &plan.gaps)
     }
 
     /// Why there is no sandbox at all, if there is none.
     pub fn unavailable(&self) -> Option<&Unavailable> {
-        self.plan.as_ref().err()
+        self.main_plan()?.as_ref().err()
+    }
+
+    /// Why the checkout of an isolated agent's parent is not kept from its commands, where it is not.
+    pub fn isolation_fault(&self) -> Option<String> {
+        self.isolation.as_ref()?.fault()
+    }
+
+    /// Whether the user wants a sandbox, which rules about files hold in.
+    pub(crate) fn is_users(&self) -> bool {
+        self.plan.is_some()
     }
 
     /// Whether the model may ask for a command to run outside.
@@ -80,10 +167,11 @@ impl SandboxPolicy {
     }
 
     /// Whether a command will be confined, and held to every rule about files: for the decision if it may run.
+    /// Isolation alone frees no command from a question.
     pub fn confines(&self, command: &str, disabled: bool, denied: &DeniedFiles) -> bool {
         const OF_FILES: [Gap; 2] = [Gap::DeniedReads, Gap::DeniedWrites];
-        match self.decide(command, disabled, denied) {
-            Ok(Confined::By(plan)) => {
+        match self.judge(command, disabled, denied) {
+            Ok(Confined { by: ConfinedBy::Sandbox(plan), .. }) => {
                 let is_open = |gap: &Gap| OF_FILES.contains(gap) && !denied.is_empty();
                 denied.is_complete && !plan.gaps.iter().any(is_open)
             }
@@ -91,35 +179,59 @@ impl SandboxPolicy {
         }
     }
 
-    /// What becomes of a command.
+    /// What becomes of a command, and what the model was not told before.
     pub(crate) fn decide(
         &self,
         command: &str,
         disabled: bool,
         denied: &DeniedFiles,
     ) -> Result<Confined, SandboxRefusal> {
+        let mut confined = self.judge(command, disabled, denied)?;
+        if let Some(isolation) = &self.isolation {
+            confined.notes.extend(isolation.tell());
+        }
+        Ok(confined)
+    }
+
+    fn judge(
+        &self,
+        command: &str,
+        disabled: bool,
+        denied: &DeniedFiles,
+    ) -> Result<Confined, SandboxRefusal> {
+        if let Some(isolation) = &self.isolation {
+            isolation.check()?;
+        }
+        let Some(plan) = &self.plan else { return Ok(self.outside(Vec::new())) };
         if disabled && !self.settings.allow_unsandboxed_commands {
             return Err(SandboxRefusal::Disabled);
         }
         if disabled || self.is_excluded(command) {
-            return Ok(Confined::Not { note: None });
+            return Ok(self.outside(Vec::new()));
         }
-        let plan = self.plan.as_ref().map(|plan| plan.denying(&denied.read, &denied.write));
+        let plan = plan.as_ref().map(|plan| plan.denying(&denied.read, &denied.write));
         match plan {
             Ok(plan) if plan.gaps.is_empty() || !self.settings.fail_if_unavailable => {
-                Ok(Confined::By(Box::new(plan)))
+                Ok(Confined { by: ConfinedBy::Sandbox(Box::new(plan)), notes: Vec::new() })
             }
-            Ok(plan) => {
-                let gaps: Vec<_> = plan.gaps.iter().map(Gap::to_string).collect();
-                Err(SandboxRefusal::Incomplete { gaps: gaps.join("; ") })
-            }
+            Ok(plan) => Err(SandboxRefusal::Incomplete { gaps: joined(&plan.gaps) }),
             Err(reason) if self.settings.fail_if_unavailable => {
                 Err(SandboxRefusal::Unavailable(reason.clone()))
             }
-            Err(reason) => Ok(Confined::Not {
-                note: Some(format!("This ran without a sandbox, which cannot be had: {reason}.")),
-            }),
+            Err(reason) => Ok(self.outside(vec![format!(
+                "This ran without a sandbox, which cannot be had: {reason}."
+            )])),
         }
+    }
+
+    /// A command outside of the user's sandbox.
+    fn outside(&self, notes: Vec<String>) -> Confined {
+        let isolation = self.isolation.as_ref().and_then(|isolation| isolation.plan.as_ref().ok());
+        let by = match isolation {
+            Some(plan) => ConfinedBy::Isolation(Box::new(plan.clone())),
+            None => ConfinedBy::Nothing,
+        };
+        Confined { by, notes }
     }
 
     /// Whether a command is one of those that run outside. Only a single command can be: of several, one
@@ -141,8 +253,18 @@ impl SandboxPolicy {
         })
     }
 
-    /// A line for a command that failed in the way that commands fail in a sandbox.
-    pub(crate) fn hint(&self, plan: &Plan, output: &str) -> Option<String> {
+    /// Lines for a command that failed in the way that commands fail where they are held back.
+    pub(crate) fn hints(&self, confined: &ConfinedBy, output: &str) -> Vec<String> {
+        let isolation = self.isolation.as_ref().filter(|_| *confined != ConfinedBy::Nothing);
+        let isolation = isolation.and_then(|isolation| isolation.hint(output));
+        let sandbox = match confined {
+            ConfinedBy::Sandbox(plan) => self.sandbox_hint(plan, output),
+            ConfinedBy::Isolation(_) | ConfinedBy::Nothing => None,
+        };
+        isolation.into_iter().chain(sandbox).collect()
+    }
+
+    fn sandbox_hint(&self, plan: &Plan, output: &str) -> Option<String> {
         /// What programs say when the sandbox holds them back.
         const SIGNS: [&str; 10] = [
             "device or resource busy",
@@ -182,6 +304,68 @@ impl SandboxPolicy {
             places.join(", ")
         ))
     }
+}
+
+impl Isolation {
+    /// The gaps through which a command could change what is kept. No link leads to the places of an isolated
+    /// agent, and so none on the way can be replaced.
+    const GAPS: [Gap; 3] = [Gap::Attributes, Gap::Truncation, Gap::DeniedWrites];
+
+    /// What is not guaranteed.
+    fn fault(&self) -> Option<String> {
+        match &self.plan {
+            Ok(plan) => {
+                let gaps = plan.gaps.iter().filter(|gap| Self::GAPS.contains(gap));
+                let gaps: Vec<Gap> = gaps.copied().collect();
+                (!gaps.is_empty()).then(|| joined(&gaps))
+            }
+            Err(reason) => Some(reason.to_string()),
+        }
+    }
+
+    fn check(&self) -> Result<(), SandboxRefusal> {
+        match (self.guarantee, self.fault()) {
+            (Guarantee::Required, Some(fault)) => {
+                Err(SandboxRefusal::Isolation { checkout: self.checkout.clone(), fault })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the model is told once.
+    fn tell(&self) -> Option<String> {
+        let fault = self.fault()?;
+        let is_new = !self.is_told.swap(true, Ordering::Relaxed);
+        is_new.then(|| {
+            format!(
+                "This machine cannot keep {} from your commands: {fault}. Change nothing there.",
+                self.checkout.display()
+            )
+        })
+    }
+
+    fn hint(&self, output: &str) -> Option<String> {
+        const SIGNS: [&str; 4] = [
+            "device or resource busy",
+            "read-only file system",
+            "permission denied",
+            "invalid cross-device link",
+        ];
+        let said = output.to_lowercase();
+        SIGNS.iter().any(|sign| said.contains(sign)).then(|| {
+            format!(
+                "Isolation may be the reason: you work in {}, and {}, its git data, and git's configuration \
+                 and hooks stay as they are.",
+                self.root.display(),
+                self.checkout.display()
+            )
+        })
+    }
+}
+
+fn joined(gaps: &[Gap]) -> String {
+    let gaps: Vec<_> = gaps.iter().map(Gap::to_string).collect();
+    gaps.join("; ")
 }
 
 /// Whether a program said the last names of a path.

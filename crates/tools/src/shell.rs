@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::lock;
 use crate::guard::GuardProgram;
+use crate::sandbox::IsolatedPlaces;
 use background::Shell;
 pub use background::{BackgroundShell, Reporting, ShellState};
 use files::Files;
@@ -75,6 +76,16 @@ pub struct ShellRequest<'a> {
     pub timeout: Option<Duration>,
     /// How the command is confined, if it is.
     pub sandbox: Option<&'a Plan>,
+    pub keys: Keys,
+    /// The places of the agent, where it is isolated.
+    pub isolation: Option<&'a IsolatedPlaces>,
+}
+
+/// Whether a command gets the keys of model providers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    Given,
+    Withheld,
 }
 
 /// How a command ended.
@@ -295,7 +306,7 @@ impl Shells {
         let prelude = environment::prelude(&self.config.environment_files);
         let command = [prelude.as_slice(), request.command.as_bytes()].concat();
         let files = Files::create(request.output_dir, request.id, &command)?;
-        let environment = environment::of_commands(&self.config, request.env, request.sandbox);
+        let environment = environment::of_commands(&self.config, &request);
         let process = Guarded::start(&self.config, &files, &request, environment)?;
         Ok((files, process))
     }

@@ -71,6 +71,7 @@ pub(crate) fn context_with(dir: &Path, host: Arc<dyn Host>) -> ToolContext {
         find_denied: Arc::new(DeniedFiles::nothing),
         host_rule: Arc::new(|_| HostRule::Named),
         sandbox: None,
+        isolation: None,
         env: Arc::new(Env::default()),
         world,
         host,

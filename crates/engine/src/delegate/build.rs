@@ -82,6 +82,7 @@ impl AgentBuilder {
                 find_denied: Arc::new(move || denied.find_denied()),
                 host_rule: Arc::new(move |url| hosts.host_rule(url)),
                 sandbox: self.sandbox.clone(),
+                isolation: None,
                 todos: Mutex::new(parts.todos.clone()),
                 checkpoints: self.files.checkpoints.clone(),
                 shells,

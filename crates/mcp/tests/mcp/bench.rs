@@ -135,6 +135,7 @@ impl Bench {
             find_denied: Arc::new(centurion_tools::DeniedFiles::nothing),
             host_rule: Arc::new(|_| centurion_permissions::HostRule::Named),
             sandbox: None,
+            isolation: None,
             env: Arc::default(),
             world,
             host: Arc::new(NoHost { beat: root.join("beat") }),

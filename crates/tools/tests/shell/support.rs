@@ -96,6 +96,7 @@ impl Session {
             find_denied: Arc::new(DeniedFiles::nothing),
             host_rule: Arc::new(|_| HostRule::Named),
             sandbox: None,
+            isolation: None,
             env: Arc::new(Env::new(variables.map(|(name, value)| (name.into(), value.into())))),
             world: Arc::new(SystemWorld),
             host: Arc::clone(&witness) as Arc<dyn Host>,
