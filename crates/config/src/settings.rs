@@ -245,6 +245,11 @@ impl Settings {
         &self.sandbox
     }
 
+    /// Whether an isolated agent runs commands only where its parent's checkout can be kept from them.
+    pub fn requires_worktree_sandbox(&self) -> bool {
+        self.merged.bool("worktree.requireSandbox").unwrap_or(false)
+    }
+
     /// A limit on what one command may use: `memoryMb`, `processes` or `fileMb`.
     pub fn command_limit(&self, name: &str) -> Option<u64> {
         self.merged.first(&format!("commandLimits.{name}"))?.entry.value.as_u64()

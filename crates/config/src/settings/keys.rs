@@ -303,6 +303,7 @@ pub(super) static KEYS: &[Key] = &[
     key("worktree.symlinkDirectories", TEXTS),
     key("worktree.sparsePaths", TEXTS),
     key("worktree.bgIsolation", Kind::Choice(&["worktree", "none"])),
+    key("worktree.requireSandbox", Kind::Bool).works().folder().if_it(is_off),
     key("crossSessionInbound", Kind::Choice(&["accept", "hold", "refuse"])),
     key("isolatePeerMachines", Kind::Bool),
     key("disableAgentView", Kind::Bool),

@@ -307,6 +307,19 @@ fn the_sandbox_is_read_in_full() {
 }
 
 #[test]
+fn a_repository_may_require_the_sandbox_of_worktrees_but_needs_trust_to_free_it() {
+    let require = |user: bool, project: bool| {
+        let machine = Machine::new();
+        machine.user(&json!({"worktree": {"requireSandbox": user}}));
+        machine.project(&json!({"worktree": {"requireSandbox": project}}));
+        (machine.load().requires_worktree_sandbox(), machine.trusted().requires_worktree_sandbox())
+    };
+    assert!(!Machine::new().load().requires_worktree_sandbox());
+    assert_eq!(require(false, true), (true, true));
+    assert_eq!(require(true, false), (true, false));
+}
+
+#[test]
 fn a_rule_knows_where_it_hangs() {
     let machine = Machine::new();
     let rules = json!({"permissions": {"deny": ["Read(/x)"]}});
