@@ -209,6 +209,7 @@ impl Found {
             settings_files: settings.files().map(|(_, path)| path.to_owned()).collect(),
             only_managed_rules: settings.permissions().managed_rules_only.is_some(),
             skills: settings.skills(),
+            worktrees: settings.worktrees(),
         })
     }
 }

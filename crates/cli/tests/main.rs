@@ -100,3 +100,5 @@ mod users_files;
 mod waiting;
 #[path = "program/window.rs"]
 mod window;
+#[path = "program/worktrees.rs"]
+mod worktrees;

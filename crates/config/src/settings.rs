@@ -25,6 +25,7 @@ mod sources;
 mod subagents;
 #[cfg(test)]
 mod tests;
+mod worktree;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -55,6 +56,7 @@ pub use self::skills::{SkillOverride, SkillSettings};
 use self::sources::Candidate;
 pub use self::sources::{FlagError, FlagSettings, SettingsSources};
 pub use self::subagents::{ChildMode, ForkGate, SessionMode, SubagentLimits, SubagentSettings};
+pub use self::worktree::WorktreeSettings;
 use crate::Problem;
 use crate::files::{self, LARGEST_SETTINGS, Stamp};
 use crate::trust::{ContentTrust, FolderTrust, PowerItem};
@@ -245,9 +247,9 @@ impl Settings {
         &self.sandbox
     }
 
-    /// Whether an isolated agent runs commands only where its parent's checkout can be kept from them.
-    pub fn requires_worktree_sandbox(&self) -> bool {
-        self.merged.bool("worktree.requireSandbox").unwrap_or(false)
+    /// How worktrees of agents are made.
+    pub fn worktrees(&self) -> WorktreeSettings {
+        WorktreeSettings::new(&self.merged)
     }
 
     /// A limit on what one command may use: `memoryMb`, `processes` or `fileMb`.

@@ -6,6 +6,7 @@ pub(crate) mod delegation;
 pub(crate) mod evidence;
 pub(crate) mod fork_point;
 pub(crate) mod hooks;
+pub(crate) mod isolation;
 pub(crate) mod listing;
 pub(crate) mod meant;
 pub(crate) mod progress;
@@ -32,6 +33,7 @@ use serde_json::Value;
 use crate::agent::builder::AGENT_TOOL;
 use crate::agent::fork_point::{ForkPoint, KeptPrefixes};
 use crate::agent::hooks::AgentHooks;
+use crate::agent::isolation::AgentWorktree;
 use crate::agent::result_room::ResultRoom;
 use crate::agent::shared::Shared;
 use crate::agent::skills::AgentSkills;
@@ -62,6 +64,8 @@ pub(crate) struct Agent {
     pub(crate) startable: Option<String>,
     /// Where its tools work.
     pub(crate) workspace: Arc<Workspace>,
+    /// Where it works apart from others, if it does.
+    pub(crate) isolation: Option<Arc<AgentWorktree>>,
     pub(crate) hooks: AgentHooks,
     /// The hooks of its own definition and skills, which bind its forks, too.
     pub(crate) brought_hooks: Vec<BroughtHooks>,
@@ -95,6 +99,8 @@ pub(crate) struct AgentParts {
     pub(crate) hooks: AgentHooks,
     /// The directory that its tools start in.
     pub(crate) cwd: PathBuf,
+    /// Where it works apart from others, if it does.
+    pub(crate) isolation: Option<Arc<AgentWorktree>>,
     /// Which files it has read.
     pub(crate) read_state: ReadState,
     pub(crate) todos: Vec<Todo>,
@@ -130,6 +136,7 @@ impl Agent {
             task: parts.task,
             startable: parts.startable,
             workspace,
+            isolation: parts.isolation,
             hooks: parts.hooks,
             brought_hooks: parts.brought_hooks,
             notes: parts.notes,

@@ -3,6 +3,7 @@
 //! right after the deny rules.
 
 use crate::access::Access;
+use crate::apart;
 use crate::confinement;
 use crate::mode::Mode;
 use crate::origin::RuleSource;
@@ -84,6 +85,11 @@ fn judge(query: &Query<'_>) -> Decision {
         return Decision::by_rule(RuleKind::Deny, hit);
     }
     if let Some(reason) = confinement::refusal(query) {
+        return Decision::new(Verdict::Deny, reason, Layer::Role);
+    }
+    if !is_memory(query)
+        && let Some(reason) = apart::refusal(query)
+    {
         return Decision::new(Verdict::Deny, reason, Layer::Role);
     }
     // Before the ask rules: what these two forbid, no answer to a question may let through.

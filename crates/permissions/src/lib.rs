@@ -2,6 +2,7 @@
 //! No I/O: paths arrive resolved, and the caller hands in a lookup of links.
 
 mod access;
+mod apart;
 mod beginnings;
 mod confinement;
 mod decide;
@@ -30,6 +31,7 @@ mod tool_selector;
 mod wildcard;
 
 pub use access::Access;
+pub use apart::Apart;
 pub use decide::{Decision, Verdict, decide};
 pub use links::{Kind, Links, NoLinks};
 pub use mode::{Mode, UnknownMode};

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use url::Url;
 
 use crate::access::Access;
+use crate::apart::Apart;
 use crate::confinement;
 use crate::domain_pattern::{DomainPattern, Host};
 use crate::links::{Links, NoLinks};
@@ -88,6 +89,8 @@ pub struct Role {
     /// Whether the agent looks around only: it changes nothing, by no tool and no command, whatever rules,
     /// modes, hooks and people say. Unlike the rest of a role this binds every agent below it as well.
     pub only_reads: bool,
+    /// Where the agent works apart from a checkout, if it does.
+    pub apart: Option<Apart>,
     pub allow: RuleSet,
     pub deny: RuleSet,
     /// What the agent is kept to: of a tool that a rule here names, only those calls may run, whatever

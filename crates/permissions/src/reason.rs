@@ -42,6 +42,8 @@ pub enum Reason {
     Confined { tool: String, rules: Vec<RuleSource> },
     /// The agent was made to look around only, and the call could change something.
     OnlyReads,
+    /// The agent works apart, and the path is in the checkout that it is kept out of.
+    Apart { path: PathBuf, instead: PathBuf },
     /// The mode decides about calls of this kind.
     Mode(Mode),
     /// In `dontAsk`, what would have been asked is denied.
@@ -97,6 +99,12 @@ impl fmt::Display for Reason {
             Self::OnlyReads => f.write_str(
                 "this agent only reads, by tools as by commands, and the call is not known to change \
                  nothing: report what should be done instead",
+            ),
+            Self::Apart { path, instead } => write!(
+                f,
+                "{} is in the checkout that this agent works apart from; its own is {}",
+                path.display(),
+                instead.display()
             ),
             Self::Mode(Mode::Plan) => f.write_str(
                 "plan mode changes nothing: put the step into the plan and have the plan approved first",

@@ -102,6 +102,11 @@ impl Git {
         Some(Self { program, home: home.collect() })
     }
 
+    /// The program that was found.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// A command of git's that only reads. Its streams are for the caller to set.
     pub fn reading(&self, places: &GitPlaces, arguments: &[&str]) -> Result<Command, ReaderError> {
         let path = |path: &Path| path.display().to_string();

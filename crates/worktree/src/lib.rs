@@ -7,9 +7,10 @@
 //! ordinary git work of the agent writes nothing that is shared, and a sandbox can keep all that is shared read-only.
 //!
 //! - [`create`](Worktrees::create) makes one, or opens one that is there.
-//! - [`settle`](Worktrees::settle) ends the work: what is as it was made is removed; anything else is **brought home**: the
+//! - [`finish`](Worktrees::finish) ends the work: unless everything is as it was made, it is **brought home**: the
 //!   history is fetched into the repository (git checks every object), the branch is set, whatever else was made is kept
-//!   under `refs/centurion/agents/<id>/`, and the checkout becomes an ordinary linked worktree.
+//!   under `refs/centurion/agents/<id>/`, and the checkout becomes an ordinary linked worktree. [`settle`](Worktrees::settle)
+//!   then removes it if nothing was done.
 //! - [`list`](Worktrees::list) tells what there is, also what a process left that died; [`mend`](Worktrees::mend) brings that home.
 //! - [`merge`] makes the commits that a merge needs beside all checkouts, and moves the caller's by a fast-forward: it
 //!   succeeds, or leaves everything as it was.
@@ -44,4 +45,4 @@ pub use remove::Trash;
 pub use report::{ChangedFile, DryMerge, Report};
 pub use slug::{Slug, SlugError};
 pub use state::{Operation, Work};
-pub use worktrees::{Entry, SettleError, Settled, Standing, Worktree, Worktrees};
+pub use worktrees::{Entry, Finished, SettleError, Settled, Standing, Worktree, Worktrees};

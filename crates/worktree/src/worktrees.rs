@@ -30,10 +30,24 @@ pub struct Worktree {
 }
 
 impl Worktree {
+    /// The directories that links in it lead to.
+    pub fn linked(&self) -> impl Iterator<Item = &Path> {
+        self.record.links.iter().map(|(_, target)| target.as_path())
+    }
+
     /// The git directory of the repository that it belongs to.
     pub fn common(&self) -> &Path {
         &self.common
     }
+}
+
+/// How the work in a worktree ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finished {
+    /// Nothing was done in it.
+    Untouched,
+    /// It is an ordinary worktree now.
+    Kept(Box<Report>),
 }
 
 /// What became of a worktree at the end of the work in it.
@@ -52,6 +66,13 @@ pub struct SettleError {
     pub path: PathBuf,
     pub branch: String,
     pub source: GitError,
+}
+
+impl SettleError {
+    fn of(record: &Record) -> impl FnOnce(GitError) -> Self + use<> {
+        let (path, branch) = (record.path.clone(), record.branch.clone());
+        move |source| Self { path, branch, source }
+    }
 }
 
 /// How a worktree is found.
@@ -116,53 +137,72 @@ impl Worktrees {
         state::look(&git, &worktree.kept, &worktree.record).await
     }
 
-    /// Ends the use of a worktree: removes it if nothing was done in it, brings its history home otherwise. `caller` is
-    /// where the work is to go.
+    /// Ends the work in a worktree: if something was done in it, its history is brought home. `caller` is where the work
+    /// is to go. Nothing is removed.
+    pub async fn finish(
+        &self,
+        worktree: &mut Worktree,
+        caller: Option<&Path>,
+    ) -> Result<Finished, SettleError> {
+        let Worktree { record, common, kept, .. } = worktree;
+        self.end(common, kept, record, caller).await
+    }
+
+    /// Lets a worktree go, and removes it if nothing was done in it.
     pub async fn settle(
         &self,
-        worktree: Worktree,
+        mut worktree: Worktree,
         caller: Option<&Path>,
     ) -> Result<Settled, SettleError> {
+        let finished = self.finish(&mut worktree, caller).await?;
         let Worktree { record, common, kept, lease, .. } = worktree;
-        let settled = self.end(&common, &kept, record, caller).await;
+        let settled = self.remove_if(finished, &common, &kept, record, caller).await;
         drop(lease);
         settled
+    }
+
+    async fn remove_if(
+        &self,
+        finished: Finished,
+        common: &Path,
+        kept: &Kept,
+        mut record: Record,
+        caller: Option<&Path>,
+    ) -> Result<Settled, SettleError> {
+        if let Finished::Kept(report) = finished {
+            return Ok(Settled::Kept(report));
+        }
+        if let Some(trash) = remove::remove(&self.git, common, kept, &record).await {
+            return Ok(Settled::Removed(trash));
+        }
+        let refused = SettleError::of(&record);
+        let kept = self.keep(common, kept, &mut record, Work::default(), caller).await;
+        kept.map(|report| Settled::Kept(Box::new(report))).map_err(refused)
     }
 
     async fn end(
         &self,
         common: &Path,
         kept: &Kept,
-        mut record: Record,
+        record: &mut Record,
         caller: Option<&Path>,
-    ) -> Result<Settled, SettleError> {
-        let (path, branch) = (record.path.clone(), record.branch.clone());
-        let refused = |source| SettleError { path, branch, source };
-        let git = match self.git.tamed(&state::git_dir(kept, &record)).await {
-            Ok(git) => git,
-            Err(error) => return Err(refused(error)),
-        };
-        let tamed = Self { git };
-        if record.path.is_dir() {
-            let work = state::look(&tamed.git, kept, &record).await;
-            match work {
-                Ok(work) if work.is_nothing() => {
-                    if let Some(trash) = remove::remove(&self.git, common, kept, &record).await {
-                        return Ok(Settled::Removed(trash));
-                    }
-                    let kept = tamed.keep(common, kept, &mut record, work, caller).await;
-                    return kept.map(|report| Settled::Kept(Box::new(report))).map_err(refused);
+    ) -> Result<Finished, SettleError> {
+        let refused = SettleError::of(record);
+        let ended = async {
+            let git = self.git.tamed(&state::git_dir(kept, record)).await?;
+            let tamed = Self { git };
+            let mut work = Work::default();
+            // Its files may be gone, by another hand. Its history may be there.
+            if record.path.is_dir() {
+                work = state::look(&tamed.git, kept, record).await?;
+                if work.is_nothing() {
+                    return Ok(Finished::Untouched);
                 }
-                Ok(work) => {
-                    let kept = tamed.keep(common, kept, &mut record, work, caller).await;
-                    return kept.map(|report| Settled::Kept(Box::new(report))).map_err(refused);
-                }
-                Err(error) => return Err(refused(error)),
             }
-        }
-        // Its files are gone, by another hand. Its history may be there.
-        let kept = tamed.keep(common, kept, &mut record, Work::default(), caller).await;
-        kept.map(|report| Settled::Kept(Box::new(report))).map_err(refused)
+            let report = tamed.keep(common, kept, record, work, caller).await?;
+            Ok(Finished::Kept(Box::new(report)))
+        };
+        ended.await.map_err(refused)
     }
 
     async fn keep(
@@ -252,7 +292,7 @@ impl Worktrees {
         let from = self.checkout(directory).await?;
         let mut mended = Vec::new();
         for entry in self.list(directory).await? {
-            let Some(record) = entry.record.clone() else { continue };
+            let Some(mut record) = entry.record.clone() else { continue };
             if !matches!(entry.standing, Standing::Left | Standing::Unfinished) {
                 continue;
             }
@@ -264,7 +304,13 @@ impl Worktrees {
                 Ok(Settled::Removed(trash))
             } else {
                 let caller = record.caller.clone();
-                self.end(&from.common, &entry.kept, record, Some(&caller)).await
+                match self.end(&from.common, &entry.kept, &mut record, Some(&caller)).await {
+                    Ok(finished) => {
+                        let (common, kept) = (&from.common, &entry.kept);
+                        self.remove_if(finished, common, kept, record, Some(&caller)).await
+                    }
+                    Err(error) => Err(error),
+                }
             };
             drop(lease);
             mended.push((entry.name(), settled));

@@ -223,7 +223,8 @@ pub const PERMISSION_MODES: [&str; 8] =
     ["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", "bubble"];
 
 /// Where an agent works apart from its parent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Isolation {
     Worktree,
 }

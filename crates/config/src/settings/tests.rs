@@ -312,11 +312,29 @@ fn a_repository_may_require_the_sandbox_of_worktrees_but_needs_trust_to_free_it(
         let machine = Machine::new();
         machine.user(&json!({"worktree": {"requireSandbox": user}}));
         machine.project(&json!({"worktree": {"requireSandbox": project}}));
-        (machine.load().requires_worktree_sandbox(), machine.trusted().requires_worktree_sandbox())
+        let requires = |settings: &Settings| settings.worktrees().requires_sandbox;
+        (requires(&machine.load()), requires(&machine.trusted()))
     };
-    assert!(!Machine::new().load().requires_worktree_sandbox());
+    assert_eq!(Machine::new().load().worktrees(), WorktreeSettings::default());
     assert_eq!(require(false, true), (true, true));
     assert_eq!(require(true, false), (true, false));
+}
+
+#[test]
+fn worktrees_are_made_as_the_settings_say() {
+    // D-18, D-32
+    let machine = Machine::new();
+    let usual = WorktreeSettings::default();
+    assert_eq!(usual.symlink_directories, ["node_modules"]);
+    machine.user(&json!({"worktree": {
+        "baseRef": "fresh", "symlinkDirectories": [".venv", "node_modules"], "sparsePaths": ["src"],
+    }}));
+    let said = machine.load().worktrees();
+    assert!(said.is_fresh);
+    assert_eq!(said.symlink_directories, [".venv", "node_modules"]);
+    assert_eq!(said.sparse_paths, ["src"]);
+    machine.user(&json!({"worktree": {"baseRef": "head"}}));
+    assert_eq!(machine.load().worktrees(), usual);
 }
 
 #[test]

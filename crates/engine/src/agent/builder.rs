@@ -20,6 +20,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::agent::hooks::AgentHooks;
+use crate::agent::isolation::Isolator;
 use crate::agent::listing::Listing;
 use crate::agent::shared::Shared;
 use crate::agent::{Agent, ToolScope};
@@ -118,6 +119,8 @@ pub(crate) struct AgentBuilder {
     pub(crate) env: Arc<Env>,
     pub(crate) guard: GuardProgram,
     pub(crate) sandbox: Option<Arc<SandboxPolicy>>,
+    /// Makes worktrees for agents that work apart.
+    pub(crate) isolator: Isolator,
     pub(crate) allows_sandboxed: bool,
     pub(crate) tools: Vec<Arc<dyn DynTool>>,
     pub(crate) engine_tools: EngineTools,

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::evidence::Evidence;
 use crate::agent::fork_point::Inheritance;
+use crate::agent::isolation::WorktreeEnd;
 use crate::agent::stall::StallTimer;
 use crate::definition::identity::Identity;
 use crate::definition::spec::AgentSpec;
@@ -173,6 +174,12 @@ pub(crate) struct End {
     /// What it shared with the agent that it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shared: Option<SharedContext>,
+    /// How it left its worktree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) worktree: Option<WorktreeEnd>,
+    /// Why its commands were not kept from the checkout that it worked apart from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unconfined: Option<String>,
     /// How many messages for it waited unread.
     #[serde(default, skip_serializing_if = "is_none")]
     pub(crate) unread: usize,

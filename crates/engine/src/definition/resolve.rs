@@ -136,6 +136,8 @@ pub struct EffectiveAgent {
     /// Whether it is told what the instruction files say.
     pub instructions: Decided<bool>,
     pub cwd: Decided<PathBuf>,
+    /// How it works apart from others, if it does.
+    pub isolation: Option<Decided<Isolation>>,
     /// What is not in force although the definition asks for it, and why.
     pub problems: Vec<String>,
 }
@@ -155,10 +157,15 @@ pub enum LaunchError {
     )]
     TooDeep { depth: u32, most: u32 },
     #[error(
-        "agent `{name}` asks for isolation: {isolation}, which this version cannot give, so it was \
+        "agent `{name}` asks for isolation: {isolation}, which the main agent of a session cannot have, so it was \
          not started"
     )]
     Isolation { name: String, isolation: &'static str },
+    #[error(
+        "agent `{name}` was not started: `cwd` ({cwd}) and `isolation: worktree` ({by}) exclude each other. Leave one of \
+         them out."
+    )]
+    IsolationAndCwd { name: String, cwd: PathBuf, by: String },
     #[error("agent `{name}` has a limit in `tools` that cannot be read: {source}")]
     Limit { name: String, source: RuleError },
 }
@@ -189,7 +196,7 @@ pub(crate) fn resolve(
     let only = resolving.confinement(&view)?;
     let (tools, left_out) = resolving.split(&view);
     let model = resolving.model()?;
-    resolving.check_isolation()?;
+    let isolation = resolving.isolation()?;
     let (effort, thinking) = resolving.effort();
     let at = |located: &centurion_config::Located<_>| Provenance::of(definition, located);
     let mut guarded = |value: &Option<centurion_config::Located<serde_json::Value>>, what: &str| {
@@ -240,6 +247,7 @@ pub(crate) fn resolve(
         reminder: resolving.maybe(definition.critical_reminder.as_ref()),
         instructions: resolving.instructions(),
         cwd: resolving.cwd(),
+        isolation,
         problems,
     })
 }
@@ -518,19 +526,25 @@ impl Resolving<'_> {
         }
     }
 
-    /// Until there is a way to isolate an agent, one that asks for it is not started.
-    fn check_isolation(&self) -> Result<(), LaunchError> {
+    /// Whether it works apart from others: by the call, else by its definition.
+    fn isolation(&self) -> Result<Option<Decided<Isolation>>, LaunchError> {
+        let own = self.definition.isolation.as_ref().map(|it| self.said(it).map(|it| *it));
         let asked = match self.place {
             Place::Main(_) => None,
             Place::Below(wishes) => wishes.isolation,
         };
-        let asked = asked.or_else(|| self.definition.isolation.as_ref().map(|it| it.value));
-        match asked {
-            None => Ok(()),
-            Some(isolation) => {
-                let isolation = isolation.as_str();
+        let decided = asked.map(|it| Decided::new(it, Provenance::Call("isolation"))).or(own);
+        let Some(decided) = decided else { return Ok(None) };
+        match self.place {
+            Place::Main(_) => {
+                let isolation = decided.value.as_str();
                 Err(LaunchError::Isolation { name: self.name(), isolation })
             }
+            Place::Below(Wishes { cwd: Some(cwd), .. }) => {
+                let (cwd, by) = (cwd.clone(), decided.by.to_string());
+                Err(LaunchError::IsolationAndCwd { name: self.name(), cwd, by })
+            }
+            Place::Below(_) => Ok(Some(decided)),
         }
     }
 

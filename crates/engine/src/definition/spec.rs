@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use centurion_permissions::Mode;
 use centurion_protocol::{AgentId, Effort, RecordId, Thinking, ToolUseId};
+use centurion_worktree::Slug;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -65,6 +66,39 @@ pub(crate) struct AgentSpec {
     /// The conversation of its parent that it was started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) context: Option<ContextRef>,
+    /// Where it works apart from others: in a worktree of its own, or in that of an agent above it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) worktree: Option<WorktreeSpec>,
+}
+
+/// Where an agent works apart, as its record says it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WorktreeSpec {
+    pub(crate) path: PathBuf,
+    /// The checkout that it is kept out of.
+    pub(crate) checkout: PathBuf,
+    /// Directories of the checkout that links in the worktree lead to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) links: Vec<PathBuf>,
+    /// Where the agent stood that it works for.
+    pub(crate) caller: PathBuf,
+    /// Nothing for one that a hook made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) git: Option<GitWorktree>,
+}
+
+/// A worktree that git knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct GitWorktree {
+    pub(crate) slug: Slug,
+    pub(crate) branch: String,
+    /// The commit that it began at.
+    pub(crate) base: String,
+    /// The git directories: its own, and the one that it belongs to.
+    pub(crate) own: PathBuf,
+    pub(crate) common: PathBuf,
 }
 
 /// A conversation that is kept in the transcript of another agent, the parent.

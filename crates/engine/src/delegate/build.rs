@@ -74,6 +74,7 @@ impl AgentBuilder {
             let permissions = Arc::clone(&parts.permissions);
             let (read, denied, hosts) =
                 (Arc::clone(&permissions), Arc::clone(&permissions), permissions);
+            let isolation = parts.isolation.as_ref();
             let workspace = Workspace {
                 root: parts.cwd.clone(),
                 cwd: Mutex::new(parts.cwd.clone()),
@@ -81,8 +82,9 @@ impl AgentBuilder {
                 may_read: Arc::new(move |path| !read.denies_reading(path)),
                 find_denied: Arc::new(move || denied.find_denied()),
                 host_rule: Arc::new(move |url| hosts.host_rule(url)),
-                sandbox: self.sandbox.clone(),
-                isolation: None,
+                sandbox: isolation
+                    .map_or_else(|| self.sandbox.clone(), |it| Some(Arc::clone(&it.sandbox))),
+                isolation: isolation.map(|it| Arc::clone(&it.places)),
                 todos: Mutex::new(parts.todos.clone()),
                 checkpoints: self.files.checkpoints.clone(),
                 shells,

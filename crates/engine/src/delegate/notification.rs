@@ -13,9 +13,10 @@ use centurion_protocol::{AgentId, Block, Outcome, TaskId};
 use centurion_tools::{ShellChange, ShellEnd};
 
 use crate::agent::background_tasks;
+use crate::agent::isolation::WorktreeEnd;
 use crate::agent::shared::Shared;
 use crate::agent::task::{End, SharedContext, Stopper, Task, TaskRun};
-use crate::delegate::outcome::{bounded_result, failure};
+use crate::delegate::outcome::{bounded_result, failure, worktree_work};
 use crate::message::queue::{Item, Origin, Priority, Queue};
 use crate::message::titles::{listed, title};
 
@@ -223,6 +224,10 @@ fn agent_notification(task: &Task, run: &TaskRun, end: &End) -> String {
     if end.unread > 0 {
         fields.push(("unread-messages", &unread));
     }
+    let work = end.worktree.as_ref().map(worktree_work).unwrap_or_default();
+    if !work.is_empty() {
+        fields.push(("work", &work));
+    }
     let usage = end.task_usage();
     let mut usage = format!(
         "<usage><subagent_tokens>{}</subagent_tokens><tool_uses>{}</tool_uses><duration_ms>{}</duration_ms>",
@@ -236,6 +241,7 @@ fn agent_notification(task: &Task, run: &TaskRun, end: &End) -> String {
         );
     }
     usage.push_str("</usage>\n");
+    usage.push_str(&end.worktree.as_ref().map(worktree_markup).unwrap_or_default());
     let mut again = String::new();
     if !task.spec.is_one_shot || end.unread > 0 {
         // Writing to a string cannot fail.
@@ -246,6 +252,19 @@ fn agent_notification(task: &Task, run: &TaskRun, end: &End) -> String {
         "{}\nNobody typed this: an agent that was started here has ended, and its words are not the user's.{again}",
         task_notification(&fields, &usage)
     )
+}
+
+/// Where the worktree is that the agent left.
+fn worktree_markup(end: &WorktreeEnd) -> String {
+    let Some(path) = end.path() else { return String::new() };
+    let path = escape(&path.display().to_string());
+    let mut text = format!("<worktree><worktreePath>{path}</worktreePath>");
+    if let Some(branch) = end.branch() {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "<worktreeBranch>{}</worktreeBranch>", escape(branch));
+    }
+    text.push_str("</worktree>\n");
+    text
 }
 
 /// What an output file ends with.

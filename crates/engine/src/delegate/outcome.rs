@@ -1,8 +1,12 @@
 //! What came of an agent, in words: why it failed, and as much of its report as fits.
 
+use std::fmt::Write as _;
+
 use centurion_protocol::Outcome;
 
+use crate::agent::isolation::WorktreeEnd;
 use crate::agent::task::{End, Task};
+use crate::message::titles::listed;
 
 /// How much of a report enters its recipient's conversation; the output file has all of it.
 pub(crate) const REPORT_BOUND: usize = 32_000;
@@ -69,4 +73,63 @@ pub(crate) fn result_within(task: &Task, end: &End, bound: usize) -> String {
     let cut = text.floor_char_boundary(bound);
     let (more, file) = (text.len() - cut, task.output.path().display());
     format!("{}\n[{more} more bytes: the whole report is in {file}]", &text[..cut])
+}
+/// The lines about a worktree in a report; none if it is gone.
+pub(crate) fn worktree_words(end: &WorktreeEnd) -> String {
+    let Some(path) = end.path() else { return String::new() };
+    let mut text = format!("worktreePath: {}\n", path.display());
+    if let Some(branch) = end.branch() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "worktreeBranch: {branch}");
+    }
+    let _ = writeln!(text, "{}", worktree_work(end));
+    text
+}
+
+/// What is in a worktree that was kept, and whether it would go together with the others' work.
+pub(crate) fn worktree_work(end: &WorktreeEnd) -> String {
+    let report = match end {
+        WorktreeEnd::Untouched => return String::new(),
+        WorktreeEnd::Stays { reason, .. } => return format!("The worktree stays: {reason}."),
+        WorktreeEnd::Kept { report } => report,
+    };
+    let (added, removed) = report
+        .files
+        .iter()
+        .filter_map(|file| file.lines)
+        .fold((0, 0), |(added, removed), lines| (added + lines.0, removed + lines.1));
+    let mut text = format!(
+        "Work in the worktree: {} changed since {}: {} (+{added} -{removed}); {} ahead, {} behind",
+        counted(report.files.len(), "file"),
+        report.base.get(..12).unwrap_or(&report.base),
+        listed(report.files.iter().map(|file| file.path.to_string_lossy()), ", "),
+        report.ahead,
+        report.behind
+    );
+    if report.uncommitted > 0 {
+        let _ = write!(text, "; {} not committed", counted(report.uncommitted, "file"));
+    }
+    if report.ignored > 0 {
+        let _ = write!(text, "; {} that git ignores", report.ignored);
+    }
+    if let Some(operation) = report.operation {
+        let _ = write!(text, "; a {} is not finished", operation.as_str());
+    }
+    for merge in &report.merges {
+        if merge.conflicts.is_empty() {
+            let _ = write!(text, "; merges into {} without conflict", merge.with);
+        } else {
+            let files = listed(merge.conflicts.iter().map(|file| file.to_string_lossy()), ", ");
+            let _ = write!(text, "; conflicts with {} in {files}", merge.with);
+        }
+    }
+    if !report.saved.is_empty() {
+        let _ = write!(text, "; also kept: {}", listed(report.saved.iter(), ", "));
+    }
+    text.push('.');
+    text
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::delegation::Delegation;
 use crate::agent::evidence::Evidence;
+use crate::agent::isolation::WorktreeEnd;
 use crate::agent::shared::Shared;
 use crate::agent::task::{Asker, End, Files, Task, TaskRun};
 use crate::definition::spec::AgentSpec;
@@ -265,7 +266,7 @@ impl ToldEnds {
         spent: &HashMap<AgentId, Amount>,
     ) -> Option<(Arc<Task>, Vec<Ended>)> {
         let was_interrupted = self.interrupted.is_some();
-        self.ends.extend(self.interrupted.map(|it| it.end(shared, &self.spec.model)));
+        self.ends.extend(self.interrupted.map(|it| it.end(shared, &self.spec)));
         let Ended { run, end } = self.ends.last_mut()?;
         // A session that was stopped dropped its queue, and did not count what it held.
         end.unread = self.unread;
@@ -287,7 +288,7 @@ impl ToldEnds {
 
 impl Interrupted {
     /// The end of the run, with what was said last.
-    fn end(self, shared: &Shared, model: &str) -> Ended {
+    fn end(self, shared: &Shared, spec: &AgentSpec) -> Ended {
         let end = End {
             outcome: Outcome::Interrupted,
             stopped_by: None,
@@ -298,11 +299,13 @@ impl Interrupted {
             usage: Usage::default(),
             cumulative_usage: self.usage,
             dollars: self.dollars,
-            model: model.to_owned(),
+            model: spec.model.clone(),
             turns: 0,
             duration_ms: 0,
             evidence: Evidence::default(),
             shared: None,
+            worktree: spec.worktree.as_ref().map(WorktreeEnd::left_by_death),
+            unconfined: None,
             unread: 0,
             notification: shared.world.record_id(),
         };

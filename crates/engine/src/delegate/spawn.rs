@@ -21,7 +21,7 @@ use centurion_protocol::{AgentId, Block, Outcome, ToolUseId};
 use centurion_tools::ReadState;
 use futures_util::FutureExt;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -31,6 +31,7 @@ use crate::agent::builder::{BroughtServers, ServersError};
 use crate::agent::delegation::Delegation;
 use crate::agent::fork_point::{Inheritance, Inherits};
 use crate::agent::hooks::reminder;
+use crate::agent::isolation::{self, AgentWorktree, IsolationError, WorktreeEnd};
 use crate::agent::shared::Shared;
 use crate::agent::task::{Asker, End, Files, SharedContext, Stopper, Task, TaskRun};
 use crate::agent::{Agent, AgentParts, kept_todos};
@@ -71,6 +72,8 @@ pub(crate) enum SpawnError {
     Servers(#[from] ServersError),
     #[error(transparent)]
     Inherit(#[from] InheritError),
+    #[error("it cannot work where it did: {0}")]
+    Isolation(#[from] IsolationError),
     #[error("the agent is at work already")]
     AtWork,
     #[error("a fault of the program: {0}")]
@@ -82,6 +85,11 @@ pub(crate) type Ending = oneshot::Receiver<Arc<End>>;
 
 /// What is to be started.
 pub(crate) struct Launch {
+    pub(crate) id: AgentId,
+    /// Where it works apart from others: in a worktree that was made for it, or in that of its caller.
+    pub(crate) worktree: Option<Arc<AgentWorktree>>,
+    /// Whether that was made for it.
+    pub(crate) is_apart: bool,
     pub(crate) spec: Arc<AgentSpec>,
     pub(crate) powers: Powers,
     pub(crate) prompt: String,
@@ -127,6 +135,9 @@ struct Child {
     problems: Vec<String>,
     /// What it has done in this run.
     run: Run,
+    /// Whether it is at work in its worktree, if it has one, and how it left that.
+    is_inside: bool,
+    worktree_end: Option<WorktreeEnd>,
     /// Whether hooks know that it began.
     has_begun: bool,
     has_ended: bool,
@@ -138,8 +149,26 @@ pub(crate) fn spawn(
     parent: &Agent,
     launch: Launch,
 ) -> Result<(Arc<Task>, Option<Ending>), SpawnError> {
+    let made = launch.worktree.clone().filter(|_| launch.is_apart);
+    let started = start(shared, parent, launch);
+    if started.is_err()
+        && let Some(worktree) = made
+    {
+        let session = Arc::clone(shared);
+        shared.work.spawn(async move {
+            session.delegation.builder.isolator.discard(&worktree).await;
+        });
+    }
+    started
+}
+
+fn start(
+    shared: &Arc<Shared>,
+    parent: &Agent,
+    launch: Launch,
+) -> Result<(Arc<Task>, Option<Ending>), SpawnError> {
     let delegation = &shared.delegation;
-    let id = shared.world.agent_id();
+    let id = launch.id;
     let run = new_run(shared, parent, launch.call.clone(), launch.prompt.clone());
     let files = agent_files(delegation, &id);
     let journal = Arc::new(Journal::new(
@@ -167,6 +196,7 @@ pub(crate) fn spawn(
         parent_servers: Some(Arc::clone(&parent.servers)),
         journal,
         allow: launch.allow,
+        worktree: launch.worktree,
     };
     let mut child = Child::new(shared, delegation, &task, start, parent)?;
     // Nothing can fail any more: what has a beginning will have an end.
@@ -175,9 +205,13 @@ pub(crate) fn spawn(
     child.driver.journal.note(SPAWN, &note)?;
     child.driver.journal.rest();
     child.problems = launch.problems;
+    child.is_inside = launch.is_apart;
     let context = &mut child.driver.preamble.context;
     context.extend(launch.skills);
     context.extend(launch.spec.reminder.iter().map(|text| reminder(text)));
+    if let Some(worktree) = launch.spec.worktree.as_ref().filter(|_| !launch.spec.is_fork()) {
+        context.push(reminder(&isolation::notice(worktree)));
+    }
     child.items = first_items(shared, &task, launch.initial_prompt, &launch.prompt);
     Ok(begin(delegation, task, child, launch.spec.in_background))
 }
@@ -229,6 +263,7 @@ struct ChildParts {
     journal: Arc<Journal>,
     /// Rules by which it need not ask.
     allow: Vec<Rule>,
+    worktree: Option<Arc<AgentWorktree>>,
 }
 
 impl Child {
@@ -247,6 +282,7 @@ impl Child {
             allow: start.allow.into_iter().collect(),
             deny: parent.denied_by_skills().into_iter().collect(),
             memory: start.powers.memory,
+            apart: start.worktree.as_ref().map(|it| it.apart()),
             // Earlier records do not say it.
             only_reads: spec.only_reads || builtin::is_scout(&spec.source, &spec.agent_type),
         };
@@ -270,6 +306,7 @@ impl Child {
                 brought_hooks: start.powers.hooks.clone(),
                 hooks: builder.agent_hooks(spec.effort),
                 cwd: spec.cwd.clone(),
+                isolation: start.worktree,
                 read_state: start.read_state,
                 todos: kept_todos(start.loaded.todos),
                 notes: shared.main_notes().filter(|_| fork.is_some() && spec.depth == 1),
@@ -308,6 +345,8 @@ impl Child {
             items: Vec::new(),
             problems: Vec::new(),
             run: Run::new(),
+            is_inside: false,
+            worktree_end: None,
             has_begun: false,
             has_ended: false,
         })
@@ -318,7 +357,8 @@ impl Child {
         write_meta(&self.task, None);
         notification::show_started(&self.shared, &self.task);
         let kind = &self.task.spec.agent_type;
-        for problem in &self.problems {
+        let unconfined = self.agent.isolation.as_ref().and_then(|it| it.unconfined());
+        for problem in self.problems.iter().chain(&unconfined) {
             self.agent.inform("warning", format!("agent {kind}: {problem}"));
         }
     }
@@ -369,6 +409,7 @@ impl Child {
             if self.has_begun && !std::mem::take(&mut self.run.told_stop) {
                 self.driver.fire_stop(&self.run.text, &CancellationToken::new()).await;
             }
+            self.leave_worktree().await;
             if let Some(end) = self.settle() {
                 return self.show_end(&end);
             }
@@ -393,6 +434,13 @@ impl Child {
             () = slot_taken => {}
         }
         self.task.stall.note_activity();
+        if !cancel.is_cancelled()
+            && let Err(error) = self.enter_worktree().await
+        {
+            self.run.outcome = Outcome::Fault;
+            self.run.errors.push(format!("it cannot work where it did: {error}"));
+            return;
+        }
         if !self.has_begun && !cancel.is_cancelled() {
             self.has_begun = true;
             self.tell_start(cancel).await;
@@ -453,6 +501,32 @@ impl Child {
         Some(ended)
     }
 
+    /// Goes to work in its worktree, if it has one.
+    async fn enter_worktree(&mut self) -> Result<(), IsolationError> {
+        if let Some(worktree) = &self.agent.isolation
+            && !self.is_inside
+        {
+            Box::pin(self.shared.delegation.builder.isolator.enter(worktree)).await?;
+            self.is_inside = true;
+        }
+        Ok(())
+    }
+
+    /// Ends its work in its worktree: its commands first, which could still write there.
+    async fn leave_worktree(&mut self) {
+        if let Some(worktree) = &self.agent.isolation
+            && std::mem::take(&mut self.is_inside)
+        {
+            let shells = &self.agent.workspace.shells;
+            for shell in shells.running() {
+                // One that has ended meanwhile needs no end.
+                let _ = shells.stop(shell.id.as_str()).await;
+            }
+            let left = Box::pin(self.shared.delegation.builder.isolator.leave(worktree)).await;
+            self.worktree_end = Some(left);
+        }
+    }
+
     async fn tell_start(&mut self, cancel: &CancellationToken) {
         let start =
             SubagentStart { agent_id: &self.task.id, agent_type: &self.task.spec.agent_type };
@@ -487,6 +561,8 @@ impl Child {
             duration_ms: u64::try_from(millis).unwrap_or(u64::MAX),
             evidence: run.evidence.clone(),
             shared: self.shared_context(),
+            worktree: self.worktree_end.clone(),
+            unconfined: self.agent.isolation.as_ref().and_then(|it| it.sandbox.isolation_fault()),
             unread: 0,
             notification: self.shared.world.record_id(),
         }
@@ -510,6 +586,11 @@ impl Child {
     async fn tidy_up(&mut self) {
         self.hooks.clear();
         self.driver.dispatch.agent.workspace.shells.shutdown().await;
+        self.leave_worktree().await;
+        if let Some(worktree) = &self.agent.isolation {
+            let isolator = &self.shared.delegation.builder.isolator;
+            Box::pin(isolator.let_go(worktree, &self.agent)).await;
+        }
         for server in &self.servers {
             server.close().await;
         }
@@ -578,7 +659,11 @@ fn first_items(
         origin,
     };
     if task.spec.is_fork() {
-        return vec![item(format!("FORK_DIRECTIVE: {prompt}"), Origin::Delegation)];
+        let mut text = format!("FORK_DIRECTIVE: {prompt}");
+        if let Some(worktree) = &task.spec.worktree {
+            text = format!("{text}\n\n{}", isolation::notice(worktree));
+        }
+        return vec![item(text, Origin::Delegation)];
     }
     match initial_prompt {
         // A command stands alone, so that it can be replaced by what it means.
@@ -609,6 +694,20 @@ fn register_hooks(shared: &Shared, task: &Task, brought: &[BroughtHooks]) -> Vec
     brought.iter().map(register).collect()
 }
 
+/// What other programs know of its worktree.
+fn worktree_meta(spec: &AgentSpec, end: Option<&End>) -> Map<String, Value> {
+    let Some(worktree) = &spec.worktree else { return Map::new() };
+    let mut meta = Map::from_iter([("spawnedWithWorktree".to_owned(), json!(true))]);
+    if let Some(WorktreeEnd::Untouched) = end.and_then(|end| end.worktree.as_ref()) {
+        meta.insert("worktreeCleanlyRemoved".to_owned(), json!(true));
+    } else {
+        meta.insert("worktreePath".to_owned(), json!(worktree.path));
+        let branch = worktree.git.as_ref().map(|git| json!(git.branch));
+        meta.extend(branch.map(|branch| ("worktreeBranch".to_owned(), branch)));
+    }
+    meta
+}
+
 /// The small file beside a transcript by which other programs know the agent.
 fn write_meta(task: &Task, end: Option<&End>) {
     let spec = &task.spec;
@@ -631,6 +730,7 @@ fn write_meta(task: &Task, end: Option<&End>) {
         for (key, value) in [("name", name), ("parentAgentId", parent), ("finished", finished)] {
             fields.extend(value.map(|value| (key.to_owned(), value)));
         }
+        fields.extend(worktree_meta(spec, end));
     }
     let path = task.transcript.with_extension("meta.json");
     // What an agent is for is in another agent's words, and those may hold anything.

@@ -20,6 +20,7 @@ use super::results::Results;
 use super::{Options, Session, Start, Storage};
 use crate::agent::builder::{AgentBuilder, DefinitionSources, SessionFiles};
 use crate::agent::delegation::Delegation;
+use crate::agent::isolation::Isolator;
 use crate::agent::meant;
 use crate::agent::shared::{Shared, SharedParts};
 use crate::agent::{AgentParts, kept_todos};
@@ -167,6 +168,7 @@ fn agent_parts(
         brought_hooks: main.hooks.clone(),
         hooks: shared.delegation.builder.agent_hooks(main.settings.effort),
         cwd: cwd.to_owned(),
+        isolation: None,
         read_state: known.read_state,
         todos: known.todos,
         notes: known.notes,
@@ -266,6 +268,13 @@ fn agent_builder(
     let (storage, agents) = (&options.storage, &mut options.agents);
     AgentBuilder {
         guard: options.base.guard.clone(),
+        isolator: Isolator::new(
+            std::mem::take(&mut agents.worktrees),
+            options.permission.sandbox.clone(),
+            options.base.guard.clone(),
+            (Arc::clone(&options.base.env), &options.base.cwd),
+            options.start.id(),
+        ),
         sandbox: options.permission.sandbox.clone(),
         allows_sandboxed: options.permission.allows_sandboxed,
         tools: builtin_under(options.permission.sandbox.as_deref()),

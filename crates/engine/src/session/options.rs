@@ -6,7 +6,7 @@ use std::sync::Arc;
 use centurion_config::agent_memory::MemoryPlaces;
 use centurion_config::agents::AgentSources;
 use centurion_config::memory::Memory;
-use centurion_config::settings::{MemorySettings, SkillSettings};
+use centurion_config::settings::{MemorySettings, SkillSettings, WorktreeSettings};
 use centurion_config::skills::SkillSources;
 use centurion_hooks::{HookRules, HookSet};
 use centurion_mcp::Connection;
@@ -244,6 +244,8 @@ pub struct AgentOptions {
     pub only_managed_rules: bool,
     /// What is said about skills.
     pub skills: SkillSettings,
+    /// What is said about worktrees of agents.
+    pub worktrees: WorktreeSettings,
 }
 
 impl AgentOptions {
@@ -261,6 +263,7 @@ impl AgentOptions {
             settings_files: Vec::new(),
             only_managed_rules: false,
             skills: SkillSettings::default(),
+            worktrees: WorktreeSettings::default(),
         }
     }
 }

@@ -57,7 +57,8 @@ pub(crate) struct AgentInput {
     pub(crate) cwd: Option<PathBuf>,
     /// The most requests that the agent may make.
     pub(crate) max_turns: Option<u32>,
-    /// Where it works apart from others.
+    /// `worktree` has the agent work apart, in a git checkout and on a branch of its own, so that its changes and those
+    /// of others do not meet. If it changes something, you are told where that is and whether it would merge.
     pub(crate) isolation: Option<String>,
     /// The id of an agent to go on with.
     pub(crate) resume: Option<String>,
@@ -68,7 +69,7 @@ pub(crate) struct AgentInput {
 }
 
 /// What can be asked for and is not offered: others offer it, or it comes from older sessions.
-const HIDDEN: [&str; 5] = ["max_turns", "isolation", "resume", "team_name", "mode"];
+const HIDDEN: [&str; 4] = ["max_turns", "resume", "team_name", "mode"];
 
 /// The tool of one agent.
 pub(crate) struct AgentTool {

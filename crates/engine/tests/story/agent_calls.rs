@@ -218,7 +218,7 @@ async fn the_old_way_to_go_on_with_an_agent_works() {
 
 #[tokio::test(start_paused = true)]
 async fn the_example_calls_run_as_written() {
-    // S-368; forks and worktrees say that they are not there yet
+    // S-368; without git there is no worktree, and forks are off here
     let call = |input: Value| json!({"tool": "Agent", "input": input});
     let bench = Bench::cast(&json!({
         "lead": [

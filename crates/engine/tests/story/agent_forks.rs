@@ -251,8 +251,8 @@ async fn deny_rules_and_limits_hold_for_forks() {
 
     for wish in [
         json!({"output_schema": {"type": "object"}}),
-        json!({"isolation": "worktree"}),
         json!({"cwd": "/"}),
+        json!({"team_name": "red"}),
     ] {
         let bench =
             forking(&json!({"lead": [[agent("fork", "@@work", &wish)], "done"], "work": ["x"]}));

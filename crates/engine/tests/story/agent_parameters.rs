@@ -136,6 +136,7 @@ async fn parameters_are_shown_where_they_can_be_used() {
     // S-116, S-121, S-126, S-130, S-139, S-140
     let usual = [
         "description",
+        "isolation",
         "model",
         "name",
         "output_schema",
@@ -322,15 +323,15 @@ async fn a_launch_is_checked_in_order_and_each_failure_says_what_it_is() {
         let is_kept = |line: &&str| !keys.iter().any(|key| line.starts_with(key));
         all.split_inclusive('\n').filter(is_kept).collect()
     };
-    let (servers, tools, model, isolation) = ("requiredMcpServers", "tools", "model", "isolation");
+    let (servers, tools, model, brought) = ("requiredMcpServers", "tools", "model", "mcpServers");
     for (deny, depth, front, expected) in [
         ("Agent(faulty)", 1, all.to_owned(), "not allowed"),
         ("", 0, all.to_owned(), "agents of this depth start no others"),
         ("", 1, all.to_owned(), "the MCP server `nowhere` is required"),
         ("", 1, without(&[servers]), "no tools at all"),
         ("", 1, without(&[servers, tools]), "cannot use the model `claude-banned-1`"),
-        ("", 1, without(&[servers, tools, model]), "isolation: worktree"),
-        ("", 1, without(&[servers, tools, model, isolation]), "it asks for MCP servers"),
+        ("", 1, without(&[servers, tools, model]), "it asks for MCP servers"),
+        ("", 1, without(&[servers, tools, model, brought]), "isolation: worktree cannot be given"),
     ] {
         let call = agent("faulty", "@@child", &json!({}));
         let mut bench = Bench::cast(&json!({
@@ -400,9 +401,9 @@ async fn what_comes_with_later_versions_is_refused_with_the_reason() {
     let expected = [
         "A team (team_name) is not available",
         "isolation: remote is not available",
-        "isolation: worktree, which this version cannot give",
+        "isolation: worktree cannot be given, so the agent was not started: there is no git",
         "This kind of isolation is not available",
-        "isolation: worktree, which this version cannot give",
+        "(`isolation` of the call) exclude each other",
         "other sessions cannot be reached",
         "other sessions cannot be reached",
     ];

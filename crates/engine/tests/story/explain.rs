@@ -59,9 +59,8 @@ async fn what_is_explained_is_what_is_sent_for_every_built_in_agent() {
         names.into_iter().chain(["centurion-guide"]).map(str::to_owned).collect();
     bench.agent("limited", "tools: Read, Bash(git *), NoSuchTool\ndisallowedTools: Grep\n", "x");
     bench.agent("nothing", "tools: NoSuchTool\n", "x");
-    bench.agent("isolated", "isolation: worktree\n", "x");
     compare(&mut bench, &names).await;
-    let own = ["limited", "nothing", "isolated"].map(str::to_owned);
+    let own = ["limited", "nothing"].map(str::to_owned);
     compare(&mut bench, &own).await;
 }
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use centurion_permissions::{
-    Access, Call, Layer, Mode, OwnMode, Policy, Reason, Role, Rule, RuleOrigin, Skipping, Verdict,
-    decide,
+    Access, Apart, Call, Layer, Mode, OwnMode, Policy, Reason, Role, Rule, RuleOrigin, Skipping,
+    Verdict, decide,
 };
 use serde_json::value::RawValue;
 
@@ -216,5 +216,51 @@ fn an_agents_own_memory_is_its_to_read_and_write_whatever_the_mode_asks() {
     // Nor may it keep there what makes a program run something.
     for name in [".git/config", ".claude/settings.json", ".mcp.json", "deep/.GIT/hooks/x"] {
         assert_ne!(decided(Mode::Default, Access::Write(memory.join(name)), ""), Verdict::Allow);
+    }
+}
+
+#[test]
+fn an_agent_that_works_apart_reaches_its_own_checkout_and_is_told_the_right_path() {
+    // I-6
+    let apart = Apart {
+        root: "/p/.claude/worktrees/w".into(),
+        checkout: "/p".into(),
+        readable: vec!["/p/node_modules".into()],
+    };
+    let memory = PathBuf::from("/p/.claude/agent-memory/scout");
+    let role = Role { apart: Some(apart), memory: Some(memory), ..Role::default() };
+    let decided = |access: Access| {
+        let policy = Policy {
+            mode: Mode::BypassPermissions,
+            role: role.clone(),
+            allow: fixture::rules("Read Edit Write"),
+            ..Policy::default()
+        };
+        decide(&policy, &Call::new("Write", &access))
+    };
+    let write = |path: &str| decided(Access::Write(path.into()));
+    let read = |path: &str| decided(Access::Read(path.into()));
+    let refused = write("/p/src/a.rs");
+    assert_eq!(refused.verdict, Verdict::Deny);
+    assert!(
+        refused.reason.to_string().contains("/p/.claude/worktrees/w/src/a.rs"),
+        "{}",
+        refused.reason
+    );
+    for path in
+        ["/p", "/p/.claude/settings.json", "/p/.claude/worktrees/other/a", "/p/node_modules/x"]
+    {
+        assert_eq!(write(path).verdict, Verdict::Deny, "{path}");
+    }
+    assert_eq!(read("/p/src/a.rs").verdict, Verdict::Deny);
+    for path in
+        ["/p/.claude/skills/s/SKILL.md", "/p/node_modules/x/index.js", "/p/.claude/worktrees/w/a"]
+    {
+        assert_eq!(read(path).verdict, Verdict::Allow, "{path}");
+    }
+    for path in
+        ["/p/.claude/worktrees/w/src/a.rs", "/elsewhere/a", "/p/.claude/agent-memory/scout/M.md"]
+    {
+        assert_eq!(write(path).verdict, Verdict::Allow, "{path}");
     }
 }

@@ -472,15 +472,19 @@ fn turns_are_the_calls_then_the_definitions_and_never_above_the_limit() {
 }
 
 #[test]
-fn isolation_that_cannot_be_given_is_refused_and_never_ignored() {
-    // S-136, I-5
+fn isolation_is_the_calls_or_the_definitions_and_excludes_a_directory() {
+    // S-125, S-127, S-136, I-5
     let by_call = Case::with(|case| case.wishes.isolation = Some(Isolation::Worktree));
     let by_definition =
         Case::with(|case| case.definition.isolation = Some(at(Isolation::Worktree)));
-    for case in [by_call, by_definition] {
+    for mut case in [by_call, by_definition] {
+        assert_eq!(case.effective().isolation.unwrap().value, Isolation::Worktree);
+        case.wishes.cwd = Some("/elsewhere".into());
         let error = case.resolve().unwrap_err().to_string();
-        assert!(error.contains("isolation: worktree") && error.contains("not started"), "{error}");
+        assert!(error.contains("not started") && error.contains("/elsewhere"), "{error}");
+        assert!(error.contains("`cwd`") && error.contains("`isolation: worktree`"), "{error}");
     }
+    assert!(Case::new().effective().isolation.is_none());
 }
 
 #[test]

@@ -108,6 +108,10 @@ fn rebuild(
         parent_servers: None,
         journal,
         allow: Vec::new(),
+        worktree: match &spec.worktree {
+            Some(worktree) => Some(delegation.builder.isolator.again(worktree)?),
+            None => None,
+        },
     };
     let child = Child::new(shared, delegation, task, start, asker)?;
     let TaskRun { id, call, asker, prompt, .. } = task.run();

@@ -9,8 +9,11 @@ use centurion_tools::{ToolError, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
+use crate::agent::isolation::{WorktreeEnd, unconfined};
 use crate::agent::task::{End, SharedContext, Task};
-use crate::delegate::outcome::{REPORT_BOUND, bounded_result, failure, result_within};
+use crate::delegate::outcome::{
+    REPORT_BOUND, bounded_result, failure, result_within, worktree_words,
+};
 use crate::message::titles::{listed, title};
 use centurion_protocol::markup::contain;
 
@@ -69,6 +72,12 @@ fn text(task: &Task, end: &End, room: usize) -> String {
         }
     }
     let _ = writeln!(text, "{}", facts(end, &tools));
+    if let Some(worktree) = &end.worktree {
+        text.push_str(&contain(&worktree_words(worktree)));
+    }
+    if let Some(fault) = &end.unconfined {
+        let _ = writeln!(text, "Note that {}.", unconfined(fault));
+    }
     text.extend(end.unread_words().iter().flat_map(|words| [words.as_str(), "\n"]));
     if !task.spec.is_one_shot {
         let id = &task.id;
@@ -139,6 +148,9 @@ fn data(task: &Task, end: &End) -> Value {
             "commands": end.evidence.commands,
         },
         "sharedContext": end.shared,
+        "worktreePath": end.worktree.as_ref().and_then(WorktreeEnd::path),
+        "worktreeBranch": end.worktree.as_ref().and_then(WorktreeEnd::branch),
+        "worktree": end.worktree,
         "unreadMessages": Some(end.unread).filter(|count| *count > 0),
         "errors": end.errors,
         "permissionDenials": end.denials,

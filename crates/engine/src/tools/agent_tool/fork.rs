@@ -5,7 +5,7 @@ use std::sync::Arc;
 use centurion_permissions::RuleSet;
 use centurion_tools::ToolContext;
 
-use super::launch::Refusal;
+use super::launch::{Refusal, isolate};
 use super::{AgentInput, name};
 use crate::agent::Agent;
 use crate::agent::builder::BroughtServers;
@@ -46,7 +46,7 @@ pub(super) fn is_below_fork(shared: &Shared, caller: &Agent) -> bool {
 const MOST_ASKERS: usize = 64;
 
 /// Checks a call and decides everything about the fork that it asks for.
-pub(super) fn prepare(
+pub(super) async fn prepare(
     shared: &Arc<Shared>,
     caller: &Arc<Agent>,
     input: &AgentInput,
@@ -58,7 +58,18 @@ pub(super) fn prepare(
         return Err(Refusal::Name(fault));
     }
     delegation.gate.admit().map_err(|reason| Refusal::Spawns(reason.to_string()))?;
-    let spec = Arc::new(spec(shared, caller, input, context, &point)?);
+    let mut spec = spec(shared, caller, input, context, &point)?;
+    let (id, is_apart) = (shared.world.agent_id(), input.isolation.is_some());
+    let worktree = if is_apart {
+        Some(isolate(shared, caller, &id, input, context).await?)
+    } else {
+        caller.isolation.clone()
+    };
+    if let Some(worktree) = &worktree {
+        spec.cwd.clone_from(&worktree.spec.path);
+        spec.worktree = Some(worktree.spec.clone());
+    }
+    let spec = Arc::new(spec);
     delegation.count(|stats| {
         stats.spawned += 1;
         stats.requested.unset += 1;
@@ -74,6 +85,9 @@ pub(super) fn prepare(
         ..Powers::default()
     };
     Ok(Launch {
+        id,
+        is_apart,
+        worktree,
         spec,
         powers,
         prompt: input.prompt.clone(),
@@ -113,7 +127,6 @@ fn check(shared: &Shared, caller: &Agent, input: &AgentInput) -> Result<Arc<Fork
     }
     for (is_given, wish) in [
         (input.output_schema.is_some(), "output_schema"),
-        (input.isolation.is_some(), "isolation"),
         (input.cwd.is_some(), "cwd"),
         (input.team_name.is_some(), "team_name"),
     ] {
@@ -192,6 +205,7 @@ fn spec(
         is_below_fork: true,
         startable: caller.startable.clone(),
         context: Some(point.reference(Some(kept), parent)),
+        worktree: None,
     })
 }
 

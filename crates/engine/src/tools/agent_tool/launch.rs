@@ -8,6 +8,7 @@ use centurion_config::agents::{ActiveAgent, AgentCatalog, AgentDefinition, Isola
 use centurion_config::skills::SkillDefinition;
 use centurion_journal::JournalError;
 use centurion_permissions::Mode;
+use centurion_protocol::AgentId;
 use centurion_protocol::sdk::WaitsFor;
 use centurion_tools::{ToolContext, ToolError};
 use serde_json::{Value, json};
@@ -18,12 +19,13 @@ use crate::agent::Agent;
 use crate::agent::builder::{BroughtBy, BroughtServers, ServersError};
 use crate::agent::delegation::Delegation;
 use crate::agent::fork_point::{Inheritance, Inherits};
+use crate::agent::isolation::{AgentWorktree, IsolationError};
 use crate::agent::listing::{is_allowed, is_startable, startable_types};
 use crate::agent::meant::{self, given};
 use crate::agent::shared::Shared;
 use crate::definition::builtin::{self, USUAL};
 use crate::definition::prompt::{Section, agent_sections};
-use crate::definition::resolve::{EffectiveAgent, LaunchError, Place, Wishes};
+use crate::definition::resolve::{Decided, EffectiveAgent, LaunchError, Place, Wishes};
 use crate::definition::spec::{AgentSpec, Brought, BroughtHooks};
 use crate::delegate::powers::Powers;
 use crate::delegate::preload::{Preloaded, PreloadedMemory, Purpose, Skills, preload};
@@ -64,6 +66,8 @@ pub(super) enum Refusal {
     NoConversation,
     #[error("what the fork would share could not be recorded, so nothing was started: {0}")]
     Journal(JournalError),
+    #[error("isolation: worktree cannot be given, so the agent was not started: {0}.")]
+    Isolation(#[from] IsolationError),
     #[error("the directory {0} does not exist, so nothing was started.")]
     NoDirectory(String),
     #[error("`max_turns` is 0, so nothing was started: say 1 or more, or leave it out.")]
@@ -105,7 +109,7 @@ pub(super) async fn prepare(
 ) -> Result<Launch, Refusal> {
     let delegation = &shared.delegation;
     if fork::is_asked_for(input, &delegation.rules) {
-        return fork::prepare(shared, caller, input, context);
+        return fork::prepare(shared, caller, input, context).await;
     }
     let catalog = delegation.definitions.agents();
     let agent = route(delegation, caller, input, &catalog)?;
@@ -213,7 +217,18 @@ async fn prepare_agent(
             .map_err(|error| Refusal::Schema(error.to_string()))
     });
     let structured = schema.transpose()?;
+    let goes_on = definition.fork_context.as_ref().is_some_and(|it| it.value);
+    let point = goes_on.then(|| caller.fork_point().ok_or(Refusal::NoConversation)).transpose()?;
     delegation.gate.admit().map_err(|reason| Refusal::Spawns(reason.to_string()))?;
+    let id = shared.world.agent_id();
+    let worktree = match &effective.isolation {
+        Some(by) => {
+            let own = isolate(shared, caller, &id, input, context).await?;
+            effective.cwd = Decided::new(own.spec.path.clone(), by.by.clone());
+            Some(own)
+        }
+        None => caller.isolation.clone(),
+    };
     count(delegation, caller, input, &effective, definition);
     let Preloaded { memory, skills: Skills { texts, hooks }, problems } =
         preload(shared, definition, &mut effective, Purpose::Run);
@@ -232,14 +247,15 @@ async fn prepare_agent(
         memory: memory.as_ref().map(|it| it.directory.clone()),
     };
     let mut spec = spec(shared, caller, input, definition, &effective, memory.as_ref(), context);
-    let inherited = if definition.fork_context.as_ref().is_some_and(|it| it.value) {
-        let point = caller.fork_point().ok_or(Refusal::NoConversation)?;
+    spec.worktree = worktree.as_ref().map(|it| it.spec.clone());
+    let inherited = point.map(|point| {
         spec.context = Some(point.reference(None, None));
-        Some(Inheritance { point, what: Inherits::Conversation })
-    } else {
-        None
-    };
+        Inheritance { point, what: Inherits::Conversation }
+    });
     Ok(Launch {
+        id,
+        is_apart: effective.isolation.is_some(),
+        worktree,
         spec: Arc::new(spec),
         powers,
         prompt: input.prompt.clone(),
@@ -253,6 +269,19 @@ async fn prepare_agent(
         inherited,
         allow: Vec::new(),
     })
+}
+
+/// Makes a worktree for the agent that a call asks for.
+pub(super) async fn isolate(
+    shared: &Shared,
+    caller: &Agent,
+    id: &AgentId,
+    input: &AgentInput,
+    context: &ToolContext,
+) -> Result<Arc<AgentWorktree>, Refusal> {
+    let isolator = &shared.delegation.builder.isolator;
+    // Large, and seldom needed.
+    Ok(Box::pin(isolator.make(caller, id, &input.description, &context.cancel)).await?)
 }
 
 /// Which agent a call means.
@@ -403,6 +432,7 @@ fn spec(
         startable: None,
         is_below_fork: fork::is_below_fork(shared, caller),
         context: None,
+        worktree: None,
     }
 }
 

@@ -136,6 +136,7 @@ impl Handlers {
                 brought_hooks: Vec::new(),
                 hooks: AgentHooks::none(request.common.transcript_path.clone()),
                 cwd: request.common.cwd.clone(),
+                isolation: None,
                 read_state: ReadState::default(),
                 todos: Vec::new(),
                 notes: None,

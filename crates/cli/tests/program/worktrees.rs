@@ -1,0 +1,421 @@
+//! Agents that work apart: in a worktree of their own, on every way to start one, and back.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use centurion_testkit::{Lack, skip};
+use serde_json::{Value, json};
+
+use crate::sandboxes::can_confine_completely;
+use crate::stage::{Stage, Told, agent, bash, run_and};
+
+const FREE: &[&str] = &["--allowedTools", "Bash,Write,Edit,Read"];
+
+/// A stage whose project is a repository with a commit.
+struct Repository {
+    stage: Stage,
+    top: PathBuf,
+}
+
+impl Repository {
+    fn new(scripts: &Value) -> Self {
+        let stage = Stage::new(scripts);
+        let top = stage.program.scratch.project().canonicalize().unwrap();
+        let repository = Self { stage, top };
+        repository.write("a.txt", "one\n");
+        repository.git("init -q -b main .");
+        repository.git("config user.name T");
+        repository.git("config user.email t@localhost");
+        repository.git("add -A");
+        repository.git("commit -q -m first");
+        repository
+    }
+
+    /// Has the models follow other scripts.
+    fn play(&self, scripts: &Value) {
+        let path = self.stage.program.scratch.root().join("scenario.json");
+        std::fs::write(path, json!({"scripts": scripts}).to_string()).unwrap();
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        self.stage.program.scratch.write(path, text);
+    }
+
+    fn git(&self, args: &str) -> String {
+        git_in(&self.top, args)
+    }
+
+    fn run(&self, more: &[&str]) -> Told {
+        self.stage.run("@@lead", &[FREE, more].concat())
+    }
+
+    fn worktrees(&self) -> Vec<PathBuf> {
+        Self::worktrees_in(&self.top)
+    }
+
+    fn worktrees_in(top: &Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(top.join(".claude/worktrees"));
+        let entries = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+        let is_one = |path: &PathBuf| path.join(".git").exists();
+        entries.filter(is_one).collect()
+    }
+
+    /// Everything of the checkout that an agent apart must leave alone.
+    fn state(&self) -> String {
+        let refs = self.git("for-each-ref --format=%(refname)=%(objectname)");
+        let own = |line: &&str| line.contains("/worktree-") || line.contains("refs/centurion/");
+        let refs: Vec<&str> = refs.lines().filter(|line| !own(line)).collect();
+        let config = std::fs::read_to_string(self.top.join(".git/config")).unwrap();
+        let index = self.git("ls-files --stage");
+        let (files, head) = (self.git("status --porcelain"), self.git("rev-parse HEAD"));
+        format!("{refs:?}\n{config}\n{index}\n{files}\n{head}")
+    }
+}
+
+fn git_in(directory: &Path, args: &str) -> String {
+    let output = Command::new("git").args(args.split(' ')).current_dir(directory).output().unwrap();
+    assert!(output.status.success(), "git {args}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// What an agent was answered, and all that it was told, as text.
+fn results(told: &Told) -> String {
+    let events = told.of("user");
+    events.iter().map(|event| event["message"]["content"].to_string()).collect()
+}
+
+fn apart(prompt: &str, more: &Value) -> Value {
+    let mut wishes = json!({"isolation": "worktree"});
+    wishes.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    agent(prompt, &wishes)
+}
+
+fn write(path: &str, text: &str) -> Value {
+    json!({"tool": "Write", "input": {"file_path": path, "content": text}})
+}
+
+#[test]
+fn an_agent_apart_works_on_its_own_branch_and_its_caller_is_told_where() {
+    // S-125, S-293, S-299, S-301, S-306, D-33
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child", &json!({}))], "done"],
+        "child": [
+            [write("new.txt", "new\n"), bash("pwd; git add -A && git commit -q -m work")],
+            "I did it.",
+        ],
+    }));
+    let before = repository.state();
+    let told = repository.run(&[]);
+    told.assert_code(0);
+    let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
+    let result = told.data()[0];
+    assert_eq!(result["worktreePath"], path.to_str().unwrap());
+    let branch = result["worktreeBranch"].as_str().unwrap();
+    let id = result["agentId"].as_str().unwrap();
+    assert_eq!(branch, format!("worktree-agent-{}", &id[..8]));
+    assert_eq!(*path, repository.top.join(format!(".claude/worktrees/agent-{}", &id[..8])));
+    let report = &result["worktree"]["report"];
+    assert_eq!(report["base"], repository.git("rev-parse HEAD"));
+    assert_eq!(report["head"], repository.git(&format!("rev-parse {branch}")));
+    assert_eq!((&report["ahead"], &report["behind"]), (&json!(1), &json!(0)));
+    assert_eq!(report["merges"], json!([{"with": "main", "conflicts": []}]));
+    let text = results(&told);
+    assert!(text.contains(&format!("worktreePath: {}", path.display())), "{text}");
+    assert!(text.contains(&format!("worktreeBranch: {branch}")), "{text}");
+    assert!(text.contains("1 file changed") && text.contains("without conflict"), "{text}");
+    assert_eq!(repository.git(&format!("show {branch}:new.txt")), "new");
+    assert_eq!(repository.state(), before);
+    // The card beside its transcript has it, too, and its environment names the worktree.
+    let transcript = repository.stage.agent_transcripts().concat();
+    assert!(transcript.contains(&format!("{}", path.display())), "{transcript}");
+}
+
+#[test]
+fn a_worktree_in_which_nothing_was_done_is_gone_after_the_report() {
+    // S-300
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child", &json!({}))], "done"],
+        "child": [[bash("git status; ls")], "Nothing to do."],
+    }));
+    let told = repository.run(&[]);
+    told.assert_code(0);
+    assert!(repository.worktrees().is_empty());
+    assert_eq!(repository.git("branch --list worktree-*"), "");
+    assert_eq!(repository.git("worktree list").lines().count(), 1);
+    assert!(told.data()[0].get("worktreePath").is_none());
+    assert!(!results(&told).contains("worktreePath"));
+}
+
+#[test]
+fn an_agent_in_the_background_is_told_of_with_its_worktree_before_anything_is_removed() {
+    // S-305, S-306
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child", &json!({"run_in_background": true})), apart("@@idle", &json!({"run_in_background": true}))], "started", "heard", "heard"],
+        "child": [[write("new.txt", "new\n")], "I did it."],
+        "idle": ["Nothing."],
+    }));
+    let told = repository.run(&[]);
+    told.assert_code(0);
+    let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
+    let news = told.ended.stdout.clone() + &transcripts(&repository.stage);
+    let markup =
+        format!("<worktree><worktreePath>{}</worktreePath><worktreeBranch>", path.display());
+    assert!(news.contains(&markup), "{news}");
+    assert!(news.contains("1 file not committed"), "{news}");
+    assert_eq!(
+        news.matches("<worktreePath>").count(),
+        news.matches(&markup).count(),
+        "one of them"
+    );
+}
+
+fn transcripts(stage: &Stage) -> String {
+    let paths = stage.program.transcripts();
+    paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
+}
+
+#[test]
+fn file_tools_of_an_agent_apart_do_not_reach_the_checkout() {
+    // I-6; scenario 1
+    let repository = Repository::new(&json!({}));
+    let top = repository.top.display().to_string();
+    let edit = json!({"tool": "Edit", "input": {"file_path": format!("{top}/a.txt"), "old_string": "one", "new_string": "two"}});
+    let read = json!({"tool": "Read", "input": {"file_path": format!("{top}/a.txt")}});
+    repository.play(&json!({
+        "lead": [[apart(&format!("@@child change {top}/a.txt"), &json!({}))], "done"],
+        "child": [
+            [write(&format!("{top}/a.txt"), "bad\n"), read, write("../../../up.txt", "bad\n"), write(&format!("{top}/.git/hooks/pre-commit"), "bad\n"), write(".git", "gitdir: /tmp\n")],
+            [bash(&format!("ln -s {top}/a.txt link; ln {top}/a.txt hard; true"))],
+            [write("link", "bad\n"), write("hard", "bad\n"), edit],
+            "tried",
+        ],
+    }));
+    let before = repository.state();
+    let told = repository.run(&[]);
+    told.assert_code(0);
+    assert_eq!(repository.state(), before);
+    assert_eq!(std::fs::read_to_string(repository.top.join("a.txt")).unwrap(), "one\n");
+    assert!(!repository.top.join("up.txt").exists());
+    assert!(!repository.top.join(".git/hooks/pre-commit").exists());
+    let text = repository.stage.agent_transcripts().concat();
+    let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
+    assert!(text.contains(&format!("its own is {}/a.txt", path.display())), "{text}");
+}
+
+#[test]
+fn commands_of_an_agent_apart_begin_in_its_worktree_and_leave_the_checkout_alone() {
+    // I-6; scenario 2
+    if !can_confine_completely() {
+        return skip(Lack::Sandbox);
+    }
+    let repository = Repository::new(&json!({}));
+    let top = repository.top.display().to_string();
+    repository.play(&json!({
+        "lead": [[apart("@@child", &json!({}))], "done"],
+        "child": [
+            [bash(&format!("cd {top} && git commit -q --allow-empty -m bad; echo bad > {top}/a.txt; git -C {top} branch bad; git push -q {top} HEAD:main; cd {top}"))],
+            [bash("pwd > where.txt; git rev-parse --show-toplevel >> where.txt")],
+            "tried",
+        ],
+    }));
+    let before = repository.state();
+    repository.run(&[]).assert_code(0);
+    assert_eq!(repository.state(), before);
+    let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
+    let stood = std::fs::read_to_string(path.join("where.txt")).unwrap();
+    assert_eq!(stood, format!("{0}\n{0}\n", path.display()));
+}
+
+#[test]
+fn agents_below_one_apart_are_in_its_worktree_or_have_their_own() {
+    let repository = Repository::new(&json!({}));
+    let top = repository.top.display().to_string();
+    repository.play(&json!({
+        "lead": [[apart("@@outer", &json!({}))], "done"],
+        "outer": [
+            [bash("git commit -q --allow-empty -m outer"), agent("@@inside", &json!({}))],
+            [apart("@@own", &json!({}))],
+            "both",
+        ],
+        "inside": [[write(&format!("{top}/a.txt"), "bad\n"), write("inside.txt", "x\n"), bash("pwd")], "inside"],
+        "own": [[write("own.txt", "x\n"), bash("git log --format=%s -1 > log.txt")], "own"],
+    }));
+    let before = repository.state();
+    repository.run(&[]).assert_code(0);
+    assert_eq!(repository.state(), before);
+    let worktrees = repository.worktrees();
+    assert_eq!(worktrees.len(), 2, "{worktrees:?}");
+    let with =
+        |name: &str| worktrees.iter().filter(|path| path.join(name).exists()).collect::<Vec<_>>();
+    let (inside, own) = (with("inside.txt"), with("own.txt"));
+    assert_eq!((inside.len(), own.len()), (1, 1));
+    assert_ne!(inside, own);
+    // It began at the commit of the one that started it.
+    assert_eq!(std::fs::read_to_string(own[0].join("log.txt")).unwrap(), "outer\n");
+}
+
+#[test]
+fn isolation_is_given_or_the_launch_fails_with_the_reason() {
+    // S-125, I-5; scenario 3
+    let scripts = json!({
+        "lead": [[apart("@@child", &json!({}))], "done"],
+        "child": ["never"],
+    });
+    let stage = Stage::new(&scripts);
+    let told = stage.run("@@lead", FREE);
+    let text = results(&told);
+    assert!(
+        text.contains("isolation: worktree cannot be given")
+            && text.contains("not in a git repository"),
+        "{text}"
+    );
+    let repository = Repository::new(&scripts);
+    repository.git("update-ref -d HEAD");
+    let text = results(&repository.run(&[]));
+    assert!(text.contains("no commit yet"), "{text}");
+    // By the definition alone, it is the same.
+    let repository = Repository::new(&json!({
+        "lead": [[agent("@@child", &json!({"subagent_type": "apart"}))], "done"],
+        "child": [[write("x.txt", "x\n")], "did"],
+    }));
+    repository.stage.program.scratch.write_home(
+        ".claude/agents/apart.md",
+        "---\nname: apart\ndescription: Works apart\nisolation: worktree\n---\nWork.\n",
+    );
+    repository.run(&[]).assert_code(0);
+    assert_eq!(repository.worktrees().len(), 1);
+    assert!(!repository.top.join("x.txt").exists());
+}
+
+#[test]
+fn an_agent_that_goes_on_is_back_in_its_worktree_in_this_process_and_a_later_one() {
+    // Scenario 6
+    let message =
+        |text: &str| json!({"tool": "SendMessage", "input": {"to": "worker", "message": text}});
+    let repository = Repository::new(&json!({
+        "lead": [
+            [apart("@@child", &json!({"name": "worker"}))],
+            [message("@@more")],
+            "waiting", "heard",
+        ],
+        "child": [[write("first.txt", "1\n"), bash("git add -A && git commit -q -m first-work")], "first"],
+        "more": [[write("second.txt", "2\n"), bash("git add -A && git commit -q -m second-work; pwd")], "second"],
+        "again": [[message("@@third")], "waiting", "heard"],
+        "third": [[write("third.txt", "3\n")], "third"],
+    }));
+    let told = repository.run(&[]);
+    told.assert_code(0);
+    let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
+    let branch = git_in(path, "branch --show-current");
+    assert_eq!(
+        repository.git(&format!("log --format=%s main..{branch}")),
+        "second-work\nfirst-work"
+    );
+    let told = repository.stage.run("@@again", &[FREE, &["--continue"]].concat());
+    told.assert_code(0);
+    assert!(path.join("third.txt").exists(), "{}", told.ended.stdout);
+    assert!(!repository.top.join("third.txt").exists());
+    assert_eq!(git_in(path, "status --porcelain"), "?? third.txt");
+}
+
+#[test]
+fn a_worktree_that_another_deletes_is_missed_and_nothing_runs_elsewhere() {
+    // Scenario 7
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child", &json!({}))], "done"],
+        "child": [
+            [bash("git commit -q --allow-empty -m work; touch ../../../ready 2>/dev/null; echo wait''ing")],
+            [bash("touch ran.txt")],
+            "tried",
+        ],
+    }));
+    let top = repository.top.clone();
+    let mut command = repository.stage.command("@@lead", FREE);
+    let ended = run_and(
+        &mut command,
+        |line| line.contains("waiting"),
+        || {
+            for path in Repository::worktrees_in(&top) {
+                let _ = std::fs::remove_dir_all(path);
+            }
+        },
+    );
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(!repository.top.join("ran.txt").exists());
+    // What it had committed is still there.
+    let branches = repository.git("for-each-ref --format=%(subject) refs/heads/worktree-*");
+    assert_eq!(branches, "work");
+}
+
+#[test]
+fn a_fork_apart_is_told_to_mean_its_own_paths() {
+    // S-275
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@work", &json!({"subagent_type": "fork"}))], "meanwhile", "heard"],
+        "work": [[write("forked.txt", "x\n")], "Scope: did"],
+    }));
+    let told = repository.run(&["--settings", r#"{"subagents":{"fork":"always"}}"#]);
+    told.assert_code(0);
+    let [path] = &repository.worktrees()[..] else { panic!("{}", told.ended.stdout) };
+    assert!(path.join("forked.txt").exists());
+    let text = repository.stage.agent_transcripts().concat();
+    let notice = format!("You work apart from the others, in {}", path.display());
+    assert!(text.contains(&notice) && text.contains("read them again there"), "{text}");
+}
+
+#[test]
+fn hooks_make_and_remove_worktrees_in_gits_place() {
+    // S-303, S-307, D-21
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child", &json!({}))], "done"],
+        "child": [[write("hooked.txt", "x\n")], "did"],
+    }));
+    let place = repository.stage.program.scratch.root().canonicalize().unwrap().join("made");
+    let (made, removed) = (place.display(), place.with_extension("removed"));
+    let settings = json!({"hooks": {
+        "WorktreeCreate": [{"hooks": [{"type": "command", "command": format!("mkdir -p {made}; echo {made}")}]}],
+        "WorktreeRemove": [{"hooks": [{"type": "command", "command": format!("cat > {}", removed.display())}]}],
+    }});
+    let told = repository.run(&["--settings", &settings.to_string()]);
+    told.assert_code(0);
+    assert!(place.join("hooked.txt").exists(), "{}", told.ended.stdout);
+    let result = told.data()[0];
+    assert_eq!(result["worktreePath"], place.to_str().unwrap());
+    assert!(result.get("worktreeBranch").is_none());
+    assert!(std::fs::read_to_string(removed).unwrap().contains("\"worktree_path\""));
+    let failing = json!({"hooks": {"WorktreeCreate": [{"hooks": [{"type": "command", "command": "exit 3"}]}]}});
+    let text = results(&repository.run(&["--settings", &failing.to_string()]));
+    assert!(text.contains("the WorktreeCreate hook made none"), "{text}");
+}
+
+#[test]
+fn a_process_that_is_killed_leaves_work_that_the_next_one_brings_home() {
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child", &json!({}))], "done"],
+        "child": [
+            [write("work.txt", "work\n"), bash("git add -A && git commit -q -m killed; echo commit''ted")],
+            {"text": "never", "latency_ms": 60_000},
+        ],
+        "idle": ["nothing"],
+    }));
+    let mut command = repository.stage.command("@@lead", FREE);
+    let mut child = command.spawn().unwrap();
+    let stdout = child.stdout.take().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stdout)).map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("committed")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
+    assert_eq!(repository.git("for-each-ref --format=%(subject) refs/heads/worktree-*"), "first");
+    // The next agent that works apart looks after it.
+    repository.play(&json!({"lead": [[apart("@@idle", &json!({}))], "done"], "idle": ["nothing"]}));
+    let told = repository.run(&[]);
+    told.assert_code(0);
+    assert_eq!(repository.git("for-each-ref --format=%(subject) refs/heads/worktree-*"), "killed");
+    assert_eq!(std::fs::read_to_string(path.join("work.txt")).unwrap(), "work\n");
+    assert!(
+        told.ended.stdout.contains("a process that died had left work there"),
+        "{}",
+        told.ended.stdout
+    );
+}

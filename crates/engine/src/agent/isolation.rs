@@ -1,0 +1,491 @@
+//! Worktrees of the agents of a session: how one is made, entered again, shared with agents below, and left.
+//!
+//! An agent that works apart has an [`AgentWorktree`], and so have the agents that it starts and that have none of their own:
+//! they work in the same one. While one of them is at work, the worktree is out (see `centurion-worktree`); the last one to
+//! leave brings its history home. What is to be removed is removed only after the end of that agent is recorded.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use centurion_config::settings::WorktreeSettings;
+use centurion_hooks::events::{WorktreeCreate, WorktreeRemove, WorktreeVerdict};
+use centurion_permissions::Apart;
+use centurion_protocol::{AgentId, Env, SessionId};
+use centurion_sandbox::Support;
+use centurion_tools::guard::GuardProgram;
+use centurion_tools::{
+    Git as FoundGit, Guarantee, IsolatedPlaces, Piped, PipedProgram, SandboxPolicy, WorktreePaths,
+};
+use centurion_worktree::{
+    Contents, CreateError, Finished, Git, Owner, Program, ProgramOutput, Report, RunProgram,
+    Running, Settled, Slug, SlugError, Wish, Worktree, Worktrees, read,
+};
+use parking_lot::Mutex as Lock;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::{Mutex, OnceCell};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::definition::spec::{GitWorktree, WorktreeSpec};
+
+/// How long it may take to look at a worktree and to bring its history home.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// Why an agent cannot work apart.
+#[derive(Debug, Error)]
+pub(crate) enum IsolationError {
+    #[error("there is no git on this machine")]
+    NoGit,
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    #[error("no worktree can be named after it: {0}")]
+    Name(#[from] SlugError),
+    #[error("the WorktreeCreate hook made none: {0}")]
+    Hook(String),
+    #[error("{path}: {source}")]
+    Place { path: PathBuf, source: std::io::Error },
+    #[error(
+        "commands cannot be kept from the checkout here ({0}), and worktree.requireSandbox asks for that"
+    )]
+    NotConfined(String),
+}
+
+/// How a worktree was left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "state")]
+pub(crate) enum WorktreeEnd {
+    /// Nothing was done in it.
+    Untouched,
+    /// It was kept, and this is in it.
+    Kept { report: Box<Report> },
+    /// It stays as it is.
+    Stays { path: PathBuf, branch: Option<String>, reason: String },
+}
+
+impl WorktreeEnd {
+    /// Where it is, if it is still there.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Untouched => None,
+            Self::Kept { report } => Some(&report.path),
+            Self::Stays { path, .. } => Some(path),
+        }
+    }
+
+    /// That of an agent whose process died.
+    pub(crate) fn left_by_death(spec: &WorktreeSpec) -> Self {
+        let reason = "the process died in which its agent worked; `centurion worktrees` shows it";
+        Self::Stays {
+            path: spec.path.clone(),
+            branch: spec.git.as_ref().map(|git| git.branch.clone()),
+            reason: reason.to_owned(),
+        }
+    }
+
+    pub(crate) fn branch(&self) -> Option<&str> {
+        match self {
+            Self::Untouched => None,
+            Self::Kept { report } => Some(&report.branch),
+            Self::Stays { branch, .. } => branch.as_deref(),
+        }
+    }
+}
+
+/// Makes the worktrees of a session.
+pub(crate) struct Isolator {
+    /// Nothing where there is no git.
+    worktrees: Option<Worktrees>,
+    settings: WorktreeSettings,
+    /// What confines the agents that do not work apart.
+    sandbox: Option<Arc<SandboxPolicy>>,
+    env: Arc<Env>,
+    session: SessionId,
+    /// What this machine can do.
+    support: OnceLock<Support>,
+    /// Whether what dead processes left was looked after.
+    mended: OnceCell<()>,
+    /// The worktrees that agents of this session have, by their paths: each is one value.
+    known: Lock<HashMap<PathBuf, Weak<AgentWorktree>>>,
+}
+
+/// The worktree of one agent, and of those below it that have none of their own.
+pub(crate) struct AgentWorktree {
+    pub(crate) spec: WorktreeSpec,
+    pub(crate) places: Arc<IsolatedPlaces>,
+    pub(crate) sandbox: Arc<SandboxPolicy>,
+    held: Mutex<Held>,
+}
+
+impl AgentWorktree {
+    /// What is said where its agents' commands are not kept from the checkout.
+    pub(crate) fn unconfined(&self) -> Option<String> {
+        let fault = self.sandbox.isolation_fault()?;
+        Some(unconfined(&fault))
+    }
+
+    /// What its agents' file tools reach.
+    pub(crate) fn apart(&self) -> Apart {
+        let links = self.spec.links.iter();
+        Apart {
+            root: self.places.root.clone(),
+            checkout: self.places.checkout.clone(),
+            readable: links.filter_map(|link| link.canonicalize().ok()).collect(),
+        }
+    }
+}
+
+/// How a worktree stands with this process.
+struct Held {
+    /// How many agents are at work in it.
+    users: usize,
+    /// While it is in use.
+    worktree: Option<Worktree>,
+    /// Whether nothing was done in it when the last one left.
+    is_untouched: bool,
+}
+
+impl Isolator {
+    pub(crate) fn new(
+        settings: WorktreeSettings,
+        sandbox: Option<Arc<SandboxPolicy>>,
+        guard: GuardProgram,
+        (env, cwd): (Arc<Env>, &Path),
+        session: SessionId,
+    ) -> Self {
+        let git = FoundGit::find(&env, cwd);
+        let worktrees = git.map(|found| {
+            let program = found.program().to_owned();
+            Worktrees::new(Git::new(program, &env, Arc::new(Guarded(guard))))
+        });
+        Self {
+            worktrees,
+            settings,
+            sandbox,
+            env,
+            session,
+            support: OnceLock::new(),
+            mended: OnceCell::new(),
+            known: Lock::default(),
+        }
+    }
+
+    /// Makes a worktree for an agent that is about to start.
+    pub(crate) async fn make(
+        &self,
+        caller: &Agent,
+        id: &AgentId,
+        task: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<AgentWorktree>, IsolationError> {
+        let slug = Slug::of_agent(id.as_str())?;
+        let stands = caller.workspace.root.clone();
+        let fired = caller.fire(&WorktreeCreate { name: slug.as_str() }, cancel).await;
+        match fired.verdict {
+            WorktreeVerdict::NoHook => {}
+            WorktreeVerdict::Failed(reason) => return Err(IsolationError::Hook(reason)),
+            WorktreeVerdict::Made(path) => return self.made_by_hook(caller, path, stands),
+        }
+        let worktrees = self.worktrees.as_ref().ok_or(IsolationError::NoGit)?;
+        // What a process left that died is looked after before there is more.
+        let mend = || async {
+            match worktrees.mend(&stands).await {
+                Ok(mended) => tell_mended(caller, mended),
+                Err(error) => tracing::debug!(%error, "nothing was mended"),
+            }
+        };
+        self.mended.get_or_init(mend).await;
+        let wish = Wish {
+            slug,
+            owner: Owner {
+                agent: Some(id.to_string()),
+                session: Some(self.session.to_string()),
+                task: task.to_owned(),
+            },
+            is_private: true,
+            is_fresh: self.settings.is_fresh,
+            contents: Contents {
+                links: self.settings.symlink_directories.clone(),
+                sparse: self.settings.sparse_paths.clone(),
+            },
+        };
+        let made = match worktrees.create(&stands, &wish).await {
+            Err(CreateError::Taken { .. } | CreateError::InUse { .. }) => {
+                let slug = Slug::of_whole_agent(id.as_str())?;
+                worktrees.create(&stands, &Wish { slug, ..wish }).await
+            }
+            made => made,
+        }?;
+        for warning in &made.warnings {
+            caller.inform("warning", format!("worktree {}: {warning}", made.record.slug));
+        }
+        let own = made.private_repository().map(|it| it.path().to_owned()).unwrap_or_default();
+        let spec = WorktreeSpec {
+            path: made.record.path.clone(),
+            checkout: checkout_of(&made.record.path),
+            links: made.linked().map(Path::to_owned).collect(),
+            caller: stands,
+            git: Some(GitWorktree {
+                slug: made.record.slug.clone(),
+                branch: made.record.branch.clone(),
+                base: made.record.base.clone(),
+                own,
+                common: made.common().to_owned(),
+            }),
+        };
+        match self.worktree(spec, Some(made)) {
+            Ok(worktree) => Ok(worktree),
+            Err((error, made)) => {
+                if let Some(made) = made {
+                    delete(worktrees.settle(*made, None).await).await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn made_by_hook(
+        &self,
+        caller: &Agent,
+        path: PathBuf,
+        stands: PathBuf,
+    ) -> Result<Arc<AgentWorktree>, IsolationError> {
+        let around = centurion_config::paths::repo_root(&stands);
+        let checkout = match &caller.isolation {
+            Some(worktree) => worktree.spec.checkout.clone(),
+            None => around.unwrap_or_else(|| stands.clone()),
+        };
+        let spec = WorktreeSpec { path, checkout, links: Vec::new(), caller: stands, git: None };
+        self.worktree(spec, None).map_err(|(error, _)| error)
+    }
+
+    /// The worktree of an agent that goes on, possibly in another process.
+    pub(crate) fn again(&self, spec: &WorktreeSpec) -> Result<Arc<AgentWorktree>, IsolationError> {
+        let known = self.known.lock().get(&spec.path).and_then(Weak::upgrade);
+        match known {
+            Some(worktree) => Ok(worktree),
+            None => self.worktree(spec.clone(), None).map_err(|(error, _)| error),
+        }
+    }
+
+    fn worktree(
+        &self,
+        spec: WorktreeSpec,
+        worktree: Option<Worktree>,
+    ) -> Result<Arc<AgentWorktree>, (IsolationError, Option<Box<Worktree>>)> {
+        let places = match &spec.git {
+            Some(git) => {
+                let paths = WorktreePaths {
+                    root: &spec.path,
+                    checkout: &spec.checkout,
+                    git_dir: &git.own,
+                    common_dir: &git.common,
+                };
+                IsolatedPlaces::of_worktree(&paths, &self.env)
+            }
+            None => IsolatedPlaces::of_directory(&spec.path, &spec.checkout, &self.env),
+        };
+        let places = match places {
+            Ok(places) => places,
+            Err(source) => {
+                let error = IsolationError::Place { path: spec.path, source };
+                return Err((error, worktree.map(Box::new)));
+            }
+        };
+        let guarantee =
+            if self.settings.requires_sandbox { Guarantee::Required } else { Guarantee::Wanted };
+        let support = self.support.get_or_init(Support::detect);
+        let policy = SandboxPolicy::isolated(self.sandbox.as_deref(), &places, guarantee, support);
+        if let Some(fault) = policy.isolation_fault().filter(|_| self.settings.requires_sandbox) {
+            return Err((IsolationError::NotConfined(fault), worktree.map(Box::new)));
+        }
+        // One that was just made is for the agent that it was made for.
+        let users = usize::from(worktree.is_some());
+        let worktree = Arc::new(AgentWorktree {
+            spec,
+            places: Arc::new(places),
+            sandbox: Arc::new(policy),
+            held: Mutex::new(Held { users, worktree, is_untouched: false }),
+        });
+        let mut known = self.known.lock();
+        known.retain(|_, known| known.strong_count() > 0);
+        known.insert(worktree.spec.path.clone(), Arc::downgrade(&worktree));
+        drop(known);
+        Ok(worktree)
+    }
+
+    /// An agent begins to work in a worktree.
+    pub(crate) async fn enter(&self, worktree: &AgentWorktree) -> Result<(), IsolationError> {
+        let mut held = worktree.held.lock().await;
+        if let (None, Some(git)) = (&held.worktree, &worktree.spec.git) {
+            let worktrees = self.worktrees.as_ref().ok_or(IsolationError::NoGit)?;
+            let wish = Wish {
+                slug: git.slug.clone(),
+                owner: Owner::default(),
+                is_private: true,
+                is_fresh: false,
+                contents: Contents::default(),
+            };
+            if !worktree.spec.path.is_dir() {
+                let source = std::io::ErrorKind::NotFound.into();
+                return Err(IsolationError::Place { path: worktree.spec.path.clone(), source });
+            }
+            held.worktree = Some(worktrees.create(&worktree.spec.checkout, &wish).await?);
+        }
+        held.users += 1;
+        held.is_untouched = false;
+        Ok(())
+    }
+
+    /// An agent has ended its work in a worktree. The last one brings its history home.
+    pub(crate) async fn leave(&self, worktree: &AgentWorktree) -> WorktreeEnd {
+        let mut held = worktree.held.lock().await;
+        held.users = held.users.saturating_sub(1);
+        let spec = &worktree.spec;
+        let stays = |reason: String| WorktreeEnd::Stays {
+            path: spec.path.clone(),
+            branch: spec.git.as_ref().map(|git| git.branch.clone()),
+            reason,
+        };
+        if held.users > 0 {
+            return stays("other agents still work in it".to_owned());
+        }
+        let (Some(worktrees), Some(out)) = (&self.worktrees, &mut held.worktree) else {
+            return stays("a hook made it, and what was done in it is not known".to_owned());
+        };
+        let finished = worktrees.finish(out, Some(&spec.caller));
+        match tokio::time::timeout(PATIENCE, finished).await {
+            Ok(Ok(Finished::Untouched)) => {
+                held.is_untouched = true;
+                WorktreeEnd::Untouched
+            }
+            Ok(Ok(Finished::Kept(report))) => {
+                held.worktree = None;
+                WorktreeEnd::Kept { report }
+            }
+            Ok(Err(error)) => stays(error.source.to_string()),
+            Err(_) => stays(format!("it took longer than {} s to look at it", PATIENCE.as_secs())),
+        }
+    }
+
+    /// Lets go of a worktree that no agent works in, after the end of the last one is recorded. If nothing was done in it
+    /// it is removed.
+    pub(crate) async fn let_go(&self, worktree: &AgentWorktree, agent: &Agent) {
+        let mut held = worktree.held.lock().await;
+        if held.users > 0 {
+            return;
+        }
+        if worktree.spec.git.is_none() {
+            let removed = WorktreeRemove { worktree_path: &worktree.spec.path };
+            agent.fire(&removed, &CancellationToken::new()).await;
+        }
+        let (Some(worktrees), Some(out)) = (&self.worktrees, held.worktree.take()) else { return };
+        if !held.is_untouched {
+            // It is told of already, and stays as it is for the next process to look at.
+            return;
+        }
+        // Looked at once more: it is another moment.
+        delete(worktrees.settle(out, Some(&worktree.spec.caller)).await).await;
+    }
+
+    /// Ends a worktree whose agent was never started.
+    pub(crate) async fn discard(&self, worktree: &AgentWorktree) {
+        let mut held = worktree.held.lock().await;
+        if let (Some(worktrees), Some(out)) = (&self.worktrees, held.worktree.take()) {
+            delete(worktrees.settle(out, None).await).await;
+        }
+    }
+}
+
+/// What is said of commands that are not kept from a checkout.
+pub(crate) fn unconfined(fault: &str) -> String {
+    format!("its commands are not kept from the checkout that it works apart from: {fault}")
+}
+
+/// The checkout that a worktree lies in.
+fn checkout_of(path: &Path) -> PathBuf {
+    path.ancestors().nth(3).unwrap_or(path).to_owned()
+}
+
+/// Deletes what was put aside, which may take long.
+async fn delete(settled: Result<Settled, centurion_worktree::SettleError>) {
+    match settled {
+        Ok(Settled::Removed(trash)) => {
+            let _ = tokio::task::spawn_blocking(move || trash.delete()).await;
+        }
+        Ok(Settled::Kept(report)) => {
+            tracing::info!(path = %report.path.display(), "a worktree stays");
+        }
+        Err(error) => tracing::warn!(%error, "a worktree stays"),
+    }
+}
+
+/// Tells people what was found of processes that died.
+fn tell_mended(
+    caller: &Agent,
+    mended: Vec<(String, Result<Settled, centurion_worktree::SettleError>)>,
+) {
+    for (name, settled) in mended {
+        let text = match settled {
+            Ok(Settled::Kept(report)) => format!(
+                "worktree {name}: a process that died had left work there; it is on branch {} now ({})",
+                report.branch,
+                report.path.display()
+            ),
+            Ok(Settled::Removed(trash)) => {
+                trash.delete();
+                continue;
+            }
+            Err(error) => format!("worktree {name}: {error}"),
+        };
+        caller.inform("warning", text);
+    }
+}
+
+/// Runs git below a guard: it ends with this process, and so does whatever it starts.
+struct Guarded(GuardProgram);
+
+impl RunProgram for Guarded {
+    fn run(&self, program: Program) -> Running<'_> {
+        Box::pin(async move {
+            let started = PipedProgram {
+                program: program.program.into(),
+                args: program.args,
+                environment: program.environment,
+                cwd: program.cwd,
+            };
+            let mut piped = Piped::start(&self.0, &started)?;
+            let (stdin, stdout, stderr) =
+                (piped.stdin.take(), piped.stdout.take(), piped.stderr.take());
+            let feed = async {
+                if let Some(mut stdin) = stdin {
+                    // One that ends before it has read everything says why.
+                    let _ = stdin.write_all(&program.input).await;
+                }
+            };
+            let (stdout, stderr, ()) = tokio::join!(read(stdout), read(stderr), feed);
+            let (stdout, stderr) = (stdout?, stderr?);
+            let ended = piped.wait().await;
+            Ok(ProgramOutput { code: ended.code, stdout, stderr })
+        })
+    }
+}
+
+/// What an agent that works apart is told of it.
+pub(crate) fn notice(spec: &WorktreeSpec) -> String {
+    let (path, checkout) = (spec.path.display(), spec.checkout.display());
+    let on = spec.git.as_ref().map_or_else(String::new, |git| {
+        let base = git.base.get(..12).unwrap_or(&git.base);
+        format!(", on the branch {} that begins at commit {base}", git.branch)
+    });
+    format!(
+        "You work apart from the others, in {path}: a checkout of its own{on}. Files below {checkout} that your task or \
+         this conversation names are meant below {path}; read them again there before you change them, because what you \
+         know of them may be another state. {checkout} itself cannot be changed from here, and what was not committed \
+         there is missing here. Commit what belongs together; whatever you leave stays, and those who started you are \
+         told of it."
+    )
+}
