@@ -5,6 +5,7 @@
 mod background;
 mod bash;
 mod guard;
+mod isolation;
 mod outliving;
 mod piped;
 mod sandbox;

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::support::{Session, eventually, line_in, text};
 
 /// Nothing that could confine a command.
-fn no_support() -> Support {
+pub(crate) fn no_support() -> Support {
     Support {
         landlock: None,
         seccomp: true,
@@ -27,7 +27,7 @@ fn no_support() -> Support {
 }
 
 /// What each method of this machine would be, were it the best. What they cannot do together is told of as a skip.
-fn supports() -> Vec<Support> {
+pub(crate) fn supports() -> Vec<Support> {
     let found = Support::detect();
     let none = || Namespaces::Missing("left out".to_owned());
     let all = [
