@@ -98,8 +98,8 @@ mod tests {
     use centurion_testkit::{Lack, skip};
 
     use super::*;
-    use crate::replace;
     use crate::replace::tests::existing;
+    use crate::{replace, replace_alone};
 
     /// Where a test that runs again, in a process of its own, finds its directory.
     const AGAIN: &str = "CENTURION_TEST_DIRECTORY";
@@ -148,6 +148,28 @@ mod tests {
             assert_eq!(fs::metadata(&one).unwrap().nlink(), 2);
             assert_eq!(fs::read_dir(&root).unwrap().count(), 2);
         }
+    }
+
+    #[test]
+    fn a_file_with_two_names_is_parted_where_that_is_wanted() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().canonicalize().unwrap();
+        let (one, two) = linked(&root, b"old");
+        fs::set_permissions(&one, Permissions::from_mode(0o750)).unwrap();
+        // Not even where no other way of writing is left.
+        fs::set_permissions(&root, Permissions::from_mode(0o555)).unwrap();
+        let refused = replace_alone(&existing(&one), b"new");
+        fs::set_permissions(&root, Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(fs::read(&two).unwrap(), b"old");
+        if refused.is_err() {
+            replace_alone(&existing(&one), b"new").unwrap();
+        }
+        assert_eq!(
+            (fs::read(&one).unwrap(), fs::read(&two).unwrap()),
+            (b"new".into(), b"old".into())
+        );
+        assert_eq!(fs::metadata(&one).unwrap().permissions().mode() & 0o777, 0o750);
+        assert_eq!(fs::read_dir(&root).unwrap().count(), 2);
     }
 
     #[test]

@@ -17,5 +17,5 @@ pub use directory::{Directory, Kind, Listed};
 pub use location::Location;
 pub use open::{exists_without_links, is_link_refusal};
 pub use regular::{OpenError, open_followed, open_regular};
-pub use replace::{Existing, ReplaceError, create, create_with_mode, replace};
+pub use replace::{Existing, ReplaceError, create, create_with_mode, replace, replace_alone};
 pub use rustix::fs::Stat;

@@ -1,7 +1,7 @@
 //! A file written as a whole: readers see the old content or the new, never a part.
 //!
 //! A file with several names is the exception: a new file in its place would part them, so it is written
-//! [where it is](crate::in_place).
+//! [where it is](crate::in_place), unless the caller wants them [parted](replace_alone).
 //!
 //! Not synced to the platter: a crash of the machine may lose the change, as with any editor's save, but
 //! a sync for each edit costs more than all the rest of a call.
@@ -73,15 +73,25 @@ pub fn create_with_mode(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<
 
 /// Puts `bytes` in the place of what was read. Mode, owner and names stay.
 pub fn replace(existing: &Existing, bytes: &[u8]) -> Result<(), ReplaceError> {
-    let location = &existing.location;
-    // A rename asks the directory for permission, not the file: ask the file.
-    accessat(location.directory(), location.name(), Access::WRITE_OK, AtFlags::empty())
-        .map_err(io::Error::from)?;
+    existing.check_writable()?;
     if existing.metadata.nlink() > 1 {
         return write_in_place(existing, bytes);
     }
     match replace_by_rename(existing, bytes) {
         Err(ReplaceError::Io(error)) if must_write_in_place(&error) => {
+            write_in_place(existing, bytes)
+        }
+        result => result,
+    }
+}
+
+/// The same for this name alone: where the file has other names, they keep the old content.
+pub fn replace_alone(existing: &Existing, bytes: &[u8]) -> Result<(), ReplaceError> {
+    existing.check_writable()?;
+    match replace_by_rename(existing, bytes) {
+        Err(ReplaceError::Io(error))
+            if must_write_in_place(&error) && existing.file.metadata()?.nlink() == 1 =>
+        {
             write_in_place(existing, bytes)
         }
         result => result,
@@ -117,6 +127,12 @@ impl Existing {
         unlinkat(location.directory(), location.name(), AtFlags::empty())
             .map_err(io::Error::from)?;
         Ok(())
+    }
+
+    /// A rename asks the directory for permission, not the file: this asks the file.
+    fn check_writable(&self) -> io::Result<()> {
+        let location = &self.location;
+        Ok(accessat(location.directory(), location.name(), Access::WRITE_OK, AtFlags::empty())?)
     }
 
     /// Whether what would be written over is what was read: the same file under the same name, with the same

@@ -6,7 +6,7 @@ use std::path::Path;
 use centurion_protocol::ToolResultContent;
 use serde_json::Value;
 
-use crate::disk::{self, Existing};
+use crate::disk::{self, Existing, OtherNames};
 use crate::read_state::{Knowledge, ReadState, View};
 use crate::text_file::{Encoding, Text, decode};
 use crate::{ToolError, ToolOutput, Workspace};
@@ -100,7 +100,10 @@ pub(crate) fn write(
             ToolError::failed(format!("{} was not changed: {reason}", named.display()))
         })?;
     }
-    disk::replace(path, named, &bytes, existing)?;
+    // Another name of a file in a worktree may be the parent's.
+    let other_names =
+        if workspace.isolation.is_some() { OtherNames::StayBehind } else { OtherNames::Follow };
+    disk::replace(path, named, &bytes, existing, other_names)?;
     workspace.read_state.record(path, hash, view);
     Ok(hash.to_hex().to_string())
 }
@@ -108,4 +111,63 @@ pub(crate) fn write(
 /// An answer with its data.
 pub(crate) fn answer(text: String, data: Value) -> ToolOutput {
     ToolOutput { content: vec![ToolResultContent::Text(text)], data }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use crate::testing::{call, context};
+    use crate::{Edit, IsolatedPlaces, NotebookEdit, Read, ToolContext, Write};
+
+    /// Changes one file with each of the tools.
+    async fn change(context: &ToolContext, path: &Path, notebook: &Path) {
+        for path in [path, notebook] {
+            call(Read, context, json!({"file_path": path})).await.unwrap();
+        }
+        let edit = json!({"file_path": path, "old_string": "old", "new_string": "edited"});
+        call(Edit, context, edit).await.unwrap();
+        call(Write, context, json!({"file_path": path, "content": "new"})).await.unwrap();
+        let cell = json!({"notebook_path": notebook, "cell_id": "a", "new_source": "new"});
+        call(NotebookEdit, context, cell).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn no_change_of_an_isolated_agent_reaches_another_name_of_the_file() {
+        const NOTEBOOK: &str = r#"{"cells": [{"cell_type": "raw", "id": "a", "metadata": {},
+            "source": "old"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}"#;
+        for is_isolated in [true, false] {
+            let scratch = tempfile::tempdir().unwrap();
+            let top = scratch.path().canonicalize().unwrap();
+            let root = top.join("worktree");
+            fs::create_dir(&root).unwrap();
+            for (name, content) in [("file", "old"), ("n.ipynb", NOTEBOOK)] {
+                fs::write(top.join(name), content).unwrap();
+                fs::hard_link(top.join(name), root.join(name)).unwrap();
+            }
+            let mut context = context(&root);
+            let workspace = Arc::get_mut(&mut context.workspace).unwrap();
+            workspace.isolation = is_isolated.then(|| {
+                let places = IsolatedPlaces {
+                    root: root.clone(),
+                    checkout: top.clone(),
+                    git_dir: None,
+                    own: vec![root.clone()],
+                    kept: vec![top.clone()],
+                };
+                Arc::new(places)
+            });
+            change(&context, &root.join("file"), &root.join("n.ipynb")).await;
+            assert_eq!(fs::read_to_string(root.join("file")).unwrap(), "new");
+            assert!(fs::read_to_string(root.join("n.ipynb")).unwrap().contains("new"));
+            for (name, old) in [("file", "old"), ("n.ipynb", NOTEBOOK)] {
+                let is_old = fs::read_to_string(top.join(name)).unwrap() == old;
+                assert_eq!(is_old, is_isolated, "{name}");
+            }
+        }
+    }
 }

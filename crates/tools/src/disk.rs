@@ -198,16 +198,27 @@ pub(crate) fn load_existing(path: &Path) -> Result<Option<Existing>, LoadError> 
     Ok(Some(Existing { location, file, metadata, bytes }))
 }
 
+/// What becomes of the other names of a file that is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OtherNames {
+    /// They have the new content as well.
+    Follow,
+    /// They keep the old content.
+    StayBehind,
+}
+
 /// Puts `bytes` in the place of what was read, or where nothing was.
 pub(crate) fn replace(
     path: &Path,
     named: &Path,
     bytes: &[u8],
     existing: Option<&Existing>,
+    other_names: OtherNames,
 ) -> Result<(), ToolError> {
-    let written = match existing {
-        Some(existing) => centurion_files::replace(existing, bytes),
-        None => centurion_files::create(path, bytes),
+    let written = match (existing, other_names) {
+        (Some(existing), OtherNames::Follow) => centurion_files::replace(existing, bytes),
+        (Some(existing), OtherNames::StayBehind) => centurion_files::replace_alone(existing, bytes),
+        (None, _) => centurion_files::create(path, bytes),
     };
     written.map_err(|error| {
         let shown = named.display();
