@@ -37,6 +37,9 @@ const NEUTRAL: [(&str, &[u8]); 5] = [
     ("gitconfig", b""),
 ];
 
+/// A longer file is no placeholder: git gives what it writes the mode of what was there before.
+const LONGEST_NEUTRAL: u64 = 2;
+
 /// The held places of one command. Dropping it gives them back.
 #[derive(Debug, Default)]
 pub(crate) struct Placeholders {
@@ -211,17 +214,26 @@ pub fn is_placeholder(path: &Path) -> bool {
         let mode = metadata.permissions().mode() & 0o7777;
         (metadata.file_type().is_socket() && mode == 0)
             || (metadata.is_dir() && mode == OURS)
-            || (metadata.is_file() && mode == OUR_FILE)
+            || (metadata.is_file() && mode == OUR_FILE && metadata.len() <= LONGEST_NEUTRAL)
     })
 }
 
 fn take_away(place: &Path) {
     if !is_placeholder(place) {
-        return;
+        return make_ordinary(place, OUR_FILE, 0o644);
     }
     let removed = if place.is_dir() { fs::remove_dir(place) } else { fs::remove_file(place) };
     if let Err(error) = removed {
         tracing::debug!(path = %place.display(), %error, "cannot take a placeholder away");
+        make_ordinary(place, OURS, 0o755);
+    }
+}
+
+/// Another program has filled the place meanwhile: what it put there does not keep a mode of ours.
+fn make_ordinary(place: &Path, ours: u32, usual: u32) {
+    let mode = fs::symlink_metadata(place).map(|metadata| metadata.permissions().mode() & 0o7777);
+    if mode.is_ok_and(|mode| mode == ours) {
+        let _ = fs::set_permissions(place, Permissions::from_mode(usual));
     }
 }
 
@@ -316,6 +328,30 @@ mod tests {
         assert_eq!(names(&root.join("deep")), ["other"]);
         let mode = fs::metadata(root.join("deep")).unwrap().permissions().mode() & 0o7777;
         assert_eq!(mode, 0o755);
+    }
+
+    #[test]
+    fn what_another_program_writes_over_a_placeholder_stays_and_loses_our_mode() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path();
+        let sandbox = Sandbox {
+            deny_write: vec![root.join(".gitconfig"), root.join("git/")],
+            ..sandbox(root, &[])
+        };
+        let held = Placeholders::create(&sandbox).unwrap();
+        // As git writes its configuration: a new file with the mode of the old one.
+        let mode = fs::metadata(root.join(".gitconfig")).unwrap().permissions();
+        fs::write(root.join("lock"), "[user]").unwrap();
+        fs::set_permissions(root.join("lock"), mode).unwrap();
+        fs::rename(root.join("lock"), root.join(".gitconfig")).unwrap();
+        fs::write(root.join("git/ignore"), "x").unwrap();
+        drop(held);
+        assert_eq!(fs::read_to_string(root.join(".gitconfig")).unwrap(), "[user]");
+        assert_eq!(names(&root.join("git")), ["ignore"]);
+        for (name, usual) in [(".gitconfig", 0o644), ("git", 0o755)] {
+            let mode = fs::metadata(root.join(name)).unwrap().permissions().mode() & 0o7777;
+            assert_eq!(mode, usual, "{name}");
+        }
     }
 
     #[test]
