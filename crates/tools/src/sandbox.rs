@@ -41,6 +41,8 @@ struct Isolation {
     guarantee: Guarantee,
     root: PathBuf,
     checkout: PathBuf,
+    /// Whether a link leads to something that is kept.
+    has_links: bool,
     /// Whether the model knows what is not guaranteed.
     is_told: Arc<AtomicBool>,
 }
@@ -126,6 +128,7 @@ impl SandboxPolicy {
                 guarantee,
                 root: places.root.clone(),
                 checkout: places.checkout.clone(),
+                has_links: places.is_kept_behind_links(),
                 is_told: Arc::default(),
             }),
         }
@@ -307,16 +310,21 @@ impl SandboxPolicy {
 }
 
 impl Isolation {
-    /// The gaps through which a command could change what is kept. No link leads to the places of an isolated
-    /// agent, and so none on the way can be replaced.
-    const GAPS: [Gap; 3] = [Gap::Attributes, Gap::Truncation, Gap::DeniedWrites];
+    /// Whether a command could change what is kept through a gap. Where no link leads there, none can be replaced.
+    fn concerns(&self, gap: Gap) -> bool {
+        match gap {
+            Gap::Attributes | Gap::Truncation | Gap::DeniedWrites => true,
+            Gap::Links => self.has_links,
+            Gap::Signals | Gap::DeniedReads => false,
+        }
+    }
 
     /// What is not guaranteed.
     fn fault(&self) -> Option<String> {
         match &self.plan {
             Ok(plan) => {
-                let gaps = plan.gaps.iter().filter(|gap| Self::GAPS.contains(gap));
-                let gaps: Vec<Gap> = gaps.copied().collect();
+                let gaps = plan.gaps.iter().copied();
+                let gaps: Vec<Gap> = gaps.filter(|gap| self.concerns(*gap)).collect();
                 (!gaps.is_empty()).then(|| joined(&gaps))
             }
             Err(reason) => Some(reason.to_string()),

@@ -132,6 +132,14 @@ impl IsolatedPlaces {
         }
     }
 
+    /// Whether a link is on the way to something that is kept, as with a `~/.gitconfig` that leads elsewhere.
+    pub(super) fn is_kept_behind_links(&self) -> bool {
+        self.kept.iter().any(|kept| {
+            let existing = kept.ancestors().find(|path| path.symlink_metadata().is_ok());
+            existing.is_some_and(|path| path.canonicalize().ok().as_deref() != Some(path))
+        })
+    }
+
     /// Everything is open but what is kept.
     pub(super) fn open_sandbox(&self) -> Sandbox {
         Sandbox {
@@ -168,7 +176,8 @@ impl IsolatedPlaces {
 /// Git's configuration beside that of repositories.
 fn git_configuration(env: &Env) -> Vec<PathBuf> {
     let named = |name: &str| env.get(name).filter(|path| path.starts_with('/')).map(PathBuf::from);
-    let home = named("HOME");
+    // A link to all homes is the administrator's, and no command replaces it.
+    let home = named("HOME").map(|home| home.canonicalize().unwrap_or(home));
     let directory = named("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|it| it.join(".config")));
     let system = match named("GIT_CONFIG_SYSTEM") {
         Some(file) => vec![file],
@@ -222,6 +231,17 @@ mod tests {
         ] {
             assert!(places.kept.contains(&kept), "{}", kept.display());
         }
+    }
+
+    #[test]
+    fn a_link_on_the_way_to_what_is_kept_is_noticed() {
+        let (scratch, places) = worktree();
+        assert!(!places.is_kept_behind_links());
+        let home = scratch.path().canonicalize().unwrap();
+        fs::write(home.join("real"), "").unwrap();
+        symlink("real", home.join(".gitconfig")).unwrap();
+        assert!(!places.clone().keeping([home.join("missing/file")]).is_kept_behind_links());
+        assert!(places.keeping([home.join(".gitconfig")]).is_kept_behind_links());
     }
 
     #[test]

@@ -346,6 +346,30 @@ async fn the_attacks_work_where_an_agent_is_not_isolated() {
 }
 
 #[tokio::test]
+async fn git_gets_no_configuration_for_the_user_that_was_not_there() {
+    for support in complete_supports() {
+        let agent = Isolated::with(&support);
+        let home = agent.session.path("home");
+        fs::remove_dir_all(&home).unwrap();
+        fs::create_dir(&home).unwrap();
+        for attack in [
+            "git config --global core.hooksPath /tmp",
+            "mkdir -p ~/.config/git; echo '[core] hooksPath = /tmp' > ~/.config/git/config",
+            "rm -rf ~/.config; mkdir ~/.config && mkdir ~/.config/git && touch ~/.config/git/config",
+        ] {
+            let said = agent.run(attack).await;
+            assert!(said.is_err(), "{attack}: {said:?}");
+        }
+        // It is not in the way of git, nor of anything else in the home directory.
+        agent.run("git status && git log -1 && touch ~/other").await.unwrap();
+        agent.session.nothing_is_left().await;
+        let left: Vec<_> =
+            fs::read_dir(&home).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["other"]);
+    }
+}
+
+#[tokio::test]
 async fn what_outlives_its_command_is_held_back_as_well() {
     for support in complete_supports() {
         let agent = Isolated::with(&support);
