@@ -1,12 +1,15 @@
 //! The places of an agent that works in a worktree of its own.
 
-use std::fs;
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use centurion_protocol::Env;
+use centurion_protocol::{Env, bounded};
 use centurion_sandbox::{Network, Sandbox, UnixSockets};
 use thiserror::Error;
+
+use crate::disk;
 
 /// What decides in a git directory which programs git runs and where it finds objects. The rest of it changes with
 /// every commit.
@@ -18,6 +21,9 @@ const GIT_PARTS: [&str; 6] = [
     "info/attributes",
     "objects/info/alternates",
 ];
+
+/// A `.git` that is a file holds one path.
+const LARGEST_POINTER: u64 = 64 * 1024;
 
 /// Where git looks for the configuration of all users.
 const SYSTEM_CONFIGURATION: [&str; 2] = ["/etc/gitconfig", "/usr/local/etc/gitconfig"];
@@ -124,12 +130,18 @@ impl IsolatedPlaces {
         if !git_dir.is_dir() {
             return Err(other("its git data is gone"));
         }
-        let pointer = fs::read_to_string(self.root.join(".git")).unwrap_or_default();
-        let named = pointer.strip_prefix("gitdir: ").map(str::trim_end).unwrap_or_default();
-        match self.root.join(named).canonicalize() {
+        match self.named_git_dir() {
             Ok(named) if named == *git_dir => Ok(()),
             _ => Err(other("its .git does not name the git data of this agent")),
         }
+    }
+
+    /// Where `.git` of the worktree leads.
+    fn named_git_dir(&self) -> io::Result<PathBuf> {
+        let file = disk::open_own(&self.root.join(".git"))?;
+        let pointer = bounded::read_all(file, LARGEST_POINTER)?;
+        let named = pointer.strip_prefix(b"gitdir: ").unwrap_or_default().trim_ascii_end();
+        self.root.join(OsStr::from_bytes(named)).canonicalize()
     }
 
     /// Whether a link is on the way to something that is kept, as with a `~/.gitconfig` that leads elsewhere.
@@ -190,6 +202,7 @@ fn git_configuration(env: &Env) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     use super::*;
