@@ -5,7 +5,7 @@
 //! where git would not, a file that says what git does without it. It is taken away when the last command is
 //! gone. Commands that run at once share it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{
@@ -43,8 +43,8 @@ const LONGEST_NEUTRAL: u64 = 2;
 /// The held places of one command. Dropping it gives them back.
 #[derive(Debug, Default)]
 pub(crate) struct Placeholders {
-    /// Directories that may be written, locked by every process that holds places below them.
-    roots: Vec<(PathBuf, File)>,
+    /// Directories that are locked by every process that holds places below them.
+    locks: BTreeMap<PathBuf, File>,
     places: Vec<PathBuf>,
 }
 
@@ -56,10 +56,12 @@ impl Placeholders {
             return Ok(held);
         }
         let border = Border::of(sandbox);
-        for root in border.roots() {
-            if border.missing(sandbox).any(|(_, found)| border.is_locked_by(&found.path, root)) {
-                held.roots.push((root.to_owned(), lock(root)?));
-            }
+        let missing = border.missing(sandbox);
+        let locked: BTreeSet<PathBuf> =
+            missing.flat_map(|(_, found)| border.locked_for(&found.path)).collect();
+        for directory in locked {
+            let lock = lock(&directory)?;
+            held.locks.insert(directory, lock);
         }
         // Looked at again: under the locks, no other process takes any away.
         for (path, found) in border.missing(sandbox) {
@@ -75,11 +77,24 @@ impl Placeholders {
 }
 
 impl Drop for Placeholders {
+    /// The last process that holds places below a directory gives them back. Of several that end at once, each gives
+    /// its lock up before it tries to be alone, so that one of them succeeds.
     fn drop(&mut self) {
-        let is_alone = |root: &File| flock(root, FlockOperation::NonBlockingLockExclusive).is_ok();
-        let (_, shared): (Vec<_>, Vec<_>) = self.roots.iter().partition(|(_, root)| is_alone(root));
-        // Where another process holds places, the last one clears up.
-        let is_free = |place: &&PathBuf| !shared.iter().any(|(root, _)| place.starts_with(root));
+        let is_alone = |lock: &File| {
+            let _ = flock(lock, FlockOperation::Unlock);
+            flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+        };
+        let alone: BTreeSet<&Path> = self
+            .locks
+            .iter()
+            .filter(|(_, lock)| is_alone(lock))
+            .map(|(directory, _)| directory.as_path())
+            .collect();
+        let is_free = |place: &&PathBuf| {
+            // Of several locks the nearest decides: a directory above is used by commands of other projects as well.
+            let nearest = place.ancestors().find(|above| self.locks.contains_key(*above));
+            nearest.is_some_and(|nearest| alone.contains(nearest))
+        };
         let free: Vec<&PathBuf> = self.places.iter().filter(is_free).collect();
         for place in &free {
             take_away(place);
@@ -142,16 +157,16 @@ impl Border {
             }
     }
 
-    /// Each once: two locks of one process would keep each other from clearing up.
-    fn roots(&self) -> BTreeSet<&Path> {
-        self.write.iter().chain(&self.write_within).map(PathBuf::as_path).collect()
-    }
-
-    /// Whether holding a place takes the lock of this directory. Commands that have nothing to do with each
-    /// other share the root of all files; they do not wait for each other where a nearer lock will do.
-    fn is_locked_by(&self, place: &Path, root: &Path) -> bool {
-        let has_nearer = || self.write_within.iter().any(|within| place.starts_with(within));
-        place.starts_with(root) && (root != Path::new("/") || !has_nearer())
+    /// The directories to lock for what is missing at a place. All files together are no such directory: commands
+    /// that have nothing to do with each other share them.
+    fn locked_for(&self, place: &Path) -> Vec<PathBuf> {
+        let roots = self.write.iter().chain(&self.write_within);
+        let above = |root: &&PathBuf| place.starts_with(root) && *root != Path::new("/");
+        let roots: Vec<PathBuf> = roots.filter(above).cloned().collect();
+        if !roots.is_empty() {
+            return roots;
+        }
+        place.ancestors().find(|it| !is_placeholder(it)).map(Path::to_owned).into_iter().collect()
     }
 }
 
@@ -364,7 +379,7 @@ mod tests {
             ..Sandbox::default()
         };
         let held = Placeholders::create(&sandbox).unwrap();
-        assert!(held.places.is_empty() && held.roots.is_empty());
+        assert!(held.places.is_empty() && held.locks.is_empty());
         assert_eq!(names(scratch.path()), ["w"]);
     }
 
@@ -392,7 +407,7 @@ mod tests {
             assert_eq!(names(&at("top")), ["own"]);
             assert_eq!(names(&at("top/own")), ["kept", "missing"]);
             assert_eq!(names(&at("top/own/kept")), Vec::<String>::new());
-            assert!(held.roots.iter().all(|(root, _)| root != Path::new("/")));
+            assert!(!held.locks.contains_key(Path::new("/")));
             drop(held);
             assert_eq!(names(&at("top/own")), ["kept", "missing"]);
             drop(other);
@@ -401,43 +416,59 @@ mod tests {
     }
 
     #[test]
-    fn the_last_process_of_all_that_hold_a_place_gives_it_back() {
+    fn commands_of_other_projects_keep_no_place_from_being_given_back() {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path().canonicalize().unwrap();
-        fs::create_dir(root.join("sub")).unwrap();
-        let around = sandbox(&root, &["sub/file"]);
-        let mut both = sandbox(&root, &["sub/file"]);
-        both.write.push(root.join("sub"));
-        for last_is_around in [true, false] {
-            let (around, both) =
-                (Placeholders::create(&around).unwrap(), Placeholders::create(&both).unwrap());
-            let (first, last) = if last_is_around { (both, around) } else { (around, both) };
-            drop(first);
-            assert_eq!(names(&root.join("sub")), ["file"]);
-            drop(last);
-            assert_eq!(names(&root.join("sub")), Vec::<String>::new());
+        for project in ["one", "two"] {
+            fs::create_dir(root.join(project)).unwrap();
+        }
+        for shared in [root.as_path(), Path::new("/")] {
+            let project = |name: &str| Sandbox {
+                write: vec![root.join(name), shared.to_owned()],
+                deny_write: vec![root.join(name).join("file")],
+                ..Sandbox::default()
+            };
+            let one = Placeholders::create(&project("one")).unwrap();
+            let two = Placeholders::create(&project("two")).unwrap();
+            drop(one);
+            assert_eq!(names(&root.join("one")), Vec::<String>::new());
+            assert_eq!(names(&root.join("two")), ["file"]);
+            drop(two);
+            let open = Sandbox { write: vec!["/".into()], ..project("one") };
+            let one = Placeholders::create(&open).unwrap();
+            let two = Placeholders::create(&Sandbox { write: vec!["/".into()], ..project("two") });
+            drop(one);
+            assert_eq!(names(&root.join("one")), Vec::<String>::new());
+            drop(two);
+            assert_eq!(names(&root.join("two")), Vec::<String>::new());
         }
     }
 
     #[test]
     fn many_that_start_and_end_at_once_do_not_get_in_each_others_way() {
         let scratch = tempfile::tempdir().unwrap();
-        let root = scratch.path();
-        let sandbox = sandbox(root, &["deep/one", "deep/two", "file"]);
-        std::thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    for _ in 0..20 {
-                        let held = Placeholders::create(&sandbox).unwrap();
-                        for name in ["deep/one", "deep/two", "file"] {
-                            assert!(is_placeholder(&root.join(name)), "{name}");
+        let root = scratch.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        let mut sandbox = sandbox(&root, &["deep/one", "deep/two", "file", "a/file", "a/b/file"]);
+        sandbox.write.extend([root.join("a"), root.join("a/b")]);
+        for _ in 0..20 {
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| {
+                        for _ in 0..5 {
+                            let held = Placeholders::create(&sandbox).unwrap();
+                            for place in &sandbox.deny_write {
+                                assert!(is_placeholder(place), "{}", place.display());
+                            }
+                            drop(held);
                         }
-                        drop(held);
-                    }
-                });
-            }
-        });
-        assert_eq!(names(root), Vec::<String>::new());
+                    });
+                }
+            });
+            assert_eq!(names(&root), ["a"]);
+            assert_eq!(names(&root.join("a")), ["b"]);
+            assert_eq!(names(&root.join("a/b")), Vec::<String>::new());
+        }
     }
 
     #[test]
