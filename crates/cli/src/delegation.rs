@@ -164,7 +164,9 @@ impl Found {
             plugins: plugins.enabled.iter().map(|plugin| plugin.agents()).collect(),
         };
         let agents = sources::sources(surroundings, configuration, brought)?;
-        let skills = skills::sources::sources(&agents, settings, &plugins);
+        let mut skills = skills::sources::sources(&agents, settings, &plugins);
+        let is_kept = !args.session.no_session_persistence;
+        skills.index_dir = is_kept.then(|| surroundings.dirs.skill_index_dir());
         Ok(Self {
             definitions: Definitions::new(agents, skills, Arc::clone(world)),
             plugins,
@@ -177,7 +179,7 @@ impl Found {
         self.definitions.agents()
     }
 
-    /// The skills as they are now.
+    /// The skills as they were at the look of the start.
     pub(crate) fn skills(&self) -> Arc<SkillCatalog> {
         self.definitions.skills()
     }

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use centurion_files::{OpenError, open_followed, open_regular};
+use centurion_files::{OpenError, Stat, open_followed, open_regular};
 use thiserror::Error;
 
 use crate::paths::repo_root;
@@ -88,6 +88,20 @@ impl Stamp {
         fs::metadata(path).ok().as_ref().map(Self::from)
     }
 
+    /// The numbers that it is made of.
+    pub(crate) fn numbers(&self) -> [u64; 7] {
+        let Self { device, inode, size, modified, changed } = *self;
+        let times = [modified.0, modified.1, changed.0, changed.1].map(i64::cast_unsigned);
+        [device, inode, size, times[0], times[1], times[2], times[3]]
+    }
+
+    /// The stamp that has these numbers.
+    pub(crate) fn from_numbers(numbers: [u64; 7]) -> Self {
+        let [device, inode, size, times @ ..] = numbers;
+        let [modified, nanoseconds, changed, more] = times.map(u64::cast_signed);
+        Self { device, inode, size, modified: (modified, nanoseconds), changed: (changed, more) }
+    }
+
     /// What the file is, under whatever names it can be reached.
     pub(crate) fn identity(&self) -> (u64, u64) {
         (self.device, self.inode)
@@ -97,6 +111,18 @@ impl Stamp {
     /// after it may keep its stamp.
     pub(crate) fn changed_at(&self) -> i64 {
         self.changed.0.max(self.modified.0)
+    }
+}
+
+impl From<&Stat> for Stamp {
+    fn from(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            size: stat.st_size.cast_unsigned(),
+            modified: (stat.st_mtime, stat.st_mtime_nsec.cast_signed()),
+            changed: (stat.st_ctime, stat.st_ctime_nsec.cast_signed()),
+        }
     }
 }
 

@@ -74,6 +74,11 @@ impl Dirs {
         self.state.join("trust.json")
     }
 
+    /// Where the program keeps what it would otherwise have to find out at every start.
+    pub fn skill_index_dir(&self) -> PathBuf {
+        self.state.join("cache/skills")
+    }
+
     /// Where sessions are kept, by project; nothing is written outside of it.
     pub fn projects_dir(&self) -> PathBuf {
         self.state.join("projects")

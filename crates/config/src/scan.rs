@@ -3,10 +3,13 @@
 //! Nothing outside of the scope that a directory belongs to is read, by whatever link it is reached,
 //! and no tree is so wide, deep or tangled that looking through it does not end.
 
+mod kept;
+
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +18,8 @@ use centurion_protocol::World;
 
 use crate::files::{self, FileError, Stamp, is_absence};
 use crate::frontmatter::decode;
+
+pub(crate) use kept::{Index, Keep, Reader, Writer};
 
 /// A definition that is larger than this is something else.
 const LARGEST: u64 = 1024 * 1024;
@@ -129,9 +134,10 @@ pub(crate) struct Memo<T> {
     places: HashMap<Place, Remembered<T>>,
 }
 
+/// What was read, by its path: as text, whose hash is cheaper than a path's.
 struct Remembered<T> {
-    listings: HashMap<PathBuf, Listing>,
-    files: HashMap<PathBuf, Known<T>>,
+    listings: HashMap<OsString, Listing>,
+    files: HashMap<OsString, Known<T>>,
     refused: Vec<Refused>,
 }
 
@@ -197,6 +203,7 @@ impl<T> Memo<T> {
             entries: 0,
             unread: 0,
             has_changed: is_first,
+            head: Vec::new(),
             read,
         };
         walk.start(&place.root);
@@ -224,8 +231,8 @@ struct Walk<T, R> {
     /// Stamps from before this second are sure.
     settled_until: i64,
     before: Remembered<T>,
-    listings: HashMap<PathBuf, Listing>,
-    files: HashMap<PathBuf, Known<T>>,
+    listings: HashMap<OsString, Listing>,
+    files: HashMap<OsString, Known<T>>,
     found: Vec<Found<T>>,
     refused: Vec<Refused>,
     /// The real paths of folders that links led to: each is looked through once.
@@ -233,6 +240,8 @@ struct Walk<T, R> {
     entries: usize,
     unread: usize,
     has_changed: bool,
+    /// Room for the beginning of a file.
+    head: Vec<u8>,
     read: R,
 }
 
@@ -305,12 +314,12 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
 
     /// The entries of a folder, from memory where nothing changed in it.
     fn list(&mut self, folder: &Path, stamp: Stamp) -> io::Result<Arc<[Listed]>> {
-        if let Some(listing) = self.before.listings.remove(folder)
+        if let Some(listing) = self.before.listings.remove(folder.as_os_str())
             && listing.is_settled
             && listing.stamp == stamp
         {
             let entries = Arc::clone(&listing.entries);
-            self.listings.insert(folder.to_owned(), listing);
+            self.listings.insert(folder.as_os_str().to_owned(), listing);
             return Ok(entries);
         }
         self.has_changed = true;
@@ -323,12 +332,11 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         let entries: Arc<[Listed]> = entries.into();
         let is_settled = stamp.changed_at() < self.settled_until;
         let listing = Listing { stamp, is_settled, entries: Arc::clone(&entries) };
-        self.listings.insert(folder.to_owned(), listing);
+        self.listings.insert(folder.as_os_str().to_owned(), listing);
         Ok(entries)
     }
 
     fn entry(&mut self, folder: &Path, entry: &Listed, depth: usize) {
-        let path = &folder.join(&entry.name);
         let is_wanted = self.pick.wants_file(depth, &entry.name);
         let may_be_wanted = match entry.kind {
             Kind::File | Kind::Other => is_wanted,
@@ -338,12 +346,15 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         if !may_be_wanted {
             return;
         }
-        let usual = match (entry.kind, self.pick) {
-            (Kind::File, _) => Some(path.clone()),
-            (Kind::Directory, Pick::Skills) if depth == 0 => Some(path.join(SKILL_FILE)),
-            _ => None,
+        let path = &folder.join(&entry.name);
+        let is_usual = match (entry.kind, self.pick) {
+            (Kind::File, _) => self.plain_file(path),
+            (Kind::Directory, Pick::Skills) if depth == 0 => {
+                self.plain_file(&path.join(SKILL_FILE))
+            }
+            _ => false,
         };
-        if usual.is_some_and(|file| self.plain_file(&file)) {
+        if is_usual {
             return;
         }
         let metadata = match fs::metadata(path) {
@@ -384,11 +395,11 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
     /// Whether this is one.
     fn plain_file(&mut self, path: &Path) -> bool {
         let Some((root, directory)) = &self.root else { return false };
-        let Ok(below) = path.strip_prefix(root) else { return false };
-        if let Some(known) = self.before.files.get(path) {
-            let Ok(metadata) = fs::symlink_metadata(path) else { return false };
-            let is_same = known.is_settled && known.stamp == Stamp::from(&metadata);
-            if let (true, Some(known)) = (is_same, self.before.files.remove(path)) {
+        let Some(below) = below(path, root) else { return false };
+        if let Some(known) = self.before.files.get(path.as_os_str()) {
+            let Ok(stat) = directory.stat(below.as_os_str()) else { return false };
+            let is_same = known.is_settled && known.stamp == Stamp::from(&stat);
+            if let (true, Some(known)) = (is_same, self.before.files.remove(path.as_os_str())) {
                 self.keep(path, known);
                 return true;
             }
@@ -396,17 +407,21 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         let Ok((file, metadata)) = directory.regular_file(below) else { return false };
         let stamp = Stamp::from(&metadata);
         self.has_changed = true;
-        let bytes = match self.extent.portion {
-            Portion::Whole => files::bytes_in((file, metadata), LARGEST),
-            Portion::Head => head_in(file, &metadata),
-        };
-        self.take(path, stamp, bytes);
+        match self.extent.portion {
+            Portion::Whole => self.take(path, stamp, files::bytes_in((file, metadata), LARGEST)),
+            Portion::Head => {
+                let mut head = std::mem::take(&mut self.head);
+                let read = read_head(file, &metadata, &mut head);
+                self.take(path, stamp, read.map(|()| head.as_slice()));
+                self.head = head;
+            }
+        }
         true
     }
 
     fn file(&mut self, path: &Path, metadata: &Metadata) {
         let stamp = Stamp::from(metadata);
-        let known = self.before.files.remove(path);
+        let known = self.before.files.remove(path.as_os_str());
         if let Some(known) = known
             && known.is_settled
             && known.stamp == stamp
@@ -423,10 +438,10 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         self.take(path, stamp, bytes);
     }
 
-    fn take(&mut self, path: &Path, stamp: Stamp, bytes: Result<Vec<u8>, FileError>) {
+    fn take<B: AsRef<[u8]>>(&mut self, path: &Path, stamp: Stamp, bytes: Result<B, FileError>) {
         match bytes {
             Ok(bytes) => {
-                let value = Arc::new((self.read)(path, &decode(&bytes)));
+                let value = Arc::new((self.read)(path, &decode(bytes.as_ref())));
                 let is_settled = stamp.changed_at() < self.settled_until;
                 self.keep(path, Known { stamp, is_settled, value });
             }
@@ -450,30 +465,36 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
             identity: known.stamp.identity(),
             value: Arc::clone(&known.value),
         });
-        self.files.insert(path.to_owned(), known);
+        self.files.insert(path.as_os_str().to_owned(), known);
     }
+}
+
+/// The way from a root to what was joined to it: the same as `strip_prefix`, without taking both apart.
+fn below<'p>(path: &'p Path, root: &Path) -> Option<&'p Path> {
+    let rest = path.as_os_str().as_bytes().strip_prefix(root.as_os_str().as_bytes())?;
+    Some(Path::new(OsStr::from_bytes(rest.strip_prefix(b"/")?)))
 }
 
 /// The first bytes of a file: its frontmatter and some text behind it, or all of it where the frontmatter is
 /// longer than usual.
-fn head_in(mut file: File, metadata: &Metadata) -> Result<Vec<u8>, FileError> {
+fn read_head(mut file: File, metadata: &Metadata, bytes: &mut Vec<u8>) -> Result<(), FileError> {
     if metadata.len() > LARGEST {
         return Err(FileError::TooLarge { limit: LARGEST });
     }
-    let mut bytes = vec![0; HEAD];
-    let read = file.read(&mut bytes).map_err(FileError::Unreadable)?;
+    bytes.resize(HEAD, 0);
+    let read = file.read(bytes).map_err(FileError::Unreadable)?;
     bytes.truncate(read);
     let is_all = read < HEAD;
-    if is_all || is_head(&bytes) {
+    if is_all || is_head(bytes) {
         if !is_all {
             // The last line may end in the middle of a letter.
             let lines = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
             bytes.truncate(lines);
         }
-        return Ok(bytes);
+        return Ok(());
     }
-    file.take(LARGEST).read_to_end(&mut bytes).map_err(FileError::Unreadable)?;
-    Ok(bytes)
+    file.take(LARGEST).read_to_end(bytes).map_err(FileError::Unreadable)?;
+    Ok(())
 }
 
 /// Whether the beginning of a file is UTF-8 text that begins with frontmatter and has its end.

@@ -23,5 +23,6 @@ pub(crate) fn sources(
         bundled: said.bundled,
         overrides: said.overrides,
         content: agents.content.clone(),
+        index_dir: None,
     }
 }

@@ -16,7 +16,7 @@ pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
             Err(_) => WINDOWS_1252.decode_without_bom_handling(bytes).0,
         },
     };
-    if text.contains('\r') {
+    if memchr::memchr(b'\r', text.as_bytes()).is_some() {
         return Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"));
     }
     text

@@ -1,10 +1,15 @@
 //! What is told of a skill before it is invoked, from the head of its file.
 //!
 //! A session may have hundreds of skills and use none: their bodies stay on disk, and the frontmatter that most
-//! authors write, one plain value a line, is read without a YAML parser. A test compares both ways.
+//! authors write, plain or quoted values, a paragraph, a list of words, is read without a YAML parser. A test compares both
+//! ways.
+
+use std::iter::Peekable;
+use std::str::Split;
 
 use super::definition::{SkillDefinition, SkillFileError, SkillOrigin, read_skill};
 use crate::agents::check_skill_name;
+use crate::scan::{Keep, Reader, Writer};
 
 /// What is told of a skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,51 +63,141 @@ pub(super) fn read_card(
     Ok((definition.name, card))
 }
 
-/// The card of a file whose frontmatter is one plain value a line; `None` where it is anything else.
+/// The card of a file whose frontmatter is written as most authors write it; `None` where it is anything else.
 pub(super) fn plain_card(head: &str, origin: &SkillOrigin) -> Option<(String, SkillCard)> {
     let block = head.strip_prefix("---\n")?;
     let block = block.get(..memchr::memmem::find(block.as_bytes(), b"\n---\n")?)?;
+    if block.len() > LONGEST {
+        return None;
+    }
     let mut card = SkillCard { for_models: true, for_people: true, ..SkillCard::default() };
-    let (mut label, mut seen) = (None, Vec::new());
-    for line in block.split('\n') {
-        let (key, value) = line.split_once(": ")?;
-        let is_usual = if key == "argument-hint" { is_hint(value) } else { is_plain(value) };
-        if !is_key(key) || !is_usual || seen.contains(&key) {
+    let (mut has_label, mut seen) = (false, Vec::with_capacity(8));
+    let mut lines = block.split('\n').peekable();
+    while let Some(line) = lines.next() {
+        let (key, rest) = line.split_once(':')?;
+        if !is_key(key) || seen.contains(&key) {
             return None;
         }
         seen.push(key);
-        let text = || Some(value.to_owned());
+        let value = plain_value(key, rest, &mut lines)?;
         match key {
-            "name" => label = Some(value),
-            "description" => card.summary = text(),
-            "when_to_use" => card.when_to_use = text(),
-            "argument-hint" => card.argument_hint = text(),
-            "disable-model-invocation" => card.for_models = !truth(value)?,
-            "user-invocable" => card.for_people = truth(value)?,
-            "context" if value == "fork" => card.is_fork = true,
+            "name" => has_label = true,
+            "description" => card.summary = Some(value.into_text()?),
+            "when_to_use" => card.when_to_use = Some(value.into_text()?),
+            "argument-hint" => card.argument_hint = Some(value.into_text()?),
+            "disable-model-invocation" => card.for_models = !value.truth()?,
+            "user-invocable" => card.for_people = value.truth()?,
+            "context" if value == Plain::Word("fork") => card.is_fork = true,
             "context" | "hooks" | "paths" => return None,
             _ => {}
         }
     }
     card.summary.as_ref()?;
-    let name = match (&origin.plugin, label) {
-        (Some(_), Some(_)) => return None,
-        (plugin, _) => {
+    let name = match &origin.plugin {
+        Some(_) if has_label => return None,
+        plugin => {
             let name = origin.place_name();
             check_skill_name(&name).ok()?;
-            plugin.as_ref().map_or(name.clone(), |plugin| format!("{plugin}:{name}"))
+            match plugin {
+                Some(plugin) => format!("{plugin}:{name}"),
+                None => name,
+            }
         }
     };
     Some((name, card))
 }
 
-fn truth(value: &str) -> Option<bool> {
-    match value {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
+/// A value that needs no parser.
+#[derive(Debug, PartialEq, Eq)]
+enum Plain<'t> {
+    /// As it stands there, without quotes.
+    Word(&'t str),
+    /// In quotes, or on lines of its own.
+    Text(String),
+    /// A list, which tells the card nothing.
+    List,
+}
+
+impl Plain<'_> {
+    fn into_text(self) -> Option<String> {
+        match self {
+            Self::Word(text) => Some(text.to_owned()),
+            Self::Text(text) => Some(text),
+            Self::List => None,
+        }
+    }
+
+    fn truth(&self) -> Option<bool> {
+        match self {
+            Self::Word("true") => Some(true),
+            Self::Word("false") => Some(false),
+            _ => None,
+        }
     }
 }
+
+/// Reads what stands after a key and its colon, and the lines below that belong to it.
+fn plain_value<'t>(
+    key: &str,
+    rest: &'t str,
+    lines: &mut Peekable<Split<'t, char>>,
+) -> Option<Plain<'t>> {
+    if rest.is_empty() {
+        return plain_items(lines).then_some(Plain::List);
+    }
+    let value = rest.strip_prefix(' ')?;
+    match value.as_bytes().first()? {
+        _ if key == "argument-hint" => is_hint(value).then_some(Plain::Word(value)),
+        b'>' | b'|' => {
+            let joint = match value {
+                ">" | ">-" => " ",
+                "|" | "|-" => "\n",
+                _ => return None,
+            };
+            let mut text = String::new();
+            while let Some(line) = lines.next_if(|line| line.starts_with("  ")) {
+                let line = line.get(2..).filter(|line| is_whole(line))?;
+                if !text.is_empty() {
+                    text.push_str(joint);
+                }
+                text.push_str(line);
+            }
+            (!text.is_empty()).then_some(Plain::Text(text))
+        }
+        quote @ (b'"' | b'\'') => {
+            let quote = char::from(*quote);
+            let text = value.strip_prefix(quote)?.strip_suffix(quote)?;
+            let is_usual = !text.contains(quote) && is_whole(text);
+            is_usual.then(|| Plain::Text(text.to_owned()))
+        }
+        b'[' => {
+            let items = value.strip_prefix('[')?.strip_suffix(']')?;
+            let is_item = |item: &str| is_plain(item) && !item.contains(FLOW);
+            items.split(',').map(str::trim).all(is_item).then_some(Plain::List)
+        }
+        _ => is_plain(value).then_some(Plain::Word(value)),
+    }
+}
+
+/// Passes over a list, one plain word a line; whether it was one.
+fn plain_items(lines: &mut Peekable<Split<'_, char>>) -> bool {
+    let dash = match lines.peek() {
+        Some(line) if line.starts_with("- ") => "- ",
+        Some(line) if line.starts_with("  - ") => "  - ",
+        _ => return false,
+    };
+    let mut are_plain = true;
+    while let Some(line) = lines.next_if(|line| line.starts_with(dash)) {
+        are_plain &= line.strip_prefix(dash).is_some_and(is_plain);
+    }
+    are_plain
+}
+
+/// What means something else inside of brackets.
+const FLOW: [char; 8] = ['[', ']', '{', '}', ':', '?', '"', '\''];
+
+/// Frontmatter that is longer has to be looked at more closely.
+const LONGEST: usize = 32 * 1024;
 
 fn is_key(key: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'-' || byte == b'_';
@@ -112,14 +207,25 @@ fn is_key(key: &str) -> bool {
 /// Whether YAML reads a value as the text that stands there, and as one that ends with its line.
 fn is_plain(value: &str) -> bool {
     let bytes = value.as_bytes();
-    let may_begin = bytes.first().is_some_and(u8::is_ascii_alphabetic);
-    let may_end = bytes.last().is_some_and(|last| last.is_ascii_graphic() && *last != b':');
-    let is_mark = |pair: &[u8]| pair == b": " || pair == b" #";
-    may_begin
-        && may_end
-        && bytes.iter().all(|byte| *byte >= b' ' && *byte != 0x7f && *byte != b'\\')
-        && !bytes.windows(2).any(is_mark)
+    let is_mark = |at: usize| match bytes.get(at..at + 2) {
+        Some(pair) => pair == b": " || pair == b" #",
+        None => false,
+    };
+    is_whole(value)
+        && bytes.first().is_some_and(u8::is_ascii_alphabetic)
+        && bytes.last() != Some(&b':')
+        && !memchr::memchr2_iter(b':', b'#', bytes)
+            .any(|at| is_mark(at) || is_mark(at.wrapping_sub(1)))
         && !is_reserved(value)
+}
+
+/// Whether a text begins and ends with a letter or mark, and has nothing in it that stands for something else.
+fn is_whole(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_usual = |byte: &u8| *byte >= b' ' && *byte != 0x7f && *byte != b'\\';
+    bytes.first().is_some_and(u8::is_ascii_graphic)
+        && bytes.last().is_some_and(u8::is_ascii_graphic)
+        && bytes.iter().all(is_usual)
 }
 
 /// Whether a hint is the text after the colon: brackets and all, but no quotes.
@@ -132,4 +238,61 @@ fn is_hint(value: &str) -> bool {
 fn is_reserved(value: &str) -> bool {
     const WORDS: [&str; 7] = ["null", "yes", "no", "on", "off", "y", "n"];
     WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+impl Keep for Result<(String, SkillCard), SkillFileError> {
+    fn write(&self, to: &mut Writer) -> bool {
+        let Ok((name, card)) = self else { return false };
+        let SkillCard { summary, when_to_use, argument_hint, paths, .. } = card;
+        to.text(name);
+        for flag in [card.for_models, card.for_people, card.name_only, card.is_fork, card.has_hooks]
+        {
+            to.number(u64::from(flag));
+        }
+        for text in [summary, when_to_use, argument_hint] {
+            write_list(to, text.as_slice());
+        }
+        to.number(u64::from(paths.is_some()));
+        write_list(to, paths.as_deref().unwrap_or_default());
+        true
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let name = from.text()?.to_owned();
+        let mut flag = || from.number().map(|flag| flag == 1);
+        let (for_models, for_people, name_only) = (flag()?, flag()?, flag()?);
+        let (is_fork, has_hooks) = (flag()?, flag()?);
+        let mut texts = || read_list(from);
+        let (mut summary, mut when_to_use, mut hint) = (texts()?, texts()?, texts()?);
+        let has_paths = from.number()? == 1;
+        let paths = read_list(from)?;
+        let card = SkillCard {
+            summary: summary.pop(),
+            when_to_use: when_to_use.pop(),
+            argument_hint: hint.pop(),
+            for_models,
+            for_people,
+            name_only,
+            is_fork,
+            has_hooks,
+            paths: has_paths.then_some(paths),
+        };
+        Some(Ok((name, card)))
+    }
+}
+
+fn write_list(to: &mut Writer, list: &[String]) {
+    to.number(list.len() as u64);
+    for text in list {
+        to.text(text);
+    }
+}
+
+fn read_list(from: &mut Reader<'_>) -> Option<Vec<String>> {
+    let count = from.number()?;
+    let mut list = Vec::new();
+    for _ in 0..count {
+        list.push(from.text()?.to_owned());
+    }
+    Some(list)
 }

@@ -12,7 +12,7 @@ use super::definition::{SkillDefinition, SkillFileError, SkillKind, SkillOrigin,
 use super::reading::{ReadSkill, SkillReadError};
 use super::sources::{SkillPlace, SkillSources};
 use crate::Problem;
-use crate::scan::{Extent, Memo, Portion};
+use crate::scan::{Extent, Index, Memo, Portion};
 use crate::settings::SkillOverride;
 use crate::trust::PowerItem;
 
@@ -104,7 +104,8 @@ pub struct SkillLoader {
 /// Finds skills one place after the other, the strongest first.
 struct Search {
     catalog: SkillCatalog,
-    winners: HashMap<String, SkillOrigin>,
+    /// The active ones by name, each by its place.
+    winners: HashMap<String, usize>,
     /// Files that were found, under whatever name.
     taken: HashSet<(Option<String>, (u64, u64))>,
     is_unchanged: bool,
@@ -141,12 +142,19 @@ impl SkillLoader {
                 continue;
             }
             let left = left.entry(place.source).or_insert(most);
+            let index = sources.index_dir.as_deref().map(|directory| Index { directory });
+            if let Some(index) = index {
+                self.memo.recall(&place.place, index);
+            }
             let extent = Extent { portion: Portion::Head, most: *left };
             let visit = self.memo.visit_part(&place.place, extent, world, |path, head| {
                 read_card(head, &place.origin(path))
             });
             *left = left.saturating_sub(visit.found.len());
             search.is_unchanged &= visit.is_unchanged;
+            if let Some(index) = index.filter(|_| !visit.is_unchanged) {
+                self.memo.keep(&place.place, index);
+            }
             if visit.unread > 0 {
                 search.catalog.unlisted.push((place.place.root.clone(), visit.unread));
             }
@@ -224,11 +232,11 @@ impl Search {
             entry.name = format!("{prefix}:{}", entry.name);
         }
         if let Some(by) = self.winners.get(&entry.name) {
-            let by = by.clone();
+            let by = self.catalog.active[*by].origin.clone();
             self.catalog.shadowed.push(ShadowedSkill { entry: Arc::new(entry), by });
             return;
         }
-        self.winners.insert(entry.name.clone(), entry.origin.clone());
+        self.winners.insert(entry.name.clone(), self.catalog.active.len());
         self.catalog.active.push(Arc::new(entry));
     }
 

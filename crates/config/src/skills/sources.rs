@@ -31,6 +31,8 @@ pub struct SkillSources {
     pub overrides: BTreeMap<String, SkillOverride>,
     /// Says which skills of projects were accepted with all that they bring.
     pub content: ContentTrust,
+    /// Where what was read of many skills is kept for the next process.
+    pub index_dir: Option<PathBuf>,
 }
 
 /// The skills and commands of one plugin.

@@ -29,16 +29,44 @@ fn what_most_authors_write_is_read_the_quick_way() {
     assert!(!card.for_models && card.for_people);
     assert_eq!(card.summary.as_deref(), Some("Puts it out, e.g. on Fridays (it's \"live\")"));
     assert_eq!((name, card), whole(text, None));
+    for (front, summary) in [
+        ("description: 'Use it: now'", "Use it: now"),
+        ("description: \"Use it: now # and\"", "Use it: now # and"),
+        ("description: >\n  Use it\n  now: here.", "Use it now: here."),
+        ("description: |-\n  Use it\n  # now", "Use it\n# now"),
+        ("allowed-tools: [Read, Grep]\ndescription: a", "a"),
+        ("allowed-tools:\n  - Bash(git add:*)\n  - Read\ndescription: a", "a"),
+        ("allowed-tools:\n- Read\n- Grep\ndescription: a", "a"),
+    ] {
+        let text = format!("---\n{front}\n---\nText\n");
+        let (name, card) = plain_card(&text, &origin(None)).expect(front);
+        assert_eq!(card.summary.as_deref(), Some(summary), "{front}");
+        assert_eq!((name, card), whole(&text, None), "{front}");
+    }
 }
 
 #[test]
 fn what_is_no_plain_line_takes_the_other_way() {
     for front in [
         "description: a\n  b",
-        "description: 'a'",
+        "description: 'a''b'",
+        "description: \"a\\n\"",
+        "description: 'a' # b",
+        "description: ' a'",
         "description: a # b",
         "description: a: b",
-        "description: |\n  a",
+        "description: |\n    a",
+        "description: |\n  a\n\n  b",
+        "description: |\n  a\n    b",
+        "description: |+\n  a",
+        "description: >",
+        "description: [a]",
+        "description: a\nallowed-tools: [a, [b]]",
+        "description: a\nallowed-tools: [a,]",
+        "description: a\nallowed-tools:\n  - a: b",
+        "description: a\nallowed-tools:\n  - a\n- b",
+        "description: a\nallowed-tools:\n   - a",
+        "description: a\nuser-invocable: 'true'",
         "description: a\ndescription: b",
         "description: yes",
         "description: a\\nb",
@@ -74,13 +102,33 @@ fn line() -> impl Strategy<Value = String> {
             "Nope",
             "x: y",
             "é",
-            "a\u{2028}b"
+            "a\u{2028}b",
+            "'a: b'",
+            "\"a # b\"",
+            "\"a\"b\"",
+            ">\n  a\n  b: c",
+            "|\n  a\n  # b",
+            ">-\n  a\n   b",
+            "|\n  a\n  b\nc",
+            "[a, b-c]",
+            "[a, 1]",
+            "\n  - a\n  - b(c:*)",
+            "\n- a\n- b",
+            "\n  - a\n- b",
         ])
         .prop_map(str::to_owned),
         "\\PC{0,12}",
+        "['\"][a-z:# '\"]{0,8}['\"]",
+        "\\[[a-z:# ,'*-]{0,8}\\]",
+        "[>|]-?(\n  [a-zé:#>'-][a-z:# ]{0,6}){0,3}",
+        "(\n ? ?- [a-z:#*' ]{0,6}){0,3}",
     ];
-    (key, prop_oneof![8 => Just(": "), 1 => Just(":"), 1 => Just(" : ")], value)
-        .prop_map(|(key, colon, value)| format!("{key}{colon}{value}"))
+    (key, prop_oneof![8 => Just(": "), 1 => Just(":"), 1 => Just(" : ")], value).prop_map(
+        |(key, colon, value)| {
+            let colon = if value.starts_with('\n') { ":" } else { colon };
+            format!("{key}{colon}{value}")
+        },
+    )
 }
 
 proptest! {
