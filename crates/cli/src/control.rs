@@ -103,11 +103,14 @@ impl Control {
                 });
                 Ok(json!({}))
             }
-            // Skills are looked for whenever they are asked for: what is told now is what is there.
             "reload_skills" | "reload_plugins" => {
+                handle.reload_skills();
                 Ok(json!({"commands": commands(handle), "skills": handle.skill_names()}))
             }
-            "supported_commands" => Ok(json!({"commands": commands(handle)})),
+            "supported_commands" => {
+                handle.reload_skills();
+                Ok(json!({"commands": commands(handle)}))
+            }
             "mcp_status" => Ok(json!({"mcpServers": servers::status(handle)})),
             "mcp_reconnect" => servers::reconnect(handle, text("serverName")).await,
             "mcp_toggle" => {

@@ -290,9 +290,9 @@ impl Session {
                 memory.prepare(&self.shared);
             }
             self.driver.begin(source, &cancel).await;
-            // The files of skills are not watched: hosts are told of the skills that were there at the start.
-            self.init.skills = self.handle().skill_names();
             items = self.shared.queue.pending(None);
+        } else {
+            self.shared.delegation.definitions.expire_skills();
         }
         let items = &items;
         if items.iter().any(|item| matches!(item.origin, Origin::Person)) {
@@ -312,6 +312,7 @@ impl Session {
         self.init.agents = self.agent_names();
         self.init.mcp_servers = self.shared.servers.statuses();
         let commands = self.handle().commands();
+        self.init.skills = self.handle().skill_names();
         self.init.slash_commands = commands.into_iter().map(|command| command.name).collect();
         self.init.permission_mode = self.shared.permissions.mode().to_string();
         self.show_state("running");

@@ -1,7 +1,8 @@
 //! The agents and skills that a session knows, as they are on disk now.
 //!
-//! Looked at once when the session begins. From the second look on the kernel watches the directories, so that a
-//! look at what has not changed costs nothing.
+//! Looked at once when the session begins. From the second look on the kernel watches the directories of agents, so that
+//! a look at what has not changed costs nothing. Skills may be many, and each has a directory of its own: they are looked
+//! at again when a run begins, when one is invoked and when a host wants them reloaded, and in between are as they were.
 
 mod watch;
 
@@ -34,8 +35,25 @@ struct LoadState {
     looks: u64,
     /// Directories below the working directory that were looked at for skills.
     touched: HashSet<PathBuf>,
+    /// The skills as they were at the last look; `None` where the next one has to be a real one.
+    seen_skills: Option<Arc<SkillCatalog>>,
     /// Whether a model may invoke a skill. Agents of a session all have the tool, or none has: tools stay the same.
     has_skills: Option<bool>,
+}
+
+impl LoadState {
+    fn seen_skills(&mut self, world: &dyn World) -> Arc<SkillCatalog> {
+        match &self.seen_skills {
+            Some(seen) => Arc::clone(seen),
+            None => self.look_at_skills(world),
+        }
+    }
+
+    fn look_at_skills(&mut self, world: &dyn World) -> Arc<SkillCatalog> {
+        let skills = self.skills.load(&self.skill_sources, world);
+        self.seen_skills = Some(Arc::clone(&skills));
+        skills
+    }
 }
 
 /// The agents that there are.
@@ -57,6 +75,7 @@ impl Definitions {
             watch: None,
             looks: 0,
             touched: HashSet::new(),
+            seen_skills: None,
             has_skills: None,
         };
         Arc::new(Self { state: Mutex::new(state), world })
@@ -78,11 +97,19 @@ impl Definitions {
         self.known().agents
     }
 
-    /// All skills as they are now.
+    /// All skills as they were at the last look.
     pub fn skills(&self) -> Arc<SkillCatalog> {
-        let mut state = self.state();
-        let LoadState { skill_sources, skills, .. } = &mut *state;
-        skills.load(skill_sources, &*self.world)
+        self.state().seen_skills(&*self.world)
+    }
+
+    /// All skills as they are now, for the one who is about to use one.
+    pub fn skills_now(&self) -> Arc<SkillCatalog> {
+        self.state().look_at_skills(&*self.world)
+    }
+
+    /// Has the next one who asks for skills look at them: time has passed.
+    pub(crate) fn expire_skills(&self) {
+        self.state().seen_skills = None;
     }
 
     /// Has no model invoke a skill, whatever there is.
@@ -96,8 +123,7 @@ impl Definitions {
         if let Some(has_skills) = state.has_skills {
             return has_skills;
         }
-        let LoadState { skill_sources, skills, .. } = &mut *state;
-        let skills = skills.load(skill_sources, &*self.world);
+        let skills = state.seen_skills(&*self.world);
         let has_skills = skills.active.iter().any(|skill| skill.card.for_models);
         *state.has_skills.insert(has_skills)
     }
@@ -122,6 +148,7 @@ impl Definitions {
                 };
                 if has_skills("skills") || has_skills("commands") {
                     state.skill_sources.nested.push(directory.to_owned());
+                    state.seen_skills = None;
                     found = true;
                 }
             }
@@ -177,5 +204,30 @@ mod tests {
         std::fs::write(agents.join("a.md"), "---\nname: a\ndescription: d\n---\nx\n").unwrap();
         assert!(definitions.agents().find("a").is_some());
         assert_ne!(definitions.known().version, one.version);
+    }
+
+    #[test]
+    fn skills_are_looked_at_once_until_one_is_used_or_time_has_passed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let cwd = scratch.path().canonicalize().unwrap();
+        let skill = |name: &str| {
+            let directory = cwd.join(".claude/skills").join(name);
+            std::fs::create_dir_all(&directory).unwrap();
+            std::fs::write(directory.join("SKILL.md"), "---\ndescription: d\n---\nx\n").unwrap();
+        };
+        let folders = ProjectFolders { cwd: cwd.clone(), ..ProjectFolders::default() };
+        let skills = SkillSources { folders, ..SkillSources::default() };
+        let definitions = Definitions::new(AgentSources::default(), skills, Arc::new(SystemWorld));
+        skill("one");
+        let first = definitions.skills();
+        assert!(definitions.has_skills_for_models() && first.find("one").is_some());
+        skill("two");
+        assert!(Arc::ptr_eq(&first, &definitions.skills()), "it is the look of the start");
+        assert!(definitions.skills_now().find("two").is_some(), "a use looks again");
+        assert!(definitions.skills().find("two").is_some(), "for all");
+        skill("three");
+        assert!(definitions.skills().find("three").is_none());
+        definitions.expire_skills();
+        assert!(definitions.skills().find("three").is_some());
     }
 }

@@ -148,7 +148,7 @@ pub(crate) fn skills(
     if definition.skills.is_none() {
         return Skills::default();
     }
-    let catalog = delegation.definitions.skills();
+    let catalog = delegation.definitions.skills_now();
     let effort = delegation.builder.settings.effort.map(AgentEffort::Level);
     let preload = Preload {
         catalog: &catalog,

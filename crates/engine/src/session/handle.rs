@@ -170,6 +170,11 @@ impl Handle {
         commands::all(&self.0)
     }
 
+    /// Looks at the skills as they are on disk now.
+    pub fn reload_skills(&self) {
+        self.0.delegation.definitions.skills_now();
+    }
+
     /// The skills that a model may invoke.
     pub fn skill_names(&self) -> Vec<String> {
         let skills = self.0.delegation.definitions.skills();

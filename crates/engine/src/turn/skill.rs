@@ -106,7 +106,7 @@ pub(crate) fn forked(
     if is_built_in(typed.name) {
         return None;
     }
-    let catalog = shared.delegation.definitions.skills();
+    let catalog = shared.delegation.definitions.skills_now();
     let entry = find(&catalog, typed.name, Invoker::Person).ok()?;
     entry.card.is_fork.then_some((catalog, entry))
 }

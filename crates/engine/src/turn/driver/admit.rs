@@ -225,7 +225,7 @@ impl Driver {
         aside: &mut Aside,
         cancel: &CancellationToken,
     ) -> Result<Vec<InvokedSkill>, ExpandRefusal> {
-        let catalog = self.shared.delegation.definitions.skills();
+        let catalog = self.shared.delegation.definitions.skills_now();
         let failed = |error: &SkillError| ExpandRefusal::Failed(error.to_string());
         let (mut entries, mut arguments) = (Vec::new(), typed.arguments);
         match find(&catalog, typed.name, Invoker::Person) {
@@ -331,6 +331,9 @@ impl Driver {
         let fired = agent.fire(&start, cancel).await;
         self.aside.take(fired.context_for_model(), &fired.effects);
         self.name_session(fired.verdict.session_title.as_deref());
+        if fired.verdict.reload_skills {
+            self.shared.delegation.definitions.expire_skills();
+        }
         if let Some(text) = fired.verdict.initial_user_message {
             self.shared.queue.push(Item {
                 id: self.shared.world.record_id(),
