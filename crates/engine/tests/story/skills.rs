@@ -6,8 +6,9 @@ use centurion_permissions::Mode;
 use centurion_protocol::{Block, Effort, Outcome, SeededWorld, World};
 use serde_json::{Value, json};
 
-use crate::agent_stage::agent;
+use crate::agent_stage::{agent, starts};
 use crate::bench::{Asked, Bench, Told};
+use crate::hook_stage::Stage;
 
 fn skill(bench: &Bench, name: &str, front: &str, body: &str) {
     let directory = bench.project().join(".claude/skills").join(name);
@@ -531,4 +532,205 @@ async fn a_goal_that_is_never_reached_is_no_success() {
     let told = bench.run("/goal the impossible").await;
     assert_eq!(told.outcome, Some(Outcome::GoalMissed));
     assert_eq!(result(&told)["is_error"], true);
+}
+
+/// A hook in frontmatter that keeps one tool from running.
+fn denies(tool: &str, reason: &str) -> String {
+    let verdict = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
+                                                "permissionDecisionReason": reason}});
+    let hook = json!({"type": "mcp_tool", "server": "desk", "tool": "judge", "input": {"verdict": verdict}});
+    format!("hooks:\n  PreToolUse:\n    - matcher: \"{tool}\"\n      hooks:\n        - {hook}\n")
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_of_a_skill_count_from_its_invocation_to_the_end_of_the_session() {
+    // S-334
+    let scripts = json!({
+        "lead": [writes("before.txt"), invokes("care", ""), writes("after.txt"), "done"],
+        "typed": [writes("typed.txt"), "done"],
+        "later": [writes("later.txt"), "done"],
+    });
+    for prompts in [["@@lead", "@@later"], ["/care @@typed", "@@later"]] {
+        let bench = bench(&scripts);
+        skill(&bench, "care", &denies("Write", "the skill says no"), "Be careful: $ARGUMENTS");
+        let stage = Stage::silent();
+        let bench = stage.set(bench);
+        let told = talk(&bench, &prompts).await;
+        let made = |name: &str| bench.project().join(name).exists();
+        assert_eq!(made("before.txt"), prompts[0] == "@@lead", "before it, nothing is denied");
+        assert!(!made("after.txt") && !made("typed.txt"), "{prompts:?}");
+        assert!(!made("later.txt"), "the next input ends no hooks");
+        assert!(said(told.asked.last().unwrap()).contains("the skill says no"), "{prompts:?}");
+        assert_eq!(stage.desk.calls.lock().len(), 2, "once for each call: {prompts:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_beside_the_conversation_leaves_no_trace_in_it() {
+    let scripts =
+        json!({"lead": ["It is alpha."], "aside": ["Alpha, as I said."], "next": ["Going on."]});
+    let bench = bench(&scripts);
+    let told = talk(&bench, &["@@lead", "/btw @@aside What is it?", "/btw", "@@next"]).await;
+    let results = told.of("result", None);
+    assert_eq!(results[1]["result"], "Alpha, as I said.");
+    assert_eq!(results[2]["is_error"], true, "nothing was asked");
+    assert!(said(&told.asked[1]).contains("It is alpha."), "it knows what was said");
+    assert!(!said(&told.asked[2]).contains("as I said"), "{}", said(&told.asked[2]));
+    let told = bench.run("/btw what is it?").await;
+    assert_eq!((told.asked.len(), told.outcome), (0, Some(Outcome::CommandFailed)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_changes_the_model_for_what_follows_also_while_a_skill_asks_for_another() {
+    let scripts = json!({"lead": ["one"], "then": ["two"], "think": ["three"], "end": ["four"]});
+    let mut bench = Bench::cast(&scripts);
+    bench.knows_agents(|agents: &mut AgentOptions| {
+        agents.refuse_model = std::sync::Arc::new(|name: &str| {
+            name.contains("fable").then(|| format!("{name} is not available here"))
+        });
+    });
+    skill(&bench, "think", "model: claude-haiku-5-5\n", "@@think");
+    let prompts = [
+        "@@lead",
+        "/model claude-sonnet-5-5",
+        "@@then",
+        "/think",
+        "/model claude-opus-5-5",
+        "@@end",
+        "/model claude-fable-5",
+    ];
+    let told = talk(&bench, &prompts).await;
+    let models: Vec<&str> = told.asked.iter().map(|asked| asked.model.as_str()).collect();
+    let expected = ["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-opus-5-5"];
+    assert_eq!(models, expected);
+    let results = told.of("result", None);
+    assert_eq!(results[1]["result"], "The model is claude-sonnet-5-5 from now on.");
+    assert!(results[6]["errors"].to_string().contains("not available here"), "{}", results[6]);
+    let inits = told.of("system", Some("init"));
+    assert_eq!(inits[2]["model"], "claude-sonnet-5-5", "hosts are told");
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_are_brought_back_by_the_number_of_a_prompt() {
+    let scripts = json!({
+        "lead": [writes("a.txt"), "done"],
+        "next": [writes("b.txt"), "done"],
+    });
+    let mut bench = bench(&scripts);
+    let directory = bench.dir.path().join("history");
+    bench.also(move |options| options.storage.file_history = Some(directory.clone()));
+    let prompts = ["@@lead first", "@@next second", "/rewind", "/rewind 2", "/rewind 7"];
+    let told = talk(&bench, &prompts).await;
+    let results = told.of("result", None);
+    let list = results[2]["result"].as_str().unwrap();
+    assert!(list.contains("1  @@lead first  (2 files"), "{list}");
+    assert!(list.contains("2  @@next second  (1 files"), "{list}");
+    assert!(results[3]["result"].as_str().unwrap().contains("b.txt"), "{}", results[3]);
+    assert!(results[4]["errors"].to_string().contains("there is no prompt 7"), "{}", results[4]);
+    let made = |name: &str| bench.project().join(name).exists();
+    assert!(made("a.txt") && !made("b.txt"));
+    assert_eq!(told.asked.len(), 4, "no model is asked for that");
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_in_the_background_outlive_a_new_conversation_and_report_to_it() {
+    let scripts = json!({
+        "lead": [[starts("@@scout")], "started"],
+        "scout": [{"text": "found it", "latency_ms": 60_000}],
+        "after": ["second"],
+    });
+    let bench = bench(&scripts);
+    let told = talk(&bench, &["@@lead", "/clear", "@@after"]).await;
+    let last = told.asked.iter().rfind(|asked| asked.agent.is_none()).unwrap();
+    let text = said(last);
+    assert!(text.contains("<task-notification>") && text.contains("found it"), "{text}");
+    assert!(!text.contains("@@lead"), "the earlier conversation is gone: {text}");
+    assert_eq!(told.outcome, Some(Outcome::Completed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_skill_about_certain_files_is_told_of_once_one_of_them_was_read() {
+    let read = |file: &str| json!([{"tool": "Read", "input": {"file_path": file}}]);
+    let bench = bench(&json!({"lead": [read("a.txt"), read("b.rs"), "done"]}));
+    bench.file("a.txt", "x");
+    bench.file("b.rs", "x");
+    skill(&bench, "plain", "", "Plain.");
+    skill(&bench, "rust", "paths: \"**/*.rs\"\n", "About Rust.");
+    let told = bench.run("@@lead").await;
+    let has = |n: usize| said(&told.asked[n]).contains("- rust: About rust");
+    assert_eq!([has(0), has(1), has(2)], [false, false, true]);
+    // A person may type it at any time.
+    let told = bench.run("/rust @@lead").await;
+    assert!(said(&told.asked[0]).contains("About Rust."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_skill_that_changes_while_its_hooks_are_asked_is_not_carried_out_as_something_else() {
+    let bench = bench(&json!({"lead": ["done"]}));
+    skill(&bench, "plain", "", "@@lead Plain.");
+    let path = bench.project().join(".claude/skills/plain/SKILL.md");
+    let stage = Stage::new(move |told| {
+        if told["hook_event_name"] == "UserPromptExpansion" {
+            std::fs::write(&path, "---\ncontext: fork\n---\n@@lead Another.\n").unwrap();
+        }
+        Some(json!({}))
+    });
+    let bench = stage.set(bench);
+    let told = bench.run("/plain").await;
+    assert_eq!((told.asked.len(), told.outcome), (0, Some(Outcome::CommandFailed)));
+    let errors = result(&told)["errors"].to_string();
+    assert!(errors.contains("the file of the skill `plain` has just changed"), "{errors}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_skill_that_is_edited_or_new_counts_at_its_next_use() {
+    let scripts = json!({"lead": [invokes("fix", ""), "done"], "then": [invokes("fix", ""), "on"]});
+    let bench = bench(&scripts);
+    skill(&bench, "fix", "", "The rule is 1.");
+    let project = bench.project();
+    let told = bench
+        .live("@@lead", |handle, watcher| async move {
+            let count =
+                |events: &[Value]| events.iter().filter(|it| it["type"] == "result").count();
+            watcher.until(|events, _| count(events) > 0).await;
+            let write = |name: &str, text: &str| {
+                let directory = project.join(".claude/skills").join(name);
+                std::fs::create_dir_all(&directory).unwrap();
+                std::fs::write(directory.join("SKILL.md"), text).unwrap();
+            };
+            write("fix", "---\ndescription: About fix\n---\nThe rule is 2.\n");
+            write("fresh", "---\ndescription: Brand new\n---\nNew.\n");
+            assert!(!handle.skill_names().contains(&"fresh".to_owned()));
+            handle.reload_skills();
+            assert!(handle.skill_names().contains(&"fresh".to_owned()), "a host reloads");
+            handle.submit(SeededWorld::new(9).record_id(), vec![Block::text("@@then")]);
+        })
+        .await;
+    let last = said(told.asked.last().unwrap());
+    assert!(last.contains("The rule is 2.") && last.contains("- fresh: Brand new"), "{last}");
+    let inits = told.of("system", Some("init"));
+    let names = |n: usize| inits[n]["slash_commands"].to_string();
+    assert!(!names(0).contains("fresh") && names(1).contains("\"fresh\""), "{}", names(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_person_says_during_a_turn_ends_what_a_skill_frees() {
+    let scripts = json!({
+        "lead": [invokes("edit", ""), writes("a.txt"), {"text": "done", "latency_ms": 1_000}],
+        "again": [writes("b.txt"), "done"],
+    });
+    let mut bench = bench(&scripts);
+    bench.mode = Mode::Default;
+    skill(&bench, "edit", "allowed-tools: Write\nmodel: claude-haiku-5-5\n", "Edit.");
+    let told = bench
+        .live("@@lead", |handle, watcher| async move {
+            watcher.until(|_, asked| asked.len() == 3).await;
+            handle.submit(SeededWorld::new(9).record_id(), vec![Block::text("@@again")]);
+        })
+        .await;
+    let made = |name: &str| bench.project().join(name).exists();
+    assert!(made("a.txt") && !made("b.txt"), "the skill ended with the input");
+    let models: Vec<&str> = told.asked.iter().map(|asked| asked.model.as_str()).collect();
+    let (own, skills) = ("claude-opus-5-5", "claude-haiku-5-5");
+    assert_eq!(models, [own, skills, skills, own, own]);
 }
