@@ -8,6 +8,7 @@
 
 mod boundary;
 mod standing;
+mod used_skills;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -20,12 +21,13 @@ use centurion_protocol::{
     Block, BlockOutline, Conversation, Message, MessageWriter, RecordId, Role, ToolResult, ToolUse,
     ToolUseId,
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use self::standing::StandingView;
 pub use self::standing::{KeptRecord, SESSION_CONTEXT, Standing, TASK_ORIGIN};
+pub use self::used_skills::{SKILL_USED, UsedSkill, used_skills};
 use super::round::Round;
 
 /// What a model reads for a call whose program ended before the result was recorded.
@@ -186,32 +188,6 @@ fn agent(view: &LineView<'_>) -> Option<String> {
         agent: String,
     }
     view.note::<Noted>(MAIN_AGENT).map(|noted| noted.agent)
-}
-
-/// How the note is called of a skill that an agent was told.
-pub const SKILL_USED: &str = "skill_used";
-
-/// The skills that an agent was told in this conversation, each once, with the text of the last time. Those that were
-/// used last come last.
-pub fn used_skills(text: &[u8]) -> Vec<UsedSkill> {
-    #[derive(Deserialize)]
-    struct Note {
-        data: UsedSkill,
-    }
-    let mut used: Vec<UsedSkill> = Vec::new();
-    for at in places(text, b"\"subtype\":\"skill_used\"") {
-        let Ok(Note { data }) = serde_json::from_slice(line_around(text, at)) else { continue };
-        used.retain(|it| it.name != data.name);
-        used.push(data);
-    }
-    used
-}
-
-/// A skill with the text that an agent was told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UsedSkill {
-    pub name: String,
-    pub text: String,
 }
 
 /// Where a text stands. A search from the front is so much faster than one from the end that it may pass over
