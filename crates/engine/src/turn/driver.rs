@@ -6,6 +6,7 @@
 
 mod admit;
 mod calls;
+mod command_output;
 mod compact;
 mod conversation_state;
 mod fit;
@@ -24,7 +25,6 @@ use std::time::Duration;
 use centurion_config::memory::MemoryTracker;
 use centurion_hooks::events::StopCap;
 use centurion_model::{Answer, SystemPrompt};
-use centurion_protocol::markup::contain;
 use centurion_protocol::sdk::PermissionDenial;
 use centurion_protocol::{
     Block, Conversation, Message, Outcome, RecordId, Role, StopReason, ToolUse, ToolUseId, Usage,
@@ -568,26 +568,6 @@ impl Driver {
     /// Says something to the model that no person typed.
     fn say(&mut self, text: &str) -> Result<(), JournalError> {
         self.say_all(&[text.to_owned()])
-    }
-
-    /// Puts a command that the program carried out and what it printed into the conversation, for the model to know.
-    pub(crate) fn say_command_output(
-        &mut self,
-        name: &str,
-        arguments: &str,
-        output: &str,
-    ) -> Result<(), JournalError> {
-        if self.conversation.is_empty() {
-            // What goes before everything else.
-            self.deliver(Vec::new(), &[])?;
-        }
-        let (name, arguments) = (contain(name), contain(arguments));
-        self.say_all(&[
-            format!(
-                "<command-name>/{name}</command-name>\n<command-args>{arguments}</command-args>"
-            ),
-            format!("<local-command-stdout>\n{}\n</local-command-stdout>", contain(output)),
-        ])
     }
 
     fn say_all(&mut self, texts: &[String]) -> Result<(), JournalError> {

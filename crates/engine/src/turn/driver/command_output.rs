@@ -1,0 +1,28 @@
+//! What a command printed that the program carried out, as the model is told of it.
+
+use centurion_journal::JournalError;
+use centurion_protocol::markup::contain;
+
+use super::Driver;
+
+impl Driver {
+    /// Puts a command that the program carried out and what it printed into the conversation, for the model to know.
+    pub(crate) fn say_command_output(
+        &mut self,
+        name: &str,
+        arguments: &str,
+        output: &str,
+    ) -> Result<(), JournalError> {
+        if self.conversation.is_empty() {
+            // What goes before everything else.
+            self.deliver(Vec::new(), &[])?;
+        }
+        let (name, arguments) = (contain(name), contain(arguments));
+        self.say_all(&[
+            format!(
+                "<command-name>/{name}</command-name>\n<command-args>{arguments}</command-args>"
+            ),
+            format!("<local-command-stdout>\n{}\n</local-command-stdout>", contain(output)),
+        ])
+    }
+}
