@@ -39,6 +39,9 @@ const HEAD: usize = 4096;
 /// What the file of a skill is called. Other ways to write it are found more slowly.
 const SKILL_FILE: &str = "SKILL.md";
 
+/// What a folder among skills is called that is none: programs of others keep in it what they fetch.
+pub(crate) const SYNCED: &str = "synced";
+
 /// Which files of a place are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Pick {
@@ -62,10 +65,10 @@ impl Pick {
         }
     }
 
-    fn wants_folder(self, depth: usize) -> bool {
+    fn wants_folder(self, depth: usize, name: &OsStr) -> bool {
         match self {
             Self::Markdown => true,
-            Self::Skills => depth == 0,
+            Self::Skills => depth == 0 && name != SYNCED,
             Self::Skill => false,
         }
     }
@@ -340,8 +343,8 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         let is_wanted = self.pick.wants_file(depth, &entry.name);
         let may_be_wanted = match entry.kind {
             Kind::File | Kind::Other => is_wanted,
-            Kind::Directory => self.pick.wants_folder(depth),
-            Kind::Link => is_wanted || self.pick.wants_folder(depth),
+            Kind::Directory => self.pick.wants_folder(depth, &entry.name),
+            Kind::Link => is_wanted || self.pick.wants_folder(depth, &entry.name),
         };
         if !may_be_wanted {
             return;
@@ -372,7 +375,8 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
             }
         };
         let is_folder = metadata.is_dir();
-        if (is_folder && !self.pick.wants_folder(depth)) || (!is_folder && !is_wanted) {
+        if (is_folder && !self.pick.wants_folder(depth, &entry.name)) || (!is_folder && !is_wanted)
+        {
             return;
         }
         if entry.kind == Kind::Link {

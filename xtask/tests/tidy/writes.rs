@@ -30,6 +30,10 @@ const WRITERS: [(&str, &str); 23] = [
     ("crates/cli/src/retention.rs", "locks"),
     ("crates/config/src/agent_memory.rs", "what an agent is asked to remember"),
     ("crates/config/src/files.rs", "settings, as the user has them"),
+    (
+        "crates/config/src/scan/kept.rs",
+        "names and descriptions of skills, as their files have them, for their user alone",
+    ),
     ("crates/files/src/private.rs", "what its callers say, which are named here"),
     ("crates/files/src/replace.rs", "files of the user's, for the tools"),
     ("crates/mcp/src/auth/store.rs", "locks, and tokens of servers, which are credentials"),

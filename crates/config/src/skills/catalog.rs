@@ -12,7 +12,7 @@ use super::definition::{SkillDefinition, SkillFileError, SkillKind, SkillOrigin,
 use super::reading::{ReadSkill, SkillReadError};
 use super::sources::{SkillPlace, SkillSources};
 use crate::Problem;
-use crate::scan::{Extent, Index, Memo, Portion};
+use crate::scan::{Extent, Index, Memo, Place, Portion};
 use crate::settings::SkillOverride;
 use crate::trust::PowerItem;
 
@@ -103,6 +103,10 @@ pub struct SkillLoader {
 
 /// Finds skills one place after the other, the strongest first.
 struct Search {
+    /// The most that are looked at for one source, and how many are left.
+    most: usize,
+    left: HashMap<SkillSource, usize>,
+    visited: HashSet<Place>,
     catalog: SkillCatalog,
     /// The active ones by name, each by its place.
     winners: HashMap<String, usize>,
@@ -134,42 +138,15 @@ impl SkillLoader {
         world: &dyn World,
     ) -> Arc<SkillCatalog> {
         let is_same = self.last.as_ref().is_some_and(|last| *last.sources == *sources);
-        let mut search = Search::new(is_same);
-        let mut left: HashMap<SkillSource, usize> = HashMap::new();
-        let mut visited = HashSet::new();
+        let mut search = Search::new(is_same, most);
         for place in sources.places() {
-            if !visited.insert(place.place.clone()) {
-                continue;
-            }
-            let left = left.entry(place.source).or_insert(most);
-            let index = sources.index_dir.as_deref().map(|directory| Index { directory });
-            if let Some(index) = index {
-                self.memo.recall(&place.place, index);
-            }
-            let extent = Extent { portion: Portion::Head, most: *left };
-            let visit = self.memo.visit_part(&place.place, extent, world, |path, head| {
-                read_card(head, &place.origin(path))
-            });
-            *left = left.saturating_sub(visit.found.len());
-            search.is_unchanged &= visit.is_unchanged;
-            if let Some(index) = index.filter(|_| !visit.is_unchanged) {
-                self.memo.keep(&place.place, index);
-            }
-            if visit.unread > 0 {
-                search.catalog.unlisted.push((place.place.root.clone(), visit.unread));
-            }
-            search.catalog.failed.extend(visit.refused.into_iter().map(|refused| Problem {
-                path: refused.path,
-                line: None,
-                message: refused.reason,
-            }));
-            for found in visit.found {
-                if search.taken.insert((place.plugin.clone(), found.identity)) {
-                    search.add(sources, &place, found.path, &found.value);
-                }
-            }
+            self.look(&place, sources, &mut search, world);
         }
-        self.memo.keep_only(&visited);
+        search.add_bundled(sources);
+        for place in sources.synced() {
+            self.look(&place, sources, &mut search, world);
+        }
+        self.memo.keep_only(&search.visited);
         if let (true, Some(catalog)) = (search.is_unchanged, &self.last) {
             return Arc::clone(catalog);
         }
@@ -177,11 +154,54 @@ impl SkillLoader {
         self.last = Some(Arc::clone(&catalog));
         catalog
     }
+
+    /// Looks through one place.
+    fn look(
+        &mut self,
+        place: &SkillPlace,
+        sources: &SkillSources,
+        search: &mut Search,
+        world: &dyn World,
+    ) {
+        if !search.visited.insert(place.place.clone()) {
+            return;
+        }
+        let index = sources.index_dir.as_deref().map(|directory| Index { directory });
+        if let Some(index) = index {
+            self.memo.recall(&place.place, index);
+        }
+        let left = search.left.entry(place.source).or_insert(search.most);
+        let extent = Extent { portion: Portion::Head, most: *left };
+        let visit = self.memo.visit_part(&place.place, extent, world, |path, head| {
+            read_card(head, &place.origin(path))
+        });
+        *left = left.saturating_sub(visit.found.len());
+        search.is_unchanged &= visit.is_unchanged;
+        if let Some(index) = index.filter(|_| !visit.is_unchanged) {
+            self.memo.keep(&place.place, index);
+        }
+        if visit.unread > 0 {
+            search.catalog.unlisted.push((place.place.root.clone(), visit.unread));
+        }
+        search.catalog.failed.extend(visit.refused.into_iter().map(|refused| Problem {
+            path: refused.path,
+            line: None,
+            message: refused.reason,
+        }));
+        for found in visit.found {
+            if search.taken.insert((place.plugin.clone(), found.identity)) {
+                search.add(sources, place, found.path, &found.value);
+            }
+        }
+    }
 }
 
 impl Search {
-    fn new(is_unchanged: bool) -> Self {
+    fn new(is_unchanged: bool, most: usize) -> Self {
         Self {
+            most,
+            left: HashMap::new(),
+            visited: HashSet::new(),
             catalog: SkillCatalog::default(),
             winners: HashMap::new(),
             taken: HashSet::new(),
@@ -240,7 +260,7 @@ impl Search {
         self.catalog.active.push(Arc::new(entry));
     }
 
-    fn finish(mut self, sources: &SkillSources) -> SkillCatalog {
+    fn add_bundled(&mut self, sources: &SkillSources) {
         for entry in bundled::entries() {
             if sources.bundled {
                 self.enter_as_set(sources, entry, None);
@@ -248,6 +268,9 @@ impl Search {
                 self.switch_off(entry, OffSwitch::BundledSkills);
             }
         }
+    }
+
+    fn finish(self, sources: &SkillSources) -> SkillCatalog {
         let mut catalog = self.catalog;
         catalog.active.sort_by(|one, other| one.name.cmp(&other.name));
         catalog.shadowed.sort_by(|one, other| one.entry.name.cmp(&other.entry.name));

@@ -1,5 +1,6 @@
 //! Which skill a name means, and what is said where it means none or too many.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -8,6 +9,7 @@ use super::catalog::{SkillCatalog, SkillEntry};
 use super::definition::SkillKind;
 use super::reading::read_entry;
 use super::sources::SkillPlace;
+use crate::Problem;
 use crate::agents::check_skill_name;
 use crate::settings::{closest, printable};
 
@@ -16,6 +18,8 @@ use crate::settings::{closest, printable};
 pub enum SkillLookupError {
     #[error("there is no skill `{name}`{}", hint(.nearest.as_deref()))]
     Unknown { name: String, nearest: Option<String> },
+    #[error("the skill `{name}` cannot be used: {problem}")]
+    Unusable { name: String, problem: Problem },
     #[error("`{name}` may be any of {}; write which", .candidates.join(", "))]
     Ambiguous { name: String, candidates: Vec<String> },
 }
@@ -53,15 +57,32 @@ impl SkillCatalog {
         let found: Vec<_> = self.active.iter().filter(has_suffix).collect();
         match found.as_slice() {
             [skill] => Ok(Arc::clone(skill)),
-            [] => Err(SkillLookupError::Unknown {
-                name: printable(name),
-                nearest: self.nearest(name),
-            }),
+            [] => Err(self.nothing(name)),
             many => Err(SkillLookupError::Ambiguous {
                 name: printable(name),
                 candidates: many.iter().map(|skill| format!("`{}`", skill.name)).collect(),
             }),
         }
+    }
+
+    /// What is said of a name that means no skill.
+    fn nothing(&self, name: &str) -> SkillLookupError {
+        let shown = printable(name);
+        if let Some(problem) = self.failure(name).cloned() {
+            return SkillLookupError::Unusable { name: shown, problem };
+        }
+        SkillLookupError::Unknown { name: shown, nearest: self.nearest(name) }
+    }
+
+    /// Why the file cannot be used that would be the skill of this name.
+    fn failure(&self, name: &str) -> Option<&Problem> {
+        self.failed.iter().find(|problem| {
+            let path = problem.path.as_path();
+            let is_skill = path.file_name().is_some_and(|it| it.eq_ignore_ascii_case("SKILL.md"));
+            let named =
+                if is_skill { path.parent().and_then(Path::file_name) } else { path.file_stem() };
+            named.is_some_and(|it| it == name)
+        })
     }
 
     /// The skill of this name in a directory that has more than are listed.
@@ -71,12 +92,13 @@ impl SkillCatalog {
         }
         let is_cut =
             |place: &SkillPlace| self.unlisted.iter().any(|(it, _)| *it == place.place.root);
-        self.sources.places().iter().filter(|place| is_cut(place)).find_map(|place| {
+        let places = self.sources.places().into_iter().chain(self.sources.synced());
+        places.filter(is_cut).find_map(|place| {
             let path = match place.kind {
                 SkillKind::Skill => place.place.root.join(name).join("SKILL.md"),
                 SkillKind::Command => place.place.root.join(format!("{name}.md")),
             };
-            read_entry(place, &path).filter(|entry| entry.name == name)
+            read_entry(&place, &path).filter(|entry| entry.name == name)
         })
     }
 

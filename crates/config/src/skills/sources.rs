@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::definition::{SkillKind, SkillOrigin, SkillSource};
 use crate::agents::{PROJECT_DIRS, ProjectFolders};
 use crate::plugins::{PluginVariables, Power};
-use crate::scan::{Pick, Place};
+use crate::scan::{Pick, Place, SYNCED};
 use crate::settings::{LevelChoice, SkillOverride};
 use crate::trust::ContentTrust;
 
@@ -74,6 +74,18 @@ impl SkillSources {
         }
         for plugin in &self.plugins {
             plugin.places(&mut places);
+        }
+        places
+    }
+
+    /// Where programs of others put the skills that they fetch for the user: weaker than all other places.
+    pub(super) fn synced(&self) -> Vec<SkillPlace> {
+        let mut places = Vec::new();
+        if !self.plugin_only {
+            self.user(SkillKind::Skill, &mut places);
+        }
+        for place in &mut places {
+            place.place.root.push(SYNCED);
         }
         places
     }

@@ -162,6 +162,47 @@ fn a_skill_that_is_not_there_is_told_with_the_nearest_name() {
 }
 
 #[test]
+fn a_file_that_cannot_be_used_is_named_with_the_reason() {
+    let machine = Machine::new();
+    machine.file("repo/.claude/skills/huge/SKILL.md", &"x".repeat(2 * 1024 * 1024));
+    machine.file("away/leak/SKILL.md", "The secret.");
+    symlink(machine.path("away/leak"), machine.path("repo/.claude/skills/leak")).unwrap();
+    machine.file("repo/.claude/commands/-x.md", "text");
+    let catalog = machine.catalog();
+    for (name, reason) in [
+        ("huge", "is larger than 1 MiB"),
+        ("leak", "is a link that leads elsewhere"),
+        ("-x", "begins with `-`"),
+    ] {
+        let error = catalog.resolve(name, None).unwrap_err();
+        assert!(matches!(error, SkillLookupError::Unusable { .. }), "{error}");
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn what_is_synced_is_weaker_than_all_else_and_no_skill_by_itself() {
+    let machine = Machine::new();
+    let skill = |text: &str| format!("---\ndescription: {text}\n---\ntext\n");
+    for name in ["mine", "review", "alone"] {
+        let path = format!("home/.claude/skills/synced/{name}/SKILL.md");
+        machine.file(&path, &skill("fetched"));
+    }
+    machine.file("home/.claude/skills/synced/SKILL.md", &skill("the folder"));
+    machine.file("repo/.claude/skills/mine/SKILL.md", &skill("the project's"));
+    machine.file("repo/.claude/skills/synced/SKILL.md", &skill("the project's folder"));
+    machine.file("repo/.claude/skills/synced/other/SKILL.md", &skill("the project fetches none"));
+    let sources = SkillSources { bundled: true, ..machine.sources() };
+    let catalog = SkillLoader::new().load(&sources, &SystemWorld);
+    let about = |name: &str| catalog.find(name).and_then(|it| it.card.summary.clone());
+    assert_eq!(about("alone").as_deref(), Some("fetched"));
+    assert_eq!(about("mine").as_deref(), Some("the project's"));
+    assert!(about("review").unwrap().starts_with("Reviews"), "the program's own goes before it");
+    assert_eq!((about("synced"), about("other")), (None, None));
+    assert_eq!(catalog.shadowed.len(), 2);
+}
+
+#[test]
 fn a_skill_for_people_only_is_not_preloaded() {
     // S-338
     let machine = Machine::new();
