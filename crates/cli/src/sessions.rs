@@ -2,16 +2,13 @@
 
 mod rewind;
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
 use anyhow::Context;
 use centurion_config::paths::Dirs;
-use centurion_journal::MOST_TRANSCRIPT;
-use centurion_protocol::transcript::{HeadView, LineKind, SESSION_TITLE};
+use centurion_journal::{Glance, MOST_TRANSCRIPT};
 use centurion_protocol::{Block, Role, SessionId, Timestamp, ToolResultContent, bounded};
 use clap::{Parser, Subcommand};
 use jiff::tz::TimeZone;
@@ -160,68 +157,12 @@ fn list(dirs: &[PathBuf], json: bool, output: &Output) {
     }
 }
 
-/// How much of the end of a transcript is read for a name that the session was given later.
-const TAIL: u64 = 64 * 1024;
-
-/// How much of a transcript's beginning is looked at.
-const HEAD: u64 = 4 * 1024 * 1024;
-
 /// What the two ends of a transcript tell; the rest of the file is not read.
 fn summary(id: SessionId, path: PathBuf, modified: SystemTime) -> Option<Summary> {
-    let bytes = path.metadata().ok()?.len();
-    let (mut title, mut cwd) = (String::new(), String::new());
-    let mut file = File::open(&path).ok()?;
-    let named = last_title(&mut file, bytes);
-    file.rewind().ok()?;
-    // The lines of a beginning: one without end is none.
-    for line in BufReader::new(file.take(HEAD)).split(b'\n').take(50).map_while(Result::ok) {
-        let Ok(view) = serde_json::from_slice::<HeadView<'_>>(&line) else { continue };
-        if cwd.is_empty() {
-            view.cwd.as_deref().unwrap_or_default().clone_into(&mut cwd);
-        }
-        if let Some(given) = view.title() {
-            title = given;
-        } else if let Some(text) = typed_text(&view) {
-            if title.is_empty() {
-                text.lines().next().unwrap_or_default().clone_into(&mut title);
-            }
-            break;
-        }
-    }
-    let title = named.unwrap_or(title).chars().take(TITLE).collect();
+    let Glance { bytes, title, cwd } = Glance::at(&path)?;
+    let title = title.chars().take(TITLE).collect();
     let modified = Timestamp::from(jiff::Timestamp::try_from(modified).ok()?);
     Some(Summary { id, modified, bytes, title, cwd, path })
-}
-
-/// The last name that the end of a transcript gives the session.
-fn last_title(file: &mut File, bytes: u64) -> Option<String> {
-    let mut tail = Vec::new();
-    file.seek(SeekFrom::Start(bytes.saturating_sub(TAIL))).ok()?;
-    file.take(TAIL).read_to_end(&mut tail).ok()?;
-    let lines = tail.rsplit(|byte| *byte == b'\n');
-    let mut named = lines.filter(|line| has(line, SESSION_TITLE));
-    named.find_map(|line| serde_json::from_slice::<HeadView<'_>>(line).ok()?.title())
-}
-
-fn has(line: &[u8], text: &str) -> bool {
-    line.windows(text.len()).any(|part| part == text.as_bytes())
-}
-
-/// What a person typed on this line.
-fn typed_text(view: &HeadView<'_>) -> Option<String> {
-    if view.kind != LineKind::User || view.is_meta || view.is_sidechain {
-        return None;
-    }
-    let message = view.message.as_ref()?;
-    if let Ok(text) = serde_json::from_str::<String>(message.content.get()) {
-        return Some(text);
-    }
-    let parts: Vec<&serde_json::value::RawValue> =
-        serde_json::from_str(message.content.get()).ok()?;
-    parts.into_iter().find_map(|part| match Block::parse(part) {
-        Ok(Block::Text(text)) => Some(text),
-        _ => None,
-    })
 }
 
 /// Prints the conversation of a transcript, as a model would see it on resume.

@@ -3,12 +3,14 @@
 //!
 //! Knows nothing of agents at work.
 
+mod glance;
 mod journal;
 mod output_file;
 mod round;
 pub mod transcript;
 mod transcript_file;
 
+pub use glance::Glance;
 pub use journal::{Compacted, Compaction, Journal, KeptRound, Redaction, Stamp};
 pub use output_file::OutputFile;
 pub use round::Round;

@@ -33,6 +33,10 @@ pub enum EventBody {
     StreamEvent(Stream),
     ToolProgress(ToolProgress),
     PromptSuggestion(PromptSuggestion),
+    /// A new conversation begins in the same session.
+    ConversationReset {
+        new_conversation_id: RecordId,
+    },
     Result(Box<RunResult>),
 }
 
@@ -56,10 +60,6 @@ pub enum System {
     /// For hosts that keep their side open until nothing is owed: `running`, `requires_action` or `idle`.
     SessionStateChanged {
         state: &'static str,
-    },
-    /// A new conversation begins in the same session.
-    ConversationReset {
-        new_conversation_id: RecordId,
     },
     HookStarted(Value),
     HookResponse(Value),

@@ -118,7 +118,7 @@ impl Session {
         Ok(match (typed.name, typed.arguments) {
             ("agents", _) => CommandEnd::Said(show::agents(shared)),
             ("btw", question) => talk::ask_aside(shared, question, cancel).await,
-            ("clear", _) => self.clear()?,
+            ("clear", _) => self.clear(cancel).await?,
             ("context", _) => CommandEnd::Said(self.context()),
             ("cost" | "usage", _) => CommandEnd::Said(show::cost(shared)),
             ("export", file) => self.export(file),

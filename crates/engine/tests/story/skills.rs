@@ -2,6 +2,7 @@
 
 use centurion_config::settings::SkillSettings;
 use centurion_engine::{AgentOptions, SessionMode};
+use centurion_hooks::Event;
 use centurion_permissions::Mode;
 use centurion_protocol::{Block, Effort, Outcome, SeededWorld, World};
 use serde_json::{Value, json};
@@ -303,7 +304,46 @@ async fn clear_begins_a_new_conversation_and_the_transcript_keeps_the_old_one() 
     let second = said(&told.asked[1]);
     assert!(!second.contains("first answer") && second.contains("@@then two"), "{second}");
     assert!(std::fs::read_to_string(&told.transcript).unwrap().contains("first answer"));
-    assert_eq!(told.of("system", Some("conversation_reset")).len(), 1);
+    let resets = told.of("conversation_reset", None);
+    assert!(matches!(resets[..], [reset] if reset["new_conversation_id"].is_string()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_conversation_is_an_end_and_a_start_to_hooks() {
+    let stage = Stage::new(|told| {
+        let is_it = told["hook_event_name"] == "SessionStart" && told["source"] == "clear";
+        let context = json!({"hookSpecificOutput": {"hookEventName": "SessionStart",
+                                                    "additionalContext": "a fresh start"}});
+        Some(if is_it { context } else { json!({}) })
+    });
+    let bench = stage.set(bench(&json!({"lead": ["one"], "then": ["two"]})));
+    let told = talk(&bench, &["@@lead", "/clear", "@@then"]).await;
+    let heard = |event: Event, key: &str| -> Vec<String> {
+        let heard = stage.heard(event);
+        heard.iter().map(|told| told[key].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(heard(Event::SessionStart, "source"), ["startup", "clear"]);
+    assert_eq!(heard(Event::SessionEnd, "reason"), ["clear", "other"]);
+    assert!(!said(&told.asked[0]).contains("a fresh start"));
+    assert!(said(&told.asked[1]).contains("a fresh start"), "{}", said(&told.asked[1]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_that_can_be_resumed_are_listed_with_what_they_are_about() {
+    let mut bench = bench(&json!({"lead": ["done"]}));
+    let one = bench.run("@@lead Mend the roof\nand the door").await;
+    bench.seed = 77;
+    let two = talk(&bench, &["@@lead", "/rename The cellar"]).await;
+    bench.seed = 99;
+    let told = bench.run("/resume").await;
+    let shown = result(&told)["result"].as_str().unwrap();
+    let line = |session| {
+        let start = format!("--resume {session}  ");
+        shown.lines().find(|line| line.starts_with(&start)).unwrap_or_default().to_owned()
+    };
+    assert!(line(one.session).ends_with(" UTC  @@lead Mend the roof"), "{shown}");
+    assert!(line(two.session).ends_with(" UTC  The cellar"), "{shown}");
+    assert_eq!(shown.lines().count(), 2, "{shown}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -233,7 +233,8 @@ impl View for Watch {
             EventBody::User(_)
             | EventBody::StreamEvent(_)
             | EventBody::ToolProgress(_)
-            | EventBody::PromptSuggestion(_) => {}
+            | EventBody::PromptSuggestion(_)
+            | EventBody::ConversationReset { .. } => {}
         }
     }
 }

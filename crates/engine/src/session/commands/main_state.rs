@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use centurion_config::memory::MemoryTracker;
 use centurion_config::skills::{ListingBudget, SkillListing};
+use centurion_hooks::events::SessionEnd;
 use centurion_journal::JournalError;
-use centurion_protocol::sdk::{EventBody, System};
+use centurion_protocol::sdk::EventBody;
+use tokio_util::sync::CancellationToken;
 
 use super::CommandEnd;
 use super::show::first_line;
@@ -100,11 +102,16 @@ impl Session {
         CommandEnd::Said(format!("The session is called {title} from now on."))
     }
 
-    /// Begins a new conversation. What was said stays in the transcript, and agents in the background go on.
-    pub(super) fn clear(&mut self) -> Result<CommandEnd, JournalError> {
+    /// Begins a new conversation. What was said stays in the transcript, and agents in the background go on. To hooks it is
+    /// the end of one session and the start of another.
+    pub(super) async fn clear(
+        &mut self,
+        cancel: &CancellationToken,
+    ) -> Result<CommandEnd, JournalError> {
+        self.driver.dispatch.agent.fire(&SessionEnd { reason: "clear" }, cancel).await;
         let id = self.driver.begin_anew()?;
-        self.shared
-            .show_as(id, EventBody::System(System::ConversationReset { new_conversation_id: id }));
+        self.shared.show_as(id, EventBody::ConversationReset { new_conversation_id: id });
+        self.driver.begin("clear", cancel).await;
         Ok(CommandEnd::Said(String::new()))
     }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use centurion_journal::Glance;
 use centurion_protocol::sdk::ModelUsage;
 
 use super::TypedCommand;
@@ -104,10 +105,13 @@ pub(super) fn sessions(shared: &Shared) -> String {
         .filter(|(_, path)| path != transcript)
         .collect();
     found.sort_by(|one, other| other.cmp(one));
-    let lines = found
-        .iter()
-        .take(MOST_SESSIONS)
-        .filter_map(|(_, path)| Some(format!("--resume {}", path.file_stem()?.to_str()?)));
+    let lines = found.iter().take(MOST_SESSIONS).filter_map(|(modified, path)| {
+        let id = path.file_stem()?.to_str()?;
+        let when =
+            jiff::Timestamp::try_from(*modified).ok()?.strftime("%Y-%m-%d %H:%M").to_string();
+        let about = Glance::at(path).map(|glance| title(&glance.title)).unwrap_or_default();
+        Some(format!("--resume {id}  {when} UTC  {about}").trim_end().to_owned())
+    });
     listed(lines, NO_SESSIONS)
 }
 

@@ -1,0 +1,81 @@
+//! What the two ends of a transcript tell about its session, without reading the rest.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use centurion_protocol::Block;
+use centurion_protocol::transcript::{HeadView, LineKind, SESSION_TITLE};
+
+/// How much of the end of a transcript is read for a name that the session was given later.
+const TAIL: u64 = 64 * 1024;
+
+/// How much of a transcript's beginning is looked at.
+const HEAD: u64 = 4 * 1024 * 1024;
+
+/// A session at a glance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Glance {
+    /// How long the transcript is.
+    pub bytes: u64,
+    /// The name that the session was given, or else the first line of its first prompt.
+    pub title: String,
+    pub cwd: String,
+}
+
+impl Glance {
+    pub fn at(path: &Path) -> Option<Self> {
+        let bytes = path.metadata().ok()?.len();
+        let (mut title, mut cwd) = (String::new(), String::new());
+        let mut file = File::open(path).ok()?;
+        let named = last_title(&mut file, bytes);
+        file.rewind().ok()?;
+        // The lines of a beginning: one without end is none.
+        for line in BufReader::new(file.take(HEAD)).split(b'\n').take(50).map_while(Result::ok) {
+            let Ok(view) = serde_json::from_slice::<HeadView<'_>>(&line) else { continue };
+            if cwd.is_empty() {
+                view.cwd.as_deref().unwrap_or_default().clone_into(&mut cwd);
+            }
+            if let Some(given) = view.title() {
+                title = given;
+            } else if let Some(text) = typed_text(&view) {
+                if title.is_empty() {
+                    text.lines().next().unwrap_or_default().clone_into(&mut title);
+                }
+                break;
+            }
+        }
+        Some(Self { bytes, title: named.unwrap_or(title), cwd })
+    }
+}
+
+/// The last name that the end of a transcript gives the session.
+fn last_title(file: &mut File, bytes: u64) -> Option<String> {
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(bytes.saturating_sub(TAIL))).ok()?;
+    file.take(TAIL).read_to_end(&mut tail).ok()?;
+    let lines = tail.rsplit(|byte| *byte == b'\n');
+    let mut named = lines.filter(|line| has(line, SESSION_TITLE));
+    named.find_map(|line| serde_json::from_slice::<HeadView<'_>>(line).ok()?.title())
+}
+
+fn has(line: &[u8], text: &str) -> bool {
+    line.windows(text.len()).any(|part| part == text.as_bytes())
+}
+
+/// What a person typed on this line.
+fn typed_text(view: &HeadView<'_>) -> Option<String> {
+    if view.kind != LineKind::User || view.is_meta || view.is_sidechain {
+        return None;
+    }
+    let message = view.message.as_ref()?;
+    if let Ok(text) = serde_json::from_str::<String>(message.content.get()) {
+        return Some(text);
+    }
+    let parts: Vec<&serde_json::value::RawValue> =
+        serde_json::from_str(message.content.get()).ok()?;
+    parts.into_iter().find_map(|part| match Block::parse(part) {
+        Ok(Block::Text(text)) => Some(text),
+        _ => None,
+    })
+}
