@@ -1,7 +1,10 @@
 //! Skills that run: their commands, what they free, and who may not run them.
 
+use centurion_testkit::Reply;
 use serde_json::json;
 
+use crate::host::{Host, control};
+use crate::program::Program;
 use crate::stage::Stage;
 
 /// Puts a skill into the user's own directory, where it is the user's word.
@@ -156,4 +159,63 @@ fn hooks_keep_a_typed_skill_out_whoever_carries_it_out() {
     let told = stage.run("@@then", &["--settings", &settings, "--continue"]);
     assert_eq!(told.ended.code, Some(0), "{}", told.ended.stderr);
     assert!(transcript(&stage).contains("The plain text."));
+}
+
+#[test]
+fn a_host_reloads_skills_and_is_told_of_new_ones() {
+    let program = Program::answering([Reply::text("one"), Reply::text("two")]);
+    let skill = |name: &str| {
+        let text = format!("---\ndescription: About {name}\nargument-hint: where\n---\nText.\n");
+        program.scratch.write(format!(".claude/skills/{name}/SKILL.md"), text);
+    };
+    skill("old");
+    let mut host = Host::start(&program, &[]);
+    host.say("first");
+    let seen = host.until(|event| event["type"] == "result");
+    let init = seen.iter().find(|event| event["subtype"] == "init").unwrap();
+    assert!(init["skills"].to_string().contains("\"old\""), "{init}");
+    skill("fresh");
+    host.send(&control("r", &json!({"subtype": "reload_skills"})));
+    let told = host.until(|event| event["type"] == "control_response").pop().unwrap();
+    let answer = &told["response"]["response"];
+    assert!(answer["skills"].to_string().contains("\"fresh\""), "{answer}");
+    let command = answer["commands"].as_array().unwrap().iter().find(|it| it["name"] == "fresh");
+    let command = command.unwrap();
+    assert_eq!(command["description"], "About fresh");
+    assert_eq!(command["argumentHint"], "where");
+    host.say("/fresh");
+    assert_eq!(host.result()["result"], "two");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn what_was_read_of_many_skills_is_kept_unless_nothing_is() {
+    let stage = Stage::new(&json!({"lead": ["done"]}));
+    let scratch = &stage.program.scratch;
+    for n in 0..40 {
+        own_skill(&stage, &format!("skill-{n:02}"), "", "@@lead Text.");
+    }
+    let kept = scratch.home().join(".centurion/cache/skills");
+    assert_eq!(stage.run("@@lead", &["--no-session-persistence"]).ended.code, Some(0));
+    assert!(!kept.exists());
+    assert_eq!(stage.run("@@lead", &[]).ended.code, Some(0));
+    assert_eq!(std::fs::read_dir(&kept).unwrap().count(), 1, "one place has that many");
+    // What is kept is never what counts: the file is.
+    own_skill(&stage, "skill-07", "", "@@lead Another text.");
+    assert_eq!(stage.run("/skill-07", &[]).ended.code, Some(0));
+    assert!(transcript(&stage).contains("Another text."));
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_skill_is_not_waited_for() {
+    let stage = Stage::new(&json!({"lead": ["done"]}));
+    let directory = stage.program.scratch.project().join(".claude/skills/pipe");
+    std::fs::create_dir_all(&directory).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(directory.join("SKILL.md")).status();
+    assert!(made.unwrap().success());
+    assert_eq!(stage.run("@@lead", &[]).ended.code, Some(0));
+    let told = stage.run("/pipe", &[]);
+    assert_eq!(told.ended.code, Some(1));
+    let result = told.of("result")[0]["result"].as_str().unwrap().to_owned();
+    assert!(result.contains("is not a regular file"), "{result}");
 }
