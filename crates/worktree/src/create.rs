@@ -3,7 +3,6 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
@@ -13,7 +12,7 @@ use crate::contents::{self, Contents};
 use crate::git::{At, Git, GitError};
 use crate::home;
 use crate::private::{self, PrivateRepository};
-use crate::record::{Kept, Owner, Record, Stage};
+use crate::record::{Kept, Owner, Record, Stage, now};
 use crate::remove::{self, Trash};
 use crate::slug::{Slug, SlugError};
 use crate::worktrees::Worktree;
@@ -127,9 +126,10 @@ async fn make(
         caller: from.top.clone(),
         caller_branch: from.branch.clone(),
         owner: wish.owner.clone(),
-        made: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        made: now(),
         stage: Stage::Making,
         is_private: wish.is_private,
+        submodules: Vec::new(),
         links: Vec::new(),
         copies: Vec::new(),
         tip: String::new(),
@@ -151,6 +151,7 @@ async fn make(
         private::point(&path, &kept.private_repository()).map_err(CreateError::files(&path))?;
     }
     check_out(git, kept, &record).await?;
+    record.submodules = submodules(git, &path).await?;
     let put = contents::put(git, from, &path, &wish.contents).await?;
     warnings.extend(put.warnings);
     (record.links, record.copies) = (put.links, put.copies);
@@ -251,21 +252,38 @@ async fn base(
     }
 }
 
+/// The submodules of a checkout.
+async fn submodules(git: &Git, directory: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let said = git.run(At::directory(directory), ["ls-files", "-z", "--stage"]).await?;
+    let links = said.split_terminator('\0').filter(|entry| entry.starts_with("160000 "));
+    Ok(links.filter_map(|entry| Some(entry.split_once('\t')?.1.into())).collect())
+}
+
 /// A worktree has the commits of submodules and not their files: what is changed there would be missed.
 async fn check_submodules(git: &Git, from: &Checkout) -> Result<(), CreateError> {
-    if !from.top.join(".gitmodules").is_file() {
-        return Ok(());
+    for path in submodules(git, &from.top).await? {
+        let top = from.top.join(&path);
+        let Some(git_dir) = git_dir_of(&top) else { continue };
+        // A repository of its own, with programs of its own.
+        let git = git.tamed(&git_dir).await?;
+        let at = At::git_dir(&git_dir).work_tree(&top);
+        let inner = git.run(at, ["status", "--porcelain", "--untracked-files=normal"]).await?;
+        let args = ["diff-files", "--name-only", "--", &path.display().to_string()];
+        let moved = git.run(At::directory(&from.top), args).await?;
+        if !inner.is_empty() || !moved.is_empty() {
+            return Err(CreateError::Submodule(path.display().to_string()));
+        }
     }
-    let args =
-        ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=none"];
-    let said = git.run(At::directory(&from.top), args).await?;
-    // `1 <XY> S<c><m><u> …  <path>`
-    let changed = said.split('\0').find_map(|entry| {
-        let mut fields = entry.splitn(9, ' ');
-        let state = fields.nth(2)?;
-        (state.starts_with('S') && state != "S...").then(|| fields.last().map(str::to_owned))?
-    });
-    changed.map_or(Ok(()), |path| Err(CreateError::Submodule(path)))
+    Ok(())
+}
+
+/// The git directory of a submodule that is checked out.
+fn git_dir_of(top: &Path) -> Option<PathBuf> {
+    let file = top.join(".git");
+    if file.is_dir() {
+        return Some(file);
+    }
+    top.join(private::pointed(top)?).canonicalize().ok()
 }
 
 /// Has git note the worktree and make its branch. One after the other in a repository: git itself looks at the

@@ -27,7 +27,7 @@ const KEPT: [&str; 6] = [
 ];
 
 /// What holds whatever is configured: nothing is started or fetched, and nothing is tidied up beside the work.
-const SETTINGS: [&str; 11] = [
+const SETTINGS: [&str; 13] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.alternateRefsCommand=true",
@@ -38,6 +38,9 @@ const SETTINGS: [&str; 11] = [
     "maintenance.auto=false",
     "advice.detachedHead=false",
     "submodule.recurse=false",
+    // A repository within this one names programs of its own.
+    "diff.ignoreSubmodules=dirty",
+    "status.submoduleSummary=false",
     "commit.gpgSign=false",
 ];
 

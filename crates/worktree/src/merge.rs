@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::checkout::{Checkout, CheckoutError};
 use crate::git::{At, Git, GitError};
 use crate::report::{distance, try_merge};
-use crate::snapshot::{ours, put_paths};
+use crate::snapshot::{left_out, ours, put_paths};
 use crate::worktrees::{Entry, Standing, Worktrees};
 use crate::{Record, state};
 
@@ -123,7 +123,7 @@ impl Worktrees {
 async fn commit_rest(git: &Git, record: &Record, message: &str) -> Result<(), GitError> {
     let at = || At::directory(&record.path);
     let mut add: Vec<String> = ["add", "--all", "--", "."].map(str::to_owned).into();
-    add.extend(put_paths(record).map(|path| format!(":(exclude,top,literal){path}")));
+    add.extend(left_out(record));
     let status = ["status", "--porcelain", "-z", "--untracked-files=all"];
     let ours_alone: Vec<String> = put_paths(record).map(|path| format!("?? {path}")).collect();
     let said = git.run(at(), status).await?;

@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use centurion_files::private;
 use centurion_protocol::bounded;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+use crate::checkout::Checkout;
 use crate::slug::Slug;
 
 /// The directory of everything that is kept here, in a repository's git directory.
@@ -31,6 +33,11 @@ pub struct Owner {
     /// What the agent was to do, in a few words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub task: String,
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// How far a worktree has come.
@@ -66,6 +73,9 @@ pub struct Record {
     pub(crate) stage: Stage,
     /// Whether it has a repository of its own while its agent works.
     pub(crate) is_private: bool,
+    /// The directories of its submodules, which are empty.
+    #[serde(default)]
+    pub(crate) submodules: Vec<PathBuf>,
     /// What was put into it beside what git has: links, and copies with their digests.
     #[serde(default)]
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
@@ -80,6 +90,34 @@ pub struct Record {
 }
 
 impl Record {
+    /// That of an ordinary worktree which was brought back.
+    pub(crate) fn restored(
+        slug: Slug,
+        path: PathBuf,
+        tip: String,
+        agent: &str,
+        admin: PathBuf,
+        from: &Checkout,
+    ) -> Self {
+        Self {
+            branch: slug.branch(),
+            slug,
+            path,
+            base: tip.clone(),
+            caller: from.top.clone(),
+            caller_branch: from.branch.clone(),
+            owner: Owner { agent: Some(agent.to_owned()), ..Owner::default() },
+            made: now(),
+            stage: Stage::Ready,
+            is_private: false,
+            submodules: Vec::new(),
+            links: Vec::new(),
+            copies: Vec::new(),
+            tip,
+            admin,
+        }
+    }
+
     /// Where what its agent made is kept in the repository.
     pub fn saved_refs(&self) -> String {
         let key = self.owner.agent.as_deref().unwrap_or(self.slug.as_str());

@@ -52,7 +52,7 @@ pub(crate) async fn take(
     fs::copy(kept.index(), &index)?;
     let at = || own().work_tree(&record.path).index(&index);
     let mut add: Vec<String> = ["add", "--all", "--", "."].map(str::to_owned).into();
-    add.extend(put_paths(record).map(|path| format!(":(exclude,top,literal){path}")));
+    add.extend(left_out(record));
     git.run(at(), &add).await?;
     let files = git.run(at(), ["write-tree"]).await?;
     fs::remove_file(&index)?;
@@ -79,6 +79,12 @@ fn size(top: &Path, work: &Work) -> u64 {
     let size =
         |path: &PathBuf| fs::symlink_metadata(top.join(path)).map_or(0, |metadata| metadata.len());
     work.untracked.iter().chain(&work.changed).map(size).sum()
+}
+
+/// What is not added: what we put there, and repositories within this one, which name programs of their own.
+pub(crate) fn left_out(record: &Record) -> impl Iterator<Item = String> + '_ {
+    let submodules = record.submodules.iter().map(|path| path.display().to_string());
+    put_paths(record).chain(submodules).map(|path| format!(":(exclude,top,literal){path}"))
 }
 
 /// What we put into a worktree.

@@ -92,7 +92,7 @@ pub(crate) async fn look(git: &Git, kept: &Kept, record: &Record) -> Result<Work
         "-z",
         "--untracked-files=all",
         "--ignored=matching",
-        "--ignore-submodules=none",
+        "--ignore-submodules=dirty",
         "--no-renames",
     ];
     let said = git.run(at.index(&index), args).await?;
@@ -115,8 +115,19 @@ pub(crate) async fn look(git: &Git, kept: &Kept, record: &Record) -> Result<Work
         |path: &PathBuf| contents::is_untouched(&record.path, path, &record.links, &record.copies);
     work.untracked.retain(|path| !untouched(path));
     work.ignored.retain(|path| !untouched(path));
+    // Git does not look into repositories within this one, and neither do we: what is there was put there.
+    let filled = |path: &&PathBuf| is_filled(&record.path.join(path));
+    work.untracked.extend(record.submodules.iter().filter(filled).cloned());
     work.has_history |= has_history(kept, record, &git_dir);
     Ok(work)
+}
+
+/// Whether something is in a directory. What cannot be looked at counts.
+pub(crate) fn is_filled(directory: &Path) -> bool {
+    match fs::read_dir(directory) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    }
 }
 
 /// The git directory that the worktree's git uses, whatever its `.git` file says.
@@ -135,6 +146,7 @@ fn has_history(kept: &Kept, record: &Record, git_dir: &Path) -> bool {
     }
     let private = kept.private_repository();
     !on_branch
+        || private.join("modules").exists()
         || has_objects(&private)
         || has_files(&private.join("refs"))
         || !is_same(&private.join("packed-refs"), &kept.refs())

@@ -119,6 +119,11 @@ impl Worktrees {
         Self { git }
     }
 
+    /// The same for a repository that may name programs.
+    pub(crate) async fn tamed(&self, git_dir: &Path) -> Result<Self, GitError> {
+        Ok(Self { git: self.git.tamed(git_dir).await? })
+    }
+
     /// The checkout around a directory.
     pub async fn checkout(&self, directory: &Path) -> Result<Checkout, CheckoutError> {
         Checkout::around(&self.git, directory).await
@@ -189,8 +194,7 @@ impl Worktrees {
     ) -> Result<Finished, SettleError> {
         let refused = SettleError::of(record);
         let ended = async {
-            let git = self.git.tamed(&state::git_dir(kept, record)).await?;
-            let tamed = Self { git };
+            let tamed = self.tamed(&state::git_dir(kept, record)).await?;
             let mut work = Work::default();
             // Its files may be gone, by another hand. Its history may be there.
             if record.path.is_dir() {
@@ -205,7 +209,7 @@ impl Worktrees {
         ended.await.map_err(refused)
     }
 
-    async fn keep(
+    pub(crate) async fn keep(
         &self,
         common: &Path,
         kept: &Kept,

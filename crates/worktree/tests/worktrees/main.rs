@@ -4,6 +4,7 @@
 
 mod crashes;
 mod creating;
+mod keeping;
 mod merging;
 mod programs;
 mod settling;

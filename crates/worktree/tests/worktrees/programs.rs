@@ -121,3 +121,53 @@ async fn what_an_agent_puts_in_gits_way_keeps_nothing_waiting() {
         scene.git("update-ref -d refs/heads/worktree-one");
     }
 }
+
+#[tokio::test]
+async fn repositories_within_a_worktree_run_nothing_and_are_not_overlooked() {
+    // D-77, I-7
+    let scene = Scene::new();
+    let canary = canary(&scene);
+    let mark = scene.root().join("MARK");
+    let library = scene.root().join("library");
+    fs::create_dir(&library).unwrap();
+    scene.git_in(&library, "init -q -b main .");
+    write(&library, "lib.txt", "lib\n");
+    scene.git_in(&library, "add -A");
+    scene.git_in(&library, "commit -q -m lib");
+    scene.git(&format!("-c protocol.file.allow=always submodule add -q {} lib", library.display()));
+    scene.commit("submodule");
+    let hostile = |git_dir: &std::path::Path| {
+        let config = git_dir.join("config");
+        let before = fs::read_to_string(&config).unwrap();
+        fs::write(&config, before + &configuration(&canary)).unwrap();
+        hooks(&git_dir.join("hooks"), &canary);
+        write(git_dir, "info/attributes", ATTRIBUTES);
+    };
+    hostile(&scene.path(".git/modules/lib"));
+    // The caller's own submodule is looked into, as far as its programs need not run.
+    let worktree = scene.create("one").await;
+    assert!(!mark.exists(), "{}", fs::read_to_string(&mark).unwrap());
+    let path = worktree.record.path.clone();
+    // The agent fills the submodule by hand, and makes another repository.
+    for inner in ["lib", "other"] {
+        fs::create_dir_all(path.join(inner)).unwrap();
+        scene.git_in(&path.join(inner), "init -q .");
+        write(&path.join(inner), "work.txt", "work\n");
+        scene.git_in(&path.join(inner), "add -A");
+        scene.git_in(&path.join(inner), "commit -q -m inner");
+        hostile(&path.join(inner).join(".git"));
+        write(&path.join(inner), "work.txt", "more work\n");
+    }
+    let settled = scene.settle(worktree).await;
+    assert!(matches!(settled, Settled::Kept(_)), "{settled:?}");
+    assert!(!mark.exists(), "{}", fs::read_to_string(&mark).unwrap());
+    for inner in ["lib", "other"] {
+        let text = fs::read_to_string(path.join(inner).join("work.txt")).unwrap();
+        assert_eq!(text, "more work\n", "{inner}");
+    }
+    // One that is filled and nothing else keeps the worktree as well.
+    let worktree = scene.create("two").await;
+    write(&worktree.record.path.join("lib"), "alone.txt", "alone\n");
+    let settled = scene.settle(worktree).await;
+    assert!(matches!(settled, Settled::Kept(_)), "{settled:?}");
+}

@@ -1,0 +1,251 @@
+//! Worktrees that were kept: what is in them, letting them go, and getting them back.
+//!
+//! One can go when everything in it is somewhere else: its commits in another branch, and nothing that is not committed. Any
+//! other is first saved: its commits and its files under `refs/centurion/agents/<id>/`, from where it is restored.
+
+use std::path::Path;
+
+use thiserror::Error;
+
+use crate::checkout::{Checkout, CheckoutError};
+use crate::git::{At, Git, GitError};
+use crate::private;
+use crate::record::{Kept, Record};
+use crate::remove::{self, Trash};
+use crate::report::Report;
+use crate::slug::Slug;
+use crate::snapshot::{left_out, ours, put_paths};
+use crate::state::{self, Operation, Work};
+use crate::worktrees::{Entry, Standing, Worktrees};
+
+/// Why a worktree stays as it is.
+#[derive(Debug, Error)]
+pub enum KeptError {
+    #[error("process {0} uses it")]
+    InUse(String),
+    #[error("it is not in order: `centurion worktrees clean` without a name mends it")]
+    Left,
+    #[error("a {0} is not finished in it: finish or abort that first")]
+    Operation(&'static str),
+    #[error("{0}; `--force` saves it and removes the worktree")]
+    Holds(String),
+    #[error(
+        "the submodule {0} was filled in it, which cannot be saved here: look after it by hand"
+    )]
+    Submodule(String),
+    #[error("{0} is there already")]
+    Taken(String),
+    #[error("nothing is saved of `{0}`")]
+    NothingSaved(String),
+    #[error("no worktree can have this name: {0}")]
+    Name(#[from] crate::slug::SlugError),
+    #[error(transparent)]
+    Checkout(#[from] CheckoutError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl From<std::io::Error> for KeptError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Git(error.into())
+    }
+}
+
+/// Whether a worktree is removed with what is nowhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsaved {
+    /// It stays.
+    Stays,
+    /// That is saved first.
+    IsSaved,
+}
+
+impl Worktrees {
+    /// What is in a worktree that was kept.
+    pub async fn report(&self, directory: &Path, entry: &Entry) -> Result<Report, KeptError> {
+        let from = self.checkout(directory).await?;
+        let record = usable(entry)?;
+        let tamed = self.tamed(&record.admin).await?;
+        let mut work = Work::default();
+        if record.path.is_dir() {
+            work = state::look(&tamed.git, &entry.kept, record).await?;
+        }
+        let mut record = record.clone();
+        let caller = Some(directory);
+        Ok(tamed.keep(&from.common, &entry.kept, &mut record, work, caller).await?)
+    }
+
+    /// All that differs in a worktree from the commit that it began at, as a patch.
+    pub async fn diff(&self, entry: &Entry) -> Result<String, KeptError> {
+        let record = usable(entry)?;
+        let git = self.git.tamed(&record.admin).await?;
+        let args = ["diff", "--no-ext-diff", "--no-textconv", &record.base];
+        let mut patch = git.run(At::directory(&record.path), args).await?;
+        let listed = ["ls-files", "-z", "--others", "--exclude-standard"];
+        let untracked = git.run(At::directory(&record.path), listed).await?;
+        let put: Vec<String> = put_paths(record).collect();
+        for path in untracked.split_terminator('\0').filter(|path| !put.iter().any(|it| it == path))
+        {
+            let args =
+                ["diff", "--no-ext-diff", "--no-textconv", "--no-index", "--", "/dev/null", path];
+            let output = git.try_run(At::directory(&record.path), args).await?;
+            patch.push_str(&String::from_utf8_lossy(&output.stdout));
+        }
+        Ok(patch)
+    }
+
+    /// Removes a worktree that was kept, with its branch.
+    pub async fn let_go(
+        &self,
+        directory: &Path,
+        entry: &Entry,
+        unsaved: Unsaved,
+    ) -> Result<Trash, KeptError> {
+        let from = self.checkout(directory).await?;
+        let record = usable(entry)?;
+        let Ok(Some(lease)) = entry.kept.lease() else {
+            return Err(KeptError::InUse(entry.kept.holder().unwrap_or_default()));
+        };
+        let tamed = self.tamed(&record.admin).await?;
+        let git = &tamed.git;
+        if let Some(operation) = Operation::in_progress(&record.admin) {
+            return Err(KeptError::Operation(operation.as_str()));
+        }
+        let filled = |path: &&std::path::PathBuf| state::is_filled(&record.path.join(path));
+        if let Some(path) = record.submodules.iter().find(filled) {
+            return Err(KeptError::Submodule(path.display().to_string()));
+        }
+        let branch = format!("refs/heads/{}", record.branch);
+        let at = || At::git_dir(&from.common);
+        let tip = git.run(at(), ["rev-parse", "--verify", &branch]).await?.trim().to_owned();
+        let rest = uncommitted(git, record).await?;
+        if unsaved == Unsaved::Stays {
+            if !rest.is_empty() {
+                let count = rest.len();
+                return Err(KeptError::Holds(format!("{count} of its files are not committed")));
+            }
+            if !is_elsewhere(git, &from, record, &tip).await? {
+                return Err(KeptError::Holds(format!(
+                    "no other branch has the commits of {branch}"
+                )));
+            }
+        }
+        save(git, &from.common, record, &tip, !rest.is_empty()).await?;
+        let mut record = record.clone();
+        record.base.clone_from(&tip);
+        let removed = remove::remove(git, &from.common, &entry.kept, &record).await;
+        drop(lease);
+        removed.ok_or_else(|| KeptError::Taken(record.path.display().to_string()))
+    }
+
+    /// Brings back a worktree that was saved and removed, by the id of its agent: the branch, and the files as they were.
+    pub async fn restore(&self, directory: &Path, id: &str) -> Result<Record, KeptError> {
+        let from = self.checkout(directory).await?;
+        let slug = Slug::of_agent(id).or_else(|_| Slug::parse(id))?;
+        let git = self.git.tamed(&from.git_dir).await?;
+        let Some(tip) = saved_commit(&git, &from, id, "branch").await? else {
+            return Err(KeptError::NothingSaved(id.to_owned()));
+        };
+        let path = from.worktrees().join(slug.as_str());
+        if path.exists() {
+            return Err(KeptError::Taken(path.display().to_string()));
+        }
+        let (branch, shown) = (slug.branch(), path.display().to_string());
+        let args = ["worktree", "add", "--quiet", "--no-track", "-b", &branch, &shown, &tip];
+        git.run(At::git_dir(&from.common), args).await?;
+        if let Some(files) = saved_commit(&git, &from, id, "uncommitted").await? {
+            let args = ["restore", "--source", &files, "--worktree", "--no-overlay", "--", "."];
+            git.run(At::directory(&path), args).await?;
+        }
+        let kept = Kept::of(&from.common, &slug);
+        kept.reserve()?;
+        let admin = private::pointed(&path).unwrap_or_default();
+        std::fs::copy(admin.join("index"), kept.index())?;
+        let record = Record::restored(slug, path, tip, id, admin, &from);
+        kept.write(&record)?;
+        Ok(record)
+    }
+}
+
+/// The record of a worktree that was kept.
+fn usable(entry: &Entry) -> Result<&Record, KeptError> {
+    match (&entry.record, &entry.standing) {
+        (_, Standing::InUse { process }) => Err(KeptError::InUse(process.clone())),
+        (Some(record), Standing::Kept | Standing::Gone) => Ok(record),
+        _ => Err(KeptError::Left),
+    }
+}
+
+/// A commit that was saved of an agent's work.
+async fn saved_commit(
+    git: &Git,
+    from: &Checkout,
+    id: &str,
+    what: &str,
+) -> Result<Option<String>, KeptError> {
+    let name = format!("refs/centurion/agents/{id}/{what}^{{commit}}");
+    let args = ["rev-parse", "--verify", "--quiet", &name];
+    let output = git.try_run(At::git_dir(&from.common), args).await?;
+    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    Ok(Some(said).filter(|_| output.code == Some(0)))
+}
+
+/// The files that are not committed, those that git ignores included, without what we put there.
+async fn uncommitted(git: &Git, record: &Record) -> Result<Vec<String>, GitError> {
+    if !record.path.is_dir() {
+        return Ok(Vec::new());
+    }
+    let args =
+        ["status", "--porcelain", "-z", "--untracked-files=all", "--ignored", "--no-renames"];
+    let said = git.run(At::directory(&record.path), args).await?;
+    let put: Vec<String> = put_paths(record).collect();
+    let paths = said.split_terminator('\0').filter_map(|entry| entry.get(3..));
+    let own = |path: &&str| !put.iter().any(|it| it == path.trim_end_matches('/'));
+    Ok(paths.filter(own).map(str::to_owned).collect())
+}
+
+/// Whether other refs have all commits of a branch.
+async fn is_elsewhere(
+    git: &Git,
+    from: &Checkout,
+    record: &Record,
+    tip: &str,
+) -> Result<bool, GitError> {
+    let args = ["for-each-ref", "--format=%(refname)", "--contains", tip];
+    let said = git.run(At::git_dir(&from.common), args).await?;
+    let own = [format!("refs/heads/{}", record.branch), record.saved_refs()];
+    Ok(said.lines().any(|name| name != own[0] && !name.starts_with(&own[1])))
+}
+
+/// Keeps the branch of a worktree, and its files where they are not committed, under its own refs.
+async fn save(
+    git: &Git,
+    common: &Path,
+    record: &Record,
+    tip: &str,
+    has_files: bool,
+) -> Result<(), GitError> {
+    let saved = record.saved_refs();
+    let keep = |what: &str, commit: &str| {
+        let args = ["update-ref".to_owned(), format!("{saved}/{what}"), commit.to_owned()];
+        let git = git.clone();
+        async move { git.run(At::git_dir(common), args).await }
+    };
+    keep("branch", tip).await?;
+    if !has_files {
+        return Ok(());
+    }
+    let index = record.admin.join("centurion-index");
+    std::fs::copy(record.admin.join("index"), &index)?;
+    let at = || At::directory(&record.path).index(&index);
+    let mut add: Vec<String> = ["add", "--all", "--force", "--", "."].map(str::to_owned).into();
+    add.extend(left_out(record));
+    git.run(at(), &add).await?;
+    let tree = git.run(at(), ["write-tree"]).await?;
+    let message = format!("What was not committed in {}", record.branch);
+    let args = ["commit-tree", tree.trim(), "-p", tip, "-m", &message];
+    let commit = git.run(ours(At::git_dir(common)), args).await?;
+    std::fs::remove_file(&index)?;
+    keep("uncommitted", commit.trim()).await?;
+    Ok(())
+}

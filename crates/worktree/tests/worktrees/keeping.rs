@@ -1,0 +1,102 @@
+//! Worktrees that were kept: looked at, let go, and brought back.
+
+use std::fs;
+
+use centurion_worktree::{Entry, KeptError, Standing, Unsaved};
+
+use crate::support::{Scene, write};
+
+async fn only(scene: &Scene) -> Entry {
+    let mut listed = scene.worktrees.list(&scene.top).await.unwrap();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    listed.remove(0)
+}
+
+/// A worktree with a commit, a change, a new file and an ignored one.
+async fn prepared() -> Scene {
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    let path = worktree.record.path.clone();
+    write(&path, "committed.txt", "committed\n");
+    scene.git_in(&path, "add -A");
+    scene.git_in(&path, "commit -q -m work");
+    write(&path, "a.txt", "changed\n");
+    write(&path, "new.txt", "new\n");
+    write(&path, "ignored/result.bin", "result\n");
+    scene.keep(worktree).await;
+    scene
+}
+
+#[tokio::test]
+async fn what_is_in_a_worktree_is_told_and_shown() {
+    let scene = prepared().await;
+    let entry = only(&scene).await;
+    assert_eq!(entry.standing, Standing::Kept);
+    let report = scene.worktrees.report(&scene.top, &entry).await.unwrap();
+    assert_eq!((report.ahead, report.behind), (1, 0));
+    let patch = scene.worktrees.diff(&entry).await.unwrap();
+    for part in ["+committed", "+changed", "-two", "+new"] {
+        assert!(patch.contains(part), "{part}: {patch}");
+    }
+    assert!(!patch.contains("result"), "{patch}");
+}
+
+#[tokio::test]
+async fn a_worktree_goes_when_all_of_it_is_elsewhere_and_not_before() {
+    let scene = prepared().await;
+    let path = scene.path(".claude/worktrees/one");
+    let refused = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::Stays).await;
+    assert!(matches!(refused, Err(KeptError::Holds(_))), "{refused:?}");
+    fs::remove_file(path.join("new.txt")).unwrap();
+    fs::remove_dir_all(path.join("ignored")).unwrap();
+    scene.git_in(&path, "checkout -q -- a.txt");
+    let refused = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::Stays).await;
+    assert!(refused.unwrap_err().to_string().contains("no other branch has the commits"));
+    assert!(path.is_dir());
+    scene.git("merge -q --ff-only worktree-one");
+    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::Stays).await;
+    gone.unwrap().delete();
+    assert!(!path.exists());
+    assert_eq!(scene.git("branch --list worktree-*"), "");
+    assert_eq!(scene.git("worktree list").lines().count(), 1);
+    assert!(scene.worktrees.list(&scene.top).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_removed_by_force_comes_back_whole() {
+    // I-7
+    let scene = prepared().await;
+    let path = scene.path(".claude/worktrees/one");
+    let tip = scene.git("rev-parse worktree-one");
+    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+    gone.unwrap().delete();
+    assert!(!path.exists());
+    scene.git("gc -q --prune=now");
+    let restored = scene.worktrees.restore(&scene.top, "one").await.unwrap();
+    let path = restored.path;
+    assert_eq!(scene.git_in(&path, "rev-parse HEAD"), tip);
+    for (name, text) in [
+        ("committed.txt", "committed\n"),
+        ("a.txt", "changed\n"),
+        ("new.txt", "new\n"),
+        ("ignored/result.bin", "result\n"),
+    ] {
+        assert_eq!(fs::read_to_string(path.join(name)).unwrap(), text, "{name}");
+    }
+    assert_eq!(only(&scene).await.standing, Standing::Kept);
+    assert!(matches!(scene.worktrees.restore(&scene.top, "one").await, Err(KeptError::Taken(_))));
+    let unknown = scene.worktrees.restore(&scene.top, "nothing").await;
+    assert!(matches!(unknown, Err(KeptError::NothingSaved(_))), "{unknown:?}");
+}
+
+#[tokio::test]
+async fn a_worktree_in_use_or_left_is_not_let_go() {
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    let entry = only(&scene).await;
+    let refused = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
+    assert!(matches!(refused, Err(KeptError::InUse(_))), "{refused:?}");
+    drop(worktree);
+    let refused = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+    assert!(matches!(refused, Err(KeptError::Left)), "{refused:?}");
+}
