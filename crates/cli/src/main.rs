@@ -37,6 +37,7 @@ mod surroundings;
 mod trust;
 mod used_files;
 mod users_files;
+mod worktrees;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -94,6 +95,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Some("trust") => command(|args| trust::run(&args)),
         Some("skills") => command(skills::run),
         Some("sessions") => command(|args| sessions::run(&args)),
+        Some("worktrees") => command(|args| block_on(worktrees::run(args))),
         _ => parsed(std::env::args_os(), |args: RunArgs| {
             if let Err(message) = args.check() {
                 output::complain(&anyhow::anyhow!("{message}\nhelp: centurion --help"));

@@ -71,8 +71,6 @@ pub(crate) struct Agent {
     pub(crate) brought_hooks: Vec<BroughtHooks>,
     /// What it wrote down in earlier sessions, if it is the main agent or a fork of it.
     pub(crate) notes: Option<Arc<AgentMemory>>,
-    /// The input of a person that it works on now; its hooks hear of it.
-    prompt: Mutex<Option<RecordId>>,
     requests: Mutex<Requests>,
     /// Denials of the agents whose ends it was told of, until its own run ends.
     denials: Mutex<Vec<PermissionDenial>>,
@@ -110,6 +108,8 @@ pub(crate) struct AgentParts {
 /// What its requests ask for now; agents that it starts inherit it unless they ask for something else.
 #[derive(Clone, Debug, Default)]
 struct Requests {
+    /// The input of a person that it works on now; its hooks hear of it.
+    prompt: Option<RecordId>,
     model: String,
     effort: Option<Effort>,
     thinking: Thinking,
@@ -140,7 +140,6 @@ impl Agent {
             hooks: parts.hooks,
             brought_hooks: parts.brought_hooks,
             notes: parts.notes,
-            prompt: Mutex::default(),
             requests: Mutex::default(),
             denials: Mutex::default(),
             report_room: AtomicUsize::new(usize::MAX),
@@ -192,11 +191,11 @@ impl Agent {
 
     /// The input of a person that it works on.
     pub(crate) fn prompt(&self) -> Option<RecordId> {
-        *self.prompt.lock()
+        self.requests.lock().prompt
     }
 
     pub(crate) fn set_prompt(&self, prompt: Option<RecordId>) {
-        *self.prompt.lock() = prompt;
+        self.requests.lock().prompt = prompt;
     }
 
     /// Notes what its requests ask for.

@@ -118,7 +118,7 @@ impl Worktrees {
         let branch = format!("refs/heads/{}", record.branch);
         let at = || At::git_dir(&from.common);
         let tip = git.run(at(), ["rev-parse", "--verify", &branch]).await?.trim().to_owned();
-        let rest = uncommitted(git, record).await?;
+        let rest = uncommitted(git, record, Ignored::Counted).await?;
         if unsaved == Unsaved::Stays {
             if !rest.is_empty() {
                 let count = rest.len();
@@ -190,13 +190,24 @@ async fn saved_commit(
     Ok(Some(said).filter(|_| output.code == Some(0)))
 }
 
-/// The files that are not committed, those that git ignores included, without what we put there.
-async fn uncommitted(git: &Git, record: &Record) -> Result<Vec<String>, GitError> {
+/// Whether files that git ignores count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ignored {
+    Counted,
+    LeftOut,
+}
+
+/// The files that are not committed, without what we put there.
+pub(crate) async fn uncommitted(
+    git: &Git,
+    record: &Record,
+    ignored: Ignored,
+) -> Result<Vec<String>, GitError> {
     if !record.path.is_dir() {
         return Ok(Vec::new());
     }
-    let args =
-        ["status", "--porcelain", "-z", "--untracked-files=all", "--ignored", "--no-renames"];
+    let ignored = if ignored == Ignored::Counted { "--ignored" } else { "--ignored=no" };
+    let args = ["status", "--porcelain", "-z", "--untracked-files=all", ignored, "--no-renames"];
     let said = git.run(At::directory(&record.path), args).await?;
     let put: Vec<String> = put_paths(record).collect();
     let paths = said.split_terminator('\0').filter_map(|entry| entry.get(3..));

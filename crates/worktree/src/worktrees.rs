@@ -9,6 +9,7 @@ use crate::checkout::{Checkout, CheckoutError};
 use crate::create::{self, CreateError, Wish};
 use crate::git::{At, Git, GitError};
 use crate::home::{self, Brought};
+use crate::kept::{Ignored, uncommitted};
 use crate::private;
 use crate::record::{Kept, Lease, Record, Stage};
 use crate::remove::{self, Trash};
@@ -219,7 +220,7 @@ impl Worktrees {
     ) -> Result<Report, GitError> {
         let git = &self.git;
         let is_out = record.is_private && state::git_dir(kept, record) != record.admin;
-        let (brought, content, uncommitted) = if is_out {
+        let (brought, content, open) = if is_out {
             let rest = snapshot::take(git, kept, record, &work).await?;
             let brought = home::bring(git, common, kept, record, &rest.commits).await?;
             let content = rest.commits.files.unwrap_or_else(|| brought.tip.clone());
@@ -229,7 +230,8 @@ impl Worktrees {
             let tip = tip.trim().to_owned();
             record.tip.clone_from(&tip);
             kept.write(record)?;
-            (Brought { tip: tip.clone(), ..Brought::default() }, tip, work.uncommitted())
+            let open = uncommitted(git, record, Ignored::LeftOut).await?;
+            (Brought { tip: tip.clone(), ..Brought::default() }, tip, open.len())
         };
         let files = report::changed_files(git, common, (&record.base, &content)).await?;
         let caller = match caller {
@@ -255,7 +257,7 @@ impl Worktrees {
             ahead,
             behind,
             files,
-            uncommitted,
+            uncommitted: open,
             ignored: work.ignored.len(),
             operation: brought.operation,
             saved: brought.saved,

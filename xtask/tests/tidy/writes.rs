@@ -19,7 +19,7 @@ const WRITES: [&str; 9] = [
 ];
 
 /// Files that may, and what they write.
-const WRITERS: [(&str, &str); 23] = [
+const WRITERS: [(&str, &str); 24] = [
     ("crates/redact/src/kept_file.rs", "what a session keeps, redacted"),
     ("crates/tools/src/shell/redacted.rs", "outputs of commands, redacted"),
     ("crates/journal/src/transcript_file.rs", "records, redacted"),

@@ -419,3 +419,56 @@ fn a_process_that_is_killed_leaves_work_that_the_next_one_brings_home() {
         told.ended.stdout
     );
 }
+
+#[test]
+fn people_see_merge_clear_away_and_bring_back_what_agents_left() {
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@one", &json!({"description": "Add new"})), apart("@@two", &json!({"description": "Change a"}))], "done"],
+        "one": [[write("new.txt", "new\n")], "did"],
+        "two": [[bash("echo two >> a.txt && git commit -q -a -m two")], "did"],
+    }));
+    let command = |args: &[&str]| {
+        let all: Vec<&str> = [&["worktrees"], args].concat();
+        crate::program::ended(repository.stage.program.command(all).output().unwrap())
+    };
+    assert!(command(&[]).stdout.contains("no worktrees"));
+    repository.run(&[]).assert_code(0);
+    let listed = command(&["list", "--json"]);
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let named = |task: &str| {
+        let all = listed.as_array().unwrap();
+        let entry = all.iter().find(|it| it["task"] == task).unwrap();
+        (entry["name"].as_str().unwrap().to_owned(), entry["agent"].as_str().unwrap().to_owned())
+    };
+    let (one, agent) = named("Add new");
+    let (two, _) = named("Change a");
+    let shown = command(&["show", &one]).stdout;
+    assert!(shown.contains("1 not committed") && shown.contains("merges:  with main"), "{shown}");
+    let committed = command(&["show", &two]).stdout;
+    assert!(committed.contains("1 ahead") && !committed.contains("not committed"), "{committed}");
+    assert!(command(&["diff", &one]).stdout.contains("+new"));
+    // One is merged with what it had not committed, and goes.
+    let merged = command(&["merge", &one, "--squash", "-m", "Bring new"]);
+    assert_eq!(merged.code, Some(0), "{}", merged.stderr);
+    assert_eq!(repository.git("log --format=%s -1"), "Bring new");
+    assert_eq!(std::fs::read_to_string(repository.top.join("new.txt")).unwrap(), "new\n");
+    let refused = command(&["clean", &two]);
+    assert!(refused.stderr.contains("no other branch has the commits"), "{}", refused.stderr);
+    let gone = command(&["clean", &one, "--force"]);
+    assert!(gone.stdout.contains(&format!("restore {agent}")), "{}{}", gone.stdout, gone.stderr);
+    assert_eq!(command(&["restore", &agent]).code, Some(0));
+    // The other one is in conflict by now: everything stays, and the reason is told.
+    repository.write("a.txt", "one\nmine\n");
+    repository.git("commit -q -a -m mine");
+    let before = repository.state();
+    let refused = command(&["merge", &two]);
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused.stderr.contains("a.txt") && refused.stderr.contains("help:"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(repository.state(), before);
+    assert!(command(&["show", "nonsense"]).stderr.contains(&two));
+    assert!(command(&["clean"]).stdout.contains("in order"));
+}

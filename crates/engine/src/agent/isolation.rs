@@ -117,7 +117,7 @@ pub(crate) struct AgentWorktree {
     pub(crate) spec: WorktreeSpec,
     pub(crate) places: Arc<IsolatedPlaces>,
     pub(crate) sandbox: Arc<SandboxPolicy>,
-    held: Mutex<Held>,
+    held: Mutex<WorktreeUse>,
 }
 
 impl AgentWorktree {
@@ -139,7 +139,7 @@ impl AgentWorktree {
 }
 
 /// How a worktree stands with this process.
-struct Held {
+struct WorktreeUse {
     /// How many agents are at work in it.
     users: usize,
     /// While it is in use.
@@ -308,7 +308,7 @@ impl Isolator {
             spec,
             places: Arc::new(places),
             sandbox: Arc::new(policy),
-            held: Mutex::new(Held { users, worktree, is_untouched: false }),
+            held: Mutex::new(WorktreeUse { users, worktree, is_untouched: false }),
         });
         let mut known = self.known.lock();
         known.retain(|_, known| known.strong_count() > 0);

@@ -33,7 +33,7 @@ async fn what_is_in_a_worktree_is_told_and_shown() {
     let entry = only(&scene).await;
     assert_eq!(entry.standing, Standing::Kept);
     let report = scene.worktrees.report(&scene.top, &entry).await.unwrap();
-    assert_eq!((report.ahead, report.behind), (1, 0));
+    assert_eq!((report.ahead, report.behind, report.uncommitted, report.ignored), (1, 0, 2, 1));
     let patch = scene.worktrees.diff(&entry).await.unwrap();
     for part in ["+committed", "+changed", "-two", "+new"] {
         assert!(patch.contains(part), "{part}: {patch}");

@@ -31,6 +31,7 @@ use crate::delegate::powers::Powers;
 use crate::delegate::preload::{Preloaded, PreloadedMemory, Purpose, Skills, preload};
 use crate::delegate::spawn::Launch;
 use crate::toolset::servers::{REQUIRED_PATIENCE, RequireError};
+use crate::toolset::structured::StructuredOutput;
 
 /// What is said to a caller that has nothing for an agent to do.
 pub(super) const NO_PROMPT: &str =
@@ -212,11 +213,7 @@ async fn prepare_agent(
     if let Some(fault) = given(input.name.as_deref()).and_then(name::fault) {
         return Err(Refusal::Name(fault));
     }
-    let schema = input.output_schema.as_ref().map(|schema| {
-        crate::toolset::structured::StructuredOutput::parse(&schema.to_string())
-            .map_err(|error| Refusal::Schema(error.to_string()))
-    });
-    let structured = schema.transpose()?;
+    let structured = structured(input)?;
     let goes_on = definition.fork_context.as_ref().is_some_and(|it| it.value);
     let point = goes_on.then(|| caller.fork_point().ok_or(Refusal::NoConversation)).transpose()?;
     delegation.gate.admit().map_err(|reason| Refusal::Spawns(reason.to_string()))?;
@@ -269,6 +266,15 @@ async fn prepare_agent(
         inherited,
         allow: Vec::new(),
     })
+}
+
+/// The shape of the report that a call asks for.
+fn structured(input: &AgentInput) -> Result<Option<StructuredOutput>, Refusal> {
+    let schema = input.output_schema.as_ref().map(|schema| {
+        StructuredOutput::parse(&schema.to_string())
+            .map_err(|error| Refusal::Schema(error.to_string()))
+    });
+    schema.transpose()
 }
 
 /// Makes a worktree for the agent that a call asks for.
