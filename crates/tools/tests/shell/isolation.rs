@@ -270,20 +270,20 @@ fn describe(path: &Path, own: &[&Path], files: &mut BTreeMap<PathBuf, String>) {
     if own.contains(&path) {
         return;
     }
-    let Ok(metadata) = path.symlink_metadata() else {
-        return skip(Lack::CompleteSandbox);
-    };
-    let content = if metadata.is_symlink() {
-        format!("{:?}", fs::read_link(path))
-    } else if metadata.is_dir() {
-        for entry in fs::read_dir(path).unwrap() {
-            describe(&entry.unwrap().path(), own, files);
-        }
-        String::new()
-    } else {
-        format!("{:?}", fs::read(path).map(|bytes| blake3::hash(&bytes)))
-    };
-    files.insert(path.to_owned(), format!("{:o} {content}", metadata.mode()));
+    // What a process that still runs has removed meanwhile is not there.
+    if let Ok(metadata) = path.symlink_metadata() {
+        let content = if metadata.is_symlink() {
+            format!("{:?}", fs::read_link(path))
+        } else if metadata.is_dir() {
+            for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+                describe(&entry.path(), own, files);
+            }
+            String::new()
+        } else {
+            format!("{:?}", fs::read(path).map(|bytes| blake3::hash(&bytes)))
+        };
+        files.insert(path.to_owned(), format!("{:o} {content}", metadata.mode()));
+    }
 }
 
 /// The methods of this machine that guarantee isolation.
