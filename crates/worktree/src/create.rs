@@ -15,6 +15,8 @@ use crate::private::{self, PrivateRepository};
 use crate::record::{Kept, Owner, Record, Stage, now};
 use crate::remove::{self, Trash};
 use crate::slug::{Slug, SlugError};
+use crate::snapshot::inner_repositories;
+use crate::state;
 use crate::worktrees::Worktree;
 
 /// What is wanted.
@@ -129,6 +131,7 @@ async fn make(
         made: now(),
         stage: Stage::Making,
         is_private: wish.is_private,
+        is_out: wish.is_private,
         submodules: Vec::new(),
         links: Vec::new(),
         copies: Vec::new(),
@@ -150,8 +153,11 @@ async fn make(
         private::make(git, from, kept, &record, &wish.contents.sparse).await?;
         private::point(&path, &kept.private_repository()).map_err(CreateError::files(&path))?;
     }
+    // What is configured may depend on where git works.
+    let git = &git.tamed(&state::git_dir(kept, &record)).await?;
     check_out(git, kept, &record).await?;
-    record.submodules = submodules(git, &path).await?;
+    let inner = inner_repositories(git, &At::directory(&path)).await?;
+    record.submodules = inner.into_iter().map(PathBuf::from).collect();
     let put = contents::put(git, from, &path, &wish.contents).await?;
     warnings.extend(put.warnings);
     (record.links, record.copies) = (put.links, put.copies);
@@ -252,26 +258,21 @@ async fn base(
     }
 }
 
-/// The submodules of a checkout.
-async fn submodules(git: &Git, directory: &Path) -> Result<Vec<PathBuf>, GitError> {
-    let said = git.run(At::directory(directory), ["ls-files", "-z", "--stage"]).await?;
-    let links = said.split_terminator('\0').filter(|entry| entry.starts_with("160000 "));
-    Ok(links.filter_map(|entry| Some(entry.split_once('\t')?.1.into())).collect())
-}
-
 /// A worktree has the commits of submodules and not their files: what is changed there would be missed.
 async fn check_submodules(git: &Git, from: &Checkout) -> Result<(), CreateError> {
-    for path in submodules(git, &from.top).await? {
+    for path in inner_repositories(git, &At::directory(&from.top)).await? {
         let top = from.top.join(&path);
         let Some(git_dir) = git_dir_of(&top) else { continue };
         // A repository of its own, with programs of its own.
         let git = git.tamed(&git_dir).await?;
         let at = At::git_dir(&git_dir).work_tree(&top);
-        let inner = git.run(at, ["status", "--porcelain", "--untracked-files=normal"]).await?;
-        let args = ["diff-files", "--name-only", "--", &path.display().to_string()];
+        let args =
+            ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty"];
+        let inner = git.run(at, args).await?;
+        let args = ["diff-files", "--ignore-submodules=dirty", "--name-only", "--", &path];
         let moved = git.run(At::directory(&from.top), args).await?;
         if !inner.is_empty() || !moved.is_empty() {
-            return Err(CreateError::Submodule(path.display().to_string()));
+            return Err(CreateError::Submodule(path));
         }
     }
     Ok(())

@@ -27,11 +27,16 @@ const KEPT: [&str; 6] = [
 ];
 
 /// What holds whatever is configured: nothing is started or fetched, and nothing is tidied up beside the work.
-const SETTINGS: [&str; 13] = [
+const SETTINGS: [&str; 17] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.alternateRefsCommand=true",
     "core.untrackedCache=false",
+    // Whether a file was changed is seen from all that the file system says of it.
+    "core.ignoreStat=false",
+    "core.trustctime=true",
+    "core.checkStat=default",
+    "merge.verifySignatures=false",
     "log.showSignature=false",
     "protocol.ext.allow=never",
     "gc.auto=0",
@@ -208,6 +213,8 @@ impl Git {
                 ("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"),
                 ("GIT_OPTIONAL_LOCKS", "0"),
                 ("GIT_NO_LAZY_FETCH", "1"),
+                // What a configuration makes of a path is not gone along with.
+                ("GIT_ALLOW_PROTOCOL", "file"),
                 ("GIT_EDITOR", "true"),
                 ("GIT_PAGER", "cat"),
                 ("LC_ALL", "C"),
@@ -223,7 +230,7 @@ impl Git {
         let args = ["config", "--list", "--name-only", "--show-scope", "-z"];
         let said = self.run(At::git_dir(git_dir), args).await?;
         let mut fields = said.split_terminator('\0');
-        let mut tame = BTreeMap::new();
+        let mut tame: BTreeMap<String, String> = self.tame.iter().cloned().collect();
         while let (Some(scope), Some(key)) = (fields.next(), fields.next()) {
             if !matches!(scope, "local" | "worktree") {
                 continue;

@@ -15,7 +15,7 @@ use crate::files::{LONG, SHORT, read_text};
 use crate::git::{At, Git, GitError, failed};
 use crate::private::{self, PrivateRepository};
 use crate::record::{Kept, Record};
-use crate::state::Operation;
+use crate::state::{self, Operation};
 
 /// The most entries of a log that are looked at.
 const MOST_LOGGED: usize = 500;
@@ -67,7 +67,9 @@ async fn fetch(
 ) -> Result<(), GitError> {
     let refspecs: Vec<String> = wanted.iter().map(|(id, name)| format!("+{id}:{name}\n")).collect();
     let refspecs = refspecs.concat();
-    let (upload, from) = (format!("--upload-pack={UPLOAD}"), from.display().to_string());
+    // A path that a configuration is not expected to rewrite; if it does, nothing is fetched.
+    let near = from.strip_prefix(to).unwrap_or(from);
+    let (upload, from) = (format!("--upload-pack={UPLOAD}"), near.display().to_string());
     let args = [
         "-c",
         "fetch.fsckObjects=true",
@@ -101,10 +103,8 @@ pub(crate) async fn bring(
     let branch = format!("refs/heads/{}", record.branch);
     let tip = found.remove(&branch).unwrap_or_else(|| head.clone());
     let saved = record.saved_refs();
-    let mut wanted: BTreeSet<(String, String)> = found
-        .iter()
-        .map(|(name, id)| (id.clone(), format!("{saved}/{}", name.trim_start_matches("refs/"))))
-        .collect();
+    let mut wanted: BTreeSet<(String, String)> =
+        found.iter().map(|(name, id)| (id.clone(), format!("{saved}/{name}"))).collect();
     let beside = [(&rest.files, "uncommitted"), (&rest.staged, "staged")];
     for (commit, name) in beside {
         wanted.extend(commit.iter().map(|id| (id.clone(), format!("{saved}/{name}"))));
@@ -124,12 +124,13 @@ pub(crate) async fn bring(
     let names: Vec<String> = wanted.iter().map(|(_, name)| name.clone()).collect();
     wanted.insert((tip.clone(), format!("{saved}/branch")));
     fetch(git, common, &own, &wanted).await?;
-    copy_lfs(&own, common);
     move_branch(git, common, kept, record, &tip).await?;
     let conflict = rest.has_conflicts.then_some(Operation::Conflict);
     let operation = Operation::in_progress(&own).or(conflict);
     if operation.is_none() && record.path.is_dir() {
         become_ordinary(git, &own, record, &head).await?;
+        record.is_out = false;
+        kept.write(record)?;
     }
     Ok(Brought { tip, saved: names, operation })
 }
@@ -146,7 +147,7 @@ async fn own_refs(
     let branch = format!("refs/heads/{}", record.branch);
     let parted = listed.lines().filter_map(|line| line.split_once(' '));
     let new = parted.filter(|(name, id)| {
-        let is_shown = !name.starts_with("refs/stash") && !name.starts_with("refs/bisect/");
+        let is_shown = *name != "refs/stash" && !name.starts_with("refs/bisect/");
         is_shown && (*name == branch || !before.contains(format!("{id} {name}").as_str()))
     });
     Ok(new.map(|(name, id)| (name.to_owned(), id.to_owned())).collect())
@@ -248,7 +249,7 @@ pub(crate) async fn take_out(
     let admin = &record.admin;
     let reason = format!("centurion works in it (process {})\n", std::process::id());
     kept_files::write(&admin.join("locked"), reason.as_bytes())?;
-    if private::pointed(&record.path).as_deref() != Some(admin) {
+    if state::is_out(kept, &record) {
         // A process died while it was out: it is as the agent left it.
         return Ok(record);
     }
@@ -262,9 +263,9 @@ pub(crate) async fn take_out(
     for part in ["HEAD", "index", "logs/HEAD"] {
         replace_copy(&admin.join(part), &own.join(part))?;
     }
-    let record = Record { tip, ..record };
-    kept.write(&record)?;
     private::point(&record.path, &own)?;
+    let record = Record { tip, is_out: true, ..record };
+    kept.write(&record)?;
     Ok(record)
 }
 
@@ -288,26 +289,5 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
-    }
-}
-
-/// Large files that Git LFS keeps beside the objects.
-fn copy_lfs(own: &Path, common: &Path) {
-    let from = own.join("lfs/objects");
-    let mut directories = vec![from.clone()];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-            let (path, kind) = (entry.path(), entry.file_type());
-            if kind.as_ref().is_ok_and(fs::FileType::is_dir) {
-                directories.push(path);
-            } else if kind.is_ok_and(|kind| kind.is_file())
-                && let Ok(inner) = path.strip_prefix(&from)
-                && let to = common.join("lfs/objects").join(inner)
-                && !to.exists()
-                && let Err(error) = replace_copy(&path, &to)
-            {
-                tracing::warn!(%error, path = %path.display(), "a large file stays where the agent put it");
-            }
-        }
     }
 }

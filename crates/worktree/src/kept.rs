@@ -14,7 +14,7 @@ use crate::record::{Kept, Record};
 use crate::remove::{self, Trash};
 use crate::report::Report;
 use crate::slug::Slug;
-use crate::snapshot::{left_out, ours, put_paths};
+use crate::snapshot::{add_all, inner_repositories, ours, put_paths};
 use crate::state::{self, Operation, Work};
 use crate::worktrees::{Entry, Standing, Worktrees};
 
@@ -79,7 +79,8 @@ impl Worktrees {
     pub async fn diff(&self, entry: &Entry) -> Result<String, KeptError> {
         let record = usable(entry)?;
         let git = self.git.tamed(&record.admin).await?;
-        let args = ["diff", "--no-ext-diff", "--no-textconv", &record.base];
+        let args =
+            ["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", &record.base];
         let mut patch = git.run(At::directory(&record.path), args).await?;
         let listed = ["ls-files", "-z", "--others", "--exclude-standard"];
         let untracked = git.run(At::directory(&record.path), listed).await?;
@@ -111,26 +112,29 @@ impl Worktrees {
         if let Some(operation) = Operation::in_progress(&record.admin) {
             return Err(KeptError::Operation(operation.as_str()));
         }
-        let filled = |path: &&std::path::PathBuf| state::is_filled(&record.path.join(path));
-        if let Some(path) = record.submodules.iter().find(filled) {
-            return Err(KeptError::Submodule(path.display().to_string()));
-        }
         let branch = format!("refs/heads/{}", record.branch);
         let at = || At::git_dir(&from.common);
         let tip = git.run(at(), ["rev-parse", "--verify", &branch]).await?.trim().to_owned();
+        let head = At::git_dir(&record.admin);
+        let head = git.run(head, ["rev-parse", "--verify", "HEAD^{commit}"]).await?;
+        let head = head.trim().to_owned();
         let rest = uncommitted(git, record, Ignored::Counted).await?;
+        if let Some(path) = inner_repository(git, record, &rest).await? {
+            return Err(KeptError::Submodule(path));
+        }
         if unsaved == Unsaved::Stays {
             if !rest.is_empty() {
                 let count = rest.len();
                 return Err(KeptError::Holds(format!("{count} of its files are not committed")));
             }
-            if !is_elsewhere(git, &from, record, &tip).await? {
-                return Err(KeptError::Holds(format!(
-                    "no other branch has the commits of {branch}"
-                )));
+            for commit in [&tip, &head] {
+                if !is_elsewhere(git, &from, record, commit).await? {
+                    let text = format!("no other branch has the commits of {branch}");
+                    return Err(KeptError::Holds(text));
+                }
             }
         }
-        save(git, &from.common, record, &tip, !rest.is_empty()).await?;
+        save(git, &from.common, record, (&tip, &head), !rest.is_empty()).await?;
         let mut record = record.clone();
         record.base.clone_from(&tip);
         let removed = remove::remove(git, &from.common, &entry.kept, &record).await;
@@ -151,15 +155,28 @@ impl Worktrees {
             return Err(KeptError::Taken(path.display().to_string()));
         }
         let (branch, shown) = (slug.branch(), path.display().to_string());
-        let args = ["worktree", "add", "--quiet", "--no-track", "-b", &branch, &shown, &tip];
+        let args = [
+            "worktree",
+            "add",
+            "--quiet",
+            "--no-checkout",
+            "--no-track",
+            "-b",
+            &branch,
+            &shown,
+            &tip,
+        ];
         git.run(At::git_dir(&from.common), args).await?;
+        // What is configured may depend on where git works.
+        let admin = private::pointed(&path).unwrap_or_default();
+        let git = git.tamed(&admin).await?;
+        git.run(At::directory(&path), ["reset", "--hard", "--quiet", "HEAD"]).await?;
         if let Some(files) = saved_commit(&git, &from, id, "uncommitted").await? {
             let args = ["restore", "--source", &files, "--worktree", "--no-overlay", "--", "."];
             git.run(At::directory(&path), args).await?;
         }
         let kept = Kept::of(&from.common, &slug);
         kept.reserve()?;
-        let admin = private::pointed(&path).unwrap_or_default();
         std::fs::copy(admin.join("index"), kept.index())?;
         let record = Record::restored(slug, path, tip, id, admin, &from);
         kept.write(&record)?;
@@ -207,12 +224,35 @@ pub(crate) async fn uncommitted(
         return Ok(Vec::new());
     }
     let ignored = if ignored == Ignored::Counted { "--ignored" } else { "--ignored=no" };
-    let args = ["status", "--porcelain", "-z", "--untracked-files=all", ignored, "--no-renames"];
+    let args = [
+        "status",
+        "--porcelain",
+        "-z",
+        "--untracked-files=all",
+        "--ignore-submodules=dirty",
+        ignored,
+        "--no-renames",
+    ];
     let said = git.run(At::directory(&record.path), args).await?;
     let put: Vec<String> = put_paths(record).collect();
     let paths = said.split_terminator('\0').filter_map(|entry| entry.get(3..));
     let own = |path: &&str| !put.iter().any(|it| it == path.trim_end_matches('/'));
     Ok(paths.filter(own).map(str::to_owned).collect())
+}
+
+/// A repository within the worktree that has something in it: what it holds cannot be saved here.
+async fn inner_repository(
+    git: &Git,
+    record: &Record,
+    uncommitted: &[String],
+) -> Result<Option<String>, GitError> {
+    if !record.path.is_dir() {
+        return Ok(None);
+    }
+    let known = inner_repositories(git, &At::directory(&record.path)).await?;
+    let known = known.into_iter().filter(|path| state::is_filled(&record.path.join(path)));
+    let new = uncommitted.iter().filter(|path| record.path.join(path).join(".git").exists());
+    Ok(known.chain(new.cloned()).next())
 }
 
 /// Whether other refs have all commits of a branch.
@@ -233,7 +273,7 @@ async fn save(
     git: &Git,
     common: &Path,
     record: &Record,
-    tip: &str,
+    (tip, head): (&str, &str),
     has_files: bool,
 ) -> Result<(), GitError> {
     let saved = record.saved_refs();
@@ -243,18 +283,20 @@ async fn save(
         async move { git.run(At::git_dir(common), args).await }
     };
     keep("branch", tip).await?;
+    keep("HEAD", head).await?;
     if !has_files {
+        // What was not committed earlier is not how it is now.
+        let name = format!("{saved}/uncommitted");
+        git.run(At::git_dir(common), ["update-ref", "-d", &name]).await?;
         return Ok(());
     }
     let index = record.admin.join("centurion-index");
     std::fs::copy(record.admin.join("index"), &index)?;
     let at = || At::directory(&record.path).index(&index);
-    let mut add: Vec<String> = ["add", "--all", "--force", "--", "."].map(str::to_owned).into();
-    add.extend(left_out(record));
-    git.run(at(), &add).await?;
+    add_all(git, &at(), record, &["--force"]).await?;
     let tree = git.run(at(), ["write-tree"]).await?;
     let message = format!("What was not committed in {}", record.branch);
-    let args = ["commit-tree", tree.trim(), "-p", tip, "-m", &message];
+    let args = ["commit-tree", tree.trim(), "-p", head, "-m", &message];
     let commit = git.run(ours(At::git_dir(common)), args).await?;
     std::fs::remove_file(&index)?;
     keep("uncommitted", commit.trim()).await?;

@@ -9,8 +9,9 @@ use thiserror::Error;
 
 use crate::checkout::{Checkout, CheckoutError};
 use crate::git::{At, Git, GitError};
+use crate::kept::{Ignored, uncommitted};
 use crate::report::{distance, try_merge};
-use crate::snapshot::{left_out, ours, put_paths};
+use crate::snapshot::{add_all, ours};
 use crate::worktrees::{Entry, Standing, Worktrees};
 use crate::{Record, state};
 
@@ -83,15 +84,21 @@ impl Worktrees {
         };
         let into = self.checkout(directory).await?;
         let git = &self.git.tamed(&into.git_dir).await?;
+        let mut rest = None;
+        let mut tip = branch_tip(git, &into, record).await?;
         if entry.standing == Standing::Kept {
             if let Some(operation) = state::Operation::in_progress(&record.admin) {
                 return Err(MergeError::Operation(operation.as_str()));
             }
-            commit_rest(git, record, message).await?;
+            // What is configured may depend on where git works.
+            let there = git.tamed(&record.admin).await?;
+            let head = At::git_dir(&record.admin);
+            let head = there.run(head, ["rev-parse", "--verify", "HEAD^{commit}"]).await?;
+            head.trim().clone_into(&mut tip);
+            rest = commit_rest(&there, record, message).await?;
+            tip = rest.clone().unwrap_or(tip);
         }
-        let name = format!("refs/heads/{}^{{commit}}", record.branch);
-        let tip = git.run(At::git_dir(&into.common), ["rev-parse", "--verify", &name]).await?;
-        let tip = tip.trim();
+        let tip = tip.as_str();
         let (ahead, behind) = distance(git, &into.git_dir, (&into.head, tip)).await?;
         let to = match how {
             _ if ahead == 0 => {
@@ -111,28 +118,64 @@ impl Worktrees {
                 again(git, &into, commits.iter().map(String::as_str)).await?
             }
         };
-        let args = ["merge", "--ff-only", "--quiet", &to];
+        let args = [
+            "merge",
+            "--ff-only",
+            "--quiet",
+            "--no-squash",
+            "--commit",
+            "--no-autostash",
+            "--no-verify-signatures",
+            "--no-overwrite-ignore",
+            &to,
+        ];
         git.run(At::directory(&into.top), args).await?;
+        if let Some(commit) = rest {
+            take_over(git, record, &commit).await?;
+        }
         drop(lease);
         let (commits, _) = distance(git, &into.git_dir, (&into.head, &to)).await?;
         Ok(Merged { from: into.head, to, commits })
     }
 }
 
-/// Commits on a worktree's branch what is not committed there.
-async fn commit_rest(git: &Git, record: &Record, message: &str) -> Result<(), GitError> {
-    let at = || At::directory(&record.path);
-    let mut add: Vec<String> = ["add", "--all", "--", "."].map(str::to_owned).into();
-    add.extend(left_out(record));
-    let status = ["status", "--porcelain", "-z", "--untracked-files=all"];
-    let ours_alone: Vec<String> = put_paths(record).map(|path| format!("?? {path}")).collect();
-    let said = git.run(at(), status).await?;
-    if said.split_terminator('\0').all(|entry| ours_alone.iter().any(|own| own == entry)) {
-        return Ok(());
+/// What the branch of a worktree is at.
+async fn branch_tip(git: &Git, into: &Checkout, record: &Record) -> Result<String, GitError> {
+    let name = format!("refs/heads/{}^{{commit}}", record.branch);
+    let tip = git.run(At::git_dir(&into.common), ["rev-parse", "--verify", &name]).await?;
+    Ok(tip.trim().to_owned())
+}
+
+/// Where the index lies that has what is not committed.
+fn rest_index(record: &Record) -> PathBuf {
+    record.admin.join("centurion-index")
+}
+
+/// Makes a commit of what is not committed in a worktree, beside its branch and its index.
+async fn commit_rest(
+    git: &Git,
+    record: &Record,
+    message: &str,
+) -> Result<Option<String>, GitError> {
+    if uncommitted(git, record, Ignored::LeftOut).await?.is_empty() {
+        return Ok(None);
     }
-    git.run(at(), &add).await?;
-    let args = ["commit", "--quiet", "--no-verify", "--message", message];
-    git.run(identified(git, at(), &record.path).await, args).await.map(|_| ())
+    let index = rest_index(record);
+    std::fs::copy(record.admin.join("index"), &index)?;
+    let at = || At::directory(&record.path).index(&index);
+    add_all(git, &at(), record, &[]).await?;
+    let tree = git.run(at(), ["write-tree"]).await?;
+    let args = ["commit-tree", tree.trim(), "-p", "HEAD", "-m", message];
+    let commit = git.run(identified(git, at(), &record.path).await, args).await?;
+    Ok(Some(commit.trim().to_owned()))
+}
+
+/// Has a worktree be at the commit that was made of what was not committed.
+async fn take_over(git: &Git, record: &Record, commit: &str) -> Result<(), GitError> {
+    let args = ["update-ref", "-m", "centurion: what was not committed", "HEAD", commit];
+    git.run(At::directory(&record.path), args).await?;
+    std::fs::rename(rest_index(record), record.admin.join("index"))?;
+    Ok(())
 }
 
 /// With the user's name where there is one.
@@ -166,8 +209,12 @@ async fn again(
     let mut onto = into.head.clone();
     for commit in commits {
         let git_dir = &into.git_dir;
-        let args = ["show", "--no-patch", "--format=%H%x00%P%x00%an%x00%ae%x00%aI%x00%B", commit];
-        let said = git.run(At::git_dir(git_dir), args).await?;
+        let name = format!("{commit}^{{commit}}");
+        let args = ["rev-parse", "--verify", "--end-of-options", &name];
+        let commit = git.run(At::git_dir(git_dir), args).await?;
+        let format = "--format=%H%x00%P%x00%an%x00%ae%x00%aI%x00%B";
+        let said =
+            git.run(At::git_dir(git_dir), ["show", "--no-patch", format, commit.trim()]).await?;
         let mut fields = said.splitn(6, '\0');
         let mut field = || fields.next().unwrap_or_default().to_owned();
         let (id, parents) = (field(), field());

@@ -175,6 +175,28 @@ fn sparse_patterns(directories: &[String]) -> String {
     patterns.join("\n")
 }
 
+/// Whether a private repository is made of files and directories only. Git would write through links, and wait for pipes.
+pub(crate) fn is_plain(repository: &Path) -> bool {
+    let is_plain = |path: &Path| match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata.is_file() || metadata.is_dir(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    let mut directories = vec![repository.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let Ok(entries) = fs::read_dir(&directory) else { return false };
+        for entry in entries {
+            let Ok(path) = entry.map(|entry| entry.path()) else { return false };
+            if !is_plain(&path) {
+                return false;
+            }
+            if path.is_dir() {
+                directories.push(path);
+            }
+        }
+    }
+    true
+}
+
 /// Lets the checkout's git use one git directory.
 pub(crate) fn point(work_tree: &Path, git_dir: &Path) -> io::Result<()> {
     let file = work_tree.join(".git");

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use centurion_files::private;
@@ -10,7 +10,7 @@ use centurion_protocol::bounded;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use crate::checkout::Checkout;
+use crate::checkout::{Checkout, WORKTREES};
 use crate::slug::Slug;
 
 /// The directory of everything that is kept here, in a repository's git directory.
@@ -73,6 +73,9 @@ pub struct Record {
     pub(crate) stage: Stage,
     /// Whether it has a repository of its own while its agent works.
     pub(crate) is_private: bool,
+    /// Whether that is in use: its history is not in the repository yet.
+    #[serde(default)]
+    pub(crate) is_out: bool,
     /// The directories of its submodules, which are empty.
     #[serde(default)]
     pub(crate) submodules: Vec<PathBuf>,
@@ -110,6 +113,7 @@ impl Record {
             made: now(),
             stage: Stage::Ready,
             is_private: false,
+            is_out: false,
             submodules: Vec::new(),
             links: Vec::new(),
             copies: Vec::new(),
@@ -186,7 +190,22 @@ impl Kept {
 
     pub(crate) fn record(&self) -> io::Result<Record> {
         let text = bounded::read_file(&self.0.join(RECORD), LARGEST)?;
-        Ok(serde_json::from_slice(&text)?)
+        let record: Record = serde_json::from_slice(&text)?;
+        self.check(&record).map(|()| record)
+    }
+
+    /// Whether a record speaks of a worktree at its place. What is written in a git directory may be a stranger's.
+    fn check(&self, record: &Record) -> io::Result<()> {
+        let common = self.0.ancestors().nth(3);
+        let admins = common.map(|common| common.join("worktrees"));
+        let place = Path::new(WORKTREES).join(record.slug.as_str());
+        let is_here = self.0.file_name().is_some_and(|name| name == record.slug.as_str())
+            && record.path.is_absolute()
+            && record.path.ends_with(place)
+            && !record.path.components().any(|it| it == Component::ParentDir)
+            && record.branch == record.slug.branch()
+            && (record.admin.as_os_str().is_empty() || record.admin.parent() == admins.as_deref());
+        if is_here { Ok(()) } else { Err(io::Error::other("it speaks of another place")) }
     }
 
     pub(crate) fn write(&self, record: &Record) -> io::Result<()> {

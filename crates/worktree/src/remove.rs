@@ -18,6 +18,10 @@ pub(crate) async fn remove(
     kept: &Kept,
     record: &Record,
 ) -> Option<Trash> {
+    if !is_ours(common, kept, record) {
+        tracing::warn!(path = %record.path.display(), "what a record names is not its worktree, and stays");
+        return None;
+    }
     let record = Record { stage: Stage::Removing, ..record.clone() };
     if let Err(error) = kept.write(&record) {
         tracing::warn!(%error, path = %record.path.display(), "a worktree stays");
@@ -47,6 +51,24 @@ pub(crate) async fn remove(
     Some(Trash(trash.into_iter().collect()))
 }
 
+/// Whether the directory that a record names is the worktree of this repository: its `.git` says so, or nothing is in it.
+fn is_ours(common: &Path, kept: &Kept, record: &Record) -> bool {
+    if !is_directory(&record.path) {
+        return fs::symlink_metadata(&record.path).is_err();
+    }
+    let is_empty = fs::read_dir(&record.path).is_ok_and(|mut entries| entries.next().is_none());
+    let pointed = crate::private::pointed(&record.path);
+    is_empty
+        || pointed.as_ref().is_some_and(|it| {
+            *it == kept.private_repository() || it.parent() == Some(&common.join("worktrees"))
+        })
+}
+
+/// Whether a path is a directory, and no link to one.
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
+}
+
 /// Moves a worktree out of the way, in one step.
 fn put_away(path: &Path) -> std::io::Result<Option<PathBuf>> {
     if fs::symlink_metadata(path).is_err() {
@@ -57,6 +79,9 @@ fn put_away(path: &Path) -> std::io::Result<Option<PathBuf>> {
     match fs::create_dir(&trash) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
+    }
+    if !trash.ancestors().take(3).all(is_directory) {
+        return Err(std::io::Error::other("a link is in the way"));
     }
     for number in 0.. {
         let to = trash.join(format!("{}-{number}", name.to_string_lossy()));
@@ -86,7 +111,10 @@ pub struct Trash(Vec<PathBuf>);
 impl Trash {
     /// What earlier processes put aside and did not delete.
     pub(crate) fn left(worktrees: &Path) -> Self {
-        let entries = fs::read_dir(worktrees.join(TRASH));
+        let trash = worktrees.join(TRASH);
+        // A repository may bring links, which lead anywhere.
+        let is_own = trash.ancestors().take(3).all(is_directory);
+        let entries = if is_own { fs::read_dir(trash).ok() } else { None };
         Self(entries.into_iter().flatten().flatten().map(|entry| entry.path()).collect())
     }
 

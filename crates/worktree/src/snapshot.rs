@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::contents::is_untouched;
 use crate::git::{At, Git, GitError};
 use crate::home::Rest;
 use crate::record::{Kept, Record};
@@ -51,9 +52,7 @@ pub(crate) async fn take(
     let index = kept.path().join("snapshot");
     fs::copy(kept.index(), &index)?;
     let at = || own().work_tree(&record.path).index(&index);
-    let mut add: Vec<String> = ["add", "--all", "--", "."].map(str::to_owned).into();
-    add.extend(left_out(record));
-    git.run(at(), &add).await?;
+    add_all(git, &at(), record, &[]).await?;
     let files = git.run(at(), ["write-tree"]).await?;
     fs::remove_file(&index)?;
     if files.trim() != tree {
@@ -81,17 +80,43 @@ fn size(top: &Path, work: &Work) -> u64 {
     work.untracked.iter().chain(&work.changed).map(size).sum()
 }
 
-/// What is not added: what we put there, and repositories within this one, which name programs of their own.
-pub(crate) fn left_out(record: &Record) -> impl Iterator<Item = String> + '_ {
+/// Adds all files of a worktree to an index, but for what we put there, and for repositories within this one, which
+/// name programs of their own.
+pub(crate) async fn add_all(
+    git: &Git,
+    at: &At<'_>,
+    record: &Record,
+    options: &[&str],
+) -> Result<(), GitError> {
+    let inner = inner_repositories(git, at).await?;
     let submodules = record.submodules.iter().map(|path| path.display().to_string());
-    put_paths(record).chain(submodules).map(|path| format!(":(exclude,top,literal){path}"))
+    let mut add: Vec<String> = ["add", "--all"].map(str::to_owned).into();
+    add.extend(options.iter().map(|&option| option.to_owned()));
+    add.extend(["--", "."].map(str::to_owned));
+    add.extend(inner.into_iter().chain(submodules).map(|it| format!(":(exclude,top,literal){it}")));
+    git.run(at.clone(), &add).await?;
+    let put: Vec<String> = put_paths(record).map(|path| format!(":(top,literal){path}")).collect();
+    if !put.is_empty() {
+        let remove =
+            ["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"].map(str::to_owned);
+        git.run(at.clone(), remove.into_iter().chain(put)).await?;
+    }
+    Ok(())
 }
 
-/// What we put into a worktree.
+/// The repositories within one that its index knows.
+pub(crate) async fn inner_repositories(git: &Git, at: &At<'_>) -> Result<Vec<String>, GitError> {
+    let said = git.run(at.clone(), ["ls-files", "-z", "--stage"]).await?;
+    let links = said.split_terminator('\0').filter(|entry| entry.starts_with("160000 "));
+    Ok(links.filter_map(|entry| Some(entry.split_once('\t')?.1.to_owned())).collect())
+}
+
+/// What we put into a worktree and is as it was put there.
 pub(crate) fn put_paths(record: &Record) -> impl Iterator<Item = String> + '_ {
     let links = record.links.iter().map(|(path, _)| path);
     let copies = record.copies.iter().map(|(path, _)| path);
-    links.chain(copies).map(|path| path.display().to_string())
+    let is_ours = |path: &&PathBuf| is_untouched(&record.path, path, &record.links, &record.copies);
+    links.chain(copies).filter(is_ours).map(|path| path.display().to_string())
 }
 
 /// Commits that are made here have an author, whatever is configured.

@@ -130,11 +130,15 @@ pub(crate) fn is_filled(directory: &Path) -> bool {
     }
 }
 
+/// Whether the private repository is in use. The record says so; a process may have died before it could write that.
+pub(crate) fn is_out(kept: &Kept, record: &Record) -> bool {
+    let points_there = || private::pointed(&record.path) == Some(kept.private_repository());
+    record.is_private && (record.is_out || points_there())
+}
+
 /// The git directory that the worktree's git uses, whatever its `.git` file says.
 pub(crate) fn git_dir(kept: &Kept, record: &Record) -> PathBuf {
-    let private = kept.private_repository();
-    let is_out = private::pointed(&record.path).is_none_or(|pointed| pointed != record.admin);
-    if record.is_private && is_out { private } else { record.admin.clone() }
+    if is_out(kept, record) { kept.private_repository() } else { record.admin.clone() }
 }
 
 /// Whether something is there that only this worktree's repository has.

@@ -195,6 +195,10 @@ impl Worktrees {
     ) -> Result<Finished, SettleError> {
         let refused = SettleError::of(record);
         let ended = async {
+            if state::is_out(kept, record) && !private::is_plain(&kept.private_repository()) {
+                let text = "its repository has links or pipes in it, which git must not follow";
+                return Err(io::Error::other(text).into());
+            }
             let tamed = self.tamed(&state::git_dir(kept, record)).await?;
             let mut work = Work::default();
             // Its files may be gone, by another hand. Its history may be there.
@@ -219,7 +223,7 @@ impl Worktrees {
         caller: Option<&Path>,
     ) -> Result<Report, GitError> {
         let git = &self.git;
-        let is_out = record.is_private && state::git_dir(kept, record) != record.admin;
+        let is_out = state::is_out(kept, record);
         let (brought, content, open) = if is_out {
             let rest = snapshot::take(git, kept, record, &work).await?;
             let brought = home::bring(git, common, kept, record, &rest.commits).await?;
@@ -229,7 +233,6 @@ impl Worktrees {
             let tip = git.run(At::git_dir(&record.admin), ["rev-parse", "HEAD^{commit}"]).await?;
             let tip = tip.trim().to_owned();
             record.tip.clone_from(&tip);
-            kept.write(record)?;
             let open = uncommitted(git, record, Ignored::LeftOut).await?;
             (Brought { tip: tip.clone(), ..Brought::default() }, tip, open.len())
         };
@@ -237,6 +240,10 @@ impl Worktrees {
         let caller = match caller {
             Some(directory) => Checkout::around(git, directory).await.ok(),
             None => None,
+        };
+        let git = &match &caller {
+            Some(from) => git.tamed(&from.git_dir).await?,
+            None => git.clone(),
         };
         let caller = caller.as_ref().map(|from| Caller {
             git_dir: &from.git_dir,
@@ -298,7 +305,15 @@ impl Worktrees {
         let from = self.checkout(directory).await?;
         let mut mended = Vec::new();
         for entry in self.list(directory).await? {
-            let Some(mut record) = entry.record.clone() else { continue };
+            let Some(mut record) = entry.record.clone() else {
+                if entry.standing == Standing::Unfinished
+                    && matches!(entry.kept.lease(), Ok(Some(_)))
+                {
+                    // Only the name was taken.
+                    let _ = std::fs::remove_dir_all(entry.kept.path());
+                }
+                continue;
+            };
             if !matches!(entry.standing, Standing::Left | Standing::Unfinished) {
                 continue;
             }
@@ -337,7 +352,7 @@ fn entry(kept: Kept) -> Entry {
             return Entry { record: None, standing, kept };
         }
     };
-    let is_home = private::pointed(&record.path).as_ref() == Some(&record.admin);
+    let is_home = !state::is_out(&kept, &record);
     let standing = match kept.holder() {
         Some(process) => Standing::InUse { process },
         None if record.stage != Stage::Ready => Standing::Unfinished,

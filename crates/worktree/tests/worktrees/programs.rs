@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use centurion_worktree::Settled;
 use centurion_worktree::merge::How;
+use centurion_worktree::{KeptError, Settled, Unsaved};
 
 use crate::support::{Scene, write};
 
@@ -170,4 +170,87 @@ async fn repositories_within_a_worktree_run_nothing_and_are_not_overlooked() {
     write(&worktree.record.path.join("lib"), "alone.txt", "alone\n");
     let settled = scene.settle(worktree).await;
     assert!(matches!(settled, Settled::Kept(_)), "{settled:?}");
+}
+
+#[tokio::test]
+async fn what_depends_on_the_place_or_rewrites_addresses_runs_nothing_either() {
+    // D-77
+    let scene = Scene::new();
+    let canary = canary(&scene);
+    let mark = scene.root().join("MARK");
+    scene.write(".gitattributes", "*.txt filter=x merge=m\n");
+    scene.commit("attributes");
+    let included = scene.root().join("included");
+    let programs = format!(
+        "[filter \"x\"]\n\tclean = {canary}\n\tsmudge = {canary}\n[merge \"m\"]\n\tdriver = {canary}\n"
+    );
+    fs::write(&included, programs).unwrap();
+    let config = scene.path(".git/config");
+    let before = fs::read_to_string(&config).unwrap();
+    let include =
+        |condition: &str| format!("[includeIf \"{condition}\"]\n\tpath = {}\n", included.display());
+    let conditions =
+        ["gitdir:**/centurion/worktrees/**", "gitdir:**/worktrees/**", "onbranch:worktree-**"];
+    let includes: String = conditions.map(include).concat();
+    let top = scene.top.display();
+    let rewritten = format!(
+        "[url \"git://127.0.0.1:1/\"]\n\tinsteadOf = \"{top}/\"\n\tinsteadOf = centurion/\n[core]\n\tgitProxy = {canary}\n"
+    );
+    fs::write(&config, format!("{before}{includes}")).unwrap();
+    let worktree = scene.create("one").await;
+    let path = worktree.record.path.clone();
+    write(&path, "a.txt", "changed\n");
+    scene.keep(worktree).await;
+    let listed = scene.worktrees.list(&scene.top).await.unwrap();
+    scene.worktrees.report(&scene.top, &listed[0]).await.unwrap();
+    scene.worktrees.diff(&listed[0]).await.unwrap();
+    scene.worktrees.merge(&scene.top, &listed[0], &How::Squash, "merged").await.unwrap();
+    assert!(!mark.exists(), "{}", fs::read_to_string(&mark).unwrap());
+    // Where the way home is rewritten, nothing is fetched, and the work stays.
+    fs::write(&config, format!("{before}{rewritten}")).unwrap();
+    let worktree = scene.create("two").await;
+    let path = worktree.record.path.clone();
+    write(&path, "b.txt", "work\n");
+    let settled = scene.worktrees.settle(worktree, Some(&scene.top)).await;
+    assert!(!mark.exists(), "{}", fs::read_to_string(&mark).unwrap());
+    assert!(settled.is_err(), "{settled:?}");
+    assert_eq!(fs::read_to_string(path.join("b.txt")).unwrap(), "work\n");
+}
+
+#[tokio::test]
+async fn a_committed_repository_within_runs_nothing_when_people_look_and_merge() {
+    // D-77
+    let scene = Scene::new();
+    let canary = canary(&scene);
+    let mark = scene.root().join("MARK");
+    let worktree = scene.create("one").await;
+    let path = worktree.record.path.clone();
+    let inner = path.join("sub");
+    fs::create_dir(&inner).unwrap();
+    scene.git_in(&inner, "init -q .");
+    write(&inner, "f", "one\n");
+    scene.git_in(&inner, "add -A");
+    scene.git_in(&inner, "commit -q -m inner");
+    write(
+        &path,
+        ".gitmodules",
+        "[submodule \"sub\"]\n\tpath = sub\n\turl = ./sub\n\tignore = none\n",
+    );
+    scene.git_in(&path, "add .gitmodules sub");
+    scene.git_in(&path, "commit -q -m hostile");
+    write(&inner, ".git/info/attributes", "* filter=x\n");
+    let config = fs::read_to_string(inner.join(".git/config")).unwrap();
+    let filter = format!("[filter \"x\"]\n\tclean = {canary}\n\tprocess = {canary}\n");
+    fs::write(inner.join(".git/config"), config + &filter).unwrap();
+    write(&inner, "f", "two\n");
+    write(&path, "more.txt", "more\n");
+    scene.keep(worktree).await;
+    let listed = scene.worktrees.list(&scene.top).await.unwrap();
+    let _ = scene.worktrees.report(&scene.top, &listed[0]).await;
+    let _ = scene.worktrees.diff(&listed[0]).await;
+    let gone = scene.worktrees.let_go(&scene.top, &listed[0], Unsaved::IsSaved).await;
+    assert!(matches!(gone, Err(KeptError::Submodule(_))), "{gone:?}");
+    scene.worktrees.merge(&scene.top, &listed[0], &How::Merge, "merged").await.unwrap();
+    assert!(!mark.exists(), "{}", fs::read_to_string(&mark).unwrap());
+    assert_eq!(fs::read_to_string(inner.join("f")).unwrap(), "two\n");
 }

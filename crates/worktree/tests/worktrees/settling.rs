@@ -160,8 +160,8 @@ async fn what_is_not_on_the_branch_can_be_found_in_the_repository() {
     let report = scene.keep(worktree).await;
     scene.git("gc -q --prune=now");
     let show = |what: &str| scene.git(&format!("show refs/centurion/agents/one/{what}"));
-    assert_eq!(show("heads/side:side"), "side");
-    assert_eq!(show("tags/v1:side"), "side");
+    assert_eq!(show("refs/heads/side:side"), "side");
+    assert_eq!(show("refs/tags/v1:side"), "side");
     assert_eq!(show("HEAD:detached"), "detached");
     assert_eq!(show("stash/0:a.txt"), "stash-two");
     assert_eq!(show("stash/1:a.txt"), "stash-one");
@@ -206,7 +206,7 @@ async fn an_unfinished_merge_stays_as_it_is() {
     assert_eq!(mended.len(), 1);
     let Ok(Settled::Kept(report)) = &mended[0].1 else { panic!("{mended:?}") };
     assert_eq!(report.operation, None);
-    assert_eq!(scene.git("show refs/centurion/agents/one/heads/other:src/c.txt"), "both");
+    assert_eq!(scene.git("show refs/centurion/agents/one/refs/heads/other:src/c.txt"), "both");
 }
 
 #[tokio::test]
@@ -335,4 +335,116 @@ async fn collecting_garbage_in_between_harms_nothing() {
     scene.git("gc -q --prune=now");
     scene.git("fsck --strict");
     assert_eq!(scene.git("log --format=%s worktree-one"), "agent\nsecond\nfirst");
+}
+
+#[tokio::test]
+async fn links_and_copies_that_git_ignores_are_in_no_ones_way() {
+    let scene = Scene::new();
+    scene.write("node_modules/x", "x");
+    scene.write(".env", "SECRET=1\n");
+    scene.write("other.cfg", "kept by hand");
+    scene.write(".worktreeinclude", ".env\n");
+    let worktree = scene.create("one").await;
+    let path = worktree.record.path.clone();
+    write(&path, "a.txt", "changed\n");
+    let report = scene.keep(worktree).await;
+    assert_eq!(report.uncommitted, 1);
+    let saved = scene.git("ls-tree --name-only refs/centurion/agents/one/uncommitted");
+    assert!(!saved.contains("node_modules") && !saved.contains(".env"), "{saved}");
+}
+
+#[tokio::test]
+async fn mending_the_repository_meanwhile_loses_nothing() {
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    let path = worktree.record.path.clone();
+    write(&path, "a.txt", "agent\n");
+    scene.git_in(&path, "commit -q -a -m agent");
+    scene.git_in(&path, "branch side");
+    // As a person may do at any time: it leads the worktree's git to the repository.
+    scene.git("worktree repair");
+    let report = scene.keep(worktree).await;
+    assert_eq!(report.ahead, 1);
+    assert_eq!(scene.git("log -1 --format=%s worktree-one"), "agent");
+    assert_eq!(scene.git("log -1 --format=%s refs/centurion/agents/one/refs/heads/side"), "agent");
+}
+
+#[tokio::test]
+async fn a_configuration_that_hides_changes_hides_none() {
+    for setting in [
+        "core.ignoreStat true",
+        "core.trustctime false",
+        "core.checkStat minimal",
+        "core.fileMode false",
+    ] {
+        let scene = Scene::new();
+        scene.git(&format!("config {setting}"));
+        let worktree = scene.create("one").await;
+        write(&worktree.record.path, "a.txt", "one\ntwo\nTHREE\n");
+        let settled = scene.settle(worktree).await;
+        assert!(matches!(settled, Settled::Kept(_)), "{setting}: {settled:?}");
+    }
+}
+
+#[tokio::test]
+async fn links_in_an_agents_repository_lead_us_nowhere() {
+    // I-6
+    let scene = Scene::new();
+    for attack in ["objects", "index"] {
+        let worktree = scene.create(attack).await;
+        let path = worktree.record.path.clone();
+        let own = worktree.private_repository().unwrap().path().to_owned();
+        write(&path, "work.txt", "work\n");
+        if attack == "objects" {
+            for number in 0..=255 {
+                let link = own.join(format!("objects/{number:02x}"));
+                let _ = fs::remove_dir_all(&link);
+                std::os::unix::fs::symlink(&scene.top, link).unwrap();
+            }
+        } else {
+            fs::remove_file(own.join("index")).unwrap();
+            std::os::unix::fs::symlink(scene.path(".git/index"), own.join("index")).unwrap();
+            fs::write(own.join("sharedindex.0"), "").unwrap();
+        }
+        let (before, index) = (scene.state(), fs::read(scene.path(".git/index")).unwrap());
+        let refused = scene.worktrees.settle(worktree, Some(&scene.top)).await.unwrap_err();
+        assert!(refused.to_string().contains("links or pipes"), "{refused}");
+        assert_eq!(scene.state(), before, "{attack}");
+        assert_eq!(fs::read(scene.path(".git/index")).unwrap(), index, "{attack}");
+        assert_eq!(fs::read_to_string(path.join("work.txt")).unwrap(), "work\n");
+    }
+}
+
+#[tokio::test]
+async fn no_record_and_no_link_has_us_delete_what_is_not_ours() {
+    let scene = Scene::new();
+    let victim = scene.root().join("victim");
+    fs::create_dir_all(victim.join("d")).unwrap();
+    let kept = scene.path(".git/centurion/worktrees/evil");
+    fs::create_dir_all(&kept).unwrap();
+    let forged = |path: &std::path::Path| {
+        format!(
+            r#"{{"slug":"evil","path":{:?},"branch":"worktree-evil","base":"0000","caller":"/","made":1,"stage":"removing","isPrivate":false}}"#,
+            path.display().to_string()
+        )
+    };
+    let beside = scene.root().join("other/.claude/worktrees/evil");
+    fs::create_dir_all(&beside).unwrap();
+    fs::write(beside.join("precious"), "precious").unwrap();
+    for path in [&victim, &beside] {
+        fs::write(kept.join("record.json"), forged(path)).unwrap();
+        scene.worktrees.mend(&scene.top).await.unwrap();
+        assert!(victim.join("d").is_dir() && beside.join("precious").exists());
+    }
+    fs::remove_dir_all(scene.path(".git/centurion")).unwrap();
+    // A directory that a repository leads elsewhere.
+    fs::create_dir_all(scene.path(".claude/worktrees")).unwrap();
+    std::os::unix::fs::symlink(&victim, scene.path(".claude/worktrees/.trash")).unwrap();
+    let from = scene.worktrees.checkout(&scene.top).await.unwrap();
+    scene.worktrees.trash(&from).delete();
+    assert!(victim.join("d").is_dir());
+    let worktree = scene.create("one").await;
+    scene.worktrees.settle(worktree, None).await.unwrap();
+    assert!(victim.join("d").is_dir());
+    assert_eq!(fs::read_dir(&victim).unwrap().count(), 1);
 }
