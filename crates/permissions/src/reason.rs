@@ -44,6 +44,8 @@ pub enum Reason {
     OnlyReads,
     /// The agent works apart, and the path is in the checkout that it is kept out of.
     Apart { path: PathBuf, instead: PathBuf },
+    /// The agent works apart, and git obeys what is at the path.
+    Kept(PathBuf),
     /// The mode decides about calls of this kind.
     Mode(Mode),
     /// In `dontAsk`, what would have been asked is denied.
@@ -106,6 +108,9 @@ impl fmt::Display for Reason {
                 path.display(),
                 instead.display()
             ),
+            Self::Kept(path) => {
+                write!(f, "{} stays as it is for an agent that works apart", path.display())
+            }
             Self::Mode(Mode::Plan) => f.write_str(
                 "plan mode changes nothing: put the step into the plan and have the plan approved first",
             ),

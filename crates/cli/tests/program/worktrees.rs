@@ -227,6 +227,34 @@ fn commands_of_an_agent_apart_begin_in_its_worktree_and_leave_the_checkout_alone
 }
 
 #[test]
+fn the_callers_own_checkout_is_kept_wherever_it_is() {
+    // I-6
+    let repository = Repository::new(&json!({}));
+    let root = repository.stage.program.scratch.root().canonicalize().unwrap();
+    let linked = root.join("linked");
+    repository.git(&format!("worktree add -q -b linked {}", linked.display()));
+    let at = linked.display();
+    let git = repository.top.join(".git").display().to_string();
+    repository.play(&json!({
+        "lead": [[apart("@@child", &json!({}))], "done"],
+        "child": [
+            [write(&format!("{at}/a.txt"), "bad\n"), write(&format!("{at}/new.txt"), "bad\n"), write(&format!("{git}/hooks/post-commit"), "bad\n")],
+            [bash(&format!("echo bad >> {at}/a.txt; git -C {at} commit -q --allow-empty -m bad; true"))],
+            [write("mine.txt", "x\n")],
+            "tried",
+        ],
+    }));
+    let before = (repository.state(), git_in(&linked, "rev-parse HEAD"));
+    let mut command = repository.stage.command("@@lead", FREE);
+    let ended = crate::program::ended(command.current_dir(&linked).output().unwrap());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!((repository.state(), git_in(&linked, "rev-parse HEAD")), before);
+    assert_eq!(git_in(&linked, "status --porcelain"), "");
+    let [path] = &repository.worktrees()[..] else { panic!("{}", ended.stdout) };
+    assert!(path.join("mine.txt").exists());
+}
+
+#[test]
 fn agents_below_one_apart_are_in_its_worktree_or_have_their_own() {
     let repository = Repository::new(&json!({}));
     let top = repository.top.display().to_string();

@@ -32,6 +32,9 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::definition::spec::{GitWorktree, WorktreeSpec};
 
+/// How long a launch waits for what dead processes left.
+const MENDING: Duration = Duration::from_secs(20);
+
 /// How long it may take to look at a worktree and to bring its history home.
 const PATIENCE: Duration = Duration::from_mins(5);
 
@@ -130,9 +133,12 @@ impl AgentWorktree {
     /// What its agents' file tools reach.
     pub(crate) fn apart(&self) -> Apart {
         let links = self.spec.links.iter();
+        let real = |path: &PathBuf| path.canonicalize().ok();
+        let caller = self.spec.caller_top.as_ref().and_then(real);
         Apart {
             root: self.places.root.clone(),
-            checkout: self.places.checkout.clone(),
+            checkouts: [self.places.checkout.clone()].into_iter().chain(caller).collect(),
+            kept: self.places.kept.clone(),
             readable: links.filter_map(|link| link.canonicalize().ok()).collect(),
         }
     }
@@ -192,9 +198,13 @@ impl Isolator {
         let worktrees = self.worktrees.as_ref().ok_or(IsolationError::NoGit)?;
         // What a process left that died is looked after before there is more.
         let mend = || async {
-            match worktrees.mend(&stands).await {
-                Ok(mended) => tell_mended(caller, mended),
-                Err(error) => tracing::debug!(%error, "nothing was mended"),
+            match tokio::time::timeout(MENDING, worktrees.mend(&stands)).await {
+                Ok(Ok(mended)) => tell_mended(caller, mended),
+                Ok(Err(error)) => tracing::debug!(%error, "nothing was mended"),
+                Err(_) => {
+                    let text = "worktrees that a process left could not be mended in time";
+                    caller.inform("warning", text.to_owned());
+                }
             }
         };
         self.mended.get_or_init(mend).await;
@@ -226,6 +236,7 @@ impl Isolator {
         let spec = WorktreeSpec {
             path: made.record.path.clone(),
             checkout: checkout_of(&made.record.path),
+            caller_top: Some(made.record.caller.clone()),
             links: made.linked().map(Path::to_owned).collect(),
             caller: stands,
             git: Some(GitWorktree {
@@ -258,7 +269,14 @@ impl Isolator {
             Some(worktree) => worktree.spec.checkout.clone(),
             None => around.unwrap_or_else(|| stands.clone()),
         };
-        let spec = WorktreeSpec { path, checkout, links: Vec::new(), caller: stands, git: None };
+        let spec = WorktreeSpec {
+            path,
+            checkout,
+            caller_top: None,
+            links: Vec::new(),
+            caller: stands,
+            git: None,
+        };
         self.worktree(spec, None).map_err(|(error, _)| error)
     }
 
@@ -288,7 +306,9 @@ impl Isolator {
             }
             None => IsolatedPlaces::of_directory(&spec.path, &spec.checkout, &self.env),
         };
-        let places = match places {
+        // The caller may stand in another checkout than the repository's own.
+        let caller = spec.caller_top.as_ref().and_then(|top| top.canonicalize().ok());
+        let places = match places.map(|places| places.keeping(caller)) {
             Ok(places) => places,
             Err(source) => {
                 let error = IsolationError::Place { path: spec.path, source };

@@ -78,6 +78,9 @@ pub(crate) struct WorktreeSpec {
     pub(crate) path: PathBuf,
     /// The checkout that it is kept out of.
     pub(crate) checkout: PathBuf,
+    /// The checkout of the agent that it works for, where git knows one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) caller_top: Option<PathBuf>,
     /// Directories of the checkout that links in the worktree lead to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) links: Vec<PathBuf>,

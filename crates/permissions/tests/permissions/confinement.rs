@@ -224,7 +224,13 @@ fn an_agent_that_works_apart_reaches_its_own_checkout_and_is_told_the_right_path
     // I-6
     let apart = Apart {
         root: "/p/.claude/worktrees/w".into(),
-        checkout: "/p".into(),
+        checkouts: vec!["/p".into(), "/linked".into()],
+        kept: vec![
+            "/p".into(),
+            "/gitdir".into(),
+            "/p/.claude/worktrees/w/.git".into(),
+            "/home/me/.gitconfig".into(),
+        ],
         readable: vec!["/p/node_modules".into()],
     };
     let memory = PathBuf::from("/p/.claude/agent-memory/scout");
@@ -253,6 +259,15 @@ fn an_agent_that_works_apart_reaches_its_own_checkout_and_is_told_the_right_path
         assert_eq!(write(path).verdict, Verdict::Deny, "{path}");
     }
     assert_eq!(read("/p/src/a.rs").verdict, Verdict::Deny);
+    for path in [
+        "/linked/a.txt",
+        "/gitdir/hooks/post-commit",
+        "/home/me/.gitconfig",
+        "/p/.claude/worktrees/w/.git",
+    ] {
+        assert_eq!(write(path).verdict, Verdict::Deny, "{path}");
+    }
+    assert!(write("/linked/a.txt").reason.to_string().contains("/p/.claude/worktrees/w/a.txt"));
     for path in
         ["/p/.claude/skills/s/SKILL.md", "/p/node_modules/x/index.js", "/p/.claude/worktrees/w/a"]
     {

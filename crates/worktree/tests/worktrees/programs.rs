@@ -191,12 +191,12 @@ async fn what_depends_on_the_place_or_rewrites_addresses_runs_nothing_either() {
         |condition: &str| format!("[includeIf \"{condition}\"]\n\tpath = {}\n", included.display());
     let conditions =
         ["gitdir:**/centurion/worktrees/**", "gitdir:**/worktrees/**", "onbranch:worktree-**"];
-    let includes: String = conditions.map(include).concat();
+    let conditional: String = conditions.map(include).concat();
     let top = scene.top.display();
     let rewritten = format!(
         "[url \"git://127.0.0.1:1/\"]\n\tinsteadOf = \"{top}/\"\n\tinsteadOf = centurion/\n[core]\n\tgitProxy = {canary}\n"
     );
-    fs::write(&config, format!("{before}{includes}")).unwrap();
+    fs::write(&config, format!("{before}{conditional}")).unwrap();
     let worktree = scene.create("one").await;
     let path = worktree.record.path.clone();
     write(&path, "a.txt", "changed\n");
