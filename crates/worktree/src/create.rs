@@ -82,7 +82,7 @@ pub(crate) async fn create(
         return Err(CreateError::InUse { path, process });
     };
     if path.exists() {
-        let _ = fs::remove_dir_all(kept.path());
+        kept.free();
         return Err(CreateError::Taken { path });
     }
     let made = make(git, from, wish, &kept, path).await;
@@ -100,7 +100,7 @@ pub(crate) async fn create(
             if let Ok(record) = kept.record() {
                 delete(remove::remove(git, &from.common, &kept, &record).await).await;
             } else {
-                let _ = fs::remove_dir_all(kept.path());
+                kept.free();
             }
             Err(error)
         }
@@ -143,7 +143,8 @@ async fn make(
     write(&record)?;
     // An agent's commit may be where only its own repository has it.
     home::fetch_commit(git, from, &record).await?;
-    add(git, from, &record).await?;
+    let begins = (record.branch.as_str(), record.base.as_str());
+    add(git, &from.common, &record.path, begins, Locked::Yes).await?;
     let path = record.path.clone();
     let pointed = private::pointed(&path);
     record.tip.clone_from(&record.base);
@@ -167,7 +168,7 @@ async fn make(
 }
 
 /// Where the worktree goes: a directory below those of the repository, and no link on the way.
-fn place(from: &Checkout, slug: &Slug) -> Result<PathBuf, CreateError> {
+pub(crate) fn place(from: &Checkout, slug: &Slug) -> Result<PathBuf, CreateError> {
     let mut path = from.home.clone();
     for name in Path::new(WORKTREES) {
         path.push(name);
@@ -212,14 +213,17 @@ async fn open(
     };
     let record = match kept.record() {
         Ok(record) if record.stage == Stage::Ready && record.path.is_dir() => record,
-        // What a process left that died while it made or removed it: nothing was done in it.
+        // What a process left that died while it made or removed it: nothing was done in it. What cannot be removed
+        // stays, and so does its name.
         Ok(record) if record.stage != Stage::Ready => {
-            delete(remove::remove(git, &from.common, kept, &record).await).await;
+            let Some(trash) = remove::remove(git, &from.common, kept, &record).await else {
+                return Err(CreateError::Taken { path });
+            };
+            delete(Some(trash)).await;
             drop(lease);
             return Box::pin(create(git, from, wish)).await;
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.exists() => {
-            let _ = fs::remove_dir_all(kept.path());
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.exists() && kept.free() => {
             drop(lease);
             return Box::pin(create(git, from, wish)).await;
         }
@@ -287,10 +291,26 @@ fn git_dir_of(top: &Path) -> Option<PathBuf> {
     top.join(private::pointed(top)?).canonicalize().ok()
 }
 
-/// Has git note the worktree and make its branch. One after the other in a repository: git itself looks at the
-/// worktrees that are being made.
-async fn add(git: &Git, from: &Checkout, record: &Record) -> Result<(), CreateError> {
-    let lock = from.common.join("centurion/lock");
+/// Whether git is told that a worktree is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Locked {
+    Yes,
+    No,
+}
+
+/// Has git note a worktree and make its branch, without files. One after the other in a repository: git itself looks at
+/// the worktrees that are being made.
+pub(crate) async fn add(
+    git: &Git,
+    common: &Path,
+    path: &Path,
+    (branch, base): (&str, &str),
+    locked: Locked,
+) -> Result<(), CreateError> {
+    let lock = common.join("centurion/lock");
+    if lock.is_symlink() {
+        return Err(CreateError::Link(lock));
+    }
     let file = fs::File::options().create(true).append(true).open(&lock);
     let file = file.map_err(CreateError::files(&lock))?;
     let file = tokio::task::spawn_blocking(move || {
@@ -299,22 +319,13 @@ async fn add(git: &Git, from: &Checkout, record: &Record) -> Result<(), CreateEr
     let held = file.await.map_err(io::Error::other).and_then(|it| it.map_err(io::Error::from));
     let held = held.map_err(CreateError::files(&lock))?;
     let reason = format!("centurion works in it (process {})", std::process::id());
-    let path = record.path.display().to_string();
-    let args = [
-        "worktree",
-        "add",
-        "--quiet",
-        "--no-checkout",
-        "--no-track",
-        "--lock",
-        "--reason",
-        &reason,
-        "-b",
-        &record.branch,
-        &path,
-        &record.base,
-    ];
-    let added = git.run(At::git_dir(&from.common), args).await;
+    let path = path.display().to_string();
+    let mut args = vec!["worktree", "add", "--quiet", "--no-checkout", "--no-track"];
+    if locked == Locked::Yes {
+        args.extend(["--lock", "--reason", &reason]);
+    }
+    args.extend(["-b", branch, &path, base]);
+    let added = git.run(At::git_dir(common), args).await;
     drop(held);
     added?;
     Ok(())

@@ -8,6 +8,7 @@ use std::path::Path;
 use thiserror::Error;
 
 use crate::checkout::{Checkout, CheckoutError};
+use crate::create::{self, CreateError, Locked};
 use crate::git::{At, Git, GitError};
 use crate::private;
 use crate::record::{Kept, Record};
@@ -41,6 +42,8 @@ pub enum KeptError {
     Name(#[from] crate::slug::SlugError),
     #[error(transparent)]
     Checkout(#[from] CheckoutError),
+    #[error(transparent)]
+    Create(#[from] CreateError),
     #[error(transparent)]
     Git(#[from] GitError),
 }
@@ -150,23 +153,19 @@ impl Worktrees {
         let Some(tip) = saved_commit(&git, &from, id, "branch").await? else {
             return Err(KeptError::NothingSaved(id.to_owned()));
         };
-        let path = from.worktrees().join(slug.as_str());
+        let path = create::place(&from, &slug)?;
         if path.exists() {
             return Err(KeptError::Taken(path.display().to_string()));
         }
-        let (branch, shown) = (slug.branch(), path.display().to_string());
-        let args = [
-            "worktree",
-            "add",
-            "--quiet",
-            "--no-checkout",
-            "--no-track",
-            "-b",
-            &branch,
-            &shown,
-            &tip,
-        ];
-        git.run(At::git_dir(&from.common), args).await?;
+        let kept = Kept::of(&from.common, &slug);
+        kept.reserve()?;
+        let branch = slug.branch();
+        if let Err(error) =
+            create::add(&git, &from.common, &path, (&branch, &tip), Locked::No).await
+        {
+            kept.free();
+            return Err(error.into());
+        }
         // What is configured may depend on where git works.
         let admin = private::pointed(&path).unwrap_or_default();
         let git = git.tamed(&admin).await?;
@@ -175,8 +174,6 @@ impl Worktrees {
             let args = ["restore", "--source", &files, "--worktree", "--no-overlay", "--", "."];
             git.run(At::directory(&path), args).await?;
         }
-        let kept = Kept::of(&from.common, &slug);
-        kept.reserve()?;
         std::fs::copy(admin.join("index"), kept.index())?;
         let record = Record::restored(slug, path, tip, id, admin, &from);
         kept.write(&record)?;

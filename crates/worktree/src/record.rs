@@ -140,7 +140,9 @@ impl Kept {
 
     /// All that there are in a repository, in the order of their names.
     pub(crate) fn all(common: &Path) -> io::Result<Vec<Self>> {
-        let entries = match std::fs::read_dir(common.join(KEPT)) {
+        let directory = common.join(KEPT);
+        check_way(&directory)?;
+        let entries = match std::fs::read_dir(directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
         };
@@ -168,10 +170,26 @@ impl Kept {
 
     /// Takes the name. Fails where it is taken.
     pub(crate) fn reserve(&self) -> io::Result<()> {
+        check_way(&self.0)?;
         if let Some(above) = self.0.parent() {
             private::create_directory(above)?;
         }
         std::fs::create_dir(&self.0)
+    }
+
+    /// Gives the name back, if nothing is kept under it; whether that is so.
+    pub(crate) fn free(&self) -> bool {
+        let freed = check_way(&self.0).and_then(|()| {
+            let lease = self.0.join(LEASE);
+            if lease.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+                std::fs::remove_file(lease)?;
+            }
+            std::fs::remove_dir(&self.0)
+        });
+        if let Err(error) = &freed {
+            tracing::debug!(%error, path = %self.0.display(), "the name of a worktree stays taken");
+        }
+        freed.is_ok()
     }
 
     pub(crate) fn private_repository(&self) -> PathBuf {
@@ -189,6 +207,7 @@ impl Kept {
     }
 
     pub(crate) fn record(&self) -> io::Result<Record> {
+        check_way(&self.0)?;
         let text = bounded::read_file(&self.0.join(RECORD), LARGEST)?;
         let record: Record = serde_json::from_slice(&text)?;
         self.check(&record).map(|()| record)
@@ -204,8 +223,20 @@ impl Kept {
             && record.path.ends_with(place)
             && !record.path.components().any(|it| it == Component::ParentDir)
             && record.branch == record.slug.branch()
+            && !record.admin.is_symlink()
             && (record.admin.as_os_str().is_empty() || record.admin.parent() == admins.as_deref());
-        if is_here { Ok(()) } else { Err(io::Error::other("it speaks of another place")) }
+        if !is_here {
+            return Err(io::Error::other("it speaks of another place"));
+        }
+        // These become words of git's command lines and names of refs.
+        let is_commit =
+            |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_word =
+            |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+        let is_plain = is_commit(&record.base)
+            && (record.tip.is_empty() || is_commit(&record.tip))
+            && record.owner.agent.as_deref().is_none_or(is_word);
+        if is_plain { Ok(()) } else { Err(io::Error::other("it does not say what it should")) }
     }
 
     pub(crate) fn write(&self, record: &Record) -> io::Result<()> {
@@ -216,6 +247,7 @@ impl Kept {
 
     /// Takes the lease, unless another process has it.
     pub(crate) fn lease(&self) -> io::Result<Option<Lease>> {
+        check_way(&self.0)?;
         let mut options = File::options();
         let path = self.0.join(LEASE);
         let mut file = private::open(options.read(true).write(true).create(true), &path)?;
@@ -240,6 +272,23 @@ impl Kept {
             _ => None,
         }
     }
+}
+
+/// Makes sure that our own directories are directories: a link in their place would lead us elsewhere.
+fn check_way(directory: &Path) -> io::Result<()> {
+    // Down to what the repository itself is in.
+    let own = directory.ancestors().take_while(|it| !it.ends_with("centurion"));
+    let outermost = directory.ancestors().find(|it| it.ends_with("centurion"));
+    for path in own.chain(outermost) {
+        match path.symlink_metadata() {
+            Ok(metadata) if !metadata.is_dir() => {
+                return Err(io::Error::other(format!("{} is no directory", path.display())));
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// A worktree is in use as long as this is held, which a process cannot do beyond its end.

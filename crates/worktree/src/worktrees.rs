@@ -310,7 +310,7 @@ impl Worktrees {
                     && matches!(entry.kept.lease(), Ok(Some(_)))
                 {
                     // Only the name was taken.
-                    let _ = std::fs::remove_dir_all(entry.kept.path());
+                    entry.kept.free();
                 }
                 continue;
             };

@@ -4,6 +4,7 @@
 
 mod crashes;
 mod creating;
+mod forgeries;
 mod keeping;
 mod merging;
 mod programs;

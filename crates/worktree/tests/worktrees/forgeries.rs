@@ -1,0 +1,109 @@
+//! What a git directory says of worktrees may be a stranger's: it deletes nothing, writes nowhere and moves no ref.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use centurion_worktree::CreateError;
+use serde_json::{Value, json};
+
+use crate::support::{Scene, write};
+
+/// Looks after all worktrees and describes each, as a launch and a person do.
+async fn use_all(scene: &Scene) {
+    let _ = scene.worktrees.mend(&scene.top).await;
+    for entry in scene.worktrees.list(&scene.top).await.unwrap_or_default() {
+        let _ = scene.worktrees.report(&scene.top, &entry).await;
+        let _ = scene.worktrees.diff(&entry).await;
+    }
+    let _ = scene.worktrees.mend(&scene.top).await;
+}
+
+#[tokio::test]
+async fn a_link_in_the_place_of_our_own_directories_leads_to_no_deletion() {
+    for linked in [".git/centurion", ".git/centurion/worktrees"] {
+        let scene = Scene::new();
+        let victim = scene.root().join("victim");
+        write(&victim, "photos/one", "one");
+        write(&victim, "worktrees/photos/two", "two");
+        fs::create_dir_all(scene.path(linked).parent().unwrap()).unwrap();
+        symlink(&victim, scene.path(linked)).unwrap();
+        use_all(&scene).await;
+        // Nor when a worktree is asked for that has the name of one of them.
+        let refused = scene.try_create("photos").await;
+        assert!(refused.is_err(), "{linked}");
+        use_all(&scene).await;
+        let left = |name: &str| fs::read_dir(victim.join(name)).unwrap().count();
+        assert_eq!((left("photos"), left("worktrees/photos")), (1, 1), "{linked}");
+        assert_eq!(fs::read_dir(&victim).unwrap().count(), 2, "{linked}");
+    }
+}
+
+#[tokio::test]
+async fn a_directory_without_a_record_goes_only_if_nothing_is_in_it() {
+    let scene = Scene::new();
+    for name in ["reserved", "filled"] {
+        fs::create_dir_all(scene.path(".git/centurion/worktrees").join(name)).unwrap();
+    }
+    write(&scene.path(".git/centurion/worktrees/filled"), "git/objects/work", "work");
+    use_all(&scene).await;
+    assert!(!scene.path(".git/centurion/worktrees/reserved").exists());
+    // A worktree of that name is refused, and not tried for ever.
+    let refused = scene.try_create("filled").await.unwrap_err();
+    assert!(matches!(refused, CreateError::Taken { .. }), "{refused}");
+    assert!(scene.path(".git/centurion/worktrees/filled/git/objects/work").exists());
+}
+
+#[tokio::test]
+async fn no_field_of_a_record_becomes_an_option_a_ref_or_a_path() {
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    write(&worktree.record.path, "a.txt", "work\n");
+    scene.keep(worktree).await;
+    let file = scene.path(".git/centurion/worktrees/one/record.json");
+    let record: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let outside = scene.root().join("written");
+    let option = format!("--output={}", outside.display());
+    let main = scene.git("rev-parse main");
+    let refspec = format!("x/a\n+{main}:refs/heads/forged\n+{main}:refs/centurion/agents/y");
+    let elsewhere = scene.root().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    symlink(&elsewhere, scene.path(".git/worktrees/linked")).unwrap();
+    let linked = scene.path(".git/worktrees/linked");
+    let forgeries = [
+        ("base", json!(option)),
+        ("tip", json!(option)),
+        ("agent", json!(refspec)),
+        ("agent", json!("../../heads")),
+        ("branch", json!("main")),
+        ("slug", json!("two")),
+        ("path", json!(scene.root())),
+        ("admin", json!(scene.root())),
+        ("admin", json!(linked)),
+    ];
+    for (field, value) in forgeries {
+        for is_out in [false, true] {
+            let mut forged = record.clone();
+            forged[field] = value.clone();
+            forged["isOut"] = json!(is_out);
+            fs::write(&file, forged.to_string()).unwrap();
+            let before = scene.state();
+            use_all(&scene).await;
+            assert!(!outside.exists(), "{field} {value}");
+            assert_eq!(scene.state(), before, "{field} {value}");
+            assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "{field} {value}");
+        }
+    }
+    // One that cannot be removed because it is another's keeps its name.
+    let mut forged = record.clone();
+    let foreign = scene.root().join("other/.claude/worktrees/one");
+    write(&foreign, "precious", "precious");
+    (forged["stage"], forged["path"]) = (json!("removing"), json!(foreign));
+    fs::write(&file, forged.to_string()).unwrap();
+    let refused = scene.try_create("one").await.unwrap_err();
+    assert!(matches!(refused, CreateError::Taken { .. }), "{refused}");
+    assert!(foreign.join("precious").exists());
+    // As it was, it is good.
+    fs::write(&file, record.to_string()).unwrap();
+    let listed = scene.worktrees.list(&scene.top).await.unwrap();
+    scene.worktrees.report(&scene.top, &listed[0]).await.unwrap();
+}
