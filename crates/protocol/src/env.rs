@@ -130,6 +130,16 @@ fn is_credential(name: &str, vendors: &[&str]) -> bool {
         && CREDENTIALS.iter().any(|ending| name.ends_with(ending))
 }
 
+/// Variables of git's that it gets from us as they are.
+const OF_GIT: [&str; 6] = [
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+    "GIT_SSL_NO_VERIFY",
+];
+
 impl Env {
     /// What a program gets that we start: everything, unless the user keeps credentials of model providers
     /// and of clouds from all programs.
@@ -138,6 +148,12 @@ impl Env {
         self.iter().filter(move |(name, _)| {
             !is_scrubbed || !(is_credential(name, MODEL_VENDORS) || is_credential(name, CLOUDS))
         })
+    }
+
+    /// What git gets that we start: of its own variables those that say which files of the user count and how a server is
+    /// reached. The others say which repository is meant, or which programs are run in it.
+    pub fn of_git(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.of_programs().filter(|(name, _)| !name.starts_with("GIT_") || OF_GIT.contains(name))
     }
 
     /// What a confined program gets: never a key of a model provider.

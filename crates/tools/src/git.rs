@@ -50,17 +50,6 @@ const FETCHING: [&str; 9] = [
     "http.lowSpeedTime=60",
 ];
 
-/// Variables of git's that say how a server is reached and which files of the user count. Others say
-/// which repository is meant, or which programs are run in it.
-const KEPT: [&str; 6] = [
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_SSL_CAINFO",
-    "GIT_SSL_CAPATH",
-    "GIT_SSL_NO_VERIFY",
-];
-
 /// The most that is read of what git says.
 const MOST_OUTPUT: u64 = 1024 * 1024;
 
@@ -203,11 +192,9 @@ impl Git {
         for setting in FETCHING {
             command.args(["-c", setting]);
         }
-        let kept =
-            env.of_programs().filter(|(name, _)| !name.starts_with("GIT_") || KEPT.contains(name));
         command
             .env_clear()
-            .envs(kept)
+            .envs(env.of_git())
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_ASKPASS", "")
             .env("SSH_ASKPASS", "")

@@ -15,17 +15,6 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-/// Variables of git's that say which files of the user count and how a server is reached. The others say which
-/// repository is meant, and it is for the caller to say that.
-const KEPT: [&str; 6] = [
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_SSL_CAINFO",
-    "GIT_SSL_CAPATH",
-    "GIT_SSL_NO_VERIFY",
-];
-
 /// What holds whatever is configured: nothing is started or fetched, and nothing is tidied up beside the work.
 const SETTINGS: [&str; 17] = [
     "core.fsmonitor=false",
@@ -200,10 +189,8 @@ impl<'a> At<'a> {
 impl Git {
     /// A git at a path, in an environment.
     pub fn new(program: PathBuf, env: &Env, runner: Arc<dyn RunProgram>) -> Self {
-        let kept =
-            env.of_programs().filter(|(name, _)| !name.starts_with("GIT_") || KEPT.contains(name));
         let mut environment: BTreeMap<String, String> =
-            kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            env.of_git().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         environment.extend(
             [
                 // S-298

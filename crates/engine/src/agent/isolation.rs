@@ -100,8 +100,10 @@ impl WorktreeEnd {
 
 /// Makes the worktrees of a session.
 pub(crate) struct Isolator {
-    /// Nothing where there is no git.
-    worktrees: Option<Worktrees>,
+    /// Nothing where there is no git. Looked for when an agent works apart, which few sessions have.
+    worktrees: OnceLock<Option<Worktrees>>,
+    guard: GuardProgram,
+    cwd: PathBuf,
     settings: WorktreeSettings,
     /// What confines the agents that do not work apart.
     sandbox: Option<Arc<SandboxPolicy>>,
@@ -162,13 +164,10 @@ impl Isolator {
         (env, cwd): (Arc<Env>, &Path),
         session: SessionId,
     ) -> Self {
-        let git = FoundGit::find(&env, cwd);
-        let worktrees = git.map(|found| {
-            let program = found.program().to_owned();
-            Worktrees::new(Git::new(program, &env, Arc::new(Guarded(guard))))
-        });
         Self {
-            worktrees,
+            worktrees: OnceLock::new(),
+            guard,
+            cwd: cwd.to_owned(),
             settings,
             sandbox,
             env,
@@ -177,6 +176,15 @@ impl Isolator {
             mended: OnceCell::new(),
             known: Lock::default(),
         }
+    }
+
+    fn worktrees(&self) -> Option<&Worktrees> {
+        let look = || {
+            let program = FoundGit::find(&self.env, &self.cwd)?.program().to_owned();
+            let runner = Arc::new(Guarded(self.guard.clone()));
+            Some(Worktrees::new(Git::new(program, &self.env, runner)))
+        };
+        self.worktrees.get_or_init(look).as_ref()
     }
 
     /// Makes a worktree for an agent that is about to start.
@@ -195,7 +203,7 @@ impl Isolator {
             WorktreeVerdict::Failed(reason) => return Err(IsolationError::Hook(reason)),
             WorktreeVerdict::Made(path) => return self.made_by_hook(caller, path, stands),
         }
-        let worktrees = self.worktrees.as_ref().ok_or(IsolationError::NoGit)?;
+        let worktrees = self.worktrees().ok_or(IsolationError::NoGit)?;
         // What a process left that died is looked after before there is more.
         let mend = || async {
             match tokio::time::timeout(MENDING, worktrees.mend(&stands)).await {
@@ -341,7 +349,7 @@ impl Isolator {
     pub(crate) async fn enter(&self, worktree: &AgentWorktree) -> Result<(), IsolationError> {
         let mut held = worktree.held.lock().await;
         if let (None, Some(git)) = (&held.worktree, &worktree.spec.git) {
-            let worktrees = self.worktrees.as_ref().ok_or(IsolationError::NoGit)?;
+            let worktrees = self.worktrees().ok_or(IsolationError::NoGit)?;
             let wish = Wish {
                 slug: git.slug.clone(),
                 owner: Owner::default(),
@@ -373,7 +381,7 @@ impl Isolator {
         if held.users > 0 {
             return stays("other agents still work in it".to_owned());
         }
-        let (Some(worktrees), Some(out)) = (&self.worktrees, &mut held.worktree) else {
+        let (Some(worktrees), Some(out)) = (self.worktrees(), &mut held.worktree) else {
             return stays("a hook made it, and what was done in it is not known".to_owned());
         };
         let finished = worktrees.finish(out, Some(&spec.caller));
@@ -402,7 +410,7 @@ impl Isolator {
             let removed = WorktreeRemove { worktree_path: &worktree.spec.path };
             agent.fire(&removed, &CancellationToken::new()).await;
         }
-        let (Some(worktrees), Some(out)) = (&self.worktrees, held.worktree.take()) else { return };
+        let (Some(worktrees), Some(out)) = (self.worktrees(), held.worktree.take()) else { return };
         if !held.is_untouched {
             // It is told of already, and stays as it is for the next process to look at.
             return;
@@ -414,7 +422,7 @@ impl Isolator {
     /// Ends a worktree whose agent was never started.
     pub(crate) async fn discard(&self, worktree: &AgentWorktree) {
         let mut held = worktree.held.lock().await;
-        if let (Some(worktrees), Some(out)) = (&self.worktrees, held.worktree.take()) {
+        if let (Some(worktrees), Some(out)) = (self.worktrees(), held.worktree.take()) {
             delete(worktrees.settle(out, None).await).await;
         }
     }

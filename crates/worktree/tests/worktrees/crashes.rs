@@ -5,51 +5,44 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use centurion_worktree::{Direct, Program, RunProgram, Running, Settled, Standing};
-use futures_util::FutureExt as _;
+use tokio::sync::Notify;
 
 use crate::support::{Scene, wish, write};
 
-/// Runs so many programs, half of the last one or all of it, and then nothing ever again: what waits for it is dropped, as
-/// by a process that is killed.
+/// Runs so many programs, with the last one or up to it, and then nothing ever again: what waits for it is dropped, as by a
+/// process that is killed.
 struct Dying {
     left: AtomicUsize,
     runs_last: bool,
+    died: Notify,
 }
 
 impl RunProgram for Dying {
     fn run(&self, program: Program) -> Running<'_> {
         Box::pin(async move {
-            let left =
-                self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |it| it.checked_sub(1));
+            let less = |left: usize| left.checked_sub(1);
+            let left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
             match left {
-                Ok(1) if self.runs_last => {
-                    Direct.run(program).await?;
-                    std::future::pending().await
-                }
-                Ok(_) => Direct.run(program).await,
-                Err(_) => std::future::pending().await,
+                Ok(1) if self.runs_last => drop(Direct.run(program).await?),
+                Ok(_) => return Direct.run(program).await,
+                Err(_) => {}
             }
+            self.died.notify_one();
+            std::future::pending().await
         })
     }
 }
 
 fn dying(steps: usize, runs_last: bool) -> Arc<Dying> {
-    Arc::new(Dying { left: AtomicUsize::new(steps), runs_last })
+    Arc::new(Dying { left: AtomicUsize::new(steps), runs_last, died: Notify::new() })
 }
 
-/// Runs something until it is over or waits for a program that never ends.
+/// Runs something until it is over, or until the process dies.
 async fn until_death<T>(work: impl Future<Output = T>, runner: &Dying) -> Option<T> {
-    let mut work = std::pin::pin!(work);
-    loop {
-        if let Some(done) = work.as_mut().now_or_never() {
-            return Some(done);
-        }
-        if runner.left.load(Ordering::SeqCst) == 0 {
-            // What was started may still run for a moment.
-            tokio::time::sleep(std::time::Duration::from_millis(60)).await;
-            return work.as_mut().now_or_never();
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    tokio::select! {
+        biased;
+        done = work => Some(done),
+        () = runner.died.notified() => None,
     }
 }
 
