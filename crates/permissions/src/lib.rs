@@ -5,6 +5,7 @@ mod access;
 mod apart;
 mod beginnings;
 mod confinement;
+mod copies;
 mod decide;
 mod domain_pattern;
 mod links;
@@ -32,6 +33,7 @@ mod wildcard;
 
 pub use access::Access;
 pub use apart::Apart;
+pub use copies::{CheckoutCopy, WORKTREES};
 pub use decide::{Decision, Verdict, decide};
 pub use links::{Kind, Links, NoLinks};
 pub use mode::{Mode, UnknownMode};

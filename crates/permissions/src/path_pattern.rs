@@ -230,10 +230,18 @@ impl PathIndex {
     /// The owners of the patterns that mean the path, in no order.
     pub(crate) fn owners(&self, kind: RuleKind, path: &Path, policy: &Policy) -> Vec<usize> {
         let path = normal(path);
+        let mut found = self.owners_at(kind, &path, policy);
+        for original in policy.originals(kind, &path) {
+            found.extend(self.owners_at(kind, &original, policy));
+        }
+        found
+    }
+
+    fn owners_at(&self, kind: RuleKind, path: &Path, policy: &Policy) -> Vec<usize> {
         let mut found = Vec::new();
         for group in &self.groups {
             let Some(base) = group.base.directory(policy) else { continue };
-            let Some(relative) = below(&path, &base) else { continue };
+            let Some(relative) = below(path, &base) else { continue };
             let hits = group.matcher.matches(relative);
             let globs = hits.into_iter().filter_map(|hit| group.globs.get(hit));
             let globs = globs.filter(|glob| kind != RuleKind::Allow || !glob.takes_only);
@@ -246,6 +254,14 @@ impl PathIndex {
 impl PathIndex {
     /// The owners of the patterns that mean some path of the shape, in no order. For rules that take.
     pub(crate) fn owners_of_shape(&self, shape: &Shape, policy: &Policy) -> Vec<usize> {
+        let mut found = self.owners_at_shape(shape, policy);
+        for original in policy.originals_of_shape(shape) {
+            found.extend(self.owners_at_shape(&original, policy));
+        }
+        found
+    }
+
+    fn owners_at_shape(&self, shape: &Shape, policy: &Policy) -> Vec<usize> {
         let is_vague = shape.has_any();
         // A file that a rule names is seldom a directory: an expansion need not be something in it.
         let is_inside_file =
@@ -278,6 +294,14 @@ impl PathIndex {
     /// The owners of the patterns that mean something in or below a directory. A name that holds at any
     /// depth is looked for at the top only: what lies further down is not known here.
     pub(crate) fn owners_below(&self, directory: &Path, policy: &Policy) -> Vec<usize> {
+        let mut found = self.owners_at_or_below(directory, policy);
+        for original in policy.originals(RuleKind::Deny, &normal(directory)) {
+            found.extend(self.owners_at_or_below(&original, policy));
+        }
+        found
+    }
+
+    fn owners_at_or_below(&self, directory: &Path, policy: &Policy) -> Vec<usize> {
         let Some(directory) = directory.to_str() else { return Vec::new() };
         let mut tree = Shape::literal(directory.trim_end_matches('/'));
         tree.append_optional(&Shape::any_below());

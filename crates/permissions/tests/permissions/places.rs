@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::fixture::{self, call, policy, read, shell, write};
-use centurion_permissions::{Call, Mode, Policy, Reason, Verdict, decide};
+use centurion_permissions::{Apart, Call, Mode, Policy, Reason, Verdict, decide};
 
 use Verdict::{Allow, Ask, Deny};
 
@@ -35,6 +35,68 @@ fn rules_stay_where_they_are_when_the_shell_moves() {
             let decision = decide(&policy, &call(&access));
             assert_eq!(decision.verdict, expected, "{access:?} in {cwd}: {}", decision.reason);
         }
+    }
+}
+
+#[test]
+fn rules_that_take_hold_in_every_worktree() {
+    let mut policy = policy(Mode::BypassPermissions);
+    policy.deny =
+        fixture::rules("Read(/conf/key) Edit(//home/ada/project/lib/a.rs) Read(./x/y.pem)");
+    policy.ask = fixture::rules("Edit(/docs/**)");
+    let worktree = "/home/ada/project/.claude/worktrees/agent-1";
+    for (access, expected) in [
+        (read(&format!("{worktree}/conf/key")), Deny),
+        (read(&format!("{worktree}/.claude/worktrees/b/conf/key")), Deny),
+        (read(&format!("{worktree}/conf/other")), Allow),
+        (write(&format!("{worktree}/lib/a.rs")), Deny),
+        (write(&format!("{worktree}/docs/a.md")), Ask),
+        (read(&format!("{worktree}/x/y.pem")), Deny),
+        (shell(&format!("cat {worktree}/conf/key")), Deny),
+        (shell("cat .claude/worktrees/agent-1/conf/key"), Deny),
+        (shell("cat .claude/worktrees/*/conf/key"), Deny),
+        (shell("cat .claude/worktrees/agent-?/conf/k*"), Deny),
+        (shell("d=agent-1; cat .claude/worktrees/$d/conf/key"), Deny),
+        (shell("cd .claude/worktrees/agent-1 && cat conf/key"), Deny),
+        (shell("grep -r a ."), Ask),
+        (shell("grep -r a .claude/worktrees"), Ask),
+        (shell("grep -r a .claude/worktrees/agent-1"), Ask),
+        (shell("cat .claude/worktrees/agent-1/conf/other"), Allow),
+    ] {
+        let decision = decide(&policy, &call(&access));
+        assert_eq!(decision.verdict, expected, "{access:?}: {}", decision.reason);
+    }
+    // A rule that gives does not reach into what another agent works in.
+    policy.mode = Mode::Default;
+    policy.directories = vec!["/home/ada/project/.claude/worktrees/agent-2".into()];
+    policy.allow = fixture::rules("Edit(/src/**)");
+    let theirs = write(&format!("{worktree}/src/a.rs"));
+    assert_eq!(decide(&policy, &call(&theirs)).verdict, Ask);
+}
+
+#[test]
+fn rules_hold_in_the_copy_that_an_agent_works_in() {
+    let mut policy = policy(Mode::Default);
+    policy.deny = fixture::rules("Read(/conf/key) Edit(//home/ada/project/lib/a.rs)");
+    policy.allow = fixture::rules("Edit(/src/**)");
+    // Made by a hook, so that its place says nothing.
+    let (root, checkout) = ("/srv/copies/7", "/home/ada/project");
+    policy.role.apart =
+        Some(Apart { root: root.into(), checkouts: vec![checkout.into()], ..Apart::default() });
+    policy.directories = vec![root.into()];
+    policy.cwd = root.into();
+    for (access, expected) in [
+        (read("/srv/copies/7/conf/key"), Deny),
+        (write("/srv/copies/7/lib/a.rs"), Deny),
+        (write("/srv/copies/7/src/a.rs"), Allow),
+        (write("/srv/copies/7/docs/a.md"), Ask),
+        (shell("cat conf/key"), Deny),
+        (shell("cat conf/k*"), Deny),
+        (shell("cat /srv/copies/7/conf/k*y"), Deny),
+        (shell("cat conf/other"), Allow),
+    ] {
+        let decision = decide(&policy, &call(&access));
+        assert_eq!(decision.verdict, expected, "{access:?}: {}", decision.reason);
     }
 }
 

@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use centurion_permissions::{DeniedPlaces, Policy};
+use centurion_permissions::{CheckoutCopy, DeniedPlaces, Policy, WORKTREES};
 
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -99,7 +99,8 @@ impl State {
 impl DeniedSearch {
     /// Finds what the rules of a policy deny. `version` changes when they do.
     pub fn find(&mut self, policy: &Policy, version: u64) -> DeniedFiles {
-        let DeniedPlaces { read, write, search, patterns, all_reading } = policy.denied_places();
+        let places = in_copies(policy.denied_places(), policy);
+        let DeniedPlaces { read, write, search, patterns, all_reading } = places;
         let mut found = DeniedFiles { read, write, is_complete: !all_reading };
         if search.is_empty() {
             return found;
@@ -130,6 +131,30 @@ impl DeniedSearch {
         found.is_complete &= walk.is_whole;
         found
     }
+}
+
+/// The places, and the same ones in each copy that there is now of the checkouts around them.
+fn in_copies(mut places: DeniedPlaces, policy: &Policy) -> DeniedPlaces {
+    let own = policy.directories.iter().chain([&policy.project_root]);
+    let checkouts: BTreeSet<&Path> = own.flat_map(|own| own.ancestors()).collect();
+    let mut copies: BTreeSet<CheckoutCopy> = policy.own_copies().collect();
+    for checkout in checkouts {
+        let Ok(worktrees) = fs::read_dir(checkout.join(WORKTREES)) else { continue };
+        let roots = worktrees.flatten().map(|entry| entry.path());
+        copies.extend(roots.map(|root| CheckoutCopy { checkout: checkout.to_owned(), root }));
+    }
+    for paths in [&mut places.read, &mut places.write, &mut places.search] {
+        let copied = |path: &PathBuf| copies.iter().filter_map(|copy| copy.place(path)).collect();
+        let copied: Vec<Vec<PathBuf>> = paths.iter().map(copied).collect();
+        paths.extend(copied.into_iter().flatten());
+    }
+    let patterns = places
+        .patterns
+        .iter()
+        .flat_map(|(base, glob)| copies.iter().filter_map(move |copy| copy.pattern(base, glob)));
+    let patterns: Vec<_> = patterns.collect();
+    places.patterns.extend(patterns);
+    places
 }
 
 /// The directories to look in, none within another. Above the places where the agent works there is too much to look
@@ -357,6 +382,28 @@ mod tests {
             read.contains(&"a/new.pem".to_owned()) && !read.contains(&"a/b/.env".to_owned()),
             "{read:?}"
         );
+    }
+
+    #[test]
+    fn what_rules_hide_in_a_checkout_they_hide_in_its_worktrees() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().canonicalize().unwrap();
+        for copy in ["", ".claude/worktrees/one/", ".claude/worktrees/two/"] {
+            fs::create_dir_all(root.join(copy).join("conf")).unwrap();
+            for file in ["conf/key", "conf/a.pem"] {
+                fs::write(root.join(copy).join(file), "x").unwrap();
+            }
+        }
+        let absolute = format!("Edit(/{}/conf)", root.display());
+        let policy = policy(&root, &["Read(/conf/key)", "Read(/conf/*.pem)", &absolute]);
+        let found = DeniedSearch::default().find(&policy, 1);
+        assert!(found.is_complete);
+        for copy in ["", ".claude/worktrees/one/", ".claude/worktrees/two/"] {
+            let place = |file: &str| root.join(copy).join(file);
+            assert!(found.read.contains(&place("conf/key")), "{copy}: {:?}", found.read);
+            assert!(found.read.contains(&place("conf/a.pem")), "{copy}: {:?}", found.read);
+            assert!(found.write.contains(&place("conf")), "{copy}: {:?}", found.write);
+        }
     }
 
     #[test]

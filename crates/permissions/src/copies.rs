@@ -1,0 +1,159 @@
+//! Worktrees are copies of a checkout: what a rule says about a path of the checkout, it says about that path in each
+//! of its copies. A rule that takes holds in every copy; one that gives holds in the copy that the agent works in.
+
+use std::path::{Path, PathBuf};
+
+use crate::policy::Policy;
+use crate::rule::RuleKind;
+use crate::shell::{After, Shape, Step};
+
+/// Where the worktrees of agents and sessions are, in a checkout.
+pub const WORKTREES: &str = ".claude/worktrees";
+
+/// A directory that has what a checkout has.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CheckoutCopy {
+    pub checkout: PathBuf,
+    pub root: PathBuf,
+}
+
+impl CheckoutCopy {
+    /// Where in the checkout that is which is at a path of the copy.
+    fn original(&self, path: &Path) -> Option<PathBuf> {
+        path.strip_prefix(&self.root).ok().map(|below| joined(&self.checkout, below))
+    }
+
+    /// Where the copy has what is at a path of the checkout.
+    pub fn place(&self, path: &Path) -> Option<PathBuf> {
+        let below = path.strip_prefix(&self.checkout).ok()?;
+        (!below.starts_with(WORKTREES)).then(|| joined(&self.root, below))
+    }
+
+    /// Where a pattern hangs in the copy that hangs at `base` in or above the checkout, if its glob leads there.
+    pub fn pattern(&self, base: &Path, glob: &str) -> Option<(PathBuf, String)> {
+        if let Some(base) = self.place(base) {
+            return Some((base, glob.to_owned()));
+        }
+        let way = self.checkout.strip_prefix(base).ok()?.to_str()?;
+        let below = glob.strip_prefix(way)?;
+        let below = if below.is_empty() { below } else { below.strip_prefix('/')? };
+        Some((self.root.clone(), below.to_owned()))
+    }
+}
+
+impl Policy {
+    /// The copy that the agent itself works in, as one of each checkout that it works apart from.
+    pub fn own_copies(&self) -> impl Iterator<Item = CheckoutCopy> + '_ {
+        let apart = self.role.apart.iter();
+        apart.flat_map(|apart| {
+            let copy = |checkout: &PathBuf| CheckoutCopy {
+                checkout: checkout.clone(),
+                root: apart.root.clone(),
+            };
+            apart.checkouts.iter().map(copy)
+        })
+    }
+
+    /// What else rules of a kind may mean by a clean path: where its originals are.
+    pub(crate) fn originals(&self, kind: RuleKind, path: &Path) -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> =
+            self.own_copies().filter_map(|copy| copy.original(path)).collect();
+        if kind != RuleKind::Allow {
+            // A worktree may lie in another.
+            found.extend(std::iter::successors(by_place(path), |path| by_place(path)));
+        }
+        found
+    }
+
+    /// What else rules that take may mean by paths of a shape.
+    pub(crate) fn originals_of_shape(&self, shape: &Shape) -> Vec<Shape> {
+        let within = |checkout: &Path, below: &Shape| {
+            let mut original = Shape::literal(checkout.to_str()?.trim_end_matches('/'));
+            original.push_text("/");
+            original.append(below);
+            Some(original)
+        };
+        let own = self.own_copies().filter_map(|copy| {
+            match shape.after(&format!("{}/", copy.root.to_str()?)) {
+                After::Rest(below) => within(&copy.checkout, &below),
+                After::Other | After::Unknown => None,
+            }
+        });
+        let others = self.project_root.ancestors().filter_map(|checkout| {
+            let above = checkout.to_str()?.trim_end_matches('/');
+            match shape.after(&format!("{above}/{WORKTREES}/")) {
+                After::Rest(below) => within(checkout, &without_first_name(&below)?),
+                After::Other | After::Unknown => None,
+            }
+        });
+        own.chain(others).collect()
+    }
+}
+
+/// The path in the checkout, of one in a worktree that lies in it. That of the directory of all worktrees is the
+/// checkout itself.
+fn by_place(path: &Path) -> Option<PathBuf> {
+    // Most paths are told by a look at their bytes.
+    let mut bytes = path.as_os_str().as_encoded_bytes().windows(WORKTREES.len());
+    bytes.find(|bytes| *bytes == WORKTREES.as_bytes())?;
+    let worktrees = path.ancestors().find(|above| above.ends_with(WORKTREES))?;
+    let checkout = worktrees.ancestors().nth(2)?;
+    let mut below = path.strip_prefix(worktrees).ok()?.components();
+    below.next();
+    Some(joined(checkout, below.as_path()))
+}
+
+/// The directory itself where nothing is below.
+fn joined(directory: &Path, below: &Path) -> PathBuf {
+    directory.components().chain(below.components()).collect()
+}
+
+/// What follows the first name of a path; nothing if it has one name only.
+fn without_first_name(path: &Shape) -> Option<Shape> {
+    for (at, step) in path.steps().iter().enumerate() {
+        match step {
+            Step::Literal('/') => {
+                return path.steps().get(at + 1..).map(Shape::from_steps);
+            }
+            Step::Literal(_) | Step::Character | Step::Name | Step::Number | Step::NoDot => {}
+            // It may be any number of names.
+            Step::Any | Step::Split(_) | Step::Jump(_) => return Some(Shape::any()),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_a_worktree_is_known_by_its_place() {
+        for (path, original) in [
+            ("/p/.claude/worktrees/a/secrets/key", Some("/p/secrets/key")),
+            ("/p/.claude/worktrees/a", Some("/p")),
+            ("/p/.claude/worktrees", Some("/p")),
+            ("/.claude/worktrees/a/x", Some("/x")),
+            ("/p/.claude/worktrees/a/.claude/worktrees/b/x", Some("/p/.claude/worktrees/a/x")),
+            ("/p/.claude/agents/a", None),
+            ("/p/worktrees/a/x", None),
+        ] {
+            assert_eq!(by_place(Path::new(path)), original.map(PathBuf::from), "{path}");
+        }
+    }
+
+    #[test]
+    fn patterns_hang_in_a_copy_where_they_hang_in_the_checkout() {
+        let copy = CheckoutCopy { checkout: "/h/p".into(), root: "/w/a".into() };
+        let pattern = |base: &str, glob: &str| {
+            copy.pattern(Path::new(base), glob)
+                .map(|(base, glob)| format!("{} {glob}", base.display()))
+        };
+        assert_eq!(pattern("/h/p", "secrets/**").unwrap(), "/w/a secrets/**");
+        assert_eq!(pattern("/h/p/sub", "x").unwrap(), "/w/a/sub x");
+        assert_eq!(pattern("/", "h/p/secrets/**").unwrap(), "/w/a secrets/**");
+        assert_eq!(pattern("/h", "p").unwrap(), "/w/a ");
+        assert_eq!(pattern("/h", "q/x"), None);
+        assert_eq!(pattern("/h", "px"), None);
+    }
+}
