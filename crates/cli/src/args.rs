@@ -206,6 +206,11 @@ pub(crate) struct SessionArgs {
     #[arg(long, value_name = "UUID", value_parser = session_id)]
     pub(crate) session_id: Option<SessionId>,
 
+    /// Work in a git worktree of this name, which is made if there is none
+    #[arg(short, long, value_name = "NAME", num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "a flag whose value may be left out")]
+    pub(crate) worktree: Option<Option<String>>,
+
     /// Keep no transcript
     #[arg(long)]
     pub(crate) no_session_persistence: bool,

@@ -16,13 +16,13 @@ use centurion_config::skills::SkillCatalog;
 use centurion_config::trust::collect_texts;
 use centurion_engine::{
     AgentOptions, AgentServers, AgentServersError, BroughtBy, Definitions, DelegationRules, Limits,
-    MainFlags, SessionMode,
+    MainFlags, SessionMode, worktree_name,
 };
 use centurion_hooks::{HookOrigin, HookSet, HookSource, PluginSource};
 use centurion_mcp::{Connection, Pool};
 use centurion_model::Model;
 use centurion_permissions::Mode;
-use centurion_protocol::{Env, World};
+use centurion_protocol::{Env, SessionId, World};
 use clap::Args;
 
 use crate::agents::sources::{self, AgentArgs, Brought};
@@ -140,6 +140,7 @@ pub(crate) struct Run<'a> {
     pub(crate) pool: &'a Arc<Pool>,
     pub(crate) limits: &'a ModelLimits,
     pub(crate) model: &'a Model,
+    pub(crate) session: SessionId,
 }
 
 impl Found {
@@ -212,6 +213,11 @@ impl Found {
             only_managed_rules: settings.permissions().managed_rules_only.is_some(),
             skills: settings.skills(),
             worktrees: settings.worktrees(),
+            begins_in: args
+                .session
+                .worktree
+                .as_ref()
+                .map(|name| name.clone().unwrap_or_else(|| worktree_name(run.session))),
         })
     }
 }

@@ -121,6 +121,7 @@ pub(crate) async fn options(
         pool: &pool,
         limits: &limits,
         model: &model,
+        session: start.id(),
     })?;
     let answerers = Arc::new(Answerers::default());
     let answerer = answerer(args, control, &extensions)?.map(|it| answerers.attach(it));

@@ -28,6 +28,8 @@ mod crash;
 mod delegation;
 #[path = "program/demo.rs"]
 mod demo;
+#[path = "program/entering.rs"]
+mod entering;
 #[path = "program/faults.rs"]
 mod faults;
 #[path = "program/flags.rs"]
@@ -84,6 +86,8 @@ mod servers;
 mod sessions;
 #[path = "program/settings.rs"]
 mod settings;
+#[path = "program/sharing.rs"]
+mod sharing;
 #[path = "program/skill_runs.rs"]
 mod skill_runs;
 #[path = "program/skills.rs"]

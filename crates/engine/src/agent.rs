@@ -12,6 +12,7 @@ pub(crate) mod meant;
 pub(crate) mod progress;
 pub(crate) mod result_room;
 pub(crate) mod shared;
+mod sharers;
 pub(crate) mod skills;
 pub(crate) mod slots;
 pub(crate) mod stall;

@@ -54,6 +54,7 @@ mod toolset;
 mod turn;
 
 pub use agent::builder::{AgentServers, AgentServersError, BroughtBy, ModelRefusal};
+pub use agent::isolation::entered::usual_name as worktree_name;
 pub use agent::shared::{RoomFuture, View};
 pub use centurion_journal::{JournalError, Redaction};
 pub use centurion_mcp::{Elicitation, ElicitationAnswer, ElicitationKind};

@@ -1,9 +1,11 @@
-//! The tools that need the engine: they reach agents and schedules.
+//! The tools that need the engine: they reach agents, schedules and worktrees.
 
 pub(crate) mod agent_tool;
 pub(crate) mod cron_create;
 pub(crate) mod cron_delete;
 pub(crate) mod cron_list;
+pub(crate) mod enter_worktree;
+pub(crate) mod exit_worktree;
 pub(crate) mod list_agents;
 pub(crate) mod send_message;
 pub(crate) mod skill_tool;
@@ -17,6 +19,8 @@ use crate::tools::agent_tool::AgentTool;
 use crate::tools::cron_create::CronCreate;
 use crate::tools::cron_delete::CronDelete;
 use crate::tools::cron_list::CronList;
+use crate::tools::enter_worktree::EnterWorktree;
+use crate::tools::exit_worktree::ExitWorktree;
 use crate::tools::list_agents::ListAgents;
 use crate::tools::send_message::SendMessage;
 use crate::tools::skill_tool::SkillTool;
@@ -27,6 +31,9 @@ pub(crate) const ENGINE_TOOLS: EngineTools = EngineTools {
         vec![erase(ListAgents(Arc::clone(agent))), erase(SendMessage(Arc::clone(agent)))]
     },
     invoking: |agent| erase(SkillTool(Arc::clone(agent))),
+    moving: |agent| {
+        vec![erase(EnterWorktree(Arc::clone(agent))), erase(ExitWorktree(Arc::clone(agent)))]
+    },
     scheduling: |agent| {
         vec![
             erase(CronCreate(Arc::clone(agent))),

@@ -119,6 +119,12 @@ fn judge(query: &Query<'_>) -> Decision {
     if policy.mode == Mode::BypassPermissions {
         return Decision::by_mode(policy.mode);
     }
+    if let (Some(analysis), Some(others)) = (&query.analysis, &policy.sharers)
+        && let Some(command) = analysis.tree_move()
+    {
+        let reason = Reason::SharedTree { command: command.to_owned(), others: others.clone() };
+        return Decision::ask(reason);
+    }
     match &query.analysis {
         Some(analysis) => shell_verdict::judge(query, analysis),
         None => judge_plain(query),

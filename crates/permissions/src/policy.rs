@@ -36,6 +36,8 @@ pub struct Policy {
     pub deny: RuleSet,
     /// What the agent's own definition adds.
     pub role: Role,
+    /// Who else works in the same checkout now, in words.
+    pub sharers: Option<String>,
     /// Where the shell stands now; relative paths in commands hang here, and nothing else does.
     pub cwd: PathBuf,
     /// Where the agent was started; the patterns of rules hang here unless they begin with `//` or

@@ -68,6 +68,8 @@ pub enum Reason {
     ProtectedPath(PathBuf),
     /// The command removes a critical place, such as the root or a home directory.
     CriticalRemoval(String),
+    /// The command changes what is checked out where others work, too.
+    SharedTree { command: String, others: String },
     /// Nothing allows this write.
     Write(PathBuf),
     /// Nothing allows this command.
@@ -130,6 +132,11 @@ impl fmt::Display for Reason {
             Self::ProtectedPath(path) => {
                 write!(f, "`{}` can change what runs later, so a person decides", path.display())
             }
+            Self::SharedTree { command, others } => write!(
+                f,
+                "`{command}` changes the files of others that work in this checkout now ({others}): wait for their end, \
+                 or have an agent do it with isolation: worktree"
+            ),
             Self::CriticalRemoval(target) => {
                 write!(f, "it would remove `{target}`, so a person decides; name what to remove")
             }

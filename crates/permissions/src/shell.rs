@@ -35,6 +35,7 @@ mod simple;
 mod syntax;
 mod told_programs;
 mod told_words;
+mod tree_moves;
 mod variables;
 mod views;
 mod walker;

@@ -64,6 +64,7 @@ pub fn suggest(policy: &Policy, call: &Call<'_>) -> Vec<Suggestion> {
         Reason::Rule { .. }
         | Reason::ProtectedPath(_)
         | Reason::CriticalRemoval(_)
+        | Reason::SharedTree { .. }
         | Reason::Unreadable { .. }
         | Reason::MayMatch { .. } => false,
         _ => decision.verdict == Verdict::Ask && policy.mode != Mode::Bubble,

@@ -122,7 +122,7 @@ impl Standing {
         if cwd.is_dir() {
             return Ok(Self { cwd, notes: Vec::new() });
         }
-        let root = workspace.root.clone();
+        let root = workspace.root();
         let (gone, back) = (cwd.display(), root.display());
         if !root.is_dir() {
             return Err(ToolError::Failed(format!(

@@ -7,7 +7,8 @@ use centurion_protocol::ToolResultContent;
 use serde_json::Value;
 
 use crate::disk::{self, Existing, OtherNames};
-use crate::read_state::{Knowledge, ReadState, View};
+use crate::read_state::{Knowledge, View};
+use crate::shared_files::OthersChange;
 use crate::text_file::{Encoding, Text, decode};
 use crate::{ToolError, ToolOutput, Workspace};
 
@@ -23,7 +24,7 @@ pub(crate) enum Need {
 /// Why a file may not be changed by this agent yet.
 pub(crate) enum Refusal {
     Unread,
-    Outdated,
+    Outdated(OthersChange),
     PartlySeen(View),
 }
 
@@ -32,8 +33,14 @@ impl Refusal {
         let path = path.display();
         match self {
             Self::Unread => format!("{path} exists and has not been read yet: Read it first"),
-            Self::Outdated => {
-                format!("{path} has changed since it was read: Read it again, then redo the change")
+            Self::Outdated(OthersChange { by, difference }) => {
+                let by = by.as_deref().unwrap_or("a person, a command or another program");
+                let what = difference.as_ref().map_or_else(String::new, |difference| {
+                    format!(". What has changed since:\n{}", difference.trim_end())
+                });
+                format!(
+                    "{path} has changed since it was read, by {by}: Read it again, then redo the change{what}"
+                )
             }
             Self::PartlySeen(view) => format!(
                 "only {} of {path} have been read: Read the rest before replacing all of it, or use Edit",
@@ -45,14 +52,16 @@ impl Refusal {
 
 /// What the agent knows of the file as it is now, if that is enough.
 pub(crate) fn check_known(
-    state: &ReadState,
+    workspace: &Workspace,
     path: &Path,
     existing: &Existing,
     need: Need,
 ) -> Result<View, Refusal> {
-    match state.knowledge(path, blake3::hash(&existing.bytes)) {
+    match workspace.read_state.knowledge(path, blake3::hash(&existing.bytes)) {
         Knowledge::Unread => Err(Refusal::Unread),
-        Knowledge::Outdated => Err(Refusal::Outdated),
+        Knowledge::Outdated(seen) => {
+            Err(Refusal::Outdated(workspace.files.since(path, seen, &existing.bytes)))
+        }
         Knowledge::Current(view @ View::Lines { .. }) if need == Need::Whole => {
             Err(Refusal::PartlySeen(view))
         }
@@ -104,7 +113,8 @@ pub(crate) fn write(
     let other_names =
         if workspace.isolation.is_some() { OtherNames::StayBehind } else { OtherNames::Follow };
     disk::replace(path, named, &bytes, existing, other_names)?;
-    workspace.read_state.record(path, hash, view);
+    workspace.note_seen(path, &bytes, view);
+    workspace.files.wrote(path, hash, &workspace.called);
     Ok(hash.to_hex().to_string())
 }
 

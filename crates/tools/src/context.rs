@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use blake3::Hash;
 use centurion_permissions::{Access, HostRule};
 use centurion_protocol::{AgentId, Env, TaskId, ToolUseId, World};
 use parking_lot::{Mutex, MutexGuard};
@@ -18,8 +19,9 @@ use url::Url;
 use crate::ToolError;
 use crate::checkpoints::Checkpoints;
 use crate::paths::resolve;
-use crate::read_state::ReadState;
+use crate::read_state::{ReadState, View};
 use crate::sandbox::{DeniedFiles, IsolatedPlaces, SandboxPolicy};
+use crate::shared_files::SharedFiles;
 use crate::shell::Shells;
 use crate::todo_write::Todo;
 
@@ -60,12 +62,16 @@ impl ToolContext {
 
 /// The state of one agent that its tools share.
 pub struct Workspace {
-    /// Where the agent was started; Bash goes back here when the directory it stood in is gone.
-    pub root: PathBuf,
+    /// Where the agent works; Bash goes back here when the directory it stood in is gone. Another one only when the
+    /// agent goes to work in a worktree.
+    pub root: Mutex<PathBuf>,
     /// Where Bash stands now. Moves with `cd`.
     pub cwd: Mutex<PathBuf>,
     /// What this agent has read, by content.
     pub read_state: ReadState,
+    /// What all agents of the session know of files, and what the others call this one.
+    pub files: Arc<SharedFiles>,
+    pub called: Arc<str>,
     pub todos: Mutex<Vec<Todo>>,
     /// Keeps what files were before they are changed, where that is wanted.
     pub checkpoints: Option<Arc<Checkpoints>>,
@@ -101,6 +107,24 @@ impl Workspace {
 
     pub fn cwd(&self) -> PathBuf {
         lock(&self.cwd).clone()
+    }
+
+    /// Notes that the agent has seen `view` of the file at `path` (resolved), which has these bytes in it.
+    pub(crate) fn note_seen(&self, path: &Path, bytes: &[u8], view: View) -> Hash {
+        let hash = blake3::hash(bytes);
+        self.files.keep(hash, bytes);
+        self.read_state.record(path, hash, view);
+        hash
+    }
+
+    pub fn root(&self) -> PathBuf {
+        lock(&self.root).clone()
+    }
+
+    /// Has the agent work somewhere else.
+    pub fn move_to(&self, root: &Path) {
+        lock(&self.root).clone_from(&root.to_owned());
+        lock(&self.cwd).clone_from(&root.to_owned());
     }
 
     /// The absolute form of a path as a model wrote it: `~` expanded, relative to where Bash stands.
@@ -305,7 +329,7 @@ mod tests {
     fn a_path_must_still_mean_what_was_decided_about() {
         let dir = tempfile::tempdir().unwrap();
         let mut context = context(dir.path());
-        let base = context.workspace.root.clone();
+        let base = context.workspace.root();
         let (one, two) = (base.join("one"), base.join("two"));
         assert_eq!(context.target(&one).unwrap(), one);
         for decided in [Access::Read(one.clone()), Access::Write(one.clone())] {
@@ -321,7 +345,7 @@ mod tests {
     fn a_shell_that_moved_does_not_move_a_decided_path() {
         let dir = tempfile::tempdir().unwrap();
         let mut context = context(dir.path());
-        let base = context.workspace.root.clone();
+        let base = context.workspace.root();
         context.decided = Some(Access::Read(base.join("notes")));
         assert!(context.target(&context.workspace.absolute("notes")).is_ok());
         *lock(&context.workspace.cwd) = base.join("elsewhere");

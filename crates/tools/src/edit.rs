@@ -89,7 +89,7 @@ fn edit(
         return create(workspace, named, path, input);
     };
     let text = editable_text(named, &existing)?;
-    let known = check_known(&workspace.read_state, path, &existing, Need::Part)
+    let known = check_known(workspace, path, &existing, Need::Part)
         .map_err(|refusal| explain(&refusal, named, &text, input))?;
     let applied = apply(&text.content, &input.old_string, &input.new_string, input.replace_all)
         .map_err(|error| not_edited(named, &error))?;
@@ -172,7 +172,7 @@ fn data(named: &Path, input: &EditInput, old: &str, new: &str, hash: &str) -> Va
 /// Says why not; when the file has changed since it was read, also whether the edit would still fit.
 fn explain(refusal: &Refusal, named: &Path, text: &Text, input: &EditInput) -> ToolError {
     let mut message = refusal.explain(named);
-    if let Refusal::Outdated = refusal {
+    if let Refusal::Outdated(_) = refusal {
         let fits = apply(&text.content, &input.old_string, &input.new_string, input.replace_all);
         match fits {
             Ok(applied) => {

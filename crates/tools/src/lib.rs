@@ -27,6 +27,7 @@ mod process;
 mod read;
 mod read_state;
 mod sandbox;
+mod shared_files;
 mod shell;
 mod task_output;
 mod task_stop;
@@ -64,6 +65,7 @@ pub use sandbox::{
     DeniedFiles, DeniedSearch, Guarantee, IsolatedPlaces, SandboxPolicy, SandboxSettings,
     WorktreePaths,
 };
+pub use shared_files::SharedFiles;
 pub use shell::{
     BackgroundShell, Keys, OutputLimit, Reporting, ShellError, ShellExit, ShellRequest,
     ShellResult, ShellState, Shells, ShellsConfig, StopError,

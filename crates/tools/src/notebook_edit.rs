@@ -101,7 +101,7 @@ fn edit(
     let Some(existing) = disk::load(path, named)? else {
         return Err(disk::explain_missing(path, named));
     };
-    let view = check_known(&workspace.read_state, path, &existing, Need::Part)
+    let view = check_known(workspace, path, &existing, Need::Part)
         .map_err(|refusal| ToolError::failed(refusal.explain(named)))?;
     let text = editable_text(named, &existing)?;
     let notebook = Notebook::parse(&text.content).map_err(|error| {

@@ -221,9 +221,7 @@ impl Request {
 
     /// Remembers what was seen; gives the hash of the whole content, in hex.
     fn remember(&self, bytes: &[u8], view: View) -> String {
-        let hash = blake3::hash(bytes);
-        self.state().record(&self.path, hash, view);
-        hash.to_hex().to_string()
+        self.workspace.note_seen(&self.path, bytes, view).to_hex().to_string()
     }
 
     fn state(&self) -> &ReadState {

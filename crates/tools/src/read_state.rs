@@ -45,8 +45,8 @@ pub enum View {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Knowledge {
     Unread,
-    /// Read, but the content is another one now.
-    Outdated,
+    /// Read when it had the content with this hash, and it has another one now.
+    Outdated(Hash),
     Current(View),
 }
 
@@ -75,7 +75,7 @@ impl ReadState {
     pub fn knowledge(&self, path: &Path, current: Hash) -> Knowledge {
         match lock(&self.files).get(path) {
             None => Knowledge::Unread,
-            Some(seen) if seen.hash != current => Knowledge::Outdated,
+            Some(seen) if seen.hash != current => Knowledge::Outdated(seen.hash),
             Some(seen) => Knowledge::Current(seen.view.clone()),
         }
     }
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(state.knowledge(path, hash("x")), Knowledge::Unread);
         state.record(path, hash("x"), View::Whole);
         assert_eq!(state.knowledge(path, hash("x")), Knowledge::Current(View::Whole));
-        assert_eq!(state.knowledge(path, hash("y")), Knowledge::Outdated);
+        assert_eq!(state.knowledge(path, hash("y")), Knowledge::Outdated(hash("x")));
         state.record(path, hash("y"), View::lines(1, 1, 9));
         assert_eq!(state.knowledge(path, hash("y")), Knowledge::Current(View::lines(1, 1, 9)));
     }

@@ -56,9 +56,11 @@ pub(crate) fn context_with(dir: &Path, host: Arc<dyn Host>) -> ToolContext {
     let dir = dir.canonicalize().unwrap();
     let world = Arc::new(SeededWorld::new(1));
     let workspace = Workspace {
-        root: dir.clone(),
+        root: Mutex::new(dir.clone()),
         cwd: Mutex::new(dir.clone()),
         read_state: ReadState::default(),
+        files: Arc::default(),
+        called: "the main agent".into(),
         todos: Mutex::new(Vec::new()),
         checkpoints: None,
         shells: Arc::new(Shells::new(ShellsConfig::new(

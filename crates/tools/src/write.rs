@@ -13,6 +13,7 @@ use crate::line_diff::LineDiff;
 use crate::path_lock;
 use crate::paths::resolve;
 use crate::read_state::View;
+use crate::shared_files::OthersChange;
 use crate::text_file::{Encoding, decode, is_crlf, line_count};
 use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace, patch};
 
@@ -82,7 +83,7 @@ fn write(
     };
     // An empty file holds nothing that could be lost.
     if !existing.bytes.is_empty() {
-        check_known(&workspace.read_state, path, &existing, Need::Whole)
+        check_known(workspace, path, &existing, Need::Whole)
             .map_err(|refusal| explain(&refusal, named, &existing, content))?;
     }
     let (old, encoding) = match decode(existing.bytes.clone()) {
@@ -121,7 +122,7 @@ fn count_lines(count: usize) -> String {
 /// Says why not; when the file has changed since it was read, also what this write would have undone.
 fn explain(refusal: &Refusal, named: &Path, existing: &Existing, content: &str) -> ToolError {
     let mut message = refusal.explain(named);
-    if let Refusal::Outdated = refusal
+    if let Refusal::Outdated(OthersChange { difference: None, .. }) = refusal
         && let Ok(text) = decode(existing.bytes.clone())
     {
         let diff = LineDiff::new(&text.content, content);
@@ -196,7 +197,7 @@ mod tests {
         read(&context, &path).await;
         fs::write(&path, "one\ntwo\nthree\n").unwrap();
         let error = write_to(&context, &path, "one\n2\n").await.unwrap_err().to_string();
-        assert!(error.contains("changed since") && error.contains("-three"), "{error}");
+        assert!(error.contains("changed since") && error.contains("+three"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\n");
     }
 

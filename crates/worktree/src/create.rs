@@ -42,6 +42,8 @@ pub enum CreateError {
     Link(PathBuf),
     #[error("{path} is there already and is no worktree of this repository")]
     Taken { path: PathBuf },
+    #[error("the worktree {path} is not in order: `centurion worktrees clean` mends it")]
+    Left { path: PathBuf },
     #[error("the worktree {path} is in use by process {process}")]
     InUse { path: PathBuf, process: String },
     #[error(
@@ -144,7 +146,9 @@ async fn make(
     // An agent's commit may be where only its own repository has it.
     home::fetch_commit(git, from, &record).await?;
     let begins = (record.branch.as_str(), record.base.as_str());
-    add(git, &from.common, &record.path, begins, Locked::Yes).await?;
+    // An ordinary one is left by the end of its process, which tells git nothing.
+    let locked = if wish.is_private { Locked::Yes } else { Locked::No };
+    add(git, &from.common, &record.path, begins, locked).await?;
     let path = record.path.clone();
     let pointed = private::pointed(&path);
     record.tip.clone_from(&record.base);
@@ -229,7 +233,10 @@ async fn open(
         }
         _ => return Err(CreateError::Taken { path }),
     };
-    let record = if record.is_private {
+    if !wish.is_private && state::is_out(kept, &record) {
+        return Err(CreateError::Left { path });
+    }
+    let record = if wish.is_private && record.is_private {
         home::take_out(git, &from.common, kept, record).await?
     } else {
         record

@@ -12,13 +12,13 @@ use crate::stage::{Stage, Told, agent, bash, run_and};
 const FREE: &[&str] = &["--allowedTools", "Bash,Write,Edit,Read"];
 
 /// A stage whose project is a repository with a commit.
-struct Repository {
-    stage: Stage,
-    top: PathBuf,
+pub(crate) struct Repository {
+    pub(crate) stage: Stage,
+    pub(crate) top: PathBuf,
 }
 
 impl Repository {
-    fn new(scripts: &Value) -> Self {
+    pub(crate) fn new(scripts: &Value) -> Self {
         let stage = Stage::new(scripts);
         let top = stage.program.scratch.project().canonicalize().unwrap();
         let repository = Self { stage, top };
@@ -32,7 +32,7 @@ impl Repository {
     }
 
     /// Has the models follow other scripts.
-    fn play(&self, scripts: &Value) {
+    pub(crate) fn play(&self, scripts: &Value) {
         let path = self.stage.program.scratch.root().join("scenario.json");
         std::fs::write(path, json!({"scripts": scripts}).to_string()).unwrap();
     }
@@ -41,15 +41,15 @@ impl Repository {
         self.stage.program.scratch.write(path, text);
     }
 
-    fn git(&self, args: &str) -> String {
+    pub(crate) fn git(&self, args: &str) -> String {
         git_in(&self.top, args)
     }
 
-    fn run(&self, more: &[&str]) -> Told {
+    pub(crate) fn run(&self, more: &[&str]) -> Told {
         self.stage.run("@@lead", &[FREE, more].concat())
     }
 
-    fn worktrees(&self) -> Vec<PathBuf> {
+    pub(crate) fn worktrees(&self) -> Vec<PathBuf> {
         Self::worktrees_in(&self.top)
     }
 
@@ -72,14 +72,14 @@ impl Repository {
     }
 }
 
-fn git_in(directory: &Path, args: &str) -> String {
+pub(crate) fn git_in(directory: &Path, args: &str) -> String {
     let output = Command::new("git").args(args.split(' ')).current_dir(directory).output().unwrap();
     assert!(output.status.success(), "git {args}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 /// What an agent was answered, and all that it was told, as text.
-fn results(told: &Told) -> String {
+pub(crate) fn results(told: &Told) -> String {
     let events = told.of("user");
     events.iter().map(|event| event["message"]["content"].to_string()).collect()
 }

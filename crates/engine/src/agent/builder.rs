@@ -15,7 +15,7 @@ use centurion_hooks::{Hooks, Registration};
 use centurion_mcp::Connection;
 use centurion_protocol::{Effort, Env};
 use centurion_tools::guard::GuardProgram;
-use centurion_tools::{Checkpoints, DynTool, SandboxPolicy};
+use centurion_tools::{Checkpoints, DynTool, SandboxPolicy, SharedFiles};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -45,6 +45,9 @@ pub(crate) const SKILL_TOOL: &str = "Skill";
 
 /// The tools by which an agent starts and reaches others.
 const AGENT_TOOLS: [&str; 3] = [AGENT_TOOL, "ListAgents", "SendMessage"];
+
+/// The tools by which an agent enters and leaves worktrees.
+const WORKTREE_TOOLS: [&str; 2] = ["EnterWorktree", "ExitWorktree"];
 
 /// Servers that definitions of agents bring.
 pub trait AgentServers: Send + Sync {
@@ -110,6 +113,8 @@ pub(crate) struct EngineTools {
     pub(crate) reaching: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
     /// The tool that invokes skills.
     pub(crate) invoking: fn(&Arc<Agent>) -> Arc<dyn DynTool>,
+    /// The tools by which an agent enters and leaves worktrees.
+    pub(crate) moving: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
     /// The tools about schedules.
     pub(crate) scheduling: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
 }
@@ -148,6 +153,8 @@ pub(crate) struct SessionFiles {
     pub(crate) output_dir: PathBuf,
     /// Scripts that every command reads first.
     pub(crate) env_files: Vec<PathBuf>,
+    /// What its agents know together of the user's files.
+    pub(crate) known: Arc<SharedFiles>,
     /// Keeps what the user's files were, where that is wanted.
     pub(crate) checkpoints: Option<Arc<Checkpoints>>,
     /// Where the transcripts of agents are.
@@ -194,20 +201,25 @@ impl AgentBuilder {
         let for_schedules: &[&str] = if has_schedules { &Schedules::TOOLS } else { &[] };
         let has_skills = shared.delegation.definitions.has_skills_for_models();
         let for_skills: &[&str] = if has_skills { &[SKILL_TOOL] } else { &[] };
+        let for_worktrees: &[&str] = if self.has_repository() { &WORKTREE_TOOLS } else { &[] };
         let built_in = self.tools.iter().map(|tool| tool.name());
         let names = built_in
             .chain(for_agents.iter().copied())
             .chain(for_schedules.iter().copied())
-            .chain(for_skills.iter().copied());
+            .chain(for_skills.iter().copied())
+            .chain(for_worktrees.iter().copied());
         let mut pool = self.offer(scope.permissions, &shared.broker).names(names);
         // The order of the toolbox.
-        if starts_agents || has_schedules || has_skills {
-            pool.sort();
-        }
+        pool.sort();
         let window = shared.model.info(model).context_window;
         let served = scope.servers.serve(scope.permissions, window);
         pool.extend(served.offered.into_keys().chain(served.deferred));
         pool
+    }
+
+    /// Whether the session began in a git repository.
+    pub(crate) fn has_repository(&self) -> bool {
+        self.environment.git.is_some()
     }
 
     /// What decides which tools an agent is offered.

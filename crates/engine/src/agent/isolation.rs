@@ -4,6 +4,8 @@
 //! they work in the same one. While one of them is at work, the worktree is out (see `centurion-worktree`); the last one to
 //! leave brings its history home. What is to be removed is removed only after the end of that agent is recorded.
 
+pub(crate) mod entered;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
@@ -29,6 +31,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Mutex, OnceCell};
 use tokio_util::sync::CancellationToken;
 
+use self::entered::Entered;
 use crate::agent::Agent;
 use crate::definition::spec::{GitWorktree, WorktreeSpec};
 
@@ -115,6 +118,8 @@ pub(crate) struct Isolator {
     mended: OnceCell<()>,
     /// The worktrees that agents of this session have, by their paths: each is one value.
     known: Lock<HashMap<PathBuf, Weak<AgentWorktree>>>,
+    /// The worktrees that agents entered in the middle of their work.
+    entered: Lock<HashMap<Option<AgentId>, Entered>>,
 }
 
 /// The worktree of one agent, and of those below it that have none of their own.
@@ -175,6 +180,7 @@ impl Isolator {
             support: OnceLock::new(),
             mended: OnceCell::new(),
             known: Lock::default(),
+            entered: Lock::default(),
         }
     }
 
@@ -196,7 +202,7 @@ impl Isolator {
         cancel: &CancellationToken,
     ) -> Result<Arc<AgentWorktree>, IsolationError> {
         let slug = Slug::of_agent(id.as_str())?;
-        let stands = caller.workspace.root.clone();
+        let stands = caller.workspace.root();
         let fired = caller.fire(&WorktreeCreate { name: slug.as_str() }, cancel).await;
         match fired.verdict {
             WorktreeVerdict::NoHook => {}
@@ -204,18 +210,7 @@ impl Isolator {
             WorktreeVerdict::Made(path) => return self.made_by_hook(caller, path, stands),
         }
         let worktrees = self.worktrees().ok_or(IsolationError::NoGit)?;
-        // What a process left that died is looked after before there is more.
-        let mend = || async {
-            match tokio::time::timeout(MENDING, worktrees.mend(&stands)).await {
-                Ok(Ok(mended)) => tell_mended(caller, mended),
-                Ok(Err(error)) => tracing::debug!(%error, "nothing was mended"),
-                Err(_) => {
-                    let text = "worktrees that a process left could not be mended in time";
-                    caller.inform("warning", text.to_owned());
-                }
-            }
-        };
-        self.mended.get_or_init(mend).await;
+        self.mend_once(worktrees, caller, &stands).await;
         let wish = Wish {
             slug,
             owner: Owner {
@@ -225,10 +220,7 @@ impl Isolator {
             },
             is_private: true,
             is_fresh: self.settings.is_fresh,
-            contents: Contents {
-                links: self.settings.symlink_directories.clone(),
-                sparse: self.settings.sparse_paths.clone(),
-            },
+            contents: self.contents(),
         };
         let made = match worktrees.create(&stands, &wish).await {
             Err(CreateError::Taken { .. } | CreateError::InUse { .. }) => {
@@ -263,6 +255,28 @@ impl Isolator {
                 }
                 Err(error)
             }
+        }
+    }
+
+    /// Looks after what a process left that died, before there is more.
+    async fn mend_once(&self, worktrees: &Worktrees, caller: &Agent, stands: &Path) {
+        let mend = || async {
+            match tokio::time::timeout(MENDING, worktrees.mend(stands)).await {
+                Ok(Ok(mended)) => tell_mended(caller, mended),
+                Ok(Err(error)) => tracing::debug!(%error, "nothing was mended"),
+                Err(_) => {
+                    let text = "worktrees that a process left could not be mended in time";
+                    caller.inform("warning", text.to_owned());
+                }
+            }
+        };
+        self.mended.get_or_init(mend).await;
+    }
+
+    fn contents(&self) -> Contents {
+        Contents {
+            links: self.settings.symlink_directories.clone(),
+            sparse: self.settings.sparse_paths.clone(),
         }
     }
 

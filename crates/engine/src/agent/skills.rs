@@ -184,7 +184,7 @@ impl Agent {
         let origin = RuleOrigin::Role(format!("skill {}", skill.name));
         let mut rules = Vec::with_capacity(texts.len());
         for text in texts {
-            match Rule::parse(&skill.fill_rule(text, &self.workspace.root), origin.clone()) {
+            match Rule::parse(&skill.fill_rule(text, &self.workspace.root()), origin.clone()) {
                 Ok(rule) => rules.push(rule),
                 Err(error) => {
                     self.inform("warning", format!("skill `{}`: {error}", skill.name));

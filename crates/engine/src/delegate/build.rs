@@ -60,6 +60,9 @@ impl AgentBuilder {
         if shared.delegation.definitions.has_skills_for_models() {
             tools.push((self.engine_tools.invoking)(agent));
         }
+        if self.has_repository() && agent.isolation.is_none() {
+            tools.extend((self.engine_tools.moving)(agent));
+        }
         if tools.len() > self.tools.len() {
             tools.sort_by(|one, other| one.name().cmp(other.name()));
         }
@@ -76,7 +79,7 @@ impl AgentBuilder {
                 (Arc::clone(&permissions), Arc::clone(&permissions), permissions);
             let isolation = parts.isolation.as_ref();
             let workspace = Workspace {
-                root: parts.cwd.clone(),
+                root: Mutex::new(parts.cwd.clone()),
                 cwd: Mutex::new(parts.cwd.clone()),
                 read_state: parts.read_state.clone(),
                 may_read: Arc::new(move |path| !read.denies_reading(path)),
@@ -85,6 +88,8 @@ impl AgentBuilder {
                 sandbox: isolation
                     .map_or_else(|| self.sandbox.clone(), |it| Some(Arc::clone(&it.sandbox))),
                 isolation: isolation.map(|it| Arc::clone(&it.places)),
+                files: Arc::clone(&self.files.known),
+                called: parts.identity.called().into(),
                 todos: Mutex::new(parts.todos.clone()),
                 checkpoints: self.files.checkpoints.clone(),
                 shells,

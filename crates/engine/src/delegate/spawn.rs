@@ -5,6 +5,7 @@
 //! with the choice of who is told; then comes whatever is slow.
 
 mod resume;
+mod worktree;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +22,7 @@ use centurion_protocol::{AgentId, Block, Outcome, ToolUseId};
 use centurion_tools::ReadState;
 use futures_util::FutureExt;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -282,7 +283,7 @@ impl Child {
             allow: start.allow.into_iter().collect(),
             deny: parent.denied_by_skills().into_iter().collect(),
             memory: start.powers.memory,
-            apart: start.worktree.as_ref().map(|it| it.apart()),
+            apart: worktree::apart(start.worktree.as_deref(), parent),
             // Earlier records do not say it.
             only_reads: spec.only_reads || builtin::is_scout(&spec.source, &spec.agent_type),
         };
@@ -501,32 +502,6 @@ impl Child {
         Some(ended)
     }
 
-    /// Goes to work in its worktree, if it has one.
-    async fn enter_worktree(&mut self) -> Result<(), IsolationError> {
-        if let Some(worktree) = &self.agent.isolation
-            && !self.is_inside
-        {
-            Box::pin(self.shared.delegation.builder.isolator.enter(worktree)).await?;
-            self.is_inside = true;
-        }
-        Ok(())
-    }
-
-    /// Ends its work in its worktree: its commands first, which could still write there.
-    async fn leave_worktree(&mut self) {
-        if let Some(worktree) = &self.agent.isolation
-            && std::mem::take(&mut self.is_inside)
-        {
-            let shells = &self.agent.workspace.shells;
-            for shell in shells.running() {
-                // One that has ended meanwhile needs no end.
-                let _ = shells.stop(shell.id.as_str()).await;
-            }
-            let left = Box::pin(self.shared.delegation.builder.isolator.leave(worktree)).await;
-            self.worktree_end = Some(left);
-        }
-    }
-
     async fn tell_start(&mut self, cancel: &CancellationToken) {
         let start =
             SubagentStart { agent_id: &self.task.id, agent_type: &self.task.spec.agent_type };
@@ -586,11 +561,7 @@ impl Child {
     async fn tidy_up(&mut self) {
         self.hooks.clear();
         self.driver.dispatch.agent.workspace.shells.shutdown().await;
-        self.leave_worktree().await;
-        if let Some(worktree) = &self.agent.isolation {
-            let isolator = &self.shared.delegation.builder.isolator;
-            Box::pin(isolator.let_go(worktree, &self.agent)).await;
-        }
+        self.let_worktrees_go().await;
         for server in &self.servers {
             server.close().await;
         }
@@ -694,20 +665,6 @@ fn register_hooks(shared: &Shared, task: &Task, brought: &[BroughtHooks]) -> Vec
     brought.iter().map(register).collect()
 }
 
-/// What other programs know of its worktree.
-fn worktree_meta(spec: &AgentSpec, end: Option<&End>) -> Map<String, Value> {
-    let Some(worktree) = &spec.worktree else { return Map::new() };
-    let mut meta = Map::from_iter([("spawnedWithWorktree".to_owned(), json!(true))]);
-    if let Some(WorktreeEnd::Untouched) = end.and_then(|end| end.worktree.as_ref()) {
-        meta.insert("worktreeCleanlyRemoved".to_owned(), json!(true));
-    } else {
-        meta.insert("worktreePath".to_owned(), json!(worktree.path));
-        let branch = worktree.git.as_ref().map(|git| json!(git.branch));
-        meta.extend(branch.map(|branch| ("worktreeBranch".to_owned(), branch)));
-    }
-    meta
-}
-
 /// The small file beside a transcript by which other programs know the agent.
 fn write_meta(task: &Task, end: Option<&End>) {
     let spec = &task.spec;
@@ -730,7 +687,7 @@ fn write_meta(task: &Task, end: Option<&End>) {
         for (key, value) in [("name", name), ("parentAgentId", parent), ("finished", finished)] {
             fields.extend(value.map(|value| (key.to_owned(), value)));
         }
-        fields.extend(worktree_meta(spec, end));
+        fields.extend(worktree::meta(spec, end));
     }
     let path = task.transcript.with_extension("meta.json");
     // What an agent is for is in another agent's words, and those may hold anything.

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use centurion_hooks::{HookRules, HookSet};
 use centurion_permissions::{
-    Access, Call, Decision, HostRule, Mode, OwnMode, Policy, Role, Rule, RuleKind, RuleLevel,
-    RuleOrigin, RuleSet, Skipping, Stance, Verdict, decide, suggest,
+    Access, Apart, Call, Decision, HostRule, Mode, OwnMode, Policy, Role, Rule, RuleKind,
+    RuleLevel, RuleOrigin, RuleSet, Skipping, Stance, Verdict, decide, suggest,
 };
 use centurion_tools::{DeniedFiles, DeniedSearch, PlanModeError};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -361,6 +361,16 @@ impl Permissions {
         self.state_mut().policy.role = role;
     }
 
+    /// Has the agent work apart from checkouts, or no longer so.
+    pub(crate) fn work_apart(&self, apart: Option<Apart>) {
+        self.state_mut().policy.role.apart = apart;
+    }
+
+    /// Whether a path is where agents of the session work.
+    pub(crate) fn works_in(&self, path: &Path) -> bool {
+        self.current().policy.directories.iter().any(|directory| path.starts_with(directory))
+    }
+
     /// The agent's own part of its rules.
     pub(crate) fn role(&self) -> Role {
         self.current().policy.role.clone()
@@ -429,9 +439,20 @@ impl Permissions {
 
     /// Judges a call of an agent whose shell stands in `cwd`.
     pub(crate) fn decide(&self, call: &Call<'_>, cwd: PathBuf) -> Decision {
+        self.decide_among(call, cwd, None)
+    }
+
+    /// Judges a call while others work in the same checkout.
+    pub(crate) fn decide_among(
+        &self,
+        call: &Call<'_>,
+        cwd: PathBuf,
+        sharers: Option<String>,
+    ) -> Decision {
         drop(self.current());
         let mut state = self.state_mut();
         state.policy.cwd = cwd;
+        state.policy.sharers = sharers;
         decide(&state.policy, call)
     }
 

@@ -13,6 +13,7 @@ use centurion_tools::{
     ChangeLog, Checkpoints, ReadState, Todo, builtin_under, resolve, share_checkpoints,
 };
 use thiserror::Error;
+use tokio_util::sync::CancellationToken;
 
 use super::main_agent::{self, MainAgent};
 use super::memory::MainMemory;
@@ -21,9 +22,10 @@ use super::{Options, Session, Start, Storage};
 use crate::agent::builder::{AgentBuilder, DefinitionSources, SessionFiles};
 use crate::agent::delegation::Delegation;
 use crate::agent::isolation::Isolator;
+use crate::agent::isolation::entered::{self, EnteredPlace, Wanted};
 use crate::agent::meant;
 use crate::agent::shared::{Shared, SharedParts};
-use crate::agent::{AgentParts, kept_todos};
+use crate::agent::{Agent, AgentParts, kept_todos};
 use crate::definition::environment::{Environment, GitState};
 use crate::definition::identity::Identity;
 use crate::definition::prompt::{main_sections, system_prompt};
@@ -59,6 +61,8 @@ pub enum OpenError {
     Agent { name: String, reason: String },
     #[error("the agent `{name}` cannot run: {source}")]
     RequiredServers { name: String, source: RequireError },
+    #[error("--worktree {name}: {reason}")]
+    Worktree { name: String, reason: String },
 }
 
 impl Session {
@@ -66,7 +70,8 @@ impl Session {
     pub async fn open(mut options: Options) -> Result<Self, OpenError> {
         let environment = observe(&options).await;
         let stamp = stamp(&mut options, &environment);
-        let (journal, loaded, schedules) = open_journal(&options, stamp.clone())?;
+        let (journal, loaded, Noted { schedules, worktree }) =
+            open_journal(&options, stamp.clone())?;
         if let Some(model) = loaded.model.as_ref().filter(|_| options.restores_model) {
             options.settings.model.clone_from(model);
         }
@@ -77,6 +82,7 @@ impl Session {
         let asked = asked_agent(&options, &loaded, &shared)?;
         let identity = Arc::new(main_agent::identity(asked.as_ref()));
         let (flags, mode) = (options.agents.flags, shared.delegation.rules.mode);
+        let begins_in = options.agents.begins_in;
         let asked_for = (flags.clone(), options.prompt.clone());
         let mut main = MainAgent::plain(options.settings, options.prompt, mode);
         if let Some(agent) = &asked {
@@ -98,8 +104,8 @@ impl Session {
         let parts = agent_parts(&shared, &main, identity, &options.base.cwd, known);
         let agent = builder.agent(&shared, parts);
         extensions.elicitations.attach(Arc::clone(&shared.broker), Arc::clone(&agent));
-        let system =
-            main_sections(&main.prompt, &builder.environment, mode, main.memory.as_deref());
+        let environment = enter_worktree(&shared, &agent, worktree, begins_in).await?;
+        let system = main_sections(&main.prompt, &environment, mode, main.memory.as_deref());
         let parts = DriverParts {
             view: main.view,
             system: system_prompt(system),
@@ -120,8 +126,7 @@ impl Session {
             driver.preamble.context.extend(main.context);
         }
         restore_work(&shared, &driver.journal, schedules, is_resumed).await?;
-        let mut init =
-            init(&shared, &driver, &options.base.cwd, &options.base.additional_directories);
+        let mut init = init(&shared, &driver, &options.base.additional_directories);
         init.plugins = extensions.plugins;
         init.memory_paths = memory.as_ref().map(MainMemory::paths);
         Ok(Self {
@@ -287,6 +292,7 @@ fn agent_builder(
             redaction: storage.redaction,
             output_dir: storage.output_dir.clone(),
             env_files: users_env_file.into_iter().chain([env_file]).collect(),
+            known: Arc::default(),
             checkpoints,
             agents_dir: agents_dir(storage),
             transcript: storage.transcript.clone().unwrap_or_default(),
@@ -411,10 +417,10 @@ fn stamp(options: &mut Options, environment: &Environment) -> Stamp {
     }
 }
 
-fn init(shared: &Shared, driver: &Driver, cwd: &Path, additional_directories: &[PathBuf]) -> Init {
+fn init(shared: &Shared, driver: &Driver, additional_directories: &[PathBuf]) -> Init {
     let directories = additional_directories.iter().map(|path| path.display().to_string());
     Init {
-        cwd: cwd.display().to_string(),
+        cwd: driver.dispatch.agent.workspace.root().display().to_string(),
         tools: driver.dispatch.toolbox.names().map(str::to_owned).collect(),
         mcp_servers: Vec::new(),
         model: driver.settings.model.clone(),
@@ -432,6 +438,51 @@ fn init(shared: &Shared, driver: &Driver, cwd: &Path, additional_directories: &[
     }
 }
 
+/// What a transcript says beside the conversation.
+#[derive(Default)]
+struct Noted {
+    schedules: Vec<Kept>,
+    /// The worktree that the main agent was in.
+    worktree: Option<EnteredPlace>,
+}
+
+impl Noted {
+    fn read(text: &[u8]) -> Self {
+        Self { schedules: schedule::read(text), worktree: entered::noted(text) }
+    }
+}
+
+/// Has the main agent work in the worktree that is asked for, or in the one that it was in. Gives its surroundings.
+async fn enter_worktree(
+    shared: &Shared,
+    agent: &Agent,
+    noted: Option<EnteredPlace>,
+    asked: Option<String>,
+) -> Result<Environment, OpenError> {
+    let builder = &shared.delegation.builder;
+    let usual = builder.environment.clone();
+    match (asked, noted) {
+        (Some(name), noted) if noted.as_ref().is_none_or(|place| !place.is_named(&name)) => {
+            let (wanted, cancel) = (Wanted::Name(&name), CancellationToken::new());
+            if let Err(error) = Box::pin(builder.isolator.go_to(agent, wanted, &cancel)).await {
+                return Err(OpenError::Worktree { name, reason: error.to_string() });
+            }
+        }
+        (_, Some(place)) => {
+            if let Err(error) = Box::pin(builder.isolator.go_back_to(agent, &place)).await {
+                let path = place.path.display();
+                let text = format!("this session worked in {path}, and no longer does: {error}");
+                agent.inform("warning", text);
+                return Ok(usual);
+            }
+        }
+        (_, None) => return Ok(usual),
+    }
+    let cwd = agent.workspace.root();
+    let git = Some(GitState::observe(&cwd, &builder.env).await);
+    Ok(Environment { cwd, git, ..usual })
+}
+
 /// What an agent knows of files from an earlier process.
 fn seen(results: &[serde_json::Value]) -> ReadState {
     let state = ReadState::default();
@@ -445,11 +496,11 @@ fn seen(results: &[serde_json::Value]) -> ReadState {
 fn open_journal(
     options: &Options,
     stamp: Stamp,
-) -> Result<(Arc<Journal>, Loaded, Vec<Kept>), OpenError> {
+) -> Result<(Arc<Journal>, Loaded, Noted), OpenError> {
     let (storage, world) = (&options.storage, Arc::clone(&options.base.world));
     let redaction = storage.redaction;
-    let load = |text: &[u8]| (transcript::load(text), schedule::read(text));
-    let (journal, (loaded, schedules)) = match (&options.start, &storage.transcript) {
+    let load = |text: &[u8]| (transcript::load(text), Noted::read(text));
+    let (journal, (loaded, noted)) = match (&options.start, &storage.transcript) {
         (Start::New(_), Some(path)) => {
             (Journal::new(path.clone(), stamp, world, redaction), Default::default())
         }
@@ -479,7 +530,7 @@ fn open_journal(
             (Journal::nowhere(stamp, world), load(&text))
         }
     };
-    Ok((Arc::new(journal), loaded, schedules))
+    Ok((Arc::new(journal), loaded, noted))
 }
 
 fn read(path: Option<&Path>) -> Result<Vec<u8>, OpenError> {

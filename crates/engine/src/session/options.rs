@@ -246,6 +246,8 @@ pub struct AgentOptions {
     pub skills: SkillSettings,
     /// What is said about worktrees of agents.
     pub worktrees: WorktreeSettings,
+    /// The worktree that the session itself works in from its beginning.
+    pub begins_in: Option<String>,
 }
 
 impl AgentOptions {
@@ -264,6 +266,7 @@ impl AgentOptions {
             only_managed_rules: false,
             skills: SkillSettings::default(),
             worktrees: WorktreeSettings::default(),
+            begins_in: None,
         }
     }
 }

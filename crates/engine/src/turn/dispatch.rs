@@ -380,7 +380,12 @@ impl Dispatch {
     fn judge(&self, ready: &Ready<'_>) -> Decision {
         let (named, agent) = (self.named(&ready.call), self.agent(&ready.call));
         let call = ready.as_call(named.as_deref(), &agent);
-        let decision = self.agent.permissions.decide(&call, self.agent.workspace.cwd());
+        let sharers = match call.access {
+            Access::Shell(_) => self.agent.sharers(),
+            _ => None,
+        };
+        let cwd = self.agent.workspace.cwd();
+        let decision = self.agent.permissions.decide_among(&call, cwd, sharers);
         // Rules about a server are rules about what it keeps, too.
         match resource_server(&ready.call).filter(|_| decision.verdict == Verdict::Allow) {
             None => decision,

@@ -18,6 +18,7 @@ mod request;
 mod skills;
 mod stop;
 mod title;
+mod worktree;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -502,6 +503,7 @@ impl Driver {
             blocks.push(Block::Text(text));
         }
         self.record_skills()?;
+        self.record_worktree()?;
         let items = self.fit(items, &blocks);
         let mut delivered = Vec::with_capacity(items.len());
         for item in &*items {

@@ -149,8 +149,7 @@ pub(crate) async fn invoke(
         arguments,
         project_dir: &shared.delegation.builder.environment.cwd,
         session: shared.id,
-        effort: effort
-            .or(agent.starter(agent.workspace.root.clone()).effort.map(AgentEffort::Level)),
+        effort: effort.or(agent.starter(agent.workspace.root()).effort.map(AgentEffort::Level)),
     };
     let expanded = expand(&definition.template(), &invocation);
     let name = || definition.name.clone();

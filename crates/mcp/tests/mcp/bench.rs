@@ -120,9 +120,11 @@ impl Bench {
         let world = Arc::new(SeededWorld::new(1));
         let guard = GuardProgram::new("/nonexistent");
         let workspace = Workspace {
-            root: root.clone(),
+            root: Mutex::new(root.clone()),
             cwd: Mutex::new(root.clone()),
             read_state: ReadState::default(),
+            files: Arc::default(),
+            called: "the main agent".into(),
             todos: Mutex::default(),
             checkpoints: None,
             shells: Arc::new(Shells::new(ShellsConfig::new(

@@ -11,6 +11,7 @@ use super::places::Places;
 use super::removal::Removal;
 use super::script::{Assigned, Command, Script, Unclear, Word, join};
 use super::shape::Shape;
+use super::tree_moves::moves_tree;
 use super::views::{Finder, Views};
 use super::walker;
 use super::wrappers::{runs_another, runs_input, takes_arguments, unwrapped};
@@ -116,6 +117,11 @@ impl Analysis {
     /// The critical place that it might remove.
     pub(crate) fn critical_removal(&self, policy: &Policy) -> Option<String> {
         self.removals.iter().find_map(|removal| removal.critical(policy)).map(str::to_owned)
+    }
+
+    /// The command of git in it that changes what is checked out.
+    pub(crate) fn tree_move(&self) -> Option<&str> {
+        self.view_texts().find(|text| moves_tree(text))
     }
 
     /// Every path that it might touch.

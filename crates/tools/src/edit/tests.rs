@@ -84,6 +84,7 @@ async fn a_change_by_somebody_else_is_noticed_by_content() {
     fs::File::options().write(true).open(&bench.path).unwrap().set_modified(times).unwrap();
     let error = bench.edit("a", "c").await.unwrap_err().to_string();
     assert!(error.contains("changed since") && error.contains("on line 1"), "{error}");
+    assert!(error.contains("by a person") && error.contains("-b\n+B"), "{error}");
     // A touch without a change is none.
     fs::write(&bench.path, "a\nb\n").unwrap();
     bench.edit("a", "c").await.unwrap();

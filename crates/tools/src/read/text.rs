@@ -29,6 +29,7 @@ pub(super) fn read(
     if Encoding::sniff(&bytes).is_none() {
         return Err(request.refuse_binary(&bytes, bytes.len() as u64));
     }
+    request.workspace.files.keep(hash, &bytes);
     let text = decode(bytes).map_err(|_| request.refuse_binary(&[], size))?;
 
     let total = line_count(&text.content);

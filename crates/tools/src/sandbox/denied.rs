@@ -144,9 +144,10 @@ fn in_copies(mut places: DeniedPlaces, policy: &Policy) -> DeniedPlaces {
         copies.extend(roots.map(|root| CheckoutCopy { checkout: checkout.to_owned(), root }));
     }
     for paths in [&mut places.read, &mut places.write, &mut places.search] {
-        let copied = |path: &PathBuf| copies.iter().filter_map(|copy| copy.place(path)).collect();
-        let copied: Vec<Vec<PathBuf>> = paths.iter().map(copied).collect();
-        paths.extend(copied.into_iter().flatten());
+        let own: Vec<PathBuf> = std::mem::take(paths);
+        let others = own.iter().flat_map(|path| copies.iter().filter_map(|it| it.place(path)));
+        paths.extend(others);
+        paths.extend(own);
     }
     let patterns = places
         .patterns

@@ -44,7 +44,7 @@ fn make_pipe(path: &Path) {
 async fn pipes_devices_and_sockets_are_refused_by_every_tool_and_hang_none() {
     let dir = tempfile::tempdir().unwrap();
     let context = context(dir.path());
-    let base = context.workspace.root.clone();
+    let base = context.workspace.root();
     make_pipe(&base.join("pipe"));
     symlink("pipe", base.join("to-pipe")).unwrap();
     symlink("/dev/zero", base.join("to-zero")).unwrap();
@@ -77,7 +77,7 @@ async fn pipes_devices_and_sockets_are_refused_by_every_tool_and_hang_none() {
 async fn magic_links_of_the_kernel_lead_to_nothing_that_was_not_judged() {
     let dir = tempfile::tempdir().unwrap();
     let context = context(dir.path());
-    let base = context.workspace.root.clone();
+    let base = context.workspace.root();
     fs::write(base.join("file"), "text").unwrap();
     let file = fs::File::open(base.join("file")).unwrap();
     let number = std::os::fd::AsRawFd::as_raw_fd(&file);
@@ -103,7 +103,7 @@ async fn magic_links_of_the_kernel_lead_to_nothing_that_was_not_judged() {
 async fn odd_names_mean_what_they_say() {
     let dir = tempfile::tempdir().unwrap();
     let context = context(dir.path());
-    let base = context.workspace.root.clone();
+    let base = context.workspace.root();
     fs::create_dir_all(base.join("sub/deep")).unwrap();
     for name in ["new\nline", " space ", "-dash", "tab\tbed", "quote'\"", "star*", "ünï"] {
         let path = base.join("sub").join(name);
@@ -146,7 +146,7 @@ async fn odd_names_mean_what_they_say() {
 async fn links_that_lead_nowhere_or_in_a_circle_are_told_apart_from_those_that_lead_on() {
     let dir = tempfile::tempdir().unwrap();
     let context = context(dir.path());
-    let base = context.workspace.root.clone();
+    let base = context.workspace.root();
     fs::create_dir(base.join("real")).unwrap();
     symlink("circle", base.join("circle")).unwrap();
     symlink("two", base.join("one")).unwrap();
@@ -180,7 +180,7 @@ async fn what_has_no_permission_says_so() {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
     let context = context(dir.path());
-    let base = context.workspace.root.clone();
+    let base = context.workspace.root();
     fs::create_dir(base.join("closed")).unwrap();
     fs::write(base.join("closed/file"), "text").unwrap();
     fs::write(base.join("unreadable"), "text").unwrap();

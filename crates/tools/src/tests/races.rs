@@ -186,7 +186,7 @@ impl Scene {
     }
 
     fn path(&self, relative: &str) -> PathBuf {
-        self.context.workspace.root.join(relative)
+        self.context.workspace.root().join(relative)
     }
 
     /// Puts the link in the place of what it is exchanged with.

@@ -203,8 +203,7 @@ impl Isolated {
         workspace.isolation = policy.is_some().then(|| Arc::new(places.clone()));
         workspace.sandbox = policy.map(Arc::new);
         workspace.env = Arc::new(env);
-        workspace.root.clone_from(&root);
-        *workspace.cwd.lock() = root;
+        workspace.move_to(&root);
         Self { session, places, top }
     }
 

@@ -85,9 +85,11 @@ impl Session {
         let path = path.iter().map(|(name, value)| (*name, value.as_str()));
         let variables = variables.iter().copied().chain(path);
         let workspace = Workspace {
-            root: root.clone(),
+            root: Mutex::new(root.clone()),
             cwd: Mutex::new(root.clone()),
             read_state: ReadState::default(),
+            files: Arc::default(),
+            called: "the main agent".into(),
             todos: Mutex::default(),
             checkpoints: None,
             shells: Arc::new(Shells::new(config)),

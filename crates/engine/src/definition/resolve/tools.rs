@@ -14,11 +14,13 @@ const MAIN_ONLY: [&str; 6] =
     ["AskUserQuestion", "CronCreate", "CronDelete", "CronList", "EnterPlanMode", "TaskOutput"];
 
 /// The built-in tools that an agent in the background may have. Tools of servers it may have all.
-const IN_BACKGROUND: [&str; 19] = [
+const IN_BACKGROUND: [&str; 21] = [
     "Agent",
     "Bash",
     "Edit",
+    "EnterWorktree",
     "ExitPlanMode",
+    "ExitWorktree",
     "Glob",
     "Grep",
     "ListMcpResourcesTool",

@@ -157,7 +157,7 @@ fn spec(
     let delegation = &shared.delegation;
     let catalog = delegation.definitions.agents();
     let color = catalog.active.iter().find(|agent| agent.definition.name.value == FORK);
-    let starter = caller.starter(context.workspace.root.clone());
+    let starter = caller.starter(context.workspace.root());
     let name = given(input.name.as_deref());
     let mut path = caller.identity.path.clone();
     path.push(name.unwrap_or(FORK).to_owned());

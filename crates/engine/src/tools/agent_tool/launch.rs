@@ -203,7 +203,7 @@ async fn prepare_agent(
         caller.wait(WaitsFor::Servers, settling).await;
     }
     let wishes = wishes(input, context)?;
-    let starter = caller.starter(context.workspace.root.clone());
+    let starter = caller.starter(context.workspace.root());
     let (place, scope) = (Place::Below(&wishes), caller.tool_scope());
     let mut effective = delegation.builder.resolve(shared, agent, place, &starter, &scope)?;
     let servers = servers(delegation, caller, &effective, definition)?;

@@ -57,7 +57,7 @@ impl Driver {
         let settings = &sources.skills;
         let budget =
             ListingBudget::new(window, settings.listing_fraction, settings.most_description);
-        let cwd = &self.dispatch.agent.workspace.root;
+        let cwd = &self.dispatch.agent.workspace.root();
         let touched: Vec<&Path> = files.iter().filter_map(|it| it.strip_prefix(cwd).ok()).collect();
         let listing = SkillListing::new(&catalog, &touched, budget);
         if listing.lines.is_empty() {

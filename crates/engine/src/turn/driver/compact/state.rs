@@ -29,10 +29,20 @@ impl Driver {
             ("agents", self.roster()),
             ("files", self.files_read()),
             ("mode", mode),
+            ("worktree", self.entered_worktree()),
             ("skills", self.skills_again()),
         ];
         let parts = parts.into_iter().filter_map(|(kind, text)| Some((kind, reminder(&text?))));
         parts.chain(self.skill_listing_again().map(|text| (SKILL_LISTING, text))).collect()
+    }
+
+    /// The worktree that the agent entered.
+    fn entered_worktree(&self) -> Option<String> {
+        let isolator = &self.shared.delegation.builder.isolator;
+        let place = isolator.entered(&self.dispatch.agent)?;
+        let (path, came_from) = (place.path.display(), place.came_from.display());
+        Some(format!("You work in the worktree {path} now (before: {came_from})."))
+            .map(|it| one_line(&it))
     }
 
     /// The list of things to do, with what is done: that must not be done again.

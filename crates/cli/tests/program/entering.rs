@@ -1,0 +1,176 @@
+//! Sessions that go to work in a worktree: by the tools, by `--worktree`, and again when they are resumed.
+
+use serde_json::{Value, json};
+
+use crate::stage::bash;
+use crate::worktrees::{Repository, git_in, results};
+
+fn enter(input: &Value) -> Value {
+    json!({"tool": "EnterWorktree", "input": input})
+}
+
+fn exit(input: &Value) -> Value {
+    json!({"tool": "ExitWorktree", "input": input})
+}
+
+fn edit(path: &str, text: &str) -> Value {
+    json!({"tool": "Write", "input": {"file_path": path, "content": text}})
+}
+
+const TOOLS: &[&str] = &["--allowedTools", "EnterWorktree,ExitWorktree"];
+
+#[test]
+fn a_session_works_in_a_worktree_and_comes_back() {
+    // The model's shell, its relative paths and its agents are there; the checkout stays as it is.
+    let repository = Repository::new(&json!({"lead": []}));
+    let top = repository.top.display().to_string();
+    repository.play(&json!({
+        "lead": [
+            [enter(&json!({"name": "user/feat"}))],
+            [bash("pwd; git branch --show-current"), edit("new.txt", "new\n")],
+            [edit(&format!("{top}/a.txt"), "two\n")],
+            [crate::stage::agent("@@child", &json!({}))],
+            [enter(&json!({"name": "other"}))],
+            [bash("git add -A && git commit -q -m work")],
+            [exit(&json!({"action": "keep"}))],
+            [bash("pwd"), edit(&format!("{top}/b.txt"), "b\n")],
+            "done",
+        ],
+        "child": [[bash("echo child in $(pwd)")], "fine"],
+    }));
+    let told = repository.run(TOOLS);
+    told.assert_code(0);
+    let text = results(&told);
+    let place = repository.top.join(".claude/worktrees/user+feat");
+    assert!(text.contains(&format!("{}\\nworktree-user+feat", place.display())), "{text}");
+    assert!(text.contains(&format!("its own is {}/a.txt", place.display())), "{text}");
+    assert!(text.contains("leave it with ExitWorktree first"), "{text}");
+    assert!(
+        text.contains(&format!("Working directory: {top} (was {})", place.display())),
+        "{text}"
+    );
+    assert!(
+        repository
+            .stage
+            .agent_transcripts()
+            .concat()
+            .contains(&format!("child in {}", place.display()))
+    );
+    assert_eq!(repository.git("show worktree-user+feat:new.txt"), "new");
+    assert_eq!(repository.git("status --porcelain"), "?? b.txt");
+    assert!(repository.top.join("b.txt").exists());
+}
+
+#[test]
+fn what_is_nowhere_else_stays_or_is_saved_before_a_worktree_goes() {
+    let repository = Repository::new(&json!({
+        "lead": [
+            [enter(&json!({"name": "gone"}))],
+            [exit(&json!({"action": "remove"}))],
+            [enter(&json!({"name": "work"}))],
+            [edit("kept.txt", "kept\n")],
+            [exit(&json!({"action": "remove"}))],
+            [bash("pwd")],
+            [exit(&json!({"action": "remove", "discard_changes": true}))],
+            [exit(&json!({"action": "keep"}))],
+            "done",
+        ],
+    }));
+    let told = repository.run(TOOLS);
+    told.assert_code(0);
+    let text = results(&told);
+    let place = repository.top.join(".claude/worktrees/work");
+    assert!(text.contains("1 of its files are not committed"), "{text}");
+    assert!(text.contains(&format!("{}\"", place.display())), "{text}");
+    assert!(text.contains("is saved"), "{text}");
+    assert!(text.contains("no worktree was entered"), "{text}");
+    assert!(!place.exists() && repository.worktrees().is_empty());
+    assert_eq!(repository.git("branch --list worktree-*"), "");
+    let saved = repository.git("for-each-ref --format=%(refname) refs/centurion/");
+    let files = saved.lines().find(|name| name.ends_with("/uncommitted")).unwrap();
+    assert_eq!(repository.git(&format!("show {files}:kept.txt")), "kept");
+}
+
+#[test]
+fn a_session_begins_in_a_worktree_and_goes_on_there_when_it_is_resumed() {
+    let repository = Repository::new(&json!({
+        "lead": [[bash("pwd")], "done"],
+    }));
+    let place = repository.top.join(".claude/worktrees/mine");
+    let told = repository.run(&["--worktree", "mine"]);
+    told.assert_code(0);
+    assert_eq!(told.of("system")[0]["cwd"], place.to_str().unwrap());
+    assert!(results(&told).contains(place.to_str().unwrap()));
+    // No clean-up by a run without a person.
+    assert!(place.join(".git").exists());
+    let session = told.of("result")[0]["session_id"].as_str().unwrap().to_owned();
+    let again = repository.run(&["--resume", &session]);
+    again.assert_code(0);
+    assert!(results(&again).contains(place.to_str().unwrap()), "{}", results(&again));
+    // Gone in between: that is said, and the session works where it was started.
+    git_in(&repository.top, "worktree remove --force .claude/worktrees/mine");
+    let again = repository.run(&["--resume", &session]);
+    again.assert_code(0);
+    assert!(!results(&again).contains(place.to_str().unwrap()), "{}", results(&again));
+    let told: String = again.of("system").iter().map(ToString::to_string).collect();
+    assert!(told.contains("this session worked in"), "{told}");
+    // Without a name it is called after the session.
+    let unnamed = repository.run(&["--session-id", "0b0e8a1c-0000-4000-8000-000000000001", "-w"]);
+    unnamed.assert_code(0);
+    assert!(repository.top.join(".claude/worktrees/session-0b0e8a1c/.git").exists());
+    // A name that leads elsewhere, and a place that is no repository.
+    for name in ["../up", "/abs", "a/../b", "#12"] {
+        let refused = repository.run(&["--worktree", name]);
+        refused.assert_code(1);
+        assert!(refused.ended.stderr.contains("--worktree"), "{}", refused.ended.stderr);
+    }
+}
+
+#[test]
+fn only_worktrees_of_this_repository_are_entered_by_their_paths() {
+    let repository = Repository::new(&json!({"lead": []}));
+    let scratch = repository.stage.program.scratch.root().to_owned();
+    let (own, foreign) = (scratch.join("linked"), scratch.join("foreign"));
+    repository.git(&format!("worktree add -q -b linked {}", own.display()));
+    std::fs::create_dir(&foreign).unwrap();
+    git_in(&foreign, "init -q .");
+    git_in(&foreign, "-c user.name=T -c user.email=t@localhost commit -q --allow-empty -m x");
+    let path = |path: &std::path::Path| enter(&json!({"path": path}));
+    repository.play(&json!({
+        "lead": [
+            [path(&foreign)],
+            [path(&repository.top)],
+            [path(&own.join("sub"))],
+            [enter(&json!({"path": own, "name": "x"}))],
+            [path(&own)],
+            [bash("pwd"), edit("c.txt", "c\n")],
+            [exit(&json!({"action": "remove"}))],
+            [exit(&json!({"action": "keep"}))],
+            "done",
+        ],
+    }));
+    let told = repository.run(TOOLS);
+    told.assert_code(0);
+    let text = results(&told);
+    assert!(text.contains("is no worktree of the repository"), "{text}");
+    assert!(text.contains("is the checkout that you are in"), "{text}");
+    assert!(text.contains("not both"), "{text}");
+    assert!(text.contains("was not made by this program"), "{text}");
+    assert_eq!(std::fs::read_to_string(own.join("c.txt")).unwrap(), "c\n");
+}
+
+#[test]
+fn entering_a_worktree_needs_permission_as_a_write_does() {
+    let repository = Repository::new(&json!({
+        "lead": [[enter(&json!({"name": "asked"}))], [bash("pwd")], "done"],
+    }));
+    let run = |more: &[&str]| {
+        repository.stage.run("@@lead", &[&["--allowedTools", "Bash"], more].concat())
+    };
+    let told = run(&[]);
+    told.assert_code(0);
+    assert!(!repository.top.join(".claude/worktrees/asked").exists());
+    let told = run(&["--permission-mode", "acceptEdits"]);
+    told.assert_code(0);
+    assert!(repository.top.join(".claude/worktrees/asked/.git").exists(), "{}", results(&told));
+}

@@ -1,0 +1,380 @@
+//! Worktrees that agents go to work in, in the middle of their work, and come back from.
+//!
+//! Such a worktree is an ordinary one, on the repository's own git. The agent's tools work there from then on, and its
+//! file tools write in no other checkout of the repository until it comes back. Its transcript notes where it is, so
+//! that a resumed session goes on there.
+
+use std::path::{Path, PathBuf};
+
+use centurion_hooks::events::{WorktreeCreate, WorktreeRemove, WorktreeVerdict};
+use centurion_permissions::Apart;
+use centurion_protocol::{AgentId, SessionId};
+use centurion_worktree::{
+    Checkout, CreateError, Entry, KeptError, Owner, Slug, Standing, Unsaved, Wish, Worktree,
+    Worktrees,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use super::{IsolationError, Isolator};
+use crate::agent::Agent;
+use crate::policy::permissions::{Destination, Remember, Remembered};
+
+/// How the note is called by which a transcript says where its agent works.
+pub(crate) const NOTE: &str = "worktree_entered";
+
+/// A worktree that an agent works in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EnteredPlace {
+    pub(crate) path: PathBuf,
+    /// Nothing for one that a hook made.
+    pub(crate) branch: Option<String>,
+    /// Where the agent worked before.
+    pub(crate) came_from: PathBuf,
+    /// Its name, if it is one of ours.
+    slug: Option<Slug>,
+    /// The checkouts that are left alone meanwhile.
+    checkouts: Vec<PathBuf>,
+}
+
+impl EnteredPlace {
+    /// Whether it is the one that a name means.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        Slug::parse(name).is_ok_and(|slug| self.slug.as_ref() == Some(&slug))
+    }
+}
+
+/// How an agent stands with worktrees that it entered.
+#[derive(Default)]
+pub(super) struct Entered {
+    now: Option<EnteredPlace>,
+    /// Keeps other processes away from it.
+    held: Option<Worktree>,
+    is_noted: bool,
+}
+
+/// Why an agent does not go to work in a worktree, or does not come back.
+#[derive(Debug, Error)]
+pub(crate) enum EnterError {
+    #[error("you work apart already, in {0}, and stay there to your end")]
+    Isolated(PathBuf),
+    #[error("you are in the worktree {0} already: leave it with ExitWorktree first")]
+    AlreadyIn(PathBuf),
+    #[error("{path} is no worktree of the repository {repository}")]
+    NoWorktree { path: PathBuf, repository: PathBuf },
+    #[error("{0} is the checkout that you are in")]
+    SameCheckout(PathBuf),
+    #[error("process {0} uses it")]
+    InUse(String),
+    #[error("give a name or a path, not both")]
+    Both,
+    #[error("no worktree was entered in this session: nothing is left or removed")]
+    NotIn,
+    #[error("{0}. Commit it, or say discard_changes: it is saved then, and can be restored")]
+    Holds(String),
+    #[error("the background shell {0} still runs, maybe there: stop it first")]
+    Shell(String),
+    #[error("{0} was not made by this program: leave it with `keep`, and remove it by hand")]
+    NotOurs(PathBuf),
+    #[error(transparent)]
+    Isolation(#[from] IsolationError),
+    #[error(transparent)]
+    Kept(KeptError),
+}
+
+impl From<CreateError> for EnterError {
+    fn from(error: CreateError) -> Self {
+        Self::Isolation(error.into())
+    }
+}
+
+/// Which worktree an agent wants to work in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted<'a> {
+    /// The one of this name, which is made if there is none.
+    Name(&'a str),
+    /// One that there is.
+    Path(&'a Path),
+}
+
+/// What becomes of a worktree that an agent leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    Keep,
+    Remove(Unsaved),
+}
+
+/// What the worktree of a session is called that was given no name.
+pub fn usual_name(session: SessionId) -> String {
+    let id = session.to_string();
+    format!("session-{}", id.get(..8).unwrap_or(&id))
+}
+
+/// The place that a transcript notes last.
+pub(crate) fn noted(text: &[u8]) -> Option<EnteredPlace> {
+    #[derive(Deserialize)]
+    struct Note {
+        subtype: String,
+        data: Option<EnteredPlace>,
+    }
+    let mark = format!("\"subtype\":\"{NOTE}\"");
+    let at = memchr::memmem::rfind(text, mark.as_bytes())?;
+    let line = text.get(..at)?.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let line = text.get(line..)?.split(|byte| *byte == b'\n').next()?;
+    let note: Note = serde_json::from_slice(line).ok()?;
+    note.data.filter(|_| note.subtype == NOTE)
+}
+
+impl Isolator {
+    /// Where an agent works since it entered a worktree.
+    pub(crate) fn entered(&self, agent: &Agent) -> Option<EnteredPlace> {
+        self.entered.lock().get(&agent.identity.id)?.now.clone()
+    }
+
+    /// What a transcript is to say of where its agent works now, if it does not say so yet.
+    pub(crate) fn unnoted(&self, id: Option<&AgentId>) -> Option<Value> {
+        let mut all = self.entered.lock();
+        let entered = all.get_mut(&id.cloned()).filter(|it| !it.is_noted)?;
+        entered.is_noted = true;
+        Some(json!(entered.now))
+    }
+
+    /// Forgets what an agent entered that has ended. The worktree stays.
+    pub(crate) fn forget(&self, id: Option<&AgentId>) {
+        self.entered.lock().remove(&id.cloned());
+    }
+
+    /// Has an agent work in a worktree.
+    pub(crate) async fn go_to(
+        &self,
+        agent: &Agent,
+        wanted: Wanted<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<EnteredPlace, EnterError> {
+        if let Some(worktree) = &agent.isolation {
+            return Err(EnterError::Isolated(worktree.spec.path.clone()));
+        }
+        if let Some(place) = self.entered(agent) {
+            return Err(EnterError::AlreadyIn(place.path));
+        }
+        let stands = agent.workspace.root();
+        let (place, held) = match wanted {
+            Wanted::Name(name) => {
+                let slug = Slug::parse(name).map_err(IsolationError::Name)?;
+                let fired = agent.fire(&WorktreeCreate { name: slug.as_str() }, cancel).await;
+                match fired.verdict {
+                    WorktreeVerdict::NoHook => self.named(agent, slug, stands).await?,
+                    WorktreeVerdict::Failed(reason) => {
+                        return Err(IsolationError::Hook(reason).into());
+                    }
+                    WorktreeVerdict::Made(path) => (made_by_hook(path, stands), None),
+                }
+            }
+            Wanted::Path(path) => self.at_path(agent, path, stands).await?,
+        };
+        Self::move_in(agent, &place);
+        let entered = Entered { now: Some(place.clone()), held, is_noted: false };
+        self.entered.lock().insert(agent.identity.id.clone(), entered);
+        Ok(place)
+    }
+
+    /// Has the agent of a resumed session work where it worked.
+    pub(crate) async fn go_back_to(
+        &self,
+        agent: &Agent,
+        place: &EnteredPlace,
+    ) -> Result<(), EnterError> {
+        let cancel = CancellationToken::new();
+        let entered = match &place.slug {
+            // The directory that a hook made is not made again.
+            None if place.branch.is_none() && place.path.is_dir() => {
+                Self::move_in(agent, place);
+                let entered =
+                    Entered { now: Some(place.clone()), is_noted: true, ..Entered::default() };
+                self.entered.lock().insert(agent.identity.id.clone(), entered);
+                return Ok(());
+            }
+            _ => self.go_to(agent, Wanted::Path(&place.path), &cancel).await?,
+        };
+        let mut all = self.entered.lock();
+        if let Some(known) = all.get_mut(&agent.identity.id) {
+            known.now = Some(EnteredPlace { came_from: place.came_from.clone(), ..entered });
+            known.is_noted = true;
+        }
+        Ok(())
+    }
+
+    fn move_in(agent: &Agent, place: &EnteredPlace) {
+        let root = place.path.canonicalize().unwrap_or_else(|_| place.path.clone());
+        let checkouts: Vec<PathBuf> =
+            place.checkouts.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        agent.workspace.move_to(&root);
+        let apart = Apart {
+            root: root.clone(),
+            readable: checkouts.clone(),
+            checkouts,
+            ..Apart::default()
+        };
+        agent.permissions.work_apart(Some(apart));
+        if !agent.permissions.works_in(&root) {
+            let what = Remembered::Directories(vec![root]);
+            let remember = Remember { what, destination: Destination::Session };
+            if let Err(error) = agent.permissions.remember(&remember) {
+                agent.inform("warning", error.to_string());
+            }
+        }
+    }
+
+    async fn named(
+        &self,
+        agent: &Agent,
+        slug: Slug,
+        stands: PathBuf,
+    ) -> Result<(EnteredPlace, Option<Worktree>), EnterError> {
+        let worktrees = self.worktrees().ok_or(IsolationError::NoGit)?;
+        self.mend_once(worktrees, agent, &stands).await;
+        let from = worktrees.checkout(&stands).await.map_err(CreateError::from)?;
+        let wish = Wish {
+            slug: slug.clone(),
+            owner: Owner {
+                agent: agent.identity.id.as_ref().map(ToString::to_string),
+                session: Some(self.session.to_string()),
+                task: String::new(),
+            },
+            is_private: false,
+            is_fresh: self.settings.is_fresh,
+            contents: self.contents(),
+        };
+        let made = worktrees.create(&stands, &wish).await?;
+        for warning in &made.warnings {
+            agent.inform("warning", format!("worktree {slug}: {warning}"));
+        }
+        let place = EnteredPlace {
+            path: made.record.path.clone(),
+            branch: Some(made.record.branch.clone()),
+            slug: Some(slug),
+            checkouts: others(&from, &made.record.path),
+            came_from: stands,
+        };
+        Ok((place, Some(made)))
+    }
+
+    async fn at_path(
+        &self,
+        agent: &Agent,
+        path: &Path,
+        stands: PathBuf,
+    ) -> Result<(EnteredPlace, Option<Worktree>), EnterError> {
+        let worktrees = self.worktrees().ok_or(IsolationError::NoGit)?;
+        let from = worktrees.checkout(&stands).await.map_err(CreateError::from)?;
+        let no_worktree =
+            || EnterError::NoWorktree { path: path.to_owned(), repository: from.home.clone() };
+        let to = worktrees.checkout(path).await.map_err(|_| no_worktree())?;
+        if path.canonicalize().ok().as_ref() != Some(&to.top) || to.common != from.common {
+            return Err(no_worktree());
+        }
+        if to.top == from.top || to.top == from.home {
+            return Err(EnterError::SameCheckout(to.top));
+        }
+        if let Some(entry) = find(worktrees, &stands, |entry| is_at(entry, &to.top)).await? {
+            if let Standing::InUse { process } = entry.standing {
+                return Err(EnterError::InUse(process));
+            }
+            if let Some(record) = entry.record {
+                return self.named(agent, record.slug, stands).await;
+            }
+        }
+        let place = EnteredPlace {
+            branch: Some(to.branch.unwrap_or(to.head)),
+            slug: None,
+            checkouts: others(&from, &to.top),
+            came_from: stands,
+            path: to.top,
+        };
+        Ok((place, None))
+    }
+
+    /// Has an agent work again where it worked before it entered a worktree.
+    pub(crate) async fn come_back(
+        &self,
+        agent: &Agent,
+        leaving: Leaving,
+    ) -> Result<EnteredPlace, EnterError> {
+        let Some(mut entered) = self.entered.lock().remove(&agent.identity.id) else {
+            return Err(EnterError::NotIn);
+        };
+        let Some(place) = entered.now.clone() else { return Err(EnterError::NotIn) };
+        let removed = match leaving {
+            Leaving::Keep => Ok(()),
+            Leaving::Remove(unsaved) => self.remove(agent, &place, &mut entered, unsaved).await,
+        };
+        if let Err(error) = removed {
+            // It stays, and the agent stays in it.
+            self.entered.lock().insert(agent.identity.id.clone(), entered);
+            return Err(error);
+        }
+        agent.permissions.work_apart(None);
+        agent.workspace.move_to(&place.came_from);
+        self.entered.lock().insert(agent.identity.id.clone(), Entered::default());
+        Ok(place)
+    }
+
+    async fn remove(
+        &self,
+        agent: &Agent,
+        place: &EnteredPlace,
+        entered: &mut Entered,
+        unsaved: Unsaved,
+    ) -> Result<(), EnterError> {
+        let Some(slug) = &place.slug else {
+            if place.branch.is_some() {
+                return Err(EnterError::NotOurs(place.path.clone()));
+            }
+            let removed = WorktreeRemove { worktree_path: &place.path };
+            agent.fire(&removed, &CancellationToken::new()).await;
+            return Ok(());
+        };
+        let worktrees = self.worktrees().ok_or(IsolationError::NoGit)?;
+        if let Some(shell) = agent.workspace.shells.running().first() {
+            return Err(EnterError::Shell(shell.id.to_string()));
+        }
+        entered.held = None;
+        let named = |entry: &Entry| entry.name() == slug.as_str();
+        let Some(entry) = find(worktrees, &place.came_from, named).await? else { return Ok(()) };
+        let trash = worktrees.let_go(&place.came_from, &entry, unsaved).await;
+        let trash = trash.map_err(|error| match error {
+            KeptError::Holds(text) => EnterError::Holds(text),
+            error => EnterError::Kept(error),
+        })?;
+        let _ = tokio::task::spawn_blocking(move || trash.delete()).await;
+        Ok(())
+    }
+}
+
+async fn find(
+    worktrees: &Worktrees,
+    directory: &Path,
+    is_meant: impl Fn(&Entry) -> bool,
+) -> Result<Option<Entry>, EnterError> {
+    Ok(worktrees.list(directory).await?.into_iter().find(is_meant))
+}
+
+fn is_at(entry: &Entry, top: &Path) -> bool {
+    entry.record.as_ref().is_some_and(|record| record.path == top)
+}
+
+/// The checkouts beside a worktree that an agent comes from.
+fn others(from: &Checkout, path: &Path) -> Vec<PathBuf> {
+    let mut others = vec![from.home.clone(), from.top.clone()];
+    others.dedup();
+    others.retain(|it| it != path);
+    others
+}
+
+fn made_by_hook(path: PathBuf, stands: PathBuf) -> EnteredPlace {
+    let checkout = centurion_config::paths::repo_root(&stands).unwrap_or_else(|| stands.clone());
+    EnteredPlace { path, branch: None, slug: None, checkouts: vec![checkout], came_from: stands }
+}

@@ -1,0 +1,88 @@
+//! The `ExitWorktree` tool: an agent comes back from a worktree that it entered.
+
+use std::sync::Arc;
+
+use centurion_permissions::Access;
+use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
+use centurion_worktree::Unsaved;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::agent::Agent;
+use crate::agent::isolation::entered::Leaving;
+
+/// Leaves the worktree that `EnterWorktree` went to, and goes on where you worked before.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExitWorktreeInput {
+    action: ExitAction,
+    /// With `remove`: also if something in it is nowhere else. Ask the user first.
+    discard_changes: Option<bool>,
+}
+
+/// What becomes of it: `keep` leaves the directory and its branch, `remove` deletes both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum ExitAction {
+    Keep,
+    Remove,
+}
+
+impl ExitWorktreeInput {
+    fn leaving(&self) -> Leaving {
+        match (self.action, self.discard_changes) {
+            (ExitAction::Keep, _) => Leaving::Keep,
+            (ExitAction::Remove, Some(true)) => Leaving::Remove(Unsaved::IsSaved),
+            (ExitAction::Remove, _) => Leaving::Remove(Unsaved::Stays),
+        }
+    }
+}
+
+pub(crate) struct ExitWorktree(pub(crate) Arc<Agent>);
+
+impl Tool for ExitWorktree {
+    type Input = ExitWorktreeInput;
+
+    const NAME: &'static str = "ExitWorktree";
+
+    fn is_read_only(&self, _: &ExitWorktreeInput) -> bool {
+        false
+    }
+
+    fn access(&self, input: &ExitWorktreeInput, context: &ToolContext) -> Access {
+        match input.action {
+            ExitAction::Keep => Access::Session,
+            ExitAction::Remove => Access::Write(context.workspace.root()),
+        }
+    }
+
+    async fn run(
+        &self,
+        input: ExitWorktreeInput,
+        _: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let shared = self.0.session()?;
+        let isolator = &shared.delegation.builder.isolator;
+        let place = Box::pin(isolator.come_back(&self.0, input.leaving())).await;
+        let place =
+            place.map_err(|error| ToolError::failed(format!("Nothing was done: {error}.")))?;
+        let (path, back) = (place.path.display(), place.came_from.display());
+        let became = match input.leaving() {
+            Leaving::Keep => "The worktree stays",
+            Leaving::Remove(Unsaved::Stays) => "The worktree is removed",
+            Leaving::Remove(Unsaved::IsSaved) => {
+                "The worktree is removed; what was in it is saved, and `centurion worktrees restore` brings it back"
+            }
+        };
+        let text = format!("Working directory: {back} (was {path}). {became}.");
+        let data = json!({
+            "action": if input.action == ExitAction::Keep { "keep" } else { "remove" },
+            "originalCwd": place.came_from,
+            "worktreePath": place.path,
+            "worktreeBranch": place.branch,
+            "message": text,
+        });
+        Ok(ToolOutput::text(text).with_data(data))
+    }
+}

@@ -1,0 +1,130 @@
+//! What the agents of a session know together of files: what was read, and who wrote last.
+//!
+//! Backs what an agent is told whose change is refused because the file is another one now: who changed it, and what.
+//! Contents are kept while there is room for them; without them, less is told.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use blake3::Hash;
+use parking_lot::Mutex;
+
+use crate::context::lock;
+use crate::line_diff::LineDiff;
+use crate::text_file::decode;
+
+/// The largest file that is kept, and how much is kept of all.
+const LARGEST: usize = 128 * 1024;
+const ROOM: usize = 4 * 1024 * 1024;
+
+/// How many files are known by who wrote them.
+const MOST_WRITERS: usize = 4096;
+
+/// How much of a difference is told, in bytes.
+const MOST_TOLD: usize = 4000;
+
+/// The files of a session.
+#[derive(Debug, Default)]
+pub struct SharedFiles {
+    contents: Mutex<Contents>,
+    writers: Mutex<HashMap<PathBuf, Written>>,
+}
+
+#[derive(Debug, Default)]
+struct Contents {
+    by_hash: HashMap<Hash, Arc<[u8]>>,
+    /// The oldest first.
+    order: VecDeque<Hash>,
+    bytes: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Written {
+    hash: Hash,
+    by: Arc<str>,
+}
+
+/// How a file became another one than an agent has read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OthersChange {
+    /// The agent that wrote it; nothing if that was a person, a command or another program.
+    pub(crate) by: Option<Arc<str>>,
+    /// From what the agent has read to what is there now.
+    pub(crate) difference: Option<String>,
+}
+
+impl SharedFiles {
+    /// Keeps what a file has in it.
+    pub(crate) fn keep(&self, hash: Hash, bytes: &[u8]) {
+        if bytes.len() > LARGEST {
+            return;
+        }
+        let mut contents = lock(&self.contents);
+        if contents.by_hash.contains_key(&hash) {
+            return;
+        }
+        contents.by_hash.insert(hash, bytes.into());
+        contents.order.push_back(hash);
+        contents.bytes += bytes.len();
+        while contents.bytes > ROOM {
+            let Some(oldest) = contents.order.pop_front() else { break };
+            let length = contents.by_hash.remove(&oldest).map_or(0, |bytes| bytes.len());
+            contents.bytes -= length;
+        }
+    }
+
+    /// Notes who wrote a file.
+    pub(crate) fn wrote(&self, path: &Path, hash: Hash, by: &Arc<str>) {
+        let mut writers = lock(&self.writers);
+        if writers.len() >= MOST_WRITERS {
+            writers.clear();
+        }
+        writers.insert(path.to_owned(), Written { hash, by: Arc::clone(by) });
+    }
+
+    /// How a file became what it is, after an agent has read it with another content.
+    pub(crate) fn since(&self, path: &Path, seen: Hash, now: &[u8]) -> OthersChange {
+        let hash = blake3::hash(now);
+        let by = lock(&self.writers).get(path).filter(|it| it.hash == hash).map(|it| it.by.clone());
+        let seen = lock(&self.contents).by_hash.get(&seen).cloned();
+        let difference = seen.and_then(|seen| difference(&seen, now));
+        OthersChange { by, difference }
+    }
+}
+
+/// The lines that lead from one content to another; nothing for what is no text.
+fn difference(old: &[u8], new: &[u8]) -> Option<String> {
+    let (old, new) = (decode(old.to_vec()).ok()?, decode(new.to_vec()).ok()?);
+    let diff = LineDiff::new(&old.content, &new.content);
+    let mut text: String = diff.hunks(1).map(|hunk| hunk.to_string()).collect();
+    if text.len() > MOST_TOLD {
+        text.truncate(text.floor_char_boundary(MOST_TOLD));
+        text.push_str("\n…");
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_contents_make_room_for_new_ones() {
+        let files = SharedFiles::default();
+        let content = |n: usize| format!("{n}\n").repeat(20_000).into_bytes();
+        for n in 0..200 {
+            let bytes = content(n);
+            files.keep(blake3::hash(&bytes), &bytes);
+            files.keep(blake3::hash(&bytes), &bytes);
+        }
+        let kept = lock(&files.contents);
+        assert!(kept.bytes <= ROOM && kept.by_hash.len() == kept.order.len(), "{}", kept.bytes);
+        assert_eq!(kept.bytes, kept.by_hash.values().map(|bytes| bytes.len()).sum::<usize>());
+        drop(kept);
+        let path = Path::new("/a");
+        let known = files.since(path, blake3::hash(&content(199)), b"x");
+        assert!(known.difference.is_some());
+        assert_eq!(files.since(path, blake3::hash(&content(0)), b"x"), OthersChange::default());
+    }
+}
