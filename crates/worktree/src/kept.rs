@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::checkout::{Checkout, CheckoutError};
 use crate::create::{self, CreateError, Locked};
+use crate::entry::{Entry, Standing};
 use crate::git::{At, Git, GitError};
 use crate::private;
 use crate::record::{Kept, Record};
@@ -17,7 +18,7 @@ use crate::report::Report;
 use crate::slug::Slug;
 use crate::snapshot::{add_all, inner_repositories, ours, put_paths};
 use crate::state::{self, Operation, Work};
-use crate::worktrees::{Entry, Standing, Worktrees};
+use crate::worktrees::Worktrees;
 
 /// Why a worktree stays as it is.
 #[derive(Debug, Error)]

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::checkout::{Checkout, CheckoutError};
+use crate::entry::{Entry, Standing};
 use crate::git::{At, Git, GitError};
 use crate::kept::{Ignored, uncommitted};
 use crate::report::{distance, try_merge};
 use crate::snapshot::{add_all, ours};
-use crate::worktrees::{Entry, Standing, Worktrees};
+use crate::worktrees::Worktrees;
 use crate::{Record, state};
 
 /// How the commits are brought over.

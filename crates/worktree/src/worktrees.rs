@@ -7,11 +7,12 @@ use thiserror::Error;
 
 use crate::checkout::{Checkout, CheckoutError};
 use crate::create::{self, CreateError, Wish};
+use crate::entry::{Entry, entry};
 use crate::git::{At, Git, GitError};
 use crate::home::{self, Brought};
 use crate::kept::{Ignored, uncommitted};
 use crate::private;
-use crate::record::{Kept, Lease, Record, Stage};
+use crate::record::{Kept, Lease, Record};
 use crate::remove::{self, Trash};
 use crate::report::{self, Caller, Report};
 use crate::snapshot;
@@ -76,39 +77,6 @@ impl SettleError {
     }
 }
 
-/// How a worktree is found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// A process uses it.
-    InUse { process: String },
-    /// It was kept, and is an ordinary worktree.
-    Kept,
-    /// A process died that used it: its history is not in the repository yet.
-    Left,
-    /// A process died that made or removed it: nothing was done in it.
-    Unfinished,
-    /// Its directory is gone.
-    Gone,
-    /// What is written about it cannot be read.
-    Unreadable { reason: String },
-}
-
-/// A worktree of a repository.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    /// Nothing if it cannot be read.
-    pub record: Option<Record>,
-    pub standing: Standing,
-    pub(crate) kept: Kept,
-}
-
-impl Entry {
-    /// Its name.
-    pub fn name(&self) -> String {
-        self.kept.path().file_name().unwrap_or_default().to_string_lossy().into_owned()
-    }
-}
-
 /// Makes and ends worktrees.
 #[derive(Clone)]
 pub struct Worktrees {
@@ -167,7 +135,7 @@ impl Worktrees {
         settled
     }
 
-    async fn remove_if(
+    pub(crate) async fn remove_if(
         &self,
         finished: Finished,
         common: &Path,
@@ -186,7 +154,7 @@ impl Worktrees {
         kept.map(|report| Settled::Kept(Box::new(report))).map_err(refused)
     }
 
-    async fn end(
+    pub(crate) async fn end(
         &self,
         common: &Path,
         kept: &Kept,
@@ -296,69 +264,4 @@ impl Worktrees {
     pub fn trash(&self, from: &Checkout) -> Trash {
         Trash::left(&from.worktrees())
     }
-
-    /// Ends what dead processes left: history is brought home, what was half made is removed. What became of each.
-    pub async fn mend(
-        &self,
-        directory: &Path,
-    ) -> Result<Vec<(String, Result<Settled, SettleError>)>, CreateError> {
-        let from = self.checkout(directory).await?;
-        let mut mended = Vec::new();
-        for entry in self.list(directory).await? {
-            let Some(mut record) = entry.record.clone() else {
-                if entry.standing == Standing::Unfinished
-                    && matches!(entry.kept.lease(), Ok(Some(_)))
-                {
-                    // Only the name was taken.
-                    entry.kept.free();
-                }
-                continue;
-            };
-            if !matches!(entry.standing, Standing::Left | Standing::Unfinished) {
-                continue;
-            }
-            // Another process may be faster.
-            let Ok(Some(lease)) = entry.kept.lease() else { continue };
-            let settled = if entry.standing == Standing::Unfinished {
-                let removed = remove::remove(&self.git, &from.common, &entry.kept, &record).await;
-                let Some(trash) = removed else { continue };
-                Ok(Settled::Removed(trash))
-            } else {
-                let caller = record.caller.clone();
-                match self.end(&from.common, &entry.kept, &mut record, Some(&caller)).await {
-                    Ok(finished) => {
-                        let (common, kept) = (&from.common, &entry.kept);
-                        self.remove_if(finished, common, kept, record, Some(&caller)).await
-                    }
-                    Err(error) => Err(error),
-                }
-            };
-            drop(lease);
-            mended.push((entry.name(), settled));
-        }
-        Ok(mended)
-    }
-}
-
-fn entry(kept: Kept) -> Entry {
-    let record = match kept.record() {
-        Ok(record) => record,
-        Err(error) => {
-            let standing = match kept.holder() {
-                Some(process) => Standing::InUse { process },
-                None if error.kind() == io::ErrorKind::NotFound => Standing::Unfinished,
-                None => Standing::Unreadable { reason: error.to_string() },
-            };
-            return Entry { record: None, standing, kept };
-        }
-    };
-    let is_home = !state::is_out(&kept, &record);
-    let standing = match kept.holder() {
-        Some(process) => Standing::InUse { process },
-        None if record.stage != Stage::Ready => Standing::Unfinished,
-        None if !record.path.is_dir() => Standing::Gone,
-        None if is_home => Standing::Kept,
-        None => Standing::Left,
-    };
-    Entry { record: Some(record), standing, kept }
 }
