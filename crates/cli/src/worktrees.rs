@@ -159,7 +159,7 @@ impl Desk {
     async fn show(&self, name: &str) -> anyhow::Result<()> {
         let entry = self.find(name).await?;
         let report = match entry.standing {
-            Standing::Kept | Standing::Gone => {
+            Standing::Kept | Standing::Gone | Standing::Paused { .. } => {
                 Some(self.worktrees.report(&self.surroundings.cwd, &entry).await?)
             }
             _ => None,
@@ -206,6 +206,13 @@ impl Desk {
                 files => format!("conflicts with {} in {}", merge.with, files.join(", ")),
             };
             self.line(&printable(&text));
+        }
+        self.show_notes(report);
+    }
+
+    fn show_notes(&self, report: &Report) {
+        for note in &report.notes {
+            self.line(&printable(&format!("note:    {note}")));
         }
     }
 
@@ -271,10 +278,10 @@ impl Desk {
             self.line("Everything is in order.");
         }
         let mut has_failed = false;
-        for (name, settled) in mended {
+        for (name, settled) in &mended {
             let text = match settled {
                 Ok(Settled::Removed(trash)) => {
-                    trash.delete();
+                    trash.clone().delete();
                     format!("{name}: nothing was done in it; it was removed")
                 }
                 Ok(Settled::Kept(report)) => format!(
@@ -287,6 +294,9 @@ impl Desk {
                 }
             };
             self.line(&printable(&text));
+            if let Ok(Settled::Kept(report)) = settled {
+                self.show_notes(report);
+            }
         }
         self.worktrees.trash(&self.worktrees.checkout(cwd).await?).delete();
         if has_failed {
@@ -301,6 +311,7 @@ fn standing(entry: &Entry) -> String {
         Standing::InUse { process } => format!("in use (process {process})"),
         Standing::Kept => "kept".to_owned(),
         Standing::Left => "left by a dead process".to_owned(),
+        Standing::Paused { operation } => format!("a {} is not finished", operation.as_str()),
         Standing::Unfinished => "half made".to_owned(),
         Standing::Gone => "its directory is gone".to_owned(),
         Standing::Unreadable { reason } => format!("unreadable: {reason}"),

@@ -100,7 +100,10 @@ pub(crate) async fn create(
         Err(error) => {
             // Nothing was done in it: what there is of it can go.
             if let Ok(record) = kept.record() {
-                delete(remove::remove(git, &from.common, &kept, &record).await).await;
+                match remove::remove(git, &from.common, &kept, &record).await {
+                    Ok(trash) => delete(trash).await,
+                    Err(error) => tracing::warn!(%error, "a worktree that is half made stays"),
+                }
             } else {
                 kept.free();
             }
@@ -109,8 +112,8 @@ pub(crate) async fn create(
     }
 }
 
-async fn delete(trash: Option<Trash>) {
-    let _ = tokio::task::spawn_blocking(|| trash.map(Trash::delete)).await;
+async fn delete(trash: Trash) {
+    let _ = tokio::task::spawn_blocking(|| trash.delete()).await;
 }
 
 async fn make(
@@ -220,10 +223,12 @@ async fn open(
         // What a process left that died while it made or removed it: nothing was done in it. What cannot be removed
         // stays, and so does its name.
         Ok(record) if record.stage != Stage::Ready => {
-            let Some(trash) = remove::remove(git, &from.common, kept, &record).await else {
-                return Err(CreateError::Taken { path });
-            };
-            delete(Some(trash)).await;
+            let removed = remove::remove(git, &from.common, kept, &record).await;
+            let trash = removed.map_err(|source| match source.kind() {
+                io::ErrorKind::AlreadyExists => CreateError::Taken { path: path.clone() },
+                _ => CreateError::Files { path: path.clone(), source },
+            })?;
+            delete(trash).await;
             drop(lease);
             return Box::pin(create(git, from, wish)).await;
         }

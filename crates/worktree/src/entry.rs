@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::operation::Operation;
 use crate::record::{Kept, Record, Stage};
 use crate::state;
 
@@ -14,6 +15,8 @@ pub enum Standing {
     Kept,
     /// A process died that used it: its history is not in the repository yet.
     Left,
+    /// Something of git's was begun in it and not ended, which only its own repository knows.
+    Paused { operation: Operation },
     /// A process died that made or removed it: nothing was done in it.
     Unfinished,
     /// Its directory is gone.
@@ -51,13 +54,16 @@ pub(crate) fn entry(kept: Kept) -> Entry {
             return Entry { record: None, standing, kept };
         }
     };
-    let is_home = !state::is_out(&kept, &record);
-    let standing = match kept.holder() {
-        Some(process) => Standing::InUse { process },
-        None if record.stage != Stage::Ready => Standing::Unfinished,
-        None if !record.path.is_dir() => Standing::Gone,
-        None if is_home => Standing::Kept,
-        None => Standing::Left,
+    let is_out = state::is_out(&kept, &record);
+    let is_there = record.path.is_dir();
+    let begun = Operation::in_progress(&kept.private_repository()).filter(|_| is_out && is_there);
+    let standing = match (kept.holder(), begun) {
+        (Some(process), _) => Standing::InUse { process },
+        (None, _) if record.stage != Stage::Ready => Standing::Unfinished,
+        (None, Some(operation)) => Standing::Paused { operation },
+        (None, None) if is_out => Standing::Left,
+        (None, None) if is_there => Standing::Kept,
+        (None, None) => Standing::Gone,
     };
     Entry { record: Some(record), standing, kept }
 }

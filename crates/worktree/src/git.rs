@@ -121,7 +121,10 @@ pub async fn read(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>>
 #[derive(Debug, Error)]
 pub enum GitError {
     #[error("git cannot be run: {0}")]
-    NotRun(#[from] io::Error),
+    NotRun(#[source] io::Error),
+    /// What git is to work with.
+    #[error(transparent)]
+    Files(#[from] io::Error),
     #[error("`git {0}` did not end")]
     Hangs(String),
     #[error("`git {command}` failed: {said}")]
@@ -269,7 +272,7 @@ impl Git {
             input: at.input.to_owned(),
         };
         let ended = tokio::time::timeout(PATIENCE, self.runner.run(program)).await;
-        Ok(ended.map_err(|_| GitError::Hangs(command))??)
+        ended.map_err(|_| GitError::Hangs(command))?.map_err(GitError::NotRun)
     }
 
     /// Runs git; what it says where it succeeds.

@@ -13,9 +13,10 @@ use centurion_files::private as kept_files;
 use crate::checkout::Checkout;
 use crate::files::{LONG, SHORT, read_text};
 use crate::git::{At, Git, GitError, failed};
+use crate::operation::Operation;
 use crate::private::{self, PrivateRepository};
 use crate::record::{Kept, Record};
-use crate::state::{self, Operation};
+use crate::state;
 
 /// The most entries of a log that are looked at.
 const MOST_LOGGED: usize = 500;
@@ -127,11 +128,17 @@ pub(crate) async fn bring(
     move_branch(git, common, kept, record, &tip).await?;
     let conflict = rest.has_conflicts.then_some(Operation::Conflict);
     let operation = Operation::in_progress(&own).or(conflict);
-    if operation.is_none() && record.path.is_dir() {
-        become_ordinary(git, &own, record, &head).await?;
-        record.is_out = false;
-        kept.write(record)?;
+    match operation {
+        // Its files are gone, by another hand: there is nothing to go on with.
+        _ if !record.path.is_dir() => record.is_out = false,
+        None => {
+            become_ordinary(git, &own, record, &head).await?;
+            record.is_out = false;
+        }
+        // It goes on where it was begun. A person may have led the worktree's git elsewhere.
+        Some(_) => private::point(&record.path, &own)?,
     }
+    kept.write(record)?;
     Ok(Brought { tip, saved: names, operation })
 }
 

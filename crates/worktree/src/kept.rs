@@ -3,7 +3,7 @@
 //! One can go when everything in it is somewhere else: its commits in another branch, and nothing that is not committed. Any
 //! other is first saved: its commits and its files under `refs/centurion/agents/<id>/`, from where it is restored.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -11,14 +11,15 @@ use crate::checkout::{Checkout, CheckoutError};
 use crate::create::{self, CreateError, Locked};
 use crate::entry::{Entry, Standing};
 use crate::git::{At, Git, GitError};
+use crate::operation::Operation;
 use crate::private;
-use crate::record::{Kept, Record};
+use crate::record::{Kept, Lease, Record};
 use crate::remove::{self, Trash};
 use crate::report::Report;
 use crate::slug::Slug;
 use crate::snapshot::{add_all, inner_repositories, ours, put_paths};
-use crate::state::{self, Operation, Work};
-use crate::worktrees::Worktrees;
+use crate::state::{self, Work};
+use crate::worktrees::{Worktrees, check_plain};
 
 /// Why a worktree stays as it is.
 #[derive(Debug, Error)]
@@ -27,8 +28,13 @@ pub enum KeptError {
     InUse(String),
     #[error("it is not in order: `centurion worktrees clean` without a name mends it")]
     Left,
-    #[error("a {0} is not finished in it: finish or abort that first")]
-    Operation(&'static str),
+    /// Something of git's was begun in it and not ended.
+    #[error("{0}")]
+    Operation(String),
+    #[error("what is written about it cannot be read ({reason}): look into {}", .at.display())]
+    Unreadable { reason: String, at: PathBuf },
+    #[error("it cannot be removed: {0}")]
+    Stays(std::io::Error),
     #[error("{0}; `--force` saves it and removes the worktree")]
     Holds(String),
     #[error(
@@ -68,8 +74,12 @@ impl Worktrees {
     /// What is in a worktree that was kept.
     pub async fn report(&self, directory: &Path, entry: &Entry) -> Result<Report, KeptError> {
         let from = self.checkout(directory).await?;
-        let record = usable(entry)?;
-        let tamed = self.tamed(&record.admin).await?;
+        let record = readable(entry)?;
+        // What is out is brought home first, which one process does at a time.
+        let is_out = state::is_out(&entry.kept, record);
+        let _lease = if is_out { Some(lease(entry)?) } else { None };
+        check_plain(&entry.kept, record)?;
+        let tamed = self.tamed(&state::git_dir(&entry.kept, record)).await?;
         let mut work = Work::default();
         if record.path.is_dir() {
             work = state::look(&tamed.git, &entry.kept, record).await?;
@@ -81,19 +91,22 @@ impl Worktrees {
 
     /// All that differs in a worktree from the commit that it began at, as a patch.
     pub async fn diff(&self, entry: &Entry) -> Result<String, KeptError> {
-        let record = usable(entry)?;
-        let git = self.git.tamed(&record.admin).await?;
+        let record = readable(entry)?;
+        check_plain(&entry.kept, record)?;
+        let git_dir = state::git_dir(&entry.kept, record);
+        let git = self.git.tamed(&git_dir).await?;
+        let at = || At::git_dir(&git_dir).work_tree(&record.path);
         let args =
             ["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", &record.base];
-        let mut patch = git.run(At::directory(&record.path), args).await?;
+        let mut patch = git.run(at(), args).await?;
         let listed = ["ls-files", "-z", "--others", "--exclude-standard"];
-        let untracked = git.run(At::directory(&record.path), listed).await?;
+        let untracked = git.run(at(), listed).await?;
         let put: Vec<String> = put_paths(record).collect();
         for path in untracked.split_terminator('\0').filter(|path| !put.iter().any(|it| it == path))
         {
             let args =
                 ["diff", "--no-ext-diff", "--no-textconv", "--no-index", "--", "/dev/null", path];
-            let output = git.try_run(At::directory(&record.path), args).await?;
+            let output = git.try_run(at(), args).await?;
             patch.push_str(&String::from_utf8_lossy(&output.stdout));
         }
         Ok(patch)
@@ -108,13 +121,11 @@ impl Worktrees {
     ) -> Result<Trash, KeptError> {
         let from = self.checkout(directory).await?;
         let record = usable(entry)?;
-        let Ok(Some(lease)) = entry.kept.lease() else {
-            return Err(KeptError::InUse(entry.kept.holder().unwrap_or_default()));
-        };
+        let lease = lease(entry)?;
         let tamed = self.tamed(&record.admin).await?;
         let git = &tamed.git;
         if let Some(operation) = Operation::in_progress(&record.admin) {
-            return Err(KeptError::Operation(operation.as_str()));
+            return Err(KeptError::Operation(operation.explain(record)));
         }
         let branch = format!("refs/heads/{}", record.branch);
         let at = || At::git_dir(&from.common);
@@ -143,7 +154,7 @@ impl Worktrees {
         record.base.clone_from(&tip);
         let removed = remove::remove(git, &from.common, &entry.kept, &record).await;
         drop(lease);
-        removed.ok_or_else(|| KeptError::Taken(record.path.display().to_string()))
+        removed.map_err(KeptError::Stays)
     }
 
     /// Brings back a worktree that was saved and removed, by the id of its agent: the branch, and the files as they were.
@@ -182,13 +193,32 @@ impl Worktrees {
     }
 }
 
-/// The record of a worktree that was kept.
-fn usable(entry: &Entry) -> Result<&Record, KeptError> {
+/// The record of a worktree that can be looked at.
+fn readable(entry: &Entry) -> Result<&Record, KeptError> {
     match (&entry.record, &entry.standing) {
         (_, Standing::InUse { process }) => Err(KeptError::InUse(process.clone())),
-        (Some(record), Standing::Kept | Standing::Gone) => Ok(record),
+        (Some(record), Standing::Kept | Standing::Gone | Standing::Paused { .. }) => Ok(record),
+        (_, Standing::Unreadable { reason }) => {
+            let (reason, at) = (reason.clone(), entry.kept.path().to_owned());
+            Err(KeptError::Unreadable { reason, at })
+        }
         _ => Err(KeptError::Left),
     }
+}
+
+/// The record of a worktree that was kept.
+fn usable(entry: &Entry) -> Result<&Record, KeptError> {
+    let record = readable(entry)?;
+    match entry.standing {
+        Standing::Paused { operation } => Err(KeptError::Operation(operation.explain_out(record))),
+        _ => Ok(record),
+    }
+}
+
+/// Has no other process use a worktree meanwhile.
+fn lease(entry: &Entry) -> Result<Lease, KeptError> {
+    let in_use = || KeptError::InUse(entry.kept.holder().unwrap_or_default());
+    entry.kept.lease()?.ok_or_else(in_use)
 }
 
 /// A commit that was saved of an agent's work.

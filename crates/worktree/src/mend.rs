@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use crate::checkout::Checkout;
 use crate::create::CreateError;
-use crate::entry::Standing;
+use crate::entry::{Entry, Standing};
+use crate::record::Record;
 use crate::remove;
 use crate::worktrees::{SettleError, Settled, Worktrees};
 
@@ -16,7 +18,7 @@ impl Worktrees {
         let from = self.checkout(directory).await?;
         let mut mended = Vec::new();
         for entry in self.list(directory).await? {
-            let Some(mut record) = entry.record.clone() else {
+            let Some(record) = entry.record.clone() else {
                 if entry.standing == Standing::Unfinished
                     && matches!(entry.kept.lease(), Ok(Some(_)))
                 {
@@ -25,28 +27,37 @@ impl Worktrees {
                 }
                 continue;
             };
-            if !matches!(entry.standing, Standing::Left | Standing::Unfinished) {
-                continue;
+            if !matches!(entry.standing, Standing::Kept | Standing::Gone | Standing::InUse { .. })
+                && let Some(settled) = self.mend_one(&from, &entry, record).await
+            {
+                mended.push((entry.name(), settled));
             }
-            // Another process may be faster.
-            let Ok(Some(lease)) = entry.kept.lease() else { continue };
-            let settled = if entry.standing == Standing::Unfinished {
-                let removed = remove::remove(&self.git, &from.common, &entry.kept, &record).await;
-                let Some(trash) = removed else { continue };
-                Ok(Settled::Removed(trash))
-            } else {
-                let caller = record.caller.clone();
-                match self.end(&from.common, &entry.kept, &mut record, Some(&caller)).await {
-                    Ok(finished) => {
-                        let (common, kept) = (&from.common, &entry.kept);
-                        self.remove_if(finished, common, kept, record, Some(&caller)).await
-                    }
-                    Err(error) => Err(error),
-                }
-            };
-            drop(lease);
-            mended.push((entry.name(), settled));
         }
         Ok(mended)
+    }
+
+    /// Nothing if another process is faster.
+    async fn mend_one(
+        &self,
+        from: &Checkout,
+        entry: &Entry,
+        mut record: Record,
+    ) -> Option<Result<Settled, SettleError>> {
+        let refused = SettleError::of(&record);
+        let _lease = match entry.kept.lease() {
+            Ok(lease) => lease?,
+            Err(error) => return Some(Err(refused(error.into()))),
+        };
+        let (common, kept) = (&from.common, &entry.kept);
+        if entry.standing == Standing::Unfinished {
+            let removed = remove::remove(&self.git, common, kept, &record).await;
+            return Some(removed.map(Settled::Removed).map_err(|error| refused(error.into())));
+        }
+        let caller = record.caller.clone();
+        let ended = self.end(common, kept, &mut record, Some(&caller)).await;
+        Some(match ended {
+            Ok(finished) => self.remove_if(finished, common, kept, record, Some(&caller)).await,
+            Err(error) => Err(error),
+        })
     }
 }

@@ -11,10 +11,11 @@ use crate::checkout::{Checkout, CheckoutError};
 use crate::entry::{Entry, Standing};
 use crate::git::{At, Git, GitError};
 use crate::kept::{Ignored, uncommitted};
+use crate::operation::Operation;
+use crate::record::Record;
 use crate::report::{distance, try_merge};
 use crate::snapshot::{add_all, ours};
 use crate::worktrees::Worktrees;
-use crate::{Record, state};
 
 /// How the commits are brought over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,8 +49,9 @@ pub enum MergeError {
     InUse(String),
     #[error("the worktree is not in order: `centurion worktrees clean` mends it")]
     Left,
-    #[error("a {0} is not finished in the worktree: finish or abort it there first")]
-    Operation(&'static str),
+    /// Something of git's was begun in the worktree and not ended.
+    #[error("{0}")]
+    Operation(String),
     #[error("conflicts in {}: nothing was changed", shown(files))]
     Conflicts { files: Vec<PathBuf>, commit: Option<String> },
     #[error("there is nothing to merge: the branch has no commit that is not in {0} already")]
@@ -78,6 +80,9 @@ impl Worktrees {
         let record = match (&entry.record, &entry.standing) {
             (_, Standing::InUse { process }) => return Err(MergeError::InUse(process.clone())),
             (Some(record), Standing::Kept | Standing::Gone) => record,
+            (Some(record), Standing::Paused { operation }) => {
+                return Err(MergeError::Operation(operation.explain_out(record)));
+            }
             _ => return Err(MergeError::Left),
         };
         let Ok(Some(lease)) = entry.kept.lease() else {
@@ -88,8 +93,8 @@ impl Worktrees {
         let mut rest = None;
         let mut tip = branch_tip(git, &into, record).await?;
         if entry.standing == Standing::Kept {
-            if let Some(operation) = state::Operation::in_progress(&record.admin) {
-                return Err(MergeError::Operation(operation.as_str()));
+            if let Some(operation) = Operation::in_progress(&record.admin) {
+                return Err(MergeError::Operation(operation.explain(record)));
             }
             // What is configured may depend on where git works.
             let there = git.tamed(&record.admin).await?;

@@ -175,26 +175,26 @@ fn sparse_patterns(directories: &[String]) -> String {
     patterns.join("\n")
 }
 
-/// Whether a private repository is made of files and directories only. Git would write through links, and wait for pipes.
-pub(crate) fn is_plain(repository: &Path) -> bool {
+/// What in a private repository is neither a file nor a directory. Git would write through links, and wait for pipes.
+pub(crate) fn first_odd(repository: &Path) -> Option<PathBuf> {
     let is_plain = |path: &Path| match fs::symlink_metadata(path) {
         Ok(metadata) => metadata.is_file() || metadata.is_dir(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     };
     let mut directories = vec![repository.to_owned()];
     while let Some(directory) = directories.pop() {
-        let Ok(entries) = fs::read_dir(&directory) else { return false };
+        let Ok(entries) = fs::read_dir(&directory) else { return Some(directory) };
         for entry in entries {
-            let Ok(path) = entry.map(|entry| entry.path()) else { return false };
+            let Ok(path) = entry.map(|entry| entry.path()) else { return Some(directory) };
             if !is_plain(&path) {
-                return false;
+                return Some(path);
             }
             if path.is_dir() {
                 directories.push(path);
             }
         }
     }
-    true
+    None
 }
 
 /// Lets the checkout's git use one git directory.

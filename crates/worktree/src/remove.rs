@@ -1,6 +1,7 @@
 //! Removing a worktree in which nothing was done.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::files::{SHORT, read_text};
@@ -10,28 +11,27 @@ use crate::record::{Kept, Record, Stage};
 /// Where worktrees go before they are deleted, which may take long.
 const TRASH: &str = ".trash";
 
-/// Removes a worktree, its branch and what is kept about it. Can be called again where it was broken off. Nothing if it
-/// stays.
+/// Removes a worktree, its branch and what is kept about it. Can be called again where it was broken off. An error says
+/// why it stays.
 pub(crate) async fn remove(
     git: &Git,
     common: &Path,
     kept: &Kept,
     record: &Record,
-) -> Option<Trash> {
+) -> io::Result<Trash> {
     if !is_ours(common, kept, record) {
-        tracing::warn!(path = %record.path.display(), "what a record names is not its worktree, and stays");
-        return None;
+        let text = format!("{} is not the worktree that was made there", record.path.display());
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
     }
+    let was = record;
     let record = Record { stage: Stage::Removing, ..record.clone() };
-    if let Err(error) = kept.write(&record) {
-        tracing::warn!(%error, path = %record.path.display(), "a worktree stays");
-        return None;
-    }
+    kept.write(&record)?;
     let trash = match put_away(&record.path) {
         Ok(trash) => trash,
         Err(error) => {
-            tracing::warn!(%error, path = %record.path.display(), "a worktree stays");
-            return None;
+            // It can be worked in again.
+            kept.write(was)?;
+            return Err(error);
         }
     };
     if let Some(admin) = admin(common, &record) {
@@ -48,7 +48,7 @@ pub(crate) async fn remove(
     if let Err(error) = fs::remove_dir_all(kept.path()) {
         tracing::warn!(%error, path = %kept.path().display(), "the record of a worktree stays");
     }
-    Some(Trash(trash.into_iter().collect()))
+    Ok(Trash(trash.into_iter().collect()))
 }
 
 /// Whether the directory that a record names is the worktree of this repository: its `.git` says so, or nothing is in it.
@@ -70,18 +70,19 @@ fn is_directory(path: &Path) -> bool {
 }
 
 /// Moves a worktree out of the way, in one step.
-fn put_away(path: &Path) -> std::io::Result<Option<PathBuf>> {
+fn put_away(path: &Path) -> io::Result<Option<PathBuf>> {
     if fs::symlink_metadata(path).is_err() {
         return Ok(None);
     }
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
     let trash = above.join(TRASH);
     match fs::create_dir(&trash) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    if !trash.ancestors().take(3).all(is_directory) {
-        return Err(std::io::Error::other("a link is in the way"));
+    if let Some(odd) = trash.ancestors().take(3).find(|path| !is_directory(path)) {
+        let text = format!("{} is no directory: remove it first", odd.display());
+        return Err(io::Error::other(text));
     }
     for number in 0.. {
         let to = trash.join(format!("{}-{number}", name.to_string_lossy()));
@@ -122,7 +123,7 @@ impl Trash {
     pub fn delete(self) {
         for path in self.0 {
             if let Err(error) = fs::remove_dir_all(&path)
-                && error.kind() != std::io::ErrorKind::NotFound
+                && error.kind() != io::ErrorKind::NotFound
             {
                 tracing::warn!(%error, path = %path.display(), "what was removed is still there");
             }

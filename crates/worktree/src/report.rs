@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::git::{At, Git, GitError, failed};
+use crate::operation::Operation;
 use crate::record::Record;
-use crate::state::Operation;
 
 /// The most other worktrees that one is held against.
 const MOST_SIBLINGS: usize = 8;
@@ -50,6 +50,9 @@ pub struct Report {
     /// Refs that hold what is not on the branch.
     pub saved: Vec<String>,
     pub merges: Vec<DryMerge>,
+    /// What else is to be known of it, each in a few words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl Report {

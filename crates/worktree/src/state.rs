@@ -3,54 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use crate::contents;
 use crate::files::{LONG, SHORT, read, read_text};
 use crate::git::{At, Git, GitError};
+use crate::operation::Operation;
 use crate::private;
 use crate::record::{Kept, Record};
-
-/// Something of git's that was begun and not ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Operation {
-    Merge,
-    Rebase,
-    CherryPick,
-    Revert,
-    Bisect,
-    /// Files with conflicts, of which git does not say where they come from.
-    Conflict,
-}
-
-impl Operation {
-    const SIGNS: [(&str, Self); 6] = [
-        ("rebase-merge", Self::Rebase),
-        ("rebase-apply", Self::Rebase),
-        ("MERGE_HEAD", Self::Merge),
-        ("CHERRY_PICK_HEAD", Self::CherryPick),
-        ("REVERT_HEAD", Self::Revert),
-        ("BISECT_LOG", Self::Bisect),
-    ];
-
-    /// What goes on in a git directory.
-    pub(crate) fn in_progress(git_dir: &Path) -> Option<Self> {
-        let mut signs = Self::SIGNS.iter();
-        signs.find(|(sign, _)| git_dir.join(sign).exists()).map(|(_, operation)| *operation)
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Merge => "merge",
-            Self::Rebase => "rebase",
-            Self::CherryPick => "cherry-pick",
-            Self::Revert => "revert",
-            Self::Bisect => "bisect",
-            Self::Conflict => "conflict",
-        }
-    }
-}
 
 /// What there is in a worktree that was not there when it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use crate::entry::{Entry, entry};
 use crate::git::{At, Git, GitError};
 use crate::home::{self, Brought};
 use crate::kept::{Ignored, uncommitted};
+use crate::names::for_shell;
 use crate::private;
 use crate::record::{Kept, Lease, Record};
 use crate::remove::{self, Trash};
@@ -71,7 +72,7 @@ pub struct SettleError {
 }
 
 impl SettleError {
-    fn of(record: &Record) -> impl FnOnce(GitError) -> Self + use<> {
+    pub(crate) fn of(record: &Record) -> impl FnOnce(GitError) -> Self + use<> {
         let (path, branch) = (record.path.clone(), record.branch.clone());
         move |source| Self { path, branch, source }
     }
@@ -146,12 +147,15 @@ impl Worktrees {
         if let Finished::Kept(report) = finished {
             return Ok(Settled::Kept(report));
         }
-        if let Some(trash) = remove::remove(&self.git, common, kept, &record).await {
-            return Ok(Settled::Removed(trash));
-        }
+        let reason = match remove::remove(&self.git, common, kept, &record).await {
+            Ok(trash) => return Ok(Settled::Removed(trash)),
+            Err(error) => format!("nothing was done in it, and it could not be removed: {error}"),
+        };
         let refused = SettleError::of(&record);
         let kept = self.keep(common, kept, &mut record, Work::default(), caller).await;
-        kept.map(|report| Settled::Kept(Box::new(report))).map_err(refused)
+        let mut report = kept.map_err(refused)?;
+        report.notes.push(reason);
+        Ok(Settled::Kept(Box::new(report)))
     }
 
     pub(crate) async fn end(
@@ -163,10 +167,7 @@ impl Worktrees {
     ) -> Result<Finished, SettleError> {
         let refused = SettleError::of(record);
         let ended = async {
-            if state::is_out(kept, record) && !private::is_plain(&kept.private_repository()) {
-                let text = "its repository has links or pipes in it, which git must not follow";
-                return Err(io::Error::other(text).into());
-            }
+            check_plain(kept, record)?;
             let tamed = self.tamed(&state::git_dir(kept, record)).await?;
             let mut work = Work::default();
             // Its files may be gone, by another hand. Its history may be there.
@@ -222,6 +223,7 @@ impl Worktrees {
             Some(it) => report::distance(git, it.git_dir, (it.head, &brought.tip)).await?,
             None => report::distance(git, common, (&record.base, &brought.tip)).await?,
         };
+        let notes = brought.operation.map(|it| it.explain_out(record)).into_iter().collect();
         let siblings = Self::siblings(common, record);
         let merges = report::try_merges(git, common, &content, caller.as_ref(), &siblings).await;
         Ok(Report {
@@ -237,6 +239,7 @@ impl Worktrees {
             operation: brought.operation,
             saved: brought.saved,
             merges,
+            notes,
         })
     }
 
@@ -263,5 +266,17 @@ impl Worktrees {
     /// What earlier processes put aside and did not delete.
     pub fn trash(&self, from: &Checkout) -> Trash {
         Trash::left(&from.worktrees())
+    }
+}
+
+/// Makes sure that git can work in a private repository.
+pub(crate) fn check_plain(kept: &Kept, record: &Record) -> io::Result<()> {
+    let own = kept.private_repository();
+    match private::first_odd(&own).filter(|_| state::is_out(kept, record)) {
+        Some(path) => Err(io::Error::other(format!(
+            "its repository has links or pipes in it, which git must not follow: remove {} and run `centurion worktrees clean`",
+            for_shell(&path)
+        ))),
+        None => Ok(()),
     }
 }

@@ -472,11 +472,15 @@ fn tell_mended(
 ) {
     for (name, settled) in mended {
         let text = match settled {
-            Ok(Settled::Kept(report)) => format!(
-                "worktree {name}: a process that died had left work there; it is on branch {} now ({})",
-                report.branch,
-                report.path.display()
-            ),
+            Ok(Settled::Kept(report)) => {
+                let notes = report.notes.iter().map(|note| format!("; {note}"));
+                format!(
+                    "worktree {name}: a process that died had left work there; it is on branch {} now ({}){}",
+                    report.branch,
+                    report.path.display(),
+                    notes.collect::<String>()
+                )
+            }
             Ok(Settled::Removed(trash)) => {
                 trash.delete();
                 continue;

@@ -112,8 +112,8 @@ pub(crate) fn worktree_work(end: &WorktreeEnd) -> String {
     if report.ignored > 0 {
         let _ = write!(text, "; {} that git ignores", report.ignored);
     }
-    if let Some(operation) = report.operation {
-        let _ = write!(text, "; a {} is not finished", operation.as_str());
+    for note in &report.notes {
+        let _ = write!(text, "; {note}");
     }
     for merge in &report.merges {
         if merge.conflicts.is_empty() {

@@ -10,3 +10,4 @@ mod merging;
 mod programs;
 mod settling;
 mod support;
+mod unfinished;

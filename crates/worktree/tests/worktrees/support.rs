@@ -93,6 +93,14 @@ impl Scene {
         (String::from_utf8_lossy(&said).trim().to_owned(), output.status.success())
     }
 
+    /// Runs a command as a person types it, elsewhere; panics if it fails.
+    pub(crate) fn shell(&self, command: &str) {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).current_dir(self.root());
+        let output = shell.env("HOME", self.root().join("home")).output().unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
     pub(crate) fn head(&self) -> String {
         self.git("rev-parse HEAD")
     }

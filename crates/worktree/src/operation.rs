@@ -1,0 +1,83 @@
+//! Operations of git that were begun in a worktree and not ended.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::names::for_shell;
+use crate::record::Record;
+
+/// Something of git's that was begun and not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    Merge,
+    Rebase,
+    /// Patches that `git am` applies.
+    Am,
+    CherryPick,
+    Revert,
+    Bisect,
+    /// Files with conflicts, of which git does not say where they come from.
+    Conflict,
+}
+
+impl Operation {
+    const SIGNS: [(&str, Self); 8] = [
+        ("rebase-apply/applying", Self::Am),
+        ("rebase-merge", Self::Rebase),
+        ("rebase-apply", Self::Rebase),
+        ("MERGE_HEAD", Self::Merge),
+        ("CHERRY_PICK_HEAD", Self::CherryPick),
+        ("REVERT_HEAD", Self::Revert),
+        ("sequencer", Self::CherryPick),
+        ("BISECT_LOG", Self::Bisect),
+    ];
+
+    /// What goes on in a git directory.
+    pub(crate) fn in_progress(git_dir: &Path) -> Option<Self> {
+        let mut signs = Self::SIGNS.iter();
+        signs.find(|(sign, _)| git_dir.join(sign).exists()).map(|(_, operation)| *operation)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Merge => "merge",
+            Self::Rebase => "rebase",
+            Self::Am => "am",
+            Self::CherryPick => "cherry-pick",
+            Self::Revert => "revert",
+            Self::Bisect => "bisect",
+            Self::Conflict => "conflict",
+        }
+    }
+
+    /// The command that gives it up, for a shell.
+    pub fn abort(self, record: &Record) -> String {
+        let words = match self {
+            // Without a name it would go to a branch that only the agent's own repository may have.
+            Self::Bisect => format!("bisect reset {}", record.branch),
+            Self::Conflict => "reset".to_owned(),
+            other => format!("{} --abort", other.as_str()),
+        };
+        format!("git -C {} {words}", for_shell(&record.path))
+    }
+
+    /// What keeps a worktree from being merged or removed, and the way out.
+    pub(crate) fn explain(self, record: &Record) -> String {
+        let (name, abort) = (self.as_str(), self.abort(record));
+        match self {
+            Self::Conflict => format!(
+                "conflicts are not solved in it: solve and `git add` them there, or forget what is staged with `{abort}`"
+            ),
+            _ => format!(
+                "a {name} is not finished in it: finish it there, or give it up with `{abort}`"
+            ),
+        }
+    }
+
+    /// The same where only the agent's own repository knows of the operation.
+    pub(crate) fn explain_out(self, record: &Record) -> String {
+        format!("{}; then run `centurion worktrees clean`", self.explain(record))
+    }
+}
