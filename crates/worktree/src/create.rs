@@ -11,6 +11,7 @@ use crate::checkout::{Checkout, CheckoutError, WORKTREES};
 use crate::contents::{self, Contents};
 use crate::git::{At, Git, GitError};
 use crate::home;
+use crate::ordinary;
 use crate::private::{self, PrivateRepository};
 use crate::record::{Kept, Owner, Record, Stage, now};
 use crate::remove::{self, Trash};
@@ -242,7 +243,7 @@ async fn open(
         return Err(CreateError::Left { path });
     }
     let record = if wish.is_private && record.is_private {
-        home::take_out(git, &from.common, kept, record).await?
+        ordinary::take_out(git, &from.common, kept, record).await?
     } else {
         record
     };

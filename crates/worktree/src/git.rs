@@ -298,9 +298,12 @@ fn shown<S: AsRef<OsStr>>(args: &[S]) -> String {
 
 /// The failure of a command.
 pub(crate) fn failed<S: AsRef<OsStr>>(args: &[S], output: &ProgramOutput) -> GitError {
+    GitError::Failed { command: shown(args), code: output.code, said: said(output) }
+}
+
+/// What a command complains of.
+pub(crate) fn said(output: &ProgramOutput) -> String {
     const SHOWN: usize = 2_000;
-    let command = shown(args);
     let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.trim().trim_start_matches("fatal: ").chars().take(SHOWN).collect();
-    GitError::Failed { command, code: output.code, said }
+    said.trim().trim_start_matches("fatal: ").chars().take(SHOWN).collect()
 }

@@ -1,22 +1,17 @@
-//! Between a worktree's private repository and the one that it belongs to.
-//!
-//! Brought home, the history of an agent is in the repository, and its worktree is an ordinary one. Taken out, the worktree
-//! has its own repository again.
+//! From a worktree's private repository to the one that it belongs to: all that an agent made is there in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::path::Path;
 
-use centurion_files::private as kept_files;
-
+use crate::branch;
 use crate::checkout::Checkout;
-use crate::files::{LONG, SHORT, read_text};
-use crate::git::{At, Git, GitError, failed};
+use crate::files::{LONG, read_text};
+use crate::git::{At, Git, GitError};
 use crate::operation::Operation;
+use crate::ordinary::{self, Head};
 use crate::private::{self, PrivateRepository};
 use crate::record::{Kept, Record};
-use crate::state;
+use crate::saved::SavedNames;
 
 /// The most entries of a log that are looked at.
 const MOST_LOGGED: usize = 500;
@@ -27,12 +22,15 @@ const UPLOAD: &str = "git -c uploadpack.allowAnySHA1InWant=true upload-pack";
 /// What was brought home.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Brought {
-    /// What its branch is now.
+    /// What its branch is now, and the commit that it is at.
     pub(crate) tip: String,
+    pub(crate) head: String,
     /// The refs that hold what is not on the branch, under `refs/centurion/agents/<id>/`.
     pub(crate) saved: Vec<String>,
     /// What keeps the worktree from being an ordinary one.
     pub(crate) operation: Option<Operation>,
+    /// What is to be known of it.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Commits of what an agent did not commit.
@@ -98,48 +96,64 @@ pub(crate) async fn bring(
     rest: &Rest,
 ) -> Result<Brought, GitError> {
     let own = kept.private_repository();
-    let head = git.run(At::git_dir(&own), ["rev-parse", "--verify", "HEAD^{commit}"]).await?;
-    let head = head.trim().to_owned();
+    let head = branch::commit_at(git, &own, "HEAD").await?;
     let mut found = own_refs(git, kept, record).await?;
-    let branch = format!("refs/heads/{}", record.branch);
-    let tip = found.remove(&branch).unwrap_or_else(|| head.clone());
-    let saved = record.saved_refs();
-    let mut wanted: BTreeSet<(String, String)> =
-        found.iter().map(|(name, id)| (id.clone(), format!("{saved}/{name}"))).collect();
-    let beside = [(&rest.files, "uncommitted"), (&rest.staged, "staged")];
-    for (commit, name) in beside {
-        wanted.extend(commit.iter().map(|id| (id.clone(), format!("{saved}/{name}"))));
+    let tip = found.remove(&format!("refs/heads/{}", record.branch));
+    let tip = tip.or_else(|| head.clone()).unwrap_or_else(|| record.known_tip().to_owned());
+    let at = head.clone().unwrap_or_else(|| tip.clone());
+    let mut names = SavedNames::load(git, common, record).await?;
+    for (name, id) in &found {
+        names.keep(id, name);
     }
-    for (at, id) in logged(&own.join("logs/refs/stash")).into_iter().rev().enumerate() {
-        wanted.insert((id, format!("{saved}/stash/{at}")));
+    for (commit, name) in [(&rest.files, "uncommitted"), (&rest.staged, "staged")] {
+        if let Some(id) = commit {
+            names.keep(id, name);
+        }
     }
-    let mut known: Vec<String> = wanted.iter().map(|(id, _)| id.clone()).collect();
+    for (at, id) in logged(&own.join("logs/refs/stash")).iter().rev().enumerate() {
+        names.keep(id, &format!("stash/{at}"));
+    }
+    let mut known: Vec<String> = names.wanted().iter().map(|(id, _)| id.clone()).collect();
     known.extend([tip.clone(), record.base.clone()]);
     for id in unreached(git, &own, &known).await? {
-        let short = id.get(..12).unwrap_or(&id);
-        wanted.insert((id.clone(), format!("{saved}/log/{short}")));
+        names.keep(&id, &format!("log/{}", id.get(..12).unwrap_or(&id)));
     }
-    if head != tip && !known.contains(&head) {
-        wanted.insert((head.clone(), format!("{saved}/HEAD")));
+    if at != tip && !known.contains(&at) {
+        names.keep(&at, "HEAD");
     }
-    let names: Vec<String> = wanted.iter().map(|(_, name)| name.clone()).collect();
-    wanted.insert((tip.clone(), format!("{saved}/branch")));
-    fetch(git, common, &own, &wanted).await?;
-    move_branch(git, common, kept, record, &tip).await?;
+    let saved = names.wanted().iter().map(|(_, name)| name.clone()).collect();
+    names.keep(&tip, "branch");
+    fetch(git, common, &own, names.wanted()).await?;
+    let refusal = branch::advance(git, common, kept, record, &tip).await?;
+    let is_on_branch = refusal.is_none() && ordinary::is_on_branch(&own, record, head.as_deref())?;
+    let mut notes: Vec<String> = refusal.into_iter().collect();
     let conflict = rest.has_conflicts.then_some(Operation::Conflict);
     let operation = Operation::in_progress(&own).or(conflict);
     match operation {
         // Its files are gone, by another hand: there is nothing to go on with.
         _ if !record.path.is_dir() => record.is_out = false,
         None => {
-            become_ordinary(git, &own, record, &head).await?;
+            let at = if is_on_branch { Head::Branch } else { Head::Commit(&at) };
+            ordinary::become_ordinary(git, &own, record, at).await?;
             record.is_out = false;
+            notes.extend(head.is_none().then(|| unborn_note(record)));
         }
         // It goes on where it was begun. A person may have led the worktree's git elsewhere.
-        Some(_) => private::point(&record.path, &own)?,
+        Some(operation) => {
+            private::point(&record.path, &own)?;
+            notes.push(operation.explain_out(record));
+        }
     }
     kept.write(record)?;
-    Ok(Brought { tip, saved: names, operation })
+    Ok(Brought { tip, head: at, saved, operation, notes })
+}
+
+/// What is said of a worktree that was on a branch without a commit.
+fn unborn_note(record: &Record) -> String {
+    format!(
+        "it was on a branch without a commit; it is on {} now, with its files and what was staged as they were",
+        record.branch
+    )
 }
 
 /// The refs of a private repository that are not as they were.
@@ -164,7 +178,9 @@ async fn own_refs(
 fn logged(log: &Path) -> Vec<String> {
     let text = read_text(log, LONG).unwrap_or_default();
     let ids = text.lines().filter_map(|line| line.split(' ').nth(1));
-    let ids = ids.filter(|id| id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let is_id = |id: &&str| id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    // A branch that is renamed is at no commit for a moment.
+    let ids = ids.filter(is_id).filter(|id| id.bytes().any(|byte| byte != b'0'));
     let mut ids: Vec<String> = ids.map(str::to_owned).collect();
     ids.split_off(ids.len().saturating_sub(MOST_LOGGED))
 }
@@ -181,120 +197,4 @@ async fn unreached(git: &Git, own: &Path, known: &[String]) -> Result<Vec<String
     let args = ["rev-list", "--stdin", "--ignore-missing"];
     let listed = git.run(At::git_dir(own).input(input.as_bytes()), args).await?;
     Ok(listed.lines().filter(|id| logged.contains(*id)).map(str::to_owned).collect())
-}
-
-/// Sets the branch in the repository, unless it was moved there meanwhile: then what was done is kept beside it.
-async fn move_branch(
-    git: &Git,
-    common: &Path,
-    kept: &Kept,
-    record: &mut Record,
-    tip: &str,
-) -> Result<(), GitError> {
-    if record.tip == tip {
-        return Ok(());
-    }
-    let name = format!("refs/heads/{}", record.branch);
-    let args = ["update-ref", "-m", "centurion: an agent's work", &name, tip, &record.tip];
-    let output = git.try_run(At::git_dir(common), args).await?;
-    if output.code == Some(0) {
-        tip.clone_into(&mut record.tip);
-        kept.write(record)?;
-        return Ok(());
-    }
-    let at = git.run(At::git_dir(common), ["rev-parse", "--verify", &name]).await;
-    match at {
-        // It was brought home before, by a process that could not write that down.
-        Ok(at) if at.trim() == tip => {
-            tip.clone_into(&mut record.tip);
-            Ok(kept.write(record)?)
-        }
-        Ok(_) => {
-            tracing::warn!(name, "a branch was moved while an agent worked on it");
-            Ok(())
-        }
-        Err(_) => Err(failed(&args, &output)),
-    }
-}
-
-/// Makes the worktree one of the repository's: its index, its commit and its log go there, and its `.git` file leads there.
-async fn become_ordinary(
-    git: &Git,
-    own: &Path,
-    record: &Record,
-    head: &str,
-) -> Result<(), GitError> {
-    let admin = &record.admin;
-    let is_split = fs::read_dir(own)?
-        .flatten()
-        .any(|entry| entry.file_name().to_string_lossy().starts_with("sharedindex."));
-    if is_split {
-        let at = At::git_dir(own).work_tree(&record.path);
-        git.run(at, ["update-index", "--no-split-index"]).await?;
-    }
-    replace_copy(&own.join("index"), &admin.join("index"))?;
-    let text = read_text(&own.join("HEAD"), SHORT)?;
-    let branch = format!("ref: refs/heads/{}", record.branch);
-    let is_on_branch = text.trim() == branch && head == record.tip;
-    let text = if is_on_branch { branch } else { head.to_owned() };
-    kept_files::replace(&admin.join("HEAD"), format!("{text}\n").as_bytes())?;
-    replace_copy(&own.join("logs/HEAD"), &admin.join("logs/HEAD"))?;
-    replace_copy(&own.join("ORIG_HEAD"), &admin.join("ORIG_HEAD"))?;
-    private::point(&record.path, admin)?;
-    remove_if_there(&admin.join("locked"))?;
-    Ok(())
-}
-
-/// Gives a worktree that is an ordinary one its own repository again.
-pub(crate) async fn take_out(
-    git: &Git,
-    common: &Path,
-    kept: &Kept,
-    record: Record,
-) -> Result<Record, GitError> {
-    let own = kept.private_repository();
-    let admin = &record.admin;
-    let reason = format!("centurion works in it (process {})\n", std::process::id());
-    kept_files::write(&admin.join("locked"), reason.as_bytes())?;
-    if state::is_out(kept, &record) {
-        // A process died while it was out: it is as the agent left it.
-        return Ok(record);
-    }
-    let name = format!("refs/heads/{}", record.branch);
-    let tip = git.run(At::git_dir(common), ["rev-parse", "--verify", &name]).await;
-    let tip = tip.map_or_else(|_| record.base.clone(), |tip| tip.trim().to_owned());
-    let refs = private::refs(git, common, &record.branch, &tip).await?;
-    kept_files::replace(&own.join("packed-refs"), refs.as_bytes())?;
-    kept_files::replace(&kept.refs(), refs.as_bytes())?;
-    remove_if_there(&own.join(&name))?;
-    for part in ["HEAD", "index", "logs/HEAD"] {
-        replace_copy(&admin.join(part), &own.join(part))?;
-    }
-    private::point(&record.path, &own)?;
-    let record = Record { tip, is_out: true, ..record };
-    kept.write(&record)?;
-    Ok(record)
-}
-
-/// Copies a regular file over another in one step. One that is not there is left out.
-fn replace_copy(from: &Path, to: &Path) -> io::Result<()> {
-    let (mut file, _) = match centurion_files::open_regular(from) {
-        Ok(opened) => opened,
-        Err(_) if !from.exists() => return Ok(()),
-        Err(error) => return Err(io::Error::other(error)),
-    };
-    if let Some(above) = to.parent() {
-        kept_files::create_directory(above)?;
-    }
-    let new = to.with_extension("centurion");
-    remove_if_there(&new)?;
-    io::copy(&mut file, &mut kept_files::create(&new)?)?;
-    fs::rename(&new, to)
-}
-
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::branch;
 use crate::checkout::{Checkout, CheckoutError};
 use crate::create::{self, CreateError, Locked};
 use crate::entry::{Entry, Standing};
@@ -128,11 +129,9 @@ impl Worktrees {
             return Err(KeptError::Operation(operation.explain(record)));
         }
         let branch = format!("refs/heads/{}", record.branch);
-        let at = || At::git_dir(&from.common);
-        let tip = git.run(at(), ["rev-parse", "--verify", &branch]).await?.trim().to_owned();
-        let head = At::git_dir(&record.admin);
-        let head = git.run(head, ["rev-parse", "--verify", "HEAD^{commit}"]).await?;
-        let head = head.trim().to_owned();
+        let head = state::head(git, &from.common, record).await?;
+        let tip = branch::commit_at(git, &from.common, &branch).await?;
+        let tip = tip.unwrap_or_else(|| head.clone());
         let rest = uncommitted(git, record, Ignored::Counted).await?;
         if let Some(path) = inner_repository(git, record, &rest).await? {
             return Err(KeptError::Submodule(path));
@@ -228,11 +227,8 @@ async fn saved_commit(
     id: &str,
     what: &str,
 ) -> Result<Option<String>, KeptError> {
-    let name = format!("refs/centurion/agents/{id}/{what}^{{commit}}");
-    let args = ["rev-parse", "--verify", "--quiet", &name];
-    let output = git.try_run(At::git_dir(&from.common), args).await?;
-    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    Ok(Some(said).filter(|_| output.code == Some(0)))
+    let name = format!("refs/centurion/agents/{id}/{what}");
+    Ok(branch::commit_at(git, &from.common, &name).await?)
 }
 
 /// Whether files that git ignores count.
@@ -310,6 +306,11 @@ async fn save(
         let git = git.clone();
         async move { git.run(At::git_dir(common), args).await }
     };
+    // What an agent brought home need not be what the branch is now.
+    let before = branch::commit_at(git, common, &format!("{saved}/branch")).await?;
+    if let Some(before) = before.filter(|it| it != tip && it != head) {
+        keep(&format!("log/{}", before.get(..12).unwrap_or(&before)), &before).await?;
+    }
     keep("branch", tip).await?;
     keep("HEAD", head).await?;
     if !has_files {

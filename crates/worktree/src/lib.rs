@@ -19,6 +19,7 @@
 //! that uses the worktree holds. Every step can be the last one of a process: the record, the `.git` file and the refs say
 //! how far it came.
 
+mod branch;
 mod checkout;
 mod contents;
 mod create;
@@ -31,10 +32,12 @@ mod mend;
 pub mod merge;
 mod names;
 mod operation;
+mod ordinary;
 mod private;
 mod record;
 mod remove;
 mod report;
+mod saved;
 mod slug;
 mod snapshot;
 mod state;

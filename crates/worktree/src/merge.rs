@@ -15,6 +15,7 @@ use crate::operation::Operation;
 use crate::record::Record;
 use crate::report::{distance, try_merge};
 use crate::snapshot::{add_all, ours};
+use crate::state;
 use crate::worktrees::Worktrees;
 
 /// How the commits are brought over.
@@ -91,17 +92,14 @@ impl Worktrees {
         let into = self.checkout(directory).await?;
         let git = &self.git.tamed(&into.git_dir).await?;
         let mut rest = None;
-        let mut tip = branch_tip(git, &into, record).await?;
+        let mut tip = state::head(git, &into.common, record).await?;
         if entry.standing == Standing::Kept {
             if let Some(operation) = Operation::in_progress(&record.admin) {
                 return Err(MergeError::Operation(operation.explain(record)));
             }
             // What is configured may depend on where git works.
             let there = git.tamed(&record.admin).await?;
-            let head = At::git_dir(&record.admin);
-            let head = there.run(head, ["rev-parse", "--verify", "HEAD^{commit}"]).await?;
-            head.trim().clone_into(&mut tip);
-            rest = commit_rest(&there, record, message).await?;
+            rest = commit_rest(&there, record, &tip, message).await?;
             tip = rest.clone().unwrap_or(tip);
         }
         let tip = tip.as_str();
@@ -145,13 +143,6 @@ impl Worktrees {
     }
 }
 
-/// What the branch of a worktree is at.
-async fn branch_tip(git: &Git, into: &Checkout, record: &Record) -> Result<String, GitError> {
-    let name = format!("refs/heads/{}^{{commit}}", record.branch);
-    let tip = git.run(At::git_dir(&into.common), ["rev-parse", "--verify", &name]).await?;
-    Ok(tip.trim().to_owned())
-}
-
 /// Where the index lies that has what is not committed.
 fn rest_index(record: &Record) -> PathBuf {
     record.admin.join("centurion-index")
@@ -161,6 +152,7 @@ fn rest_index(record: &Record) -> PathBuf {
 async fn commit_rest(
     git: &Git,
     record: &Record,
+    head: &str,
     message: &str,
 ) -> Result<Option<String>, GitError> {
     if uncommitted(git, record, Ignored::LeftOut).await?.is_empty() {
@@ -171,7 +163,7 @@ async fn commit_rest(
     let at = || At::directory(&record.path).index(&index);
     add_all(git, &at(), record, &[]).await?;
     let tree = git.run(at(), ["write-tree"]).await?;
-    let args = ["commit-tree", tree.trim(), "-p", "HEAD", "-m", message];
+    let args = ["commit-tree", tree.trim(), "-p", head, "-m", message];
     let commit = git.run(identified(git, at(), &record.path).await, args).await?;
     Ok(Some(commit.trim().to_owned()))
 }

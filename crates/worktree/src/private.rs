@@ -100,10 +100,15 @@ pub(crate) async fn refs(
 ) -> Result<String, GitError> {
     let listed = listed_refs(git, git_dir).await?;
     let own = format!("refs/heads/{branch}");
+    let below = format!("{own}/");
+    let is_other = |name: &str| {
+        // Git cannot have both.
+        name != own && !name.starts_with(&below) && !LEFT_OUT.iter().any(|it| name.starts_with(it))
+    };
     let mut refs: Vec<(&str, &str)> = listed
         .lines()
         .filter_map(|line| line.split_once(' '))
-        .filter(|(name, _)| *name != own && !LEFT_OUT.iter().any(|left| name.starts_with(left)))
+        .filter(|(name, _)| is_other(name))
         .collect();
     refs.push((&own, tip));
     refs.sort_unstable();

@@ -122,6 +122,11 @@ impl Record {
         }
     }
 
+    /// What its branch is in the repository as far as it is known.
+    pub(crate) fn known_tip(&self) -> &str {
+        if self.tip.is_empty() { &self.base } else { &self.tip }
+    }
+
     /// Where what its agent made is kept in the repository.
     pub fn saved_refs(&self) -> String {
         let key = self.owner.agent.as_deref().unwrap_or(self.slug.as_str());

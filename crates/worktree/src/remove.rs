@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::branch;
 use crate::files::{SHORT, read_text};
 use crate::git::{At, Git};
 use crate::record::{Kept, Record, Stage};
@@ -37,10 +38,12 @@ pub(crate) async fn remove(
     if let Some(admin) = admin(common, &record) {
         let _ = fs::remove_dir_all(admin);
     }
-    // Only as long as it is where it began: what another made of the branch is not ours to remove.
+    // Only as long as it is where it began and no other checkout is on it: what another made of the branch is not ours.
     let name = format!("refs/heads/{}", record.branch);
-    let at = At::git_dir(common);
-    let _ = git.try_run(at, ["update-ref", "-d", &name, &record.base]).await;
+    if matches!(branch::elsewhere(git, common, &record).await, Ok(None)) {
+        let at = At::git_dir(common);
+        let _ = git.try_run(at, ["update-ref", "-d", &name, &record.base]).await;
+    }
     let base = format!("{}/base", record.saved_refs());
     if fs::exists(common.join(&base)).unwrap_or(false) {
         let _ = git.try_run(At::git_dir(common), ["update-ref", "-d", &base]).await;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::branch;
 use crate::contents::is_untouched;
 use crate::git::{At, Git, GitError};
 use crate::home::Rest;
@@ -31,10 +32,14 @@ pub(crate) async fn take(
     let private = kept.private_repository();
     let own = || At::git_dir(&private);
     let mut found = Uncommitted::default();
-    let head = git.run(own(), ["rev-parse", "HEAD^{commit}", "HEAD^{tree}"]).await?;
-    let Some((head, tree)) = head.trim().split_once('\n') else {
-        return Err(GitError::Unreadable { command: "rev-parse", said: head });
+    // Nothing on a branch that has no commit yet.
+    let head = branch::commit_at(git, &private, "HEAD").await?;
+    let head = head.as_deref();
+    let tree = match head {
+        Some(head) => git.run(own(), ["rev-parse", &format!("{head}^{{tree}}")]).await?,
+        None => String::new(),
     };
+    let tree = tree.trim();
     // Its own index: what it staged may be nowhere else.
     let staged = git.try_run(own(), ["write-tree"]).await?;
     let staged_tree = String::from_utf8_lossy(&staged.stdout).trim().to_owned();
@@ -57,7 +62,10 @@ pub(crate) async fn take(
     fs::remove_file(&index)?;
     if files.trim() != tree {
         let commit = commit(git, &private, (files.trim(), head), record).await?;
-        found.uncommitted = report::changed_files(git, &private, (head, &commit)).await?.len();
+        let name = format!("refs/heads/{}", record.branch);
+        let tip = branch::commit_at(git, &private, &name).await?;
+        let since = head.or(tip.as_deref()).unwrap_or(record.known_tip());
+        found.uncommitted = report::changed_files(git, &private, (since, &commit)).await?.len();
         found.commits.files = Some(commit);
     }
     Ok(found)
@@ -66,11 +74,12 @@ pub(crate) async fn take(
 async fn commit(
     git: &Git,
     git_dir: &Path,
-    (tree, parent): (&str, &str),
+    (tree, parent): (&str, Option<&str>),
     record: &Record,
 ) -> Result<String, GitError> {
     let message = format!("What was not committed in {}", record.branch);
-    let args = ["commit-tree", tree, "-p", parent, "-m", &message];
+    let mut args = vec!["commit-tree", tree, "-m", &message];
+    args.extend(parent.iter().flat_map(|parent| ["-p", parent]));
     Ok(git.run(ours(At::git_dir(git_dir)), args).await?.trim().to_owned())
 }
 

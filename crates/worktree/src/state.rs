@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::branch;
 use crate::contents;
 use crate::files::{LONG, SHORT, read, read_text};
 use crate::git::{At, Git, GitError};
@@ -97,6 +98,18 @@ pub(crate) fn is_out(kept: &Kept, record: &Record) -> bool {
 /// The git directory that the worktree's git uses, whatever its `.git` file says.
 pub(crate) fn git_dir(kept: &Kept, record: &Record) -> PathBuf {
     if is_out(kept, record) { kept.private_repository() } else { record.admin.clone() }
+}
+
+/// The commit that a worktree is at which is not out: that of its `HEAD`, or else of its branch.
+pub(crate) async fn head(git: &Git, common: &Path, record: &Record) -> Result<String, GitError> {
+    let mut head = None;
+    if record.admin.is_dir() {
+        head = branch::commit_at(git, &record.admin, "HEAD").await?;
+    }
+    if head.is_none() {
+        head = branch::tip(git, common, record).await?;
+    }
+    Ok(head.unwrap_or_else(|| record.base.clone()))
 }
 
 /// Whether something is there that only this worktree's repository has.

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::checkout::{Checkout, CheckoutError};
 use crate::create::{self, CreateError, Wish};
 use crate::entry::{Entry, entry};
-use crate::git::{At, Git, GitError};
+use crate::git::{Git, GitError};
 use crate::home::{self, Brought};
 use crate::kept::{Ignored, uncommitted};
 use crate::names::for_shell;
@@ -199,11 +199,11 @@ impl Worktrees {
             let content = rest.commits.files.unwrap_or_else(|| brought.tip.clone());
             (brought, content, rest.uncommitted)
         } else {
-            let tip = git.run(At::git_dir(&record.admin), ["rev-parse", "HEAD^{commit}"]).await?;
-            let tip = tip.trim().to_owned();
+            let tip = state::head(git, common, record).await?;
             record.tip.clone_from(&tip);
             let open = uncommitted(git, record, Ignored::LeftOut).await?;
-            (Brought { tip: tip.clone(), ..Brought::default() }, tip, open.len())
+            let brought = Brought { tip: tip.clone(), head: tip.clone(), ..Brought::default() };
+            (brought, tip, open.len())
         };
         let files = report::changed_files(git, common, (&record.base, &content)).await?;
         let caller = match caller {
@@ -223,7 +223,6 @@ impl Worktrees {
             Some(it) => report::distance(git, it.git_dir, (it.head, &brought.tip)).await?,
             None => report::distance(git, common, (&record.base, &brought.tip)).await?,
         };
-        let notes = brought.operation.map(|it| it.explain_out(record)).into_iter().collect();
         let siblings = Self::siblings(common, record);
         let merges = report::try_merges(git, common, &content, caller.as_ref(), &siblings).await;
         Ok(Report {
@@ -239,7 +238,7 @@ impl Worktrees {
             operation: brought.operation,
             saved: brought.saved,
             merges,
-            notes,
+            notes: brought.notes,
         })
     }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod collisions;
 mod crashes;
 mod creating;
 mod forgeries;

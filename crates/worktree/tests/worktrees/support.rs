@@ -81,9 +81,20 @@ impl Scene {
         said
     }
 
+    /// The same with words that have spaces in them.
+    pub(crate) fn git_args(&self, args: &[&str]) -> String {
+        let (said, is_fine) = self.run_git(&self.top, args);
+        assert!(is_fine, "git {args:?}: {said}");
+        said
+    }
+
     pub(crate) fn try_git_in(&self, directory: &Path, args: &str) -> (String, bool) {
+        self.run_git(directory, &args.split(' ').collect::<Vec<_>>())
+    }
+
+    fn run_git(&self, directory: &Path, args: &[&str]) -> (String, bool) {
         let output = Command::new("git")
-            .args(args.split(' '))
+            .args(args)
             .current_dir(directory)
             .env("HOME", self.root().join("home"))
             .env("GIT_EDITOR", "true")

@@ -206,3 +206,44 @@ async fn history_of_a_dead_process_survives_the_removal_of_its_files() {
     assert_eq!(scene.git("rev-parse worktree-one"), tip);
     assert_eq!(only(&scene).await.standing, Standing::Gone);
 }
+
+#[tokio::test]
+async fn a_branch_without_a_commit_comes_home_with_its_files() {
+    for kept in [false, true] {
+        let scene = Scene::new();
+        let worktree = scene.create("one").await;
+        let path = worktree.record.path.clone();
+        write(&path, "a.txt", "committed\n");
+        scene.git_in(&path, "commit -q -a -m agent");
+        let tip = scene.git_in(&path, "rev-parse HEAD");
+        if kept {
+            // A person does the same later.
+            scene.keep(worktree).await;
+            scene.git_in(&path, "checkout -q --orphan fresh");
+            write(&path, "new.txt", "new\n");
+            scene.git_in(&path, "add new.txt");
+        } else {
+            scene.git_in(&path, "checkout -q --orphan fresh");
+            scene.git_in(&path, "rm -q --cached src/b.txt");
+            write(&path, "new.txt", "new\n");
+            scene.git_in(&path, "add new.txt");
+            drop(worktree);
+            let mended = scene.worktrees.mend(&scene.top).await.unwrap();
+            let Ok(Settled::Kept(report)) = &mended[0].1 else { panic!("{mended:?}") };
+            assert!(report.notes.join(" ").contains("a branch without a commit"), "{report:?}");
+            assert_eq!((report.uncommitted, report.ahead), (1, 1));
+            assert_eq!(scene.git_in(&path, "branch --show-current"), "worktree-one");
+            let status = scene.git_in(&path, "status --porcelain");
+            assert_eq!(status, "A  new.txt\nD  src/b.txt\n?? src/b.txt");
+            assert_eq!(scene.git("show refs/centurion/agents/one/staged:new.txt"), "new");
+        }
+        assert_eq!(scene.git("rev-parse worktree-one"), tip);
+        let entry = only(&scene).await;
+        assert_eq!(entry.standing, Standing::Kept);
+        let report = scene.worktrees.report(&scene.top, &entry).await.unwrap();
+        assert_eq!((report.head, report.ahead), (tip, 1));
+        let gone = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
+        gone.unwrap().delete();
+        scene.worktrees.restore(&scene.top, "one").await.unwrap();
+    }
+}

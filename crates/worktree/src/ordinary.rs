@@ -1,0 +1,113 @@
+//! A worktree between its private repository and the one that it belongs to: brought home, it is an ordinary one; taken
+//! out, it has its own repository again.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use centurion_files::private as kept_files;
+
+use crate::branch;
+use crate::files::{SHORT, read_text};
+use crate::git::{At, Git, GitError};
+use crate::private;
+use crate::record::{Kept, Record};
+use crate::state;
+
+/// Where an ordinary worktree is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Head<'a> {
+    /// On its own branch.
+    Branch,
+    Commit(&'a str),
+}
+
+/// Whether the `HEAD` of a private repository is what its own branch is in the repository. One that has no commit comes
+/// back to it.
+pub(crate) fn is_on_branch(own: &Path, record: &Record, head: Option<&str>) -> io::Result<bool> {
+    let Some(head) = head else { return Ok(true) };
+    let text = read_text(&own.join("HEAD"), SHORT)?;
+    Ok(text.trim() == format!("ref: refs/heads/{}", record.branch) && head == record.tip)
+}
+
+/// Makes the worktree one of the repository's: its index, its commit and its log go there, and its `.git` file leads there.
+pub(crate) async fn become_ordinary(
+    git: &Git,
+    own: &Path,
+    record: &Record,
+    head: Head<'_>,
+) -> Result<(), GitError> {
+    let admin = &record.admin;
+    let is_split = fs::read_dir(own)?
+        .flatten()
+        .any(|entry| entry.file_name().to_string_lossy().starts_with("sharedindex."));
+    if is_split {
+        let at = At::git_dir(own).work_tree(&record.path);
+        git.run(at, ["update-index", "--no-split-index"]).await?;
+    }
+    replace_copy(&own.join("index"), &admin.join("index"))?;
+    let text = match head {
+        Head::Branch => format!("ref: refs/heads/{}\n", record.branch),
+        Head::Commit(id) => format!("{id}\n"),
+    };
+    kept_files::replace(&admin.join("HEAD"), text.as_bytes())?;
+    replace_copy(&own.join("logs/HEAD"), &admin.join("logs/HEAD"))?;
+    replace_copy(&own.join("ORIG_HEAD"), &admin.join("ORIG_HEAD"))?;
+    private::point(&record.path, admin)?;
+    remove_if_there(&admin.join("locked"))?;
+    Ok(())
+}
+
+/// Gives a worktree that is an ordinary one its own repository again.
+pub(crate) async fn take_out(
+    git: &Git,
+    common: &Path,
+    kept: &Kept,
+    record: Record,
+) -> Result<Record, GitError> {
+    let own = kept.private_repository();
+    let admin = &record.admin;
+    let reason = format!("centurion works in it (process {})\n", std::process::id());
+    kept_files::write(&admin.join("locked"), reason.as_bytes())?;
+    if state::is_out(kept, &record) {
+        // A process died while it was out: it is as the agent left it.
+        return Ok(record);
+    }
+    let name = format!("refs/heads/{}", record.branch);
+    let tip = branch::tip(git, common, &record).await?;
+    let tip = tip.unwrap_or_else(|| record.base.clone());
+    let refs = private::refs(git, common, &record.branch, &tip).await?;
+    kept_files::replace(&own.join("packed-refs"), refs.as_bytes())?;
+    kept_files::replace(&kept.refs(), refs.as_bytes())?;
+    remove_if_there(&own.join(&name))?;
+    for part in ["HEAD", "index", "logs/HEAD"] {
+        replace_copy(&admin.join(part), &own.join(part))?;
+    }
+    private::point(&record.path, &own)?;
+    let record = Record { tip, is_out: true, ..record };
+    kept.write(&record)?;
+    Ok(record)
+}
+
+/// Copies a regular file over another in one step. One that is not there is left out.
+fn replace_copy(from: &Path, to: &Path) -> io::Result<()> {
+    let (mut file, _) = match centurion_files::open_regular(from) {
+        Ok(opened) => opened,
+        Err(_) if !from.exists() => return Ok(()),
+        Err(error) => return Err(io::Error::other(error)),
+    };
+    if let Some(above) = to.parent() {
+        kept_files::create_directory(above)?;
+    }
+    let new = to.with_extension("centurion");
+    remove_if_there(&new)?;
+    io::copy(&mut file, &mut kept_files::create(&new)?)?;
+    fs::rename(&new, to)
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
