@@ -1,4 +1,4 @@
-//! Worktrees that were kept: what is in them, letting them go, and getting them back.
+//! Worktrees that were kept: what is in them, and letting them go.
 //!
 //! One can go when everything in it is somewhere else: its commits in another branch, and nothing that is not committed. Any
 //! other is first saved: its commits and its files under `refs/centurion/agents/<id>/`, from where it is restored.
@@ -9,16 +9,15 @@ use thiserror::Error;
 
 use crate::branch;
 use crate::checkout::{Checkout, CheckoutError};
-use crate::create::{self, CreateError, Locked};
+use crate::create::CreateError;
 use crate::entry::{Entry, Standing};
 use crate::git::{At, Git, GitError};
 use crate::operation::Operation;
-use crate::private;
-use crate::record::{Kept, Lease, Record};
+use crate::record::{Lease, Record};
 use crate::remove::{self, Trash};
 use crate::report::Report;
-use crate::slug::Slug;
-use crate::snapshot::{add_all, inner_repositories, ours, put_paths};
+use crate::restore;
+use crate::snapshot::{inner_repositories, put_paths};
 use crate::state::{self, Work};
 use crate::worktrees::{Worktrees, check_plain};
 
@@ -148,47 +147,12 @@ impl Worktrees {
                 }
             }
         }
-        save(git, &from.common, record, (&tip, &head), !rest.is_empty()).await?;
+        restore::save(git, &from.common, record, (&tip, &head), !rest.is_empty()).await?;
         let mut record = record.clone();
         record.base.clone_from(&tip);
         let removed = remove::remove(git, &from.common, &entry.kept, &record).await;
         drop(lease);
         removed.map_err(KeptError::Stays)
-    }
-
-    /// Brings back a worktree that was saved and removed, by the id of its agent: the branch, and the files as they were.
-    pub async fn restore(&self, directory: &Path, id: &str) -> Result<Record, KeptError> {
-        let from = self.checkout(directory).await?;
-        let slug = Slug::of_agent(id).or_else(|_| Slug::parse(id))?;
-        let git = self.git.tamed(&from.git_dir).await?;
-        let Some(tip) = saved_commit(&git, &from, id, "branch").await? else {
-            return Err(KeptError::NothingSaved(id.to_owned()));
-        };
-        let path = create::place(&from, &slug)?;
-        if path.exists() {
-            return Err(KeptError::Taken(path.display().to_string()));
-        }
-        let kept = Kept::of(&from.common, &slug);
-        kept.reserve()?;
-        let branch = slug.branch();
-        if let Err(error) =
-            create::add(&git, &from.common, &path, (&branch, &tip), Locked::No).await
-        {
-            kept.free();
-            return Err(error.into());
-        }
-        // What is configured may depend on where git works.
-        let admin = private::pointed(&path).unwrap_or_default();
-        let git = git.tamed(&admin).await?;
-        git.run(At::directory(&path), ["reset", "--hard", "--quiet", "HEAD"]).await?;
-        if let Some(files) = saved_commit(&git, &from, id, "uncommitted").await? {
-            let args = ["restore", "--source", &files, "--worktree", "--no-overlay", "--", "."];
-            git.run(At::directory(&path), args).await?;
-        }
-        std::fs::copy(admin.join("index"), kept.index())?;
-        let record = Record::restored(slug, path, tip, id, admin, &from);
-        kept.write(&record)?;
-        Ok(record)
     }
 }
 
@@ -218,17 +182,6 @@ fn usable(entry: &Entry) -> Result<&Record, KeptError> {
 fn lease(entry: &Entry) -> Result<Lease, KeptError> {
     let in_use = || KeptError::InUse(entry.kept.holder().unwrap_or_default());
     entry.kept.lease()?.ok_or_else(in_use)
-}
-
-/// A commit that was saved of an agent's work.
-async fn saved_commit(
-    git: &Git,
-    from: &Checkout,
-    id: &str,
-    what: &str,
-) -> Result<Option<String>, KeptError> {
-    let name = format!("refs/centurion/agents/{id}/{what}");
-    Ok(branch::commit_at(git, &from.common, &name).await?)
 }
 
 /// Whether files that git ignores count.
@@ -290,44 +243,4 @@ async fn is_elsewhere(
     let said = git.run(At::git_dir(&from.common), args).await?;
     let own = [format!("refs/heads/{}", record.branch), record.saved_refs()];
     Ok(said.lines().any(|name| name != own[0] && !name.starts_with(&own[1])))
-}
-
-/// Keeps the branch of a worktree, and its files where they are not committed, under its own refs.
-async fn save(
-    git: &Git,
-    common: &Path,
-    record: &Record,
-    (tip, head): (&str, &str),
-    has_files: bool,
-) -> Result<(), GitError> {
-    let saved = record.saved_refs();
-    let keep = |what: &str, commit: &str| {
-        let args = ["update-ref".to_owned(), format!("{saved}/{what}"), commit.to_owned()];
-        let git = git.clone();
-        async move { git.run(At::git_dir(common), args).await }
-    };
-    // What an agent brought home need not be what the branch is now.
-    let before = branch::commit_at(git, common, &format!("{saved}/branch")).await?;
-    if let Some(before) = before.filter(|it| it != tip && it != head) {
-        keep(&format!("log/{}", before.get(..12).unwrap_or(&before)), &before).await?;
-    }
-    keep("branch", tip).await?;
-    keep("HEAD", head).await?;
-    if !has_files {
-        // What was not committed earlier is not how it is now.
-        let name = format!("{saved}/uncommitted");
-        git.run(At::git_dir(common), ["update-ref", "-d", &name]).await?;
-        return Ok(());
-    }
-    let index = record.admin.join("centurion-index");
-    std::fs::copy(record.admin.join("index"), &index)?;
-    let at = || At::directory(&record.path).index(&index);
-    add_all(git, &at(), record, &["--force"]).await?;
-    let tree = git.run(at(), ["write-tree"]).await?;
-    let message = format!("What was not committed in {}", record.branch);
-    let args = ["commit-tree", tree.trim(), "-p", head, "-m", &message];
-    let commit = git.run(ours(At::git_dir(common)), args).await?;
-    std::fs::remove_file(&index)?;
-    keep("uncommitted", commit.trim()).await?;
-    Ok(())
 }

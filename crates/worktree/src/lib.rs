@@ -37,6 +37,7 @@ mod private;
 mod record;
 mod remove;
 mod report;
+mod restore;
 mod saved;
 mod slug;
 mod snapshot;

@@ -93,32 +93,31 @@ pub struct Record {
 }
 
 impl Record {
-    /// That of an ordinary worktree which was brought back.
+    /// That of an ordinary worktree which is being brought back.
     pub(crate) fn restored(
         slug: Slug,
         path: PathBuf,
-        tip: String,
+        tip: &str,
         agent: &str,
-        admin: PathBuf,
         from: &Checkout,
     ) -> Self {
         Self {
             branch: slug.branch(),
             slug,
             path,
-            base: tip.clone(),
+            base: tip.to_owned(),
             caller: from.top.clone(),
             caller_branch: from.branch.clone(),
-            owner: Owner { agent: Some(agent.to_owned()), ..Owner::default() },
+            owner: Owner { agent: is_word(agent).then(|| agent.to_owned()), ..Owner::default() },
             made: now(),
-            stage: Stage::Ready,
+            stage: Stage::Making,
             is_private: false,
             is_out: false,
             submodules: Vec::new(),
             links: Vec::new(),
             copies: Vec::new(),
-            tip,
-            admin,
+            tip: tip.to_owned(),
+            admin: PathBuf::new(),
         }
     }
 
@@ -234,10 +233,6 @@ impl Kept {
             return Err(io::Error::other("it speaks of another place"));
         }
         // These become words of git's command lines and names of refs.
-        let is_commit =
-            |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
-        let is_word =
-            |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
         let is_plain = is_commit(&record.base)
             && (record.tip.is_empty() || is_commit(&record.tip))
             && record.owner.agent.as_deref().is_none_or(is_word);
@@ -277,6 +272,16 @@ impl Kept {
             _ => None,
         }
     }
+}
+
+/// Whether a text is the id of a commit, and nothing else to git.
+pub(crate) fn is_commit(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Whether a text can be part of a ref's name, and leads nowhere else.
+pub(crate) fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
 }
 
 /// Makes sure that our own directories are directories: a link in their place would lead us elsewhere.

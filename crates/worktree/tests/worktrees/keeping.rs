@@ -90,6 +90,75 @@ async fn what_is_removed_by_force_comes_back_whole() {
 }
 
 #[tokio::test]
+async fn a_worktree_that_comes_back_is_the_one_that_was_removed() {
+    // I-7
+    for detached in [false, true] {
+        let scene = prepared().await;
+        let path = scene.path(".claude/worktrees/one");
+        if detached {
+            scene.git_in(&path, "checkout -q --detach");
+            write(&path, "detached.txt", "detached\n");
+            scene.git_in(&path, "add detached.txt");
+            scene.git_in(&path, "commit -q -m detached");
+        }
+        write(&path, "staged.txt", "staged\n");
+        write(&path, "src/b.txt", "staged\n");
+        scene.git_in(&path, "add staged.txt src/b.txt");
+        write(&path, "src/b.txt", "later\n");
+        fs::remove_file(path.join("src/c.txt")).unwrap();
+        scene.git_in(&path, "rm -q --cached src/c.txt");
+        let entry = only(&scene).await;
+        let before = scene.worktrees.report(&scene.top, &entry).await.unwrap();
+        let differs = scene.worktrees.diff(&entry).await.unwrap();
+        let status = scene.git_in(&path, "status --porcelain --ignored --branch");
+        let gone = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
+        gone.unwrap().delete();
+        let restored = scene.worktrees.restore(&scene.top, "one").await.unwrap();
+        assert_eq!(scene.git_in(&path, "status --porcelain --ignored --branch"), status);
+        let record = entry.record.unwrap();
+        assert_eq!((&restored.path, &restored.base), (&record.path, &record.base));
+        assert_eq!((&restored.owner, restored.made), (&record.owner, record.made));
+        let entry = only(&scene).await;
+        assert_eq!(entry.standing, Standing::Kept);
+        assert_eq!(scene.worktrees.report(&scene.top, &entry).await.unwrap(), before);
+        assert_eq!(scene.worktrees.diff(&entry).await.unwrap(), differs);
+        // Its agent goes on apart from the others.
+        let again = scene.create("one").await;
+        assert!(again.private_repository().is_some());
+        scene.git_in(&path, "commit -q -m more");
+        let report = scene.keep(again).await;
+        assert!(detached || report.ahead == before.ahead + 1);
+    }
+}
+
+#[tokio::test]
+async fn what_others_say_of_a_saved_worktree_is_not_believed() {
+    let scene = prepared().await;
+    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+    gone.unwrap().delete();
+    let name = "refs/centurion/agents/one/record";
+    let said = scene.git(&format!("cat-file commit {name}"));
+    let (_, record) = said.split_at(said.find("\n{").unwrap());
+    for (from, to) in [
+        ("\"agent\": \"one\"", "\"agent\": \"../../heads\""),
+        ("\"slug\": \"one\"", "\"slug\": \"../../x\""),
+        ("\"base\": \"", "\"base\": \"--output=x"),
+    ] {
+        let forged = record.replace(from, to);
+        assert_ne!(forged, record);
+        let args = ["commit-tree", "HEAD^{tree}", "-m", &format!("x\n{forged}")];
+        let commit = scene.git_args(&args);
+        scene.git(&format!("update-ref {name} {commit}"));
+        let restored = scene.worktrees.restore(&scene.top, "one").await.unwrap();
+        // As far as it is known without.
+        assert_eq!(restored.path, scene.path(".claude/worktrees/agent-one"));
+        assert_eq!(restored.base, scene.git("rev-parse refs/centurion/agents/one/branch"));
+        let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+        gone.unwrap().delete();
+    }
+}
+
+#[tokio::test]
 async fn a_worktree_in_use_or_left_is_not_let_go() {
     let scene = Scene::new();
     let worktree = scene.create("one").await;

@@ -1,0 +1,214 @@
+//! Saving all of a worktree in refs of the repository, and making it again from them.
+
+use std::path::{Path, PathBuf};
+
+use crate::branch::commit_at;
+use crate::checkout::Checkout;
+use crate::create::{self, Locked};
+use crate::git::{At, Git, GitError};
+use crate::kept::KeptError;
+use crate::private;
+use crate::record::{Kept, Record, Stage, is_commit, is_word};
+use crate::remove;
+use crate::slug::Slug;
+use crate::snapshot::{add_all, inner_repositories, ours};
+use crate::worktrees::Worktrees;
+
+/// What is saved of a worktree, below the refs of its agent.
+const BRANCH: &str = "branch";
+const HEAD: &str = "HEAD";
+const STAGED: &str = "staged";
+const FILES: &str = "uncommitted";
+/// A commit that says what was known of the worktree, on top of the one that it began at.
+const RECORD: &str = "record";
+
+/// Saves a worktree: its branch, its commit, what is staged, its files where they are not committed, and its record.
+pub(crate) async fn save(
+    git: &Git,
+    common: &Path,
+    record: &Record,
+    (tip, head): (&str, &str),
+    has_files: bool,
+) -> Result<(), GitError> {
+    let saved = record.saved_refs();
+    let mut refs = vec![(BRANCH.to_owned(), Some(tip.to_owned()))];
+    refs.push((HEAD.to_owned(), Some(head.to_owned())));
+    // What an agent brought home need not be what the branch is now.
+    let before = commit_at(git, common, &format!("{saved}/{BRANCH}")).await?;
+    if let Some(before) = before.filter(|it| it != tip && it != head) {
+        let name = format!("log/{}", before.get(..12).unwrap_or(&before));
+        refs.push((name, Some(before)));
+    }
+    // What was not committed earlier is not how it is now.
+    let (mut staged, mut files) = (None, None);
+    if record.path.is_dir() {
+        let index = record.admin.join("centurion-index");
+        std::fs::copy(record.admin.join("index"), &index)?;
+        let at = || At::directory(&record.path).index(&index);
+        staged = Some(git.run(at(), ["write-tree"]).await?);
+        if has_files {
+            add_all(git, &at(), record, &["--force"]).await?;
+            files = Some(git.run(at(), ["write-tree"]).await?);
+        }
+        std::fs::remove_file(&index)?;
+    }
+    let tree = git.run(At::git_dir(common), ["rev-parse", &format!("{head}^{{tree}}")]).await?;
+    for (name, kept) in [(STAGED, staged), (FILES, files)] {
+        let commit = match kept.filter(|it| *it != tree) {
+            Some(tree) => {
+                let message = format!("What was not committed in {}", record.branch);
+                Some(commit(git, common, (&tree, head), &message).await?)
+            }
+            None => None,
+        };
+        refs.push((name.to_owned(), commit));
+    }
+    let base = commit_at(git, common, &record.base).await?;
+    let base = base.as_deref().unwrap_or(head);
+    let text = serde_json::to_string_pretty(record).map_err(std::io::Error::from)?;
+    let tree = format!("{base}^{{tree}}");
+    let tree = git.run(At::git_dir(common), ["rev-parse", &tree]).await?;
+    let message = format!("What is known of {}\n\n{text}", record.branch);
+    refs.push((RECORD.to_owned(), Some(commit(git, common, (&tree, base), &message).await?)));
+    // All of them or none.
+    let input: String = refs
+        .iter()
+        .map(|(name, commit)| match commit {
+            Some(commit) => format!("update {saved}/{name} {commit}\n"),
+            None => format!("delete {saved}/{name}\n"),
+        })
+        .collect();
+    let at = At::git_dir(common).input(input.as_bytes());
+    git.run(at, ["update-ref", "--stdin"]).await?;
+    Ok(())
+}
+
+async fn commit(
+    git: &Git,
+    common: &Path,
+    (tree, parent): (&str, &str),
+    message: &str,
+) -> Result<String, GitError> {
+    let args = ["commit-tree", tree.trim(), "-p", parent, "-F", "-"];
+    let at = ours(At::git_dir(common)).input(message.as_bytes());
+    Ok(git.run(at, args).await?.trim().to_owned())
+}
+
+/// What is saved of a worktree.
+struct Saved {
+    tip: String,
+    head: Option<String>,
+    staged: Option<String>,
+    files: Option<String>,
+    /// What was known of it, as far as that can be believed: refs may be a stranger's.
+    record: Option<Record>,
+}
+
+impl Saved {
+    async fn load(git: &Git, common: &Path, key: &str) -> Result<Option<Self>, GitError> {
+        let commit = |what: &str| {
+            let name = format!("refs/centurion/agents/{key}/{what}");
+            async move { commit_at(git, common, &name).await }
+        };
+        let Some(tip) = commit(BRANCH).await? else { return Ok(None) };
+        let mut record = None;
+        if let Some(id) = commit(RECORD).await? {
+            let text = git.run(At::git_dir(common), ["cat-file", "commit", &id]).await?;
+            let json = text.find("\n{").and_then(|at| text.get(at..)).unwrap_or_default();
+            record = serde_json::from_str::<Record>(json).ok();
+        }
+        let is_its = |it: &Record| {
+            it.saved_refs() == format!("refs/centurion/agents/{key}") && is_commit(&it.base)
+        };
+        record = record.filter(is_its);
+        if let Some(it) = &record
+            && commit_at(git, common, &it.base).await?.is_none()
+        {
+            record = None;
+        }
+        let (head, staged) = (commit(HEAD).await?, commit(STAGED).await?);
+        Ok(Some(Self { tip, head, staged, files: commit(FILES).await?, record }))
+    }
+}
+
+impl Worktrees {
+    /// Brings back a worktree that was saved and removed, by the id of its agent: the branch, the files, what was staged,
+    /// and what was known of it.
+    pub async fn restore(&self, directory: &Path, id: &str) -> Result<Record, KeptError> {
+        let from = self.checkout(directory).await?;
+        // Worktrees of sessions are saved under their own names.
+        let usual = if is_word(id) { Slug::of_agent(id)? } else { Slug::try_from(id.to_owned())? };
+        let key = if is_word(id) { id } else { usual.as_str() };
+        let git = self.git.tamed(&from.git_dir).await?;
+        let Some(saved) = Saved::load(&git, &from.common, key).await? else {
+            return Err(KeptError::NothingSaved(id.to_owned()));
+        };
+        let slug = saved.record.as_ref().map_or_else(|| usual.clone(), |it| it.slug.clone());
+        let path = create::place(&from, &slug)?;
+        let kept = Kept::of(&from.common, &slug);
+        if path.exists() || kept.path().exists() {
+            return Err(KeptError::Taken(path.display().to_string()));
+        }
+        kept.reserve()?;
+        let _lease = kept.lease()?;
+        let made =
+            make(&git, &from, &kept, &saved, Record::restored(slug, path, &saved.tip, id, &from));
+        match made.await {
+            Ok(record) => Ok(record),
+            Err(error) => {
+                // What is saved stays saved: what there is of it can go.
+                match kept.record() {
+                    Ok(record) => {
+                        let removed = remove::remove(&git, &from.common, &kept, &record).await;
+                        removed.map(remove::Trash::delete).map_err(KeptError::Stays)?;
+                    }
+                    Err(_) => drop(kept.free()),
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Makes a worktree of what is saved. The record says that it is being made, and has the branch begin where it is.
+async fn make(
+    git: &Git,
+    from: &Checkout,
+    kept: &Kept,
+    saved: &Saved,
+    mut record: Record,
+) -> Result<Record, KeptError> {
+    kept.write(&record)?;
+    let path = record.path.clone();
+    let begins = (record.branch.as_str(), saved.tip.as_str());
+    create::add(git, &from.common, &path, begins, Locked::No).await?;
+    record.admin = private::pointed(&path).unwrap_or_default();
+    kept.write(&record)?;
+    // What is configured may depend on where git works.
+    let git = &git.tamed(&record.admin).await?;
+    if let Some(head) = saved.head.as_deref().filter(|head| *head != saved.tip) {
+        git.run(At::git_dir(&record.admin), ["update-ref", "--no-deref", "HEAD", head]).await?;
+    }
+    git.run(At::directory(&path), ["reset", "--hard", "--quiet", "HEAD"]).await?;
+    std::fs::copy(record.admin.join("index"), kept.index())?;
+    let inner = inner_repositories(git, &At::directory(&path)).await?;
+    record.submodules = inner.into_iter().map(PathBuf::from).collect();
+    if let Some(files) = &saved.files {
+        let args = ["restore", "--source", files, "--worktree", "--no-overlay", "--", "."];
+        git.run(At::directory(&path), args).await?;
+    }
+    if let Some(staged) = &saved.staged {
+        git.run(At::directory(&path), ["read-tree", staged]).await?;
+    }
+    if let Some(known) = &saved.record {
+        record.base.clone_from(&known.base);
+        record.owner.clone_from(&known.owner);
+        (record.made, record.is_private) = (known.made, known.is_private);
+    }
+    if record.is_private {
+        private::make(git, from, kept, &record, &[]).await?;
+    }
+    record.stage = Stage::Ready;
+    kept.write(&record)?;
+    Ok(record)
+}
