@@ -1,5 +1,6 @@
 //! Making a worktree, or opening one that is there.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -165,8 +166,7 @@ async fn make(
     // What is configured may depend on where git works.
     let git = &git.tamed(&state::git_dir(kept, &record)).await?;
     check_out(git, kept, &record).await?;
-    let inner = inner_repositories(git, &At::directory(&path)).await?;
-    record.submodules = inner.into_iter().map(PathBuf::from).collect();
+    record.submodules = inner_repositories(git, &At::directory(&path)).await?;
     let put = contents::put(git, from, &path, &wish.contents).await?;
     warnings.extend(put.warnings);
     (record.links, record.copies) = (put.links, put.copies);
@@ -286,10 +286,11 @@ async fn check_submodules(git: &Git, from: &Checkout) -> Result<(), CreateError>
         let args =
             ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty"];
         let inner = git.run(at, args).await?;
-        let args = ["diff-files", "--ignore-submodules=dirty", "--name-only", "--", &path];
+        let args = ["diff-files", "--ignore-submodules=dirty", "--name-only", "--"];
+        let args = args.iter().map(OsStr::new).chain([path.as_os_str()]);
         let moved = git.run(At::directory(&from.top), args).await?;
         if !inner.is_empty() || !moved.is_empty() {
-            return Err(CreateError::Submodule(path));
+            return Err(CreateError::Submodule(path.display().to_string()));
         }
     }
     Ok(())

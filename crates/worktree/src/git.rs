@@ -281,12 +281,19 @@ impl Git {
         at: At<'_>,
         args: impl IntoIterator<Item = S>,
     ) -> Result<String, GitError> {
+        let said = self.run_raw(at, args).await?;
+        Ok(String::from_utf8_lossy(&said).into_owned())
+    }
+
+    /// The same where it names files, which need not be text.
+    pub(crate) async fn run_raw<S: AsRef<OsStr>>(
+        &self,
+        at: At<'_>,
+        args: impl IntoIterator<Item = S>,
+    ) -> Result<Vec<u8>, GitError> {
         let args: Vec<OsString> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
         let output = self.try_run(at, &args).await?;
-        if output.code == Some(0) {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        Err(failed(&args, &output))
+        if output.code == Some(0) { Ok(output.stdout) } else { Err(failed(&args, &output)) }
     }
 }
 

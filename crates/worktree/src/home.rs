@@ -12,6 +12,7 @@ use crate::ordinary::{self, Head};
 use crate::private::{self, PrivateRepository};
 use crate::record::{Kept, Record};
 use crate::saved::SavedNames;
+use crate::state;
 
 /// The most entries of a log that are looked at.
 const MOST_LOGGED: usize = 500;
@@ -146,6 +147,22 @@ pub(crate) async fn bring(
     }
     kept.write(record)?;
     Ok(Brought { tip, head: at, saved, operation, notes })
+}
+
+/// What there is of a worktree that is home already.
+pub(crate) async fn stay(
+    git: &Git,
+    common: &Path,
+    record: &Record,
+    rest: &Rest,
+) -> Result<Brought, GitError> {
+    let head = state::head(git, common, record).await?;
+    let tip = branch::commit_at(git, common, &format!("refs/heads/{}", record.branch)).await?;
+    let conflict = rest.has_conflicts.then_some(Operation::Conflict);
+    let operation = Operation::in_progress(&record.admin).or(conflict);
+    let notes = operation.map(|it| it.explain(record)).into_iter().collect();
+    let tip = tip.unwrap_or_else(|| head.clone());
+    Ok(Brought { tip, head, operation, notes, ..Brought::default() })
 }
 
 /// What is said of a worktree that was on a branch without a commit.

@@ -3,6 +3,7 @@
 //! One can go when everything in it is somewhere else: its commits in another branch, and nothing that is not committed. Any
 //! other is first saved: its commits and its files under `refs/centurion/agents/<id>/`, from where it is restored.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -12,12 +13,13 @@ use crate::checkout::{Checkout, CheckoutError};
 use crate::create::CreateError;
 use crate::entry::{Entry, Standing};
 use crate::git::{At, Git, GitError};
+use crate::names::{self, for_shell};
 use crate::operation::Operation;
 use crate::record::{Lease, Record};
 use crate::remove::{self, Trash};
 use crate::report::Report;
 use crate::restore;
-use crate::snapshot::{inner_repositories, put_paths};
+use crate::snapshot::{MOST_SAVED, inner_repositories, is_large, put_paths};
 use crate::state::{self, Work};
 use crate::worktrees::{Worktrees, check_plain};
 
@@ -41,6 +43,11 @@ pub enum KeptError {
         "the submodule {0} was filled in it, which cannot be saved here: look after it by hand"
     )]
     Submodule(String),
+    #[error(
+        "{count} of its files and directories are not committed and have more than the {MOST_SAVED} that can be saved: commit or \
+         move what is needed and delete the rest (`git -C {path} status --ignored` lists them)"
+    )]
+    Large { count: usize, path: String },
     #[error("{0} is there already")]
     Taken(String),
     #[error("nothing is saved of `{0}`")]
@@ -100,12 +107,12 @@ impl Worktrees {
             ["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", &record.base];
         let mut patch = git.run(at(), args).await?;
         let listed = ["ls-files", "-z", "--others", "--exclude-standard"];
-        let untracked = git.run(at(), listed).await?;
-        let put: Vec<String> = put_paths(record).collect();
-        for path in untracked.split_terminator('\0').filter(|path| !put.iter().any(|it| it == path))
-        {
-            let args =
-                ["diff", "--no-ext-diff", "--no-textconv", "--no-index", "--", "/dev/null", path];
+        let untracked = git.run_raw(at(), listed).await?;
+        let put: Vec<PathBuf> = put_paths(record).collect();
+        let untracked = names::parts(&untracked).map(names::path);
+        for path in untracked.filter(|path| !put.contains(path)) {
+            let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-index", "--", "/dev/null"];
+            let args = args.iter().map(OsStr::new).chain([path.as_os_str()]);
             let output = git.try_run(at(), args).await?;
             patch.push_str(&String::from_utf8_lossy(&output.stdout));
         }
@@ -131,9 +138,14 @@ impl Worktrees {
         let head = state::head(git, &from.common, record).await?;
         let tip = branch::commit_at(git, &from.common, &branch).await?;
         let tip = tip.unwrap_or_else(|| head.clone());
-        let rest = uncommitted(git, record, Ignored::Counted).await?;
+        let at = At::directory(&record.path);
+        let rest = uncommitted(git, &at, record, Ignored::Counted).await?;
         if let Some(path) = inner_repository(git, record, &rest).await? {
-            return Err(KeptError::Submodule(path));
+            return Err(KeptError::Submodule(path.display().to_string()));
+        }
+        if is_large(&record.path, &rest) {
+            let (count, path) = (rest.len(), for_shell(&record.path));
+            return Err(KeptError::Large { count, path });
         }
         if unsaved == Unsaved::Stays {
             if !rest.is_empty() {
@@ -194,9 +206,10 @@ pub(crate) enum Ignored {
 /// The files that are not committed, without what we put there.
 pub(crate) async fn uncommitted(
     git: &Git,
+    at: &At<'_>,
     record: &Record,
     ignored: Ignored,
-) -> Result<Vec<String>, GitError> {
+) -> Result<Vec<PathBuf>, GitError> {
     if !record.path.is_dir() {
         return Ok(Vec::new());
     }
@@ -210,19 +223,19 @@ pub(crate) async fn uncommitted(
         ignored,
         "--no-renames",
     ];
-    let said = git.run(At::directory(&record.path), args).await?;
-    let put: Vec<String> = put_paths(record).collect();
-    let paths = said.split_terminator('\0').filter_map(|entry| entry.get(3..));
-    let own = |path: &&str| !put.iter().any(|it| it == path.trim_end_matches('/'));
-    Ok(paths.filter(own).map(str::to_owned).collect())
+    let said = git.run_raw(at.clone(), args).await?;
+    let put: Vec<PathBuf> = put_paths(record).collect();
+    // Of a directory, git says a `/` at the end, which paths do not know.
+    let paths = names::parts(&said).filter_map(|entry| entry.get(3..)).map(names::path);
+    Ok(paths.filter(|path| !put.contains(path)).collect())
 }
 
 /// A repository within the worktree that has something in it: what it holds cannot be saved here.
 async fn inner_repository(
     git: &Git,
     record: &Record,
-    uncommitted: &[String],
-) -> Result<Option<String>, GitError> {
+    uncommitted: &[PathBuf],
+) -> Result<Option<PathBuf>, GitError> {
     if !record.path.is_dir() {
         return Ok(None);
     }

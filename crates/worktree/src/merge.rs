@@ -155,7 +155,8 @@ async fn commit_rest(
     head: &str,
     message: &str,
 ) -> Result<Option<String>, GitError> {
-    if uncommitted(git, record, Ignored::LeftOut).await?.is_empty() {
+    let at = At::directory(&record.path);
+    if uncommitted(git, &at, record, Ignored::LeftOut).await?.is_empty() {
         return Ok(None);
     }
     let index = rest_index(record);

@@ -34,10 +34,10 @@ pub struct DryMerge {
 pub struct Report {
     pub path: PathBuf,
     pub branch: String,
-    /// The commit that it began at, and the one that its branch is at.
+    /// The commit that it began at, and the one that it is at.
     pub base: String,
     pub head: String,
-    /// Commits that the branch has and the caller's does not, and the other way around.
+    /// Commits that it has and the caller's branch does not, and the other way around.
     pub ahead: u64,
     pub behind: u64,
     pub files: Vec<ChangedFile>,

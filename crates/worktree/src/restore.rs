@@ -1,6 +1,6 @@
 //! Saving all of a worktree in refs of the repository, and making it again from them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::branch::commit_at;
 use crate::checkout::Checkout;
@@ -191,8 +191,7 @@ async fn make(
     }
     git.run(At::directory(&path), ["reset", "--hard", "--quiet", "HEAD"]).await?;
     std::fs::copy(record.admin.join("index"), kept.index())?;
-    let inner = inner_repositories(git, &At::directory(&path)).await?;
-    record.submodules = inner.into_iter().map(PathBuf::from).collect();
+    record.submodules = inner_repositories(git, &At::directory(&path)).await?;
     if let Some(files) = &saved.files {
         let args = ["restore", "--source", files, "--worktree", "--no-overlay", "--", "."];
         git.run(At::directory(&path), args).await?;

@@ -1,5 +1,6 @@
 //! Commits of what an agent left without committing it, made beside its branch and its index.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -7,33 +8,41 @@ use crate::branch;
 use crate::contents::is_untouched;
 use crate::git::{At, Git, GitError};
 use crate::home::Rest;
+use crate::kept::{Ignored, uncommitted};
+use crate::names;
 use crate::record::{Kept, Record};
 use crate::report;
-use crate::state::Work;
+use crate::state::{self, Work};
 
 /// The most that is put into a commit, in bytes.
 const LARGEST: u64 = 64 * 1024 * 1024;
+pub(crate) const MOST_SAVED: &str = "64 MB";
 
 /// What is not committed.
 #[derive(Debug, Default)]
 pub(crate) struct Uncommitted {
     pub(crate) commits: Rest,
     /// How many files.
-    pub(crate) uncommitted: usize,
+    pub(crate) count: usize,
+    /// Why they are in no commit.
+    pub(crate) refusal: Option<String>,
 }
 
-/// Makes commits of what is not committed.
+/// Makes commits of what is not committed in a worktree.
 pub(crate) async fn take(
     git: &Git,
     kept: &Kept,
     record: &Record,
     work: &Work,
 ) -> Result<Uncommitted, GitError> {
-    let private = kept.private_repository();
-    let own = || At::git_dir(&private);
+    let git_dir = state::git_dir(kept, record);
+    let own = || At::git_dir(&git_dir);
     let mut found = Uncommitted::default();
+    if !git_dir.is_dir() {
+        return Ok(found);
+    }
     // Nothing on a branch that has no commit yet.
-    let head = branch::commit_at(git, &private, "HEAD").await?;
+    let head = branch::commit_at(git, &git_dir, "HEAD").await?;
     let head = head.as_deref();
     let tree = match head {
         Some(head) => git.run(own(), ["rev-parse", &format!("{head}^{{tree}}")]).await?,
@@ -44,31 +53,60 @@ pub(crate) async fn take(
     let staged = git.try_run(own(), ["write-tree"]).await?;
     let staged_tree = String::from_utf8_lossy(&staged.stdout).trim().to_owned();
     found.commits.has_conflicts = staged.code != Some(0);
-    if staged.code == Some(0) && staged_tree != tree {
-        found.commits.staged = Some(commit(git, &private, (&staged_tree, head), record).await?);
+    if staged.code == Some(0) && staged_tree != tree && state::is_out(kept, record) {
+        found.commits.staged = Some(commit(git, &git_dir, (&staged_tree, head), record).await?);
     }
-    if work.uncommitted() == 0 {
+    if work.open().next().is_none() {
         return Ok(found);
     }
-    if size(&record.path, work) > LARGEST {
-        found.uncommitted = work.uncommitted();
-        return Ok(found);
+    if is_large(&record.path, work.open()) {
+        let open =
+            uncommitted(git, &own().work_tree(&record.path), record, Ignored::LeftOut).await?;
+        if is_large(&record.path, &open) {
+            found.count = open.len();
+            found.refusal = Some(format!(
+                "the {} files that are not committed are in the worktree alone: they have more than the {MOST_SAVED} that are kept elsewhere as well",
+                open.len()
+            ));
+            return Ok(found);
+        }
     }
-    let index = kept.path().join("snapshot");
-    fs::copy(kept.index(), &index)?;
-    let at = || own().work_tree(&record.path).index(&index);
-    add_all(git, &at(), record, &[]).await?;
-    let files = git.run(at(), ["write-tree"]).await?;
-    fs::remove_file(&index)?;
-    if files.trim() != tree {
-        let commit = commit(git, &private, (files.trim(), head), record).await?;
+    let files = tree_of_files(git, kept, &git_dir, record, work).await?;
+    if files != tree {
+        let commit = commit(git, &git_dir, (&files, head), record).await?;
         let name = format!("refs/heads/{}", record.branch);
-        let tip = branch::commit_at(git, &private, &name).await?;
+        let tip = branch::commit_at(git, &git_dir, &name).await?;
         let since = head.or(tip.as_deref()).unwrap_or(record.known_tip());
-        found.uncommitted = report::changed_files(git, &private, (since, &commit)).await?.len();
+        found.count = report::changed_files(git, &git_dir, (since, &commit)).await?.len();
         found.commits.files = Some(commit);
     }
     Ok(found)
+}
+
+/// Makes a tree of the files as they are.
+async fn tree_of_files(
+    git: &Git,
+    kept: &Kept,
+    git_dir: &Path,
+    record: &Record,
+    work: &Work,
+) -> Result<String, GitError> {
+    let index = kept.path().join(format!("snapshot.{}", std::process::id()));
+    fs::copy(kept.index(), &index)?;
+    let at = || At::git_dir(git_dir).work_tree(&record.path).index(&index);
+    add_all(git, &at(), record, &[]).await?;
+    // What was added although git ignores it is part of the work.
+    let is_file = |path: &&PathBuf| {
+        fs::symlink_metadata(record.path.join(path)).is_ok_and(|metadata| !metadata.is_dir())
+    };
+    let forced = names::joined(work.forced.iter().filter(is_file));
+    if !forced.is_empty() {
+        let args = ["update-index", "-z", "--add", "--remove", "--stdin"];
+        git.run(at().input(&forced), args).await?;
+    }
+    let tree = git.run(at(), ["write-tree"]).await?;
+    fs::remove_file(&index)?;
+    Ok(tree.trim().to_owned())
 }
 
 async fn commit(
@@ -83,10 +121,23 @@ async fn commit(
     Ok(git.run(ours(At::git_dir(git_dir)), args).await?.trim().to_owned())
 }
 
-fn size(top: &Path, work: &Work) -> u64 {
-    let size =
-        |path: &PathBuf| fs::symlink_metadata(top.join(path)).map_or(0, |metadata| metadata.len());
-    work.untracked.iter().chain(&work.changed).map(size).sum()
+/// Whether files and directories of a worktree have more than what is put into a commit.
+pub(crate) fn is_large<'a>(top: &Path, paths: impl IntoIterator<Item = &'a PathBuf>) -> bool {
+    let mut size = 0;
+    let mut left: Vec<PathBuf> = paths.into_iter().map(|path| top.join(path)).collect();
+    while let Some(path) = left.pop() {
+        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+        if metadata.is_dir() {
+            let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+            left.extend(entries.map(|entry| entry.path()));
+        } else {
+            size += metadata.len();
+        }
+        if size > LARGEST {
+            return true;
+        }
+    }
+    false
 }
 
 /// Adds all files of a worktree to an index, but for what we put there, and for repositories within this one, which
@@ -98,34 +149,40 @@ pub(crate) async fn add_all(
     options: &[&str],
 ) -> Result<(), GitError> {
     let inner = inner_repositories(git, at).await?;
-    let submodules = record.submodules.iter().map(|path| path.display().to_string());
-    let mut add: Vec<String> = ["add", "--all"].map(str::to_owned).into();
-    add.extend(options.iter().map(|&option| option.to_owned()));
-    add.extend(["--", "."].map(str::to_owned));
-    add.extend(inner.into_iter().chain(submodules).map(|it| format!(":(exclude,top,literal){it}")));
+    let mut add: Vec<OsString> = ["add", "--all"].map(OsString::from).into();
+    add.extend(options.iter().map(OsString::from));
+    add.extend(["--", "."].map(OsString::from));
+    add.extend(inner.iter().chain(&record.submodules).map(|it| spec("exclude,top,literal", it)));
     git.run(at.clone(), &add).await?;
-    let put: Vec<String> = put_paths(record).map(|path| format!(":(top,literal){path}")).collect();
+    let put: Vec<OsString> = put_paths(record).map(|path| spec("top,literal", &path)).collect();
     if !put.is_empty() {
-        let remove =
-            ["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"].map(str::to_owned);
-        git.run(at.clone(), remove.into_iter().chain(put)).await?;
+        let remove = ["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"];
+        git.run(at.clone(), remove.map(OsString::from).into_iter().chain(put)).await?;
     }
     Ok(())
 }
 
+/// A path for git, with what is meant by it.
+fn spec(magic: &str, path: &Path) -> OsString {
+    let mut spec = OsString::from(format!(":({magic})"));
+    spec.push(path);
+    spec
+}
+
 /// The repositories within one that its index knows.
-pub(crate) async fn inner_repositories(git: &Git, at: &At<'_>) -> Result<Vec<String>, GitError> {
-    let said = git.run(at.clone(), ["ls-files", "-z", "--stage"]).await?;
-    let links = said.split_terminator('\0').filter(|entry| entry.starts_with("160000 "));
-    Ok(links.filter_map(|entry| Some(entry.split_once('\t')?.1.to_owned())).collect())
+pub(crate) async fn inner_repositories(git: &Git, at: &At<'_>) -> Result<Vec<PathBuf>, GitError> {
+    let said = git.run_raw(at.clone(), ["ls-files", "-z", "--stage"]).await?;
+    let links = names::parts(&said).filter(|entry| entry.starts_with(b"160000 "));
+    let path = |entry: &[u8]| entry.splitn(2, |byte| *byte == b'\t').nth(1).map(names::path);
+    Ok(links.filter_map(path).collect())
 }
 
 /// What we put into a worktree and is as it was put there.
-pub(crate) fn put_paths(record: &Record) -> impl Iterator<Item = String> + '_ {
+pub(crate) fn put_paths(record: &Record) -> impl Iterator<Item = PathBuf> + '_ {
     let links = record.links.iter().map(|(path, _)| path);
     let copies = record.copies.iter().map(|(path, _)| path);
     let is_ours = |path: &&PathBuf| is_untouched(&record.path, path, &record.links, &record.copies);
-    links.chain(copies).filter(is_ours).map(|path| path.display().to_string())
+    links.chain(copies).filter(is_ours).cloned()
 }
 
 /// Commits that are made here have an author, whatever is configured.

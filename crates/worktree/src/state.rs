@@ -1,12 +1,14 @@
 //! What was done in a worktree.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::branch;
 use crate::contents;
-use crate::files::{LONG, SHORT, read, read_text};
+use crate::files::{LONG, read};
 use crate::git::{At, Git, GitError};
+use crate::names;
 use crate::operation::Operation;
 use crate::private;
 use crate::record::{Kept, Record};
@@ -19,6 +21,8 @@ pub struct Work {
     pub untracked: Vec<PathBuf>,
     /// Files and directories that git leaves out.
     pub ignored: Vec<PathBuf>,
+    /// Files that git would leave out and that were added all the same.
+    pub forced: Vec<PathBuf>,
     /// Whether its repository has something of its own: objects, refs, stashes.
     pub has_history: bool,
     pub operation: Option<Operation>,
@@ -30,42 +34,40 @@ impl Work {
         *self == Self::default()
     }
 
-    /// How many files are not committed.
-    pub fn uncommitted(&self) -> usize {
-        self.changed.len() + self.untracked.len()
+    /// The files that may not be committed.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &PathBuf> {
+        self.changed.iter().chain(&self.untracked).chain(&self.forced)
     }
 }
 
-/// Looks at a worktree by one git process.
+/// Looks at a worktree, by one git process where nothing is in it that git ignores.
 ///
 /// The index that was kept when it was made says what was there: what the agent's own index says of files counts for
 /// nothing, since an agent may tell git not to look.
 pub(crate) async fn look(git: &Git, kept: &Kept, record: &Record) -> Result<Work, GitError> {
     let git_dir = git_dir(kept, record);
-    let at = At::git_dir(&git_dir).work_tree(&record.path);
+    let own = || At::git_dir(&git_dir).work_tree(&record.path);
     let index = kept.index();
-    let args = [
-        "status",
-        "--porcelain=v2",
-        "--branch",
-        "-z",
-        "--untracked-files=all",
-        "--ignored=matching",
-        "--ignore-submodules=dirty",
-        "--no-renames",
-    ];
-    let said = git.run(at.index(&index), args).await?;
+    let said = git.run_raw(own().index(&index), STATUS).await?;
     let mut work = Work { operation: Operation::in_progress(&git_dir), ..Work::default() };
-    for entry in said.split_terminator('\0') {
-        let (kind, rest) = entry.split_once(' ').unwrap_or((entry, ""));
+    let mut is_on_branch = false;
+    for entry in names::parts(&said) {
+        let (kind, rest) = entry.split_at(entry.len().min(2));
+        let after = |spaces: usize| {
+            let parts = rest.splitn(spaces + 1, |byte| *byte == b' ');
+            parts.last().map(names::path)
+        };
         match kind {
-            "1" => work.changed.extend(rest.splitn(8, ' ').nth(7).map(PathBuf::from)),
-            "u" => work.changed.extend(rest.splitn(10, ' ').nth(9).map(PathBuf::from)),
-            "?" => work.untracked.push(rest.into()),
-            "!" => work.ignored.push(rest.into()),
-            "#" => {
+            b"1 " => work.changed.extend(after(7)),
+            b"u " => work.changed.extend(after(9)),
+            b"? " => work.untracked.push(names::path(rest)),
+            b"! " => work.ignored.push(names::path(rest)),
+            b"# " => {
+                let rest = String::from_utf8_lossy(rest);
                 let head = rest.strip_prefix("branch.oid ");
                 work.has_history |= head.is_some_and(|head| head != record.base);
+                let branch = rest.strip_prefix("branch.head ");
+                is_on_branch |= branch.is_some_and(|branch| branch == record.branch);
             }
             _ => {}
         }
@@ -73,12 +75,45 @@ pub(crate) async fn look(git: &Git, kept: &Kept, record: &Record) -> Result<Work
     let untouched =
         |path: &PathBuf| contents::is_untouched(&record.path, path, &record.links, &record.copies);
     work.untracked.retain(|path| !untouched(path));
+    if !work.ignored.is_empty() {
+        work.forced = forced(git, &own(), &index).await?;
+    }
+    if !work.forced.is_empty() {
+        let said = git.run_raw(own(), STATUS).await?;
+        let ignored = names::parts(&said).filter_map(|entry| entry.strip_prefix(b"! "));
+        work.ignored = ignored.map(names::path).collect();
+    }
     work.ignored.retain(|path| !untouched(path));
     // Git does not look into repositories within this one, and neither do we: what is there was put there.
     let filled = |path: &&PathBuf| is_filled(&record.path.join(path));
     work.untracked.extend(record.submodules.iter().filter(filled).cloned());
-    work.has_history |= has_history(kept, record, &git_dir);
+    work.has_history |= !is_on_branch || (record.is_private && has_history(kept));
     Ok(work)
+}
+
+/// All that git can say of the files of a worktree.
+const STATUS: [&str; 8] = [
+    "status",
+    "--porcelain=v2",
+    "--branch",
+    "-z",
+    "--untracked-files=all",
+    "--ignored=matching",
+    "--ignore-submodules=dirty",
+    "--no-renames",
+];
+
+/// The files that the worktree's own index has although git ignores them, without those that were there.
+async fn forced(git: &Git, own: &At<'_>, index: &Path) -> Result<Vec<PathBuf>, GitError> {
+    const LIST: [&str; 5] = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
+    let now = git.run_raw(own.clone(), LIST).await?;
+    if now.is_empty() {
+        return Ok(Vec::new());
+    }
+    let before = git.run_raw(own.clone().index(index), LIST).await?;
+    let before: BTreeSet<&[u8]> = names::parts(&before).collect();
+    let new = names::parts(&now).filter(|path| !before.contains(path));
+    Ok(new.map(names::path).collect())
 }
 
 /// Whether something is in a directory. What cannot be looked at counts.
@@ -113,15 +148,9 @@ pub(crate) async fn head(git: &Git, common: &Path, record: &Record) -> Result<St
 }
 
 /// Whether something is there that only this worktree's repository has.
-fn has_history(kept: &Kept, record: &Record, git_dir: &Path) -> bool {
-    let on_branch = read_text(&git_dir.join("HEAD"), SHORT)
-        .is_ok_and(|head| head.trim() == format!("ref: refs/heads/{}", record.branch));
-    if !record.is_private {
-        return !on_branch;
-    }
+fn has_history(kept: &Kept) -> bool {
     let private = kept.private_repository();
-    !on_branch
-        || private.join("modules").exists()
+    private.join("modules").exists()
         || has_objects(&private)
         || has_files(&private.join("refs"))
         || !is_same(&private.join("packed-refs"), &kept.refs())

@@ -9,8 +9,7 @@ use crate::checkout::{Checkout, CheckoutError};
 use crate::create::{self, CreateError, Wish};
 use crate::entry::{Entry, entry};
 use crate::git::{Git, GitError};
-use crate::home::{self, Brought};
-use crate::kept::{Ignored, uncommitted};
+use crate::home;
 use crate::names::for_shell;
 use crate::private;
 use crate::record::{Kept, Lease, Record};
@@ -192,19 +191,17 @@ impl Worktrees {
         caller: Option<&Path>,
     ) -> Result<Report, GitError> {
         let git = &self.git;
-        let is_out = state::is_out(kept, record);
-        let (brought, content, open) = if is_out {
-            let rest = snapshot::take(git, kept, record, &work).await?;
-            let brought = home::bring(git, common, kept, record, &rest.commits).await?;
-            let content = rest.commits.files.unwrap_or_else(|| brought.tip.clone());
-            (brought, content, rest.uncommitted)
+        let rest = snapshot::take(git, kept, record, &work).await?;
+        let mut brought = if state::is_out(kept, record) {
+            home::bring(git, common, kept, record, &rest.commits).await?
         } else {
-            let tip = state::head(git, common, record).await?;
-            record.tip.clone_from(&tip);
-            let open = uncommitted(git, record, Ignored::LeftOut).await?;
-            let brought = Brought { tip: tip.clone(), head: tip.clone(), ..Brought::default() };
-            (brought, tip, open.len())
+            home::stay(git, common, record, &rest.commits).await?
         };
+        brought.notes.extend(rest.refusal);
+        if brought.head != brought.tip {
+            brought.notes.push(off_branch(record, &brought.tip));
+        }
+        let content = rest.commits.files.unwrap_or_else(|| brought.head.clone());
         let files = report::changed_files(git, common, (&record.base, &content)).await?;
         let caller = match caller {
             Some(directory) => Checkout::around(git, directory).await.ok(),
@@ -220,8 +217,8 @@ impl Worktrees {
             name: from.branch.as_deref().unwrap_or(&from.head),
         });
         let (ahead, behind) = match &caller {
-            Some(it) => report::distance(git, it.git_dir, (it.head, &brought.tip)).await?,
-            None => report::distance(git, common, (&record.base, &brought.tip)).await?,
+            Some(it) => report::distance(git, it.git_dir, (it.head, &brought.head)).await?,
+            None => report::distance(git, common, (&record.base, &brought.head)).await?,
         };
         let siblings = Self::siblings(common, record);
         let merges = report::try_merges(git, common, &content, caller.as_ref(), &siblings).await;
@@ -229,11 +226,11 @@ impl Worktrees {
             path: record.path.clone(),
             branch: record.branch.clone(),
             base: record.base.clone(),
-            head: brought.tip,
+            head: brought.head,
             ahead,
             behind,
             files,
-            uncommitted: open,
+            uncommitted: rest.count,
             ignored: work.ignored.len(),
             operation: brought.operation,
             saved: brought.saved,
@@ -266,6 +263,12 @@ impl Worktrees {
     pub fn trash(&self, from: &Checkout) -> Trash {
         Trash::left(&from.worktrees())
     }
+}
+
+/// What is said of a worktree that is at another commit than its branch.
+fn off_branch(record: &Record, tip: &str) -> String {
+    let (branch, tip) = (&record.branch, tip.get(..12).unwrap_or(tip));
+    format!("its HEAD, which this is about and which is merged, is not {branch}, which is at {tip}")
 }
 
 /// Makes sure that git can work in a private repository.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod collisions;
+mod counting;
 mod crashes;
 mod creating;
 mod forgeries;

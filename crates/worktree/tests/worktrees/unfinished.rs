@@ -84,7 +84,7 @@ async fn what_was_begun_is_named_with_the_command_that_gives_it_up() {
         let mended = scene.worktrees.mend(&scene.top).await.unwrap();
         let Ok(Settled::Kept(report)) = &mended[0].1 else { panic!("{operation:?} {mended:?}") };
         assert_eq!(report.operation, Some(operation));
-        let told = report.notes.join("\n");
+        let told = report.notes[0].clone();
         // All of it is home but what git is in the middle of.
         assert_eq!(scene.git("rev-parse worktree-one"), tip, "{operation:?}");
         assert_eq!(scene.git("show refs/centurion/agents/one/uncommitted:new.txt"), "new");
@@ -93,13 +93,7 @@ async fn what_was_begun_is_named_with_the_command_that_gives_it_up() {
             let entry = only(&scene).await;
             assert_eq!(entry.standing, Standing::Paused { operation });
             let report = scene.worktrees.report(&scene.top, &entry).await.unwrap();
-            assert_eq!(
-                report.notes.join(
-                    "
-"
-                ),
-                told
-            );
+            assert_eq!(report.notes[0], told);
             assert!(scene.worktrees.diff(&entry).await.unwrap().contains("+new"), "{operation:?}");
             let merged = scene.worktrees.merge(&scene.top, &entry, &How::Merge, "m").await;
             assert_eq!(merged.unwrap_err().to_string(), told);
@@ -113,7 +107,7 @@ async fn what_was_begun_is_named_with_the_command_that_gives_it_up() {
         assert!(told.ends_with("then run `centurion worktrees clean`"), "{told}");
         let mended = scene.worktrees.mend(&scene.top).await.unwrap();
         let Ok(Settled::Kept(report)) = &mended[0].1 else { panic!("{operation:?} {mended:?}") };
-        assert_eq!((report.operation, &report.notes[..]), (None, &[][..]), "{operation:?}");
+        assert_eq!(report.operation, None, "{operation:?}");
         let entry = only(&scene).await;
         assert_eq!(entry.standing, Standing::Kept, "{operation:?}");
         assert_eq!(fs::read_to_string(path.join("new.txt")).unwrap(), "new\n", "{operation:?}");
