@@ -193,15 +193,13 @@ impl Desk {
         for file in report.files.iter().take(MOST_FILES) {
             let lines =
                 file.lines.map_or_else(String::new, |(plus, minus)| format!("+{plus} -{minus}"));
-            self.line(&printable(&format!("  {lines:<12} {}", file.path.display())));
+            self.line(&printable(&format!("  {lines:<12} {}", file.path)));
         }
         if report.files.len() > MOST_FILES {
             self.line(&format!("  and {} more", report.files.len() - MOST_FILES));
         }
         for merge in &report.merges {
-            let conflicts: Vec<String> =
-                merge.conflicts.iter().map(|it| it.display().to_string()).collect();
-            let text = match &conflicts[..] {
+            let text = match &merge.conflicts[..] {
                 [] => format!("merges:  with {}", merge.with),
                 files => format!("conflicts with {} in {}", merge.with, files.join(", ")),
             };

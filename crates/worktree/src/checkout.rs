@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::git::{At, Git, GitError};
+use crate::names::shown;
 use crate::private::PrivateRepository;
 
 /// Where agents' worktrees are, below the repository's own checkout.
@@ -31,15 +32,15 @@ pub struct Checkout {
 /// Why a directory has no checkout that a worktree could be made from.
 #[derive(Debug, Error)]
 pub enum CheckoutError {
-    #[error("{0} is not in a git repository")]
+    #[error("{} is not in a git repository", shown(.0))]
     NoRepository(PathBuf),
-    #[error("the repository {0} is bare: it has no files to work on")]
+    #[error("the repository {} is bare: it has no files to work on", shown(.0))]
     Bare(PathBuf),
-    #[error("the repository {0} has no commit yet: commit something first")]
+    #[error("the repository {} has no commit yet: commit something first", shown(.0))]
     NoCommit(PathBuf),
-    #[error("the path {0} is not UTF-8, which git's variables cannot hold")]
+    #[error("the path {} is not UTF-8 or has a line break, which git's own files cannot hold", shown(.0))]
     Path(PathBuf),
-    #[error("{path}: {source}")]
+    #[error("{}: {source}", shown(.path))]
     Directory { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Git(#[from] GitError),
@@ -63,13 +64,18 @@ impl Checkout {
             .canonicalize()
             .map_err(|source| CheckoutError::Directory { path: directory.to_owned(), source })?;
         let output = git.try_run(At::directory(&directory), QUESTIONS).await?;
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let odd = || CheckoutError::Path(directory.clone());
+        let said = String::from_utf8(output.stdout).map_err(|_| odd())?;
         let mut lines = said.lines();
         let mut next = || lines.next().map(str::to_owned);
         let (bare, common, git_dir, top) = (next(), next(), next(), next());
         let (Some(bare), Some(common), Some(git_dir)) = (bare, common, git_dir) else {
             return Err(refusal(&directory, &output.stderr));
         };
+        // A line break in a path is one between answers.
+        if ![&common, &git_dir].iter().all(|path| Path::new(path).is_dir()) {
+            return Err(odd());
+        }
         let Some(top) = top.filter(|_| bare != "true") else {
             return Err(CheckoutError::Bare(git_dir.into()));
         };
@@ -87,10 +93,6 @@ impl Checkout {
             let home = main_checkout(&common).unwrap_or_else(|| top.clone());
             (common, home)
         };
-        let paths = [&top, &git_dir, &common, &home];
-        if let Some(path) = paths.into_iter().find(|path| path.to_str().is_none()) {
-            return Err(CheckoutError::Path(path.clone()));
-        }
         Ok(Self { top, git_dir, common, home, head, branch })
     }
 

@@ -10,6 +10,7 @@ use centurion_protocol::bounded;
 
 use crate::checkout::Checkout;
 use crate::git::{At, Git, GitError};
+use crate::names::{self, shown};
 
 /// Which ignored files are copied, in the form of a `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
@@ -59,7 +60,7 @@ pub(crate) async fn put(
             // What git has already is not touched.
             Ok(None) => {}
             Err(error) => {
-                put.warnings.push(format!("{} could not be copied: {error}", name.display()));
+                put.warnings.push(format!("{} could not be copied: {error}", shown(&name)));
             }
         }
     }
@@ -98,15 +99,14 @@ async fn included(git: &Git, from: &Checkout) -> Result<Vec<PathBuf>, GitError> 
     }
     let named = format!("--exclude-from={}", file.display());
     let args = ["ls-files", "-z", "--others", "--ignored", &named];
-    let listed = git.run(At::directory(&from.top), args).await?;
+    let listed = git.run_raw(At::directory(&from.top), args).await?;
     if listed.is_empty() {
         return Ok(Vec::new());
     }
     let args = ["check-ignore", "-z", "--stdin"];
-    let at = At::directory(&from.top).input(listed.as_bytes());
+    let at = At::directory(&from.top).input(&listed);
     let ignored = git.try_run(at, args).await?;
-    let ignored = String::from_utf8_lossy(&ignored.stdout).into_owned();
-    let inner = ignored.split_terminator('\0').map(PathBuf::from).filter(|path| is_inner(path));
+    let inner = names::parts(&ignored.stdout).map(names::path).filter(|path| is_inner(path));
     // Other worktrees are no part of this one.
     Ok(inner.filter(|path| !path.starts_with(".claude/worktrees")).collect())
 }
@@ -115,6 +115,9 @@ async fn included(git: &Git, from: &Checkout) -> Result<Vec<PathBuf>, GitError> 
 fn copy(from: &Path, to: &Path) -> io::Result<Option<String>> {
     if fs::symlink_metadata(to).is_ok() {
         return Ok(None);
+    }
+    if to.to_str().is_none() {
+        return Err(io::Error::other("its name is not UTF-8, which records cannot hold"));
     }
     // A link may lead anywhere, and what it leads to is not the repository's.
     let (file, metadata) = centurion_files::open_regular(from).map_err(io::Error::other)?;

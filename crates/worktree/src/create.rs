@@ -12,6 +12,7 @@ use crate::checkout::{Checkout, CheckoutError, WORKTREES};
 use crate::contents::{self, Contents};
 use crate::git::{At, Git, GitError};
 use crate::home;
+use crate::names::shown;
 use crate::ordinary;
 use crate::private::{self, PrivateRepository};
 use crate::record::{Kept, Owner, Record, Stage, now};
@@ -40,19 +41,19 @@ pub enum CreateError {
     Checkout(#[from] CheckoutError),
     #[error("no worktree can have this name: {0}")]
     Slug(#[from] SlugError),
-    #[error("{0} is a link: worktrees are made in directories of the repository only")]
+    #[error("{} is a link: worktrees are made in directories of the repository only", shown(.0))]
     Link(PathBuf),
-    #[error("{path} is there already and is no worktree of this repository")]
+    #[error("{} is there already and is no worktree of this repository", shown(.path))]
     Taken { path: PathBuf },
-    #[error("the worktree {path} is not in order: `centurion worktrees clean` mends it")]
+    #[error("the worktree {} is not in order: `centurion worktrees clean` mends it", shown(.path))]
     Left { path: PathBuf },
-    #[error("the worktree {path} is in use by process {process}")]
+    #[error("the worktree {} is in use by process {process}", shown(.path))]
     InUse { path: PathBuf, process: String },
     #[error(
         "the submodule {0} has changes, which a worktree would be without: commit them in the submodule and here"
     )]
     Submodule(String),
-    #[error("{path}: {source}")]
+    #[error("{}: {source}", shown(.path))]
     Files { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Git(#[from] GitError),
@@ -290,7 +291,7 @@ async fn check_submodules(git: &Git, from: &Checkout) -> Result<(), CreateError>
         let args = args.iter().map(OsStr::new).chain([path.as_os_str()]);
         let moved = git.run(At::directory(&from.top), args).await?;
         if !inner.is_empty() || !moved.is_empty() {
-            return Err(CreateError::Submodule(path.display().to_string()));
+            return Err(CreateError::Submodule(shown(&path)));
         }
     }
     Ok(())

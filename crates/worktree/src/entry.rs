@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::names::shown;
 use crate::operation::Operation;
 use crate::record::{Kept, Record, Stage};
 use crate::state;
@@ -37,7 +38,7 @@ pub struct Entry {
 impl Entry {
     /// Its name.
     pub fn name(&self) -> String {
-        self.kept.path().file_name().unwrap_or_default().to_string_lossy().into_owned()
+        shown(self.kept.path().file_name().unwrap_or_default())
     }
 }
 

@@ -312,5 +312,7 @@ pub(crate) fn failed<S: AsRef<OsStr>>(args: &[S], output: &ProgramOutput) -> Git
 pub(crate) fn said(output: &ProgramOutput) -> String {
     const SHOWN: usize = 2_000;
     let said = String::from_utf8_lossy(&output.stderr);
-    said.trim().trim_start_matches("fatal: ").chars().take(SHOWN).collect()
+    let said = said.trim().trim_start_matches("fatal: ").chars().take(SHOWN);
+    // Git names files, and not all of them in quotes.
+    said.map(|c| if c.is_control() && !"\n\t".contains(c) { '?' } else { c }).collect()
 }

@@ -13,7 +13,7 @@ use crate::checkout::{Checkout, CheckoutError};
 use crate::create::CreateError;
 use crate::entry::{Entry, Standing};
 use crate::git::{At, Git, GitError};
-use crate::names::{self, for_shell};
+use crate::names::{self, for_shell, shown};
 use crate::operation::Operation;
 use crate::record::{Lease, Record};
 use crate::remove::{self, Trash};
@@ -33,7 +33,7 @@ pub enum KeptError {
     /// Something of git's was begun in it and not ended.
     #[error("{0}")]
     Operation(String),
-    #[error("what is written about it cannot be read ({reason}): look into {}", .at.display())]
+    #[error("what is written about it cannot be read ({reason}): look into {}", shown(.at))]
     Unreadable { reason: String, at: PathBuf },
     #[error("it cannot be removed: {0}")]
     Stays(std::io::Error),
@@ -141,7 +141,7 @@ impl Worktrees {
         let at = At::directory(&record.path);
         let rest = uncommitted(git, &at, record, Ignored::Counted).await?;
         if let Some(path) = inner_repository(git, record, &rest).await? {
-            return Err(KeptError::Submodule(path.display().to_string()));
+            return Err(KeptError::Submodule(shown(path)));
         }
         if is_large(&record.path, &rest) {
             let (count, path) = (rest.len(), for_shell(&record.path));

@@ -53,19 +53,14 @@ pub enum MergeError {
     /// Something of git's was begun in the worktree and not ended.
     #[error("{0}")]
     Operation(String),
-    #[error("conflicts in {}: nothing was changed", shown(files))]
-    Conflicts { files: Vec<PathBuf>, commit: Option<String> },
+    #[error("conflicts in {}: nothing was changed", files.join(", "))]
+    Conflicts { files: Vec<String>, commit: Option<String> },
     #[error("there is nothing to merge: the branch has no commit that is not in {0} already")]
     Nothing(String),
     #[error(transparent)]
     Checkout(#[from] CheckoutError),
     #[error(transparent)]
     Git(#[from] GitError),
-}
-
-fn shown(files: &[PathBuf]) -> String {
-    let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-    names.join(", ")
 }
 
 impl Worktrees {

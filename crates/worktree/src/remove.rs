@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::branch;
 use crate::files::{SHORT, read_text};
 use crate::git::{At, Git};
+use crate::names::shown;
 use crate::record::{Kept, Record, Stage};
 
 /// Where worktrees go before they are deleted, which may take long.
@@ -21,7 +22,7 @@ pub(crate) async fn remove(
     record: &Record,
 ) -> io::Result<Trash> {
     if !is_ours(common, kept, record) {
-        let text = format!("{} is not the worktree that was made there", record.path.display());
+        let text = format!("{} is not the worktree that was made there", shown(&record.path));
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
     }
     let was = record;
@@ -84,7 +85,7 @@ fn put_away(path: &Path) -> io::Result<Option<PathBuf>> {
         _ => {}
     }
     if let Some(odd) = trash.ancestors().take(3).find(|path| !is_directory(path)) {
-        let text = format!("{} is no directory: remove it first", odd.display());
+        let text = format!("{} is no directory: remove it first", shown(odd));
         return Err(io::Error::other(text));
     }
     for number in 0.. {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::git::{At, Git, GitError, failed};
+use crate::names::{self, shown};
 use crate::operation::Operation;
 use crate::record::Record;
 
@@ -14,7 +15,8 @@ const MOST_SIBLINGS: usize = 8;
 /// A file that differs from the commit that a worktree began at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedFile {
-    pub path: PathBuf,
+    /// Its name as text: quoted as git does it where it is not plain.
+    pub path: String,
     /// Lines added and removed; nothing for what is no text.
     pub lines: Option<(u64, u64)>,
 }
@@ -24,8 +26,8 @@ pub struct ChangedFile {
 pub struct DryMerge {
     /// What it was tried with: a branch, or a commit.
     pub with: String,
-    /// The files in conflict.
-    pub conflicts: Vec<PathBuf>,
+    /// The files in conflict, as text.
+    pub conflicts: Vec<String>,
 }
 
 /// What is in a worktree that was kept.
@@ -76,14 +78,15 @@ pub(crate) async fn changed_files(
 ) -> Result<Vec<ChangedFile>, GitError> {
     let args =
         ["diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", from, to];
-    let said = git.run(At::git_dir(git_dir), args).await?;
-    let file = |entry: &str| {
-        let mut fields = entry.splitn(3, '\t');
-        let (added, removed, path) = (fields.next()?, fields.next()?, fields.next()?);
-        let lines = added.parse().ok().zip(removed.parse().ok());
-        Some(ChangedFile { path: path.into(), lines })
+    let said = git.run_raw(At::git_dir(git_dir), args).await?;
+    let file = |entry: &[u8]| {
+        let mut fields = entry.splitn(3, |byte| *byte == b'\t');
+        let mut number = || std::str::from_utf8(fields.next()?).ok()?.parse().ok();
+        let (added, removed) = (number(), number());
+        let path = shown(names::path(fields.next()?));
+        Some(ChangedFile { path, lines: added.zip(removed) })
     };
-    Ok(said.split_terminator('\0').filter_map(file).collect())
+    Ok(names::parts(&said).filter_map(file).collect())
 }
 
 /// How many commits one side has and the other does not.
@@ -106,18 +109,17 @@ pub(crate) async fn try_merge(
     git_dir: &Path,
     base: Option<&str>,
     (ours, theirs): (&str, &str),
-) -> Result<Result<String, Vec<PathBuf>>, GitError> {
+) -> Result<Result<String, Vec<String>>, GitError> {
     let mut args = vec!["merge-tree".to_owned(), "--write-tree".to_owned()];
     args.extend(["--name-only", "-z", "--no-messages"].map(str::to_owned));
     args.extend(base.map(|base| format!("--merge-base={base}")));
     args.extend([ours.to_owned(), theirs.to_owned()]);
     let output = git.try_run(At::git_dir(git_dir), &args).await?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut parts = said.split_terminator('\0');
-    let tree = parts.next().unwrap_or_default().to_owned();
+    let mut parts = names::parts(&output.stdout);
+    let tree = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
     match output.code {
         Some(0) => Ok(Ok(tree)),
-        Some(1) => Ok(Err(parts.map(PathBuf::from).collect())),
+        Some(1) => Ok(Err(parts.map(|it| shown(names::path(it))).collect())),
         _ => Err(failed(&args, &output)),
     }
 }
@@ -131,7 +133,7 @@ pub(crate) async fn try_merges(
     siblings: &[Record],
 ) -> Vec<DryMerge> {
     let mut merges = Vec::new();
-    let mut note = |with: &str, tried: Result<Result<String, Vec<PathBuf>>, GitError>| match tried {
+    let mut note = |with: &str, tried: Result<Result<String, Vec<String>>, GitError>| match tried {
         Ok(outcome) => {
             let conflicts = outcome.err().unwrap_or_default();
             merges.push(DryMerge { with: with.to_owned(), conflicts });

@@ -7,6 +7,7 @@ use crate::checkout::Checkout;
 use crate::create::{self, Locked};
 use crate::git::{At, Git, GitError};
 use crate::kept::KeptError;
+use crate::names::shown;
 use crate::private;
 use crate::record::{Kept, Record, Stage, is_commit, is_word};
 use crate::remove;
@@ -147,7 +148,7 @@ impl Worktrees {
         let path = create::place(&from, &slug)?;
         let kept = Kept::of(&from.common, &slug);
         if path.exists() || kept.path().exists() {
-            return Err(KeptError::Taken(path.display().to_string()));
+            return Err(KeptError::Taken(shown(path)));
         }
         kept.reserve()?;
         let _lease = kept.lease()?;

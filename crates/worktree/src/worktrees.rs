@@ -10,7 +10,7 @@ use crate::create::{self, CreateError, Wish};
 use crate::entry::{Entry, entry};
 use crate::git::{Git, GitError};
 use crate::home;
-use crate::names::for_shell;
+use crate::names::{for_shell, shown};
 use crate::private;
 use crate::record::{Kept, Lease, Record};
 use crate::remove::{self, Trash};
@@ -63,7 +63,7 @@ pub enum Settled {
 
 /// Why what was done in a worktree is not in the repository. It is all where the agent left it.
 #[derive(Debug, Error)]
-#[error("the work in {path} stays there, and is not in the repository: {source}")]
+#[error("the work in {} stays there, and is not in the repository: {source}", shown(.path))]
 pub struct SettleError {
     pub path: PathBuf,
     pub branch: String,

@@ -102,7 +102,7 @@ pub(crate) fn worktree_work(end: &WorktreeEnd) -> String {
         "Work in the worktree: {} changed since {}: {} (+{added} -{removed}); {} ahead, {} behind",
         counted(report.files.len(), "file"),
         report.base.get(..12).unwrap_or(&report.base),
-        listed(report.files.iter().map(|file| file.path.to_string_lossy()), ", "),
+        listed(report.files.iter().map(|file| &file.path), ", "),
         report.ahead,
         report.behind
     );
@@ -119,7 +119,7 @@ pub(crate) fn worktree_work(end: &WorktreeEnd) -> String {
         if merge.conflicts.is_empty() {
             let _ = write!(text, "; merges into {} without conflict", merge.with);
         } else {
-            let files = listed(merge.conflicts.iter().map(|file| file.to_string_lossy()), ", ");
+            let files = listed(merge.conflicts.iter(), ", ");
             let _ = write!(text, "; conflicts with {} in {files}", merge.with);
         }
     }

@@ -17,7 +17,7 @@ async fn show(scene: &Scene) -> Report {
 }
 
 fn files(report: &Report) -> Vec<String> {
-    report.files.iter().map(|file| file.path.display().to_string()).collect()
+    report.files.iter().map(|file| file.path.clone()).collect()
 }
 
 /// A file that is large and takes no space.

@@ -9,6 +9,7 @@ mod creating;
 mod forgeries;
 mod keeping;
 mod merging;
+mod odd_names;
 mod programs;
 mod settling;
 mod support;

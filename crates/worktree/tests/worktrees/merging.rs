@@ -87,7 +87,7 @@ async fn a_conflict_leaves_everything_as_it_was_and_names_the_files() {
         let before = scene.state();
         let error = merge(&scene, &how).await.unwrap_err();
         let MergeError::Conflicts { files, .. } = &error else { panic!("{error}") };
-        assert_eq!(files, &[std::path::Path::new("a.txt")], "{how:?}");
+        assert_eq!(files, &["a.txt"], "{how:?}");
         assert_eq!(scene.state(), before, "{how:?}");
     }
     // So does a change of the caller's that is not committed.

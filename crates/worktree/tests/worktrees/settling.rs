@@ -114,16 +114,13 @@ async fn what_was_committed_is_on_the_branch_and_the_report_says_how_it_stands()
     assert_eq!(report.base, scene.git("rev-parse HEAD~1"));
     assert_eq!((report.ahead, report.behind, report.uncommitted), (1, 1, 1));
     assert_eq!(scene.git("rev-parse worktree-one"), tip);
-    let files: Vec<_> = report
-        .files
-        .iter()
-        .map(|file| (file.path.to_str().unwrap(), file.lines.unwrap()))
-        .collect();
+    let files: Vec<_> =
+        report.files.iter().map(|file| (file.path.as_str(), file.lines.unwrap())).collect();
     assert_eq!(files, [("a.txt", (2, 1)), ("later.txt", (1, 0)), ("new.txt", (1, 0))]);
     let conflicts: Vec<_> = report.conflicts().collect();
     assert_eq!(conflicts.len(), 1);
     assert_eq!(conflicts[0].with, "main");
-    assert_eq!(conflicts[0].conflicts, [std::path::Path::new("a.txt")]);
+    assert_eq!(conflicts[0].conflicts, ["a.txt"]);
     // The checkout goes on as the agent left it.
     assert_eq!(scene.git_in(&path, "status --porcelain"), "?? later.txt");
     assert_eq!(scene.git_in(&path, "branch --show-current"), "worktree-one");
@@ -308,7 +305,7 @@ async fn worktrees_of_one_session_are_held_against_each_other() {
     assert!(reports[0].conflicts().next().is_none());
     let conflict = reports[1].conflicts().next().unwrap();
     assert_eq!(conflict.with, "worktree-one");
-    assert_eq!(conflict.conflicts, [std::path::Path::new("a.txt")]);
+    assert_eq!(conflict.conflicts, ["a.txt"]);
     // Those of another session are none of its business.
     let mut other = wish("three");
     other.owner.session = Some("s2".to_owned());
