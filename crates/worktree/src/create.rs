@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::checkout::{Checkout, CheckoutError, WORKTREES};
 use crate::contents::{self, Contents};
+use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
 use crate::home;
 use crate::names::shown;
@@ -353,7 +354,7 @@ async fn check_out(git: &Git, kept: &Kept, record: &Record) -> Result<(), Create
     let git_dir =
         private::pointed(path).ok_or_else(|| CreateError::Taken { path: path.clone() })?;
     let index = kept.index();
-    fs::copy(git_dir.join("index"), &index).map_err(CreateError::files(&index))?;
+    replace_copy(&git_dir.join("index"), &index).map_err(CreateError::files(&index))?;
     Ok(())
 }
 

@@ -1,9 +1,11 @@
 //! Reading what an agent may have put in its place: no link is followed, nothing is waited for, and no more is read than
 //! there should be.
 
+use std::fs;
 use std::io;
 use std::path::Path;
 
+use centurion_files::private;
 use centurion_protocol::bounded;
 
 /// Files of git's that hold a path, a commit or a name.
@@ -21,4 +23,32 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// The same as text.
 pub(crate) fn read_text(path: &Path, most: u64) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&read(path, most)?).into_owned())
+}
+
+/// Copies a regular file over another in one step. One that is not there is left out.
+///
+/// The copy is as old as what it is of: git takes a file for unchanged that is older than the index, so that a copy that
+/// is younger would hide changes that were made right after the index was written.
+pub(crate) fn replace_copy(from: &Path, to: &Path) -> io::Result<()> {
+    let (mut file, metadata) = match centurion_files::open_regular(from) {
+        Ok(opened) => opened,
+        Err(_) if !from.exists() => return Ok(()),
+        Err(error) => return Err(io::Error::other(error)),
+    };
+    if let Some(above) = to.parent() {
+        private::create_directory(above)?;
+    }
+    let new = to.with_extension("centurion");
+    remove_if_there(&new)?;
+    let mut copy = private::create(&new)?;
+    io::copy(&mut file, &mut copy)?;
+    copy.set_modified(metadata.modified()?)?;
+    fs::rename(&new, to)
+}
+
+pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::checkout::{Checkout, CheckoutError};
 use crate::entry::{Entry, Standing};
+use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
 use crate::kept::{Ignored, uncommitted};
 use crate::operation::Operation;
@@ -155,7 +156,7 @@ async fn commit_rest(
         return Ok(None);
     }
     let index = rest_index(record);
-    std::fs::copy(record.admin.join("index"), &index)?;
+    replace_copy(&record.admin.join("index"), &index)?;
     let at = || At::directory(&record.path).index(&index);
     add_all(git, &at(), record, &[]).await?;
     let tree = git.run(at(), ["write-tree"]).await?;

@@ -8,7 +8,7 @@ use std::path::Path;
 use centurion_files::private as kept_files;
 
 use crate::branch;
-use crate::files::{SHORT, read_text};
+use crate::files::{SHORT, read_text, remove_if_there, replace_copy};
 use crate::git::{At, Git, GitError};
 use crate::private;
 use crate::record::{Kept, Record};
@@ -87,27 +87,4 @@ pub(crate) async fn take_out(
     let record = Record { tip, is_out: true, ..record };
     kept.write(&record)?;
     Ok(record)
-}
-
-/// Copies a regular file over another in one step. One that is not there is left out.
-fn replace_copy(from: &Path, to: &Path) -> io::Result<()> {
-    let (mut file, _) = match centurion_files::open_regular(from) {
-        Ok(opened) => opened,
-        Err(_) if !from.exists() => return Ok(()),
-        Err(error) => return Err(io::Error::other(error)),
-    };
-    if let Some(above) = to.parent() {
-        kept_files::create_directory(above)?;
-    }
-    let new = to.with_extension("centurion");
-    remove_if_there(&new)?;
-    io::copy(&mut file, &mut kept_files::create(&new)?)?;
-    fs::rename(&new, to)
-}
-
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }

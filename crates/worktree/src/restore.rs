@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::branch::commit_at;
 use crate::checkout::Checkout;
 use crate::create::{self, Locked};
+use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
 use crate::kept::KeptError;
 use crate::names::shown;
@@ -44,7 +45,7 @@ pub(crate) async fn save(
     let (mut staged, mut files) = (None, None);
     if record.path.is_dir() {
         let index = record.admin.join("centurion-index");
-        std::fs::copy(record.admin.join("index"), &index)?;
+        replace_copy(&record.admin.join("index"), &index)?;
         let at = || At::directory(&record.path).index(&index);
         staged = Some(git.run(at(), ["write-tree"]).await?);
         if has_files {
@@ -191,7 +192,7 @@ async fn make(
         git.run(At::git_dir(&record.admin), ["update-ref", "--no-deref", "HEAD", head]).await?;
     }
     git.run(At::directory(&path), ["reset", "--hard", "--quiet", "HEAD"]).await?;
-    std::fs::copy(record.admin.join("index"), kept.index())?;
+    replace_copy(&record.admin.join("index"), &kept.index())?;
     record.submodules = inner_repositories(git, &At::directory(&path)).await?;
     if let Some(files) = &saved.files {
         let args = ["restore", "--source", files, "--worktree", "--no-overlay", "--", "."];

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::branch;
 use crate::contents::is_untouched;
+use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
 use crate::home::Rest;
 use crate::kept::{Ignored, uncommitted};
@@ -92,7 +93,7 @@ async fn tree_of_files(
     work: &Work,
 ) -> Result<String, GitError> {
     let index = kept.path().join(format!("snapshot.{}", std::process::id()));
-    fs::copy(kept.index(), &index)?;
+    replace_copy(&kept.index(), &index)?;
     let at = || At::git_dir(git_dir).work_tree(&record.path).index(&index);
     add_all(git, &at(), record, &[]).await?;
     // What was added although git ignores it is part of the work.

@@ -132,3 +132,29 @@ async fn the_result_and_a_later_look_say_the_same_wherever_head_is() {
         assert_eq!(told.notes.is_empty(), kind == "branch", "{:?}", told.notes);
     }
 }
+
+#[tokio::test]
+async fn a_change_right_after_a_commit_is_not_missed() {
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    let path = worktree.record.path.clone();
+    // As long as before, and as old as the index: git cannot tell but by looking into it.
+    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(10);
+    let age = |path: &std::path::Path| {
+        fs::File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
+    };
+    write(&path, "quick.txt", "one\n");
+    age(&path.join("quick.txt"));
+    scene.git_in(&path, "add -A");
+    scene.git_in(&path, "commit -q -m quick");
+    write(&path, "quick.txt", "two\n");
+    age(&path.join("quick.txt"));
+    age(&scene.path(".git/centurion/worktrees/one/git/index"));
+    let report = scene.keep(worktree).await;
+    assert_eq!(report.uncommitted, 1);
+    assert_eq!(scene.git_in(&path, "status --porcelain"), "M quick.txt");
+    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+    gone.unwrap().delete();
+    scene.worktrees.restore(&scene.top, "one").await.unwrap();
+    assert_eq!(fs::read_to_string(path.join("quick.txt")).unwrap(), "two\n");
+}
