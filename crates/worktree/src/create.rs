@@ -14,6 +14,7 @@ use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
 use crate::home;
 use crate::names::shown;
+use crate::operation::Operation;
 use crate::ordinary;
 use crate::private::{self, PrivateRepository};
 use crate::record::{Kept, Owner, Record, Stage, now};
@@ -50,6 +51,9 @@ pub enum CreateError {
     Left { path: PathBuf },
     #[error("the worktree {} is in use by process {process}", shown(.path))]
     InUse { path: PathBuf, process: String },
+    /// Something of git's was begun in the worktree and not ended.
+    #[error("the worktree {} cannot be used: {reason}", shown(.path))]
+    Operation { path: PathBuf, reason: String },
     #[error(
         "the submodule {0} has changes, which a worktree would be without: commit them in the submodule and here"
     )]
@@ -241,8 +245,18 @@ async fn open(
         }
         _ => return Err(CreateError::Taken { path }),
     };
-    if !wish.is_private && state::is_out(kept, &record) {
+    let is_home = !state::is_out(kept, &record);
+    if !wish.is_private && !is_home {
         return Err(CreateError::Left { path });
+    }
+    let begun = match (wish.is_private && is_home).then_some(&record) {
+        Some(record) => Operation::at_home(git, record).await?,
+        None => None,
+    };
+    if let Some(operation) = begun {
+        // Only the repository knows of it: the agent's git could not go on with it.
+        let reason = operation.explain(&record);
+        return Err(CreateError::Operation { path, reason });
     }
     let record = if wish.is_private && record.is_private {
         ordinary::take_out(git, &from.common, kept, record).await?

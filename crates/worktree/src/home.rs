@@ -159,7 +159,7 @@ pub(crate) async fn stay(
     let head = state::head(git, common, record).await?;
     let tip = branch::commit_at(git, common, &format!("refs/heads/{}", record.branch)).await?;
     let conflict = rest.has_conflicts.then_some(Operation::Conflict);
-    let operation = Operation::in_progress(&record.admin).or(conflict);
+    let operation = Operation::at_home(git, record).await?.or(conflict);
     let notes = operation.map(|it| it.explain(record)).into_iter().collect();
     let tip = tip.unwrap_or_else(|| head.clone());
     Ok(Brought { tip, head, operation, notes, ..Brought::default() })

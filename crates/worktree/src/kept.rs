@@ -131,7 +131,7 @@ impl Worktrees {
         let lease = lease(entry)?;
         let tamed = self.tamed(&record.admin).await?;
         let git = &tamed.git;
-        if let Some(operation) = Operation::in_progress(&record.admin) {
+        if let Some(operation) = Operation::at_home(git, record).await? {
             return Err(KeptError::Operation(operation.explain(record)));
         }
         let branch = format!("refs/heads/{}", record.branch);

@@ -90,7 +90,7 @@ impl Worktrees {
         let mut rest = None;
         let mut tip = state::head(git, &into.common, record).await?;
         if entry.standing == Standing::Kept {
-            if let Some(operation) = Operation::in_progress(&record.admin) {
+            if let Some(operation) = Operation::at_home(git, record).await? {
                 return Err(MergeError::Operation(operation.explain(record)));
             }
             // What is configured may depend on where git works.

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::branch::commit_at;
+use crate::git::{Git, GitError};
 use crate::names::for_shell;
+use crate::ordinary::has_reftable;
 use crate::record::Record;
 
 /// Something of git's that was begun and not ended.
@@ -38,6 +41,22 @@ impl Operation {
     pub(crate) fn in_progress(git_dir: &Path) -> Option<Self> {
         let mut signs = Self::SIGNS.iter();
         signs.find(|(sign, _)| git_dir.join(sign).exists()).map(|(_, operation)| *operation)
+    }
+
+    /// What goes on in a worktree that is home.
+    pub(crate) async fn at_home(git: &Git, record: &Record) -> Result<Option<Self>, GitError> {
+        let found = Self::in_progress(&record.admin);
+        if found.is_some() || !has_reftable(&record.admin) {
+            return Ok(found);
+        }
+        for (sign, operation) in Self::SIGNS {
+            if matches!(operation, Self::CherryPick | Self::Revert)
+                && commit_at(git, &record.admin, sign).await?.is_some()
+            {
+                return Ok(Some(operation));
+            }
+        }
+        Ok(None)
     }
 
     pub fn as_str(self) -> &'static str {

@@ -46,13 +46,17 @@ pub(crate) async fn become_ordinary(
         git.run(at, ["update-index", "--no-split-index"]).await?;
     }
     replace_copy(&own.join("index"), &admin.join("index"))?;
-    let text = match head {
-        Head::Branch => format!("ref: refs/heads/{}\n", record.branch),
-        Head::Commit(id) => format!("{id}\n"),
+    let branch = format!("refs/heads/{}", record.branch);
+    let args = match head {
+        Head::Branch => vec!["symbolic-ref", "HEAD", &branch],
+        Head::Commit(id) => vec!["update-ref", "--no-deref", "HEAD", id],
     };
-    kept_files::replace(&admin.join("HEAD"), text.as_bytes())?;
-    replace_copy(&own.join("logs/HEAD"), &admin.join("logs/HEAD"))?;
-    replace_copy(&own.join("ORIG_HEAD"), &admin.join("ORIG_HEAD"))?;
+    git.run(At::git_dir(admin), args).await?;
+    // Elsewhere, git has refs and logs in tables of its own.
+    if !has_reftable(admin) {
+        replace_copy(&own.join("logs/HEAD"), &admin.join("logs/HEAD"))?;
+        replace_copy(&own.join("ORIG_HEAD"), &admin.join("ORIG_HEAD"))?;
+    }
     private::point(&record.path, admin)?;
     remove_if_there(&admin.join("locked"))?;
     Ok(())
@@ -80,11 +84,23 @@ pub(crate) async fn take_out(
     kept_files::replace(&own.join("packed-refs"), refs.as_bytes())?;
     kept_files::replace(&kept.refs(), refs.as_bytes())?;
     remove_if_there(&own.join(&name))?;
-    for part in ["HEAD", "index", "logs/HEAD"] {
+    for part in ["index", "logs/HEAD"] {
         replace_copy(&admin.join(part), &own.join(part))?;
     }
+    let at = At::git_dir(admin);
+    let head = git.try_run(at, ["symbolic-ref", "--quiet", "HEAD"]).await?;
+    let head = match head.code {
+        Some(0) => format!("ref: {}", String::from_utf8_lossy(&head.stdout)),
+        _ => format!("{}\n", state::head(git, common, &record).await?),
+    };
+    kept_files::replace(&own.join("HEAD"), head.as_bytes())?;
     private::point(&record.path, &own)?;
     let record = Record { tip, is_out: true, ..record };
     kept.write(&record)?;
     Ok(record)
+}
+
+/// Whether git has the refs of a worktree in tables, and not in files.
+pub(crate) fn has_reftable(admin: &Path) -> bool {
+    admin.join("reftable").is_dir()
 }

@@ -46,9 +46,7 @@ pub(crate) async fn remove(
         let _ = git.try_run(at, ["update-ref", "-d", &name, &record.base]).await;
     }
     let base = format!("{}/base", record.saved_refs());
-    if fs::exists(common.join(&base)).unwrap_or(false) {
-        let _ = git.try_run(At::git_dir(common), ["update-ref", "-d", &base]).await;
-    }
+    let _ = git.try_run(At::git_dir(common), ["update-ref", "-d", &base]).await;
     if let Err(error) = fs::remove_dir_all(kept.path()) {
         tracing::warn!(%error, path = %kept.path().display(), "the record of a worktree stays");
     }

@@ -13,4 +13,5 @@ mod odd_names;
 mod programs;
 mod settling;
 mod support;
+mod tables;
 mod unfinished;

@@ -25,6 +25,15 @@ impl Scene {
 
     /// The same with other means to run git.
     pub(crate) fn run_by(runner: Arc<dyn RunProgram>) -> Self {
+        Self::made_by(runner, "init -q -b main .")
+    }
+
+    /// A repository that has its refs in tables.
+    pub(crate) fn with_reftable() -> Self {
+        Self::made_by(Arc::new(Direct), "init -q -b main --ref-format=reftable .")
+    }
+
+    fn made_by(runner: Arc<dyn RunProgram>, init: &str) -> Self {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path().canonicalize().unwrap();
         fs::create_dir(root.join("home")).unwrap();
@@ -34,7 +43,7 @@ impl Scene {
         fs::create_dir(&top).unwrap();
         let worktrees = Worktrees::new(git(&root, runner));
         let scene = Self { top, worktrees, scratch };
-        scene.git("init -q -b main .");
+        scene.git(init);
         scene.write("a.txt", "one\ntwo\nthree\n");
         scene.write("src/b.txt", "b\n");
         scene.write(".gitignore", "ignored/\nnode_modules\n.env\n");

@@ -129,6 +129,8 @@ async fn what_a_person_begins_in_a_worktree_that_was_kept_is_named_as_well() {
     let gone = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
     let told = gone.unwrap_err().to_string();
     assert!(told.starts_with("a merge is not finished in it"), "{told}");
+    let refused = scene.try_create("one").await.unwrap_err().to_string();
+    assert!(refused.ends_with(&told), "{refused}");
     scene.shell(command(&told));
     let gone = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
     gone.unwrap().delete();
