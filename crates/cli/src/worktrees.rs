@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
-use centurion_worktree::merge::{How, Merged};
+use anyhow::{Context, anyhow, bail};
+use centurion_worktree::merge::{How, MergeError, Merged};
 use centurion_worktree::{
     Direct, Entry, Git, Record, Report, Settled, Standing, Unsaved, Worktrees,
 };
@@ -221,13 +221,11 @@ impl Desk {
         let message = args.message.as_deref().unwrap_or(&usual);
         let cwd = &self.surroundings.cwd;
         let merged = self.worktrees.merge(cwd, &entry, &args.how(), message).await;
-        let merged = merged.with_context(|| match &entry.record {
-            Some(record) => format!(
-                "{} was not merged\nhelp: solve conflicts in {} (git merge there), then try again",
-                entry.name(),
-                record.path.display()
-            ),
-            None => format!("{} was not merged", entry.name()),
+        let merged = merged.map_err(|error| match &error {
+            MergeError::Conflicts { help, .. } => {
+                anyhow!("{} was not merged: {error}\nhelp: {help}", entry.name())
+            }
+            _ => anyhow!("{} was not merged: {error}", entry.name()),
         })?;
         if self.json {
             let Merged { from, to, commits } = &merged;

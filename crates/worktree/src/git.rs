@@ -297,10 +297,13 @@ impl Git {
     }
 }
 
-/// The first words of a command.
+/// What a command does: its first words, without the options that are ours.
 fn shown<S: AsRef<OsStr>>(args: &[S]) -> String {
-    let words = args.iter().map(|arg| arg.as_ref().to_string_lossy());
-    words.take(3).collect::<Vec<_>>().join(" ")
+    let words: Vec<_> = args.iter().map(|arg| arg.as_ref().to_string_lossy()).collect();
+    let settings = words.chunks(2).take_while(|pair| pair.first().is_some_and(|it| it == "-c"));
+    let words = words.iter().skip(2 * settings.count());
+    let words: Vec<&str> = words.map(|it| &**it).take_while(|it| !it.starts_with('-')).collect();
+    words.get(..2).unwrap_or(&words).join(" ")
 }
 
 /// The failure of a command.
@@ -315,4 +318,17 @@ pub(crate) fn said(output: &ProgramOutput) -> String {
     let said = said.trim().trim_start_matches("fatal: ").chars().take(SHOWN);
     // Git names files, and not all of them in quotes.
     said.map(|c| if c.is_control() && !"\n\t".contains(c) { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_named_without_our_options() {
+        let settings = ["-c", "a.b=true", "-c", "c.d=x", "fetch", "--quiet", "--stdin", "/x"];
+        assert_eq!(shown(&settings), "fetch");
+        assert_eq!(shown(&["worktree", "add", "--quiet", "x"]), "worktree add");
+        assert_eq!(shown(&["-c", "a.b=true"]), "");
+    }
 }

@@ -12,6 +12,7 @@ use crate::entry::{Entry, Standing};
 use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
 use crate::kept::{Ignored, uncommitted};
+use crate::names::for_shell;
 use crate::operation::Operation;
 use crate::record::Record;
 use crate::report::{distance, try_merge};
@@ -55,7 +56,13 @@ pub enum MergeError {
     #[error("{0}")]
     Operation(String),
     #[error("conflicts in {}: nothing was changed", files.join(", "))]
-    Conflicts { files: Vec<String>, commit: Option<String> },
+    Conflicts {
+        files: Vec<String>,
+        /// The commit that could not be made again.
+        commit: Option<String>,
+        /// Commands after which the work can be merged.
+        help: String,
+    },
     #[error("there is nothing to merge: the branch has no commit that is not in {0} already")]
     Nothing(String),
     #[error(transparent)]
@@ -74,17 +81,9 @@ impl Worktrees {
         how: &How,
         message: &str,
     ) -> Result<Merged, MergeError> {
-        let record = match (&entry.record, &entry.standing) {
-            (_, Standing::InUse { process }) => return Err(MergeError::InUse(process.clone())),
-            (Some(record), Standing::Kept | Standing::Gone) => record,
-            (Some(record), Standing::Paused { operation }) => {
-                return Err(MergeError::Operation(operation.explain_out(record)));
-            }
-            _ => return Err(MergeError::Left),
-        };
-        let Ok(Some(lease)) = entry.kept.lease() else {
-            return Err(MergeError::InUse(entry.kept.holder().unwrap_or_default()));
-        };
+        let record = usable(entry)?;
+        let in_use = || MergeError::InUse(entry.kept.holder().unwrap_or_default());
+        let lease = entry.kept.lease().map_err(GitError::from)?.ok_or_else(in_use)?;
         let into = self.checkout(directory).await?;
         let git = &self.git.tamed(&into.git_dir).await?;
         let mut rest = None;
@@ -100,24 +99,15 @@ impl Worktrees {
         }
         let tip = tip.as_str();
         let (ahead, behind) = distance(git, &into.git_dir, (&into.head, tip)).await?;
+        if ahead == 0 {
+            let name = into.branch.clone().unwrap_or_else(|| into.head.clone());
+            return Err(MergeError::Nothing(name));
+        }
         let to = match how {
-            _ if ahead == 0 => {
-                let name = into.branch.clone().unwrap_or_else(|| into.head.clone());
-                return Err(MergeError::Nothing(name));
-            }
-            How::Merge if behind == 0 => tip.to_owned(),
-            How::Merge => merge_commit(git, &into, tip, message, &[&into.head, tip]).await?,
-            How::Squash => merge_commit(git, &into, tip, message, &[&into.head]).await?,
-            How::Rebase => {
-                let range = format!("{}..{tip}", into.head);
-                let args = ["rev-list", "--reverse", "--no-merges", "--topo-order", &range];
-                let listed = git.run(At::git_dir(&into.git_dir), args).await?;
-                again(git, &into, listed.lines()).await?
-            }
-            How::CherryPick(commits) => {
-                again(git, &into, commits.iter().map(String::as_str)).await?
-            }
+            How::Merge if behind == 0 => Ok(tip.to_owned()),
+            _ => commits(git, &into, tip, how, message).await,
         };
+        let to = to.map_err(|error| error.with_help(&into, entry, record, how, rest.is_some()))?;
         let args = [
             "merge",
             "--ff-only",
@@ -136,6 +126,74 @@ impl Worktrees {
         drop(lease);
         let (commits, _) = distance(git, &into.git_dir, (&into.head, &to)).await?;
         Ok(Merged { from: into.head, to, commits })
+    }
+}
+
+/// The record of a worktree that can be merged.
+fn usable(entry: &Entry) -> Result<&Record, MergeError> {
+    match (&entry.record, &entry.standing) {
+        (_, Standing::InUse { process }) => Err(MergeError::InUse(process.clone())),
+        (Some(record), Standing::Kept | Standing::Gone) => Ok(record),
+        (Some(record), Standing::Paused { operation }) => {
+            Err(MergeError::Operation(operation.explain_out(record)))
+        }
+        _ => Err(MergeError::Left),
+    }
+}
+
+impl MergeError {
+    /// Says of conflicts how they can be solved: where the work is, so that the caller's checkout stays as it is.
+    fn with_help(
+        mut self,
+        into: &Checkout,
+        entry: &Entry,
+        record: &Record,
+        how: &How,
+        has_rest: bool,
+    ) -> Self {
+        let Self::Conflicts { commit, help, .. } = &mut self else { return self };
+        let name = into.branch.as_deref().unwrap_or(&into.head);
+        let (here, there) = (for_shell(&into.top), for_shell(&record.path));
+        *help = match (how, commit) {
+            (How::CherryPick(_), Some(commit)) => {
+                format!("`git -C {here} cherry-pick {commit}`, and solve the conflicts there")
+            }
+            _ if entry.standing == Standing::Gone => {
+                format!("`git -C {here} merge {}`, and solve the conflicts there", record.branch)
+            }
+            (_, commit) => {
+                let open = format!("`git -C {there} add -A`, `git -C {there} commit -m Work`, ");
+                let open = if has_rest { open.as_str() } else { "" };
+                let verb = if commit.is_some() { "rebase" } else { "merge" };
+                format!(
+                    "{open}`git -C {there} {verb} {name}`; solve the conflicts there and go on with `git -C {there} {verb} \
+                     --continue`; then merge {} again",
+                    entry.name()
+                )
+            }
+        };
+        self
+    }
+}
+
+/// Makes the commits that are brought over; the last of them.
+async fn commits(
+    git: &Git,
+    into: &Checkout,
+    tip: &str,
+    how: &How,
+    message: &str,
+) -> Result<String, MergeError> {
+    match how {
+        How::Merge => merge_commit(git, into, tip, message, &[&into.head, tip]).await,
+        How::Squash => merge_commit(git, into, tip, message, &[&into.head]).await,
+        How::Rebase => {
+            let range = format!("{}..{tip}", into.head);
+            let args = ["rev-list", "--reverse", "--no-merges", "--topo-order", &range];
+            let listed = git.run(At::git_dir(&into.git_dir), args).await?;
+            again(git, into, listed.lines()).await
+        }
+        How::CherryPick(commits) => again(git, into, commits.iter().map(String::as_str)).await,
     }
 }
 
@@ -188,11 +246,15 @@ async fn merge_commit(
     parents: &[&str],
 ) -> Result<String, MergeError> {
     let tree = try_merge(git, &into.git_dir, None, (&into.head, tip)).await?;
-    let tree = tree.map_err(|files| MergeError::Conflicts { files, commit: None })?;
+    let tree = tree.map_err(|files| conflicts(files, None))?;
     let mut args = vec!["commit-tree", &tree, "-m", message];
     args.extend(parents.iter().flat_map(|parent| ["-p", parent]));
     let at = identified(git, At::git_dir(&into.git_dir), &into.top).await;
     Ok(git.run(at, args).await?.trim().to_owned())
+}
+
+fn conflicts(files: Vec<String>, commit: Option<String>) -> MergeError {
+    MergeError::Conflicts { files, commit, help: String::new() }
 }
 
 /// Makes commits again on top of the caller's; the last of them.
@@ -216,8 +278,7 @@ async fn again(
         let (name, email, date, message) = (field(), field(), field(), field());
         let base = parents.split(' ').next().filter(|parent| !parent.is_empty());
         let tree = try_merge(git, git_dir, base, (&onto, &id)).await?;
-        let tree =
-            tree.map_err(|files| MergeError::Conflicts { files, commit: Some(id.clone()) })?;
+        let tree = tree.map_err(|files| conflicts(files, Some(id.clone())))?;
         let at = identified(git, At::git_dir(git_dir), &into.top).await;
         let at = at
             .variable("GIT_AUTHOR_NAME", name)

@@ -108,3 +108,32 @@ async fn a_worktree_in_use_is_not_merged() {
     scene.keep(again).await;
     merge(&scene, &How::Merge).await.unwrap();
 }
+
+#[tokio::test]
+async fn the_commands_that_are_named_after_a_conflict_solve_it() {
+    for how in [How::Merge, How::Squash, How::Rebase] {
+        let scene = prepared(true).await;
+        let path = scene.path(".claude/worktrees/one");
+        let error = merge(&scene, &how).await.unwrap_err();
+        let MergeError::Conflicts { help, .. } = &error else { panic!("{error}") };
+        let mut commands: Vec<&str> = help.split('`').skip(1).step_by(2).collect();
+        let goes_on = commands.pop().unwrap();
+        let begins = commands.pop().unwrap();
+        for command in commands {
+            scene.shell(command);
+        }
+        assert!(!scene.try_shell(begins), "{begins}");
+        write(&path, "a.txt", "one\ntwo\nboth\n");
+        scene.git_in(&path, "add a.txt");
+        scene.shell(goes_on);
+        merge(&scene, &how).await.unwrap();
+        assert_eq!(scene.read("a.txt"), "one\ntwo\nboth\n", "{how:?}");
+        assert_eq!(scene.read("rest.txt"), "rest\n", "{how:?}");
+    }
+    let scene = prepared(true).await;
+    let commit = scene.git("rev-parse worktree-one");
+    let error = merge(&scene, &How::CherryPick(vec![commit])).await.unwrap_err();
+    let MergeError::Conflicts { help, .. } = &error else { panic!("{error}") };
+    assert!(!scene.try_shell(help.split('`').nth(1).unwrap()));
+    assert!(scene.path(".git/CHERRY_PICK_HEAD").exists());
+}
