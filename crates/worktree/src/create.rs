@@ -338,8 +338,9 @@ pub(crate) async fn add(
     locked: Locked,
 ) -> Result<(), CreateError> {
     let lock = common.join("centurion/lock");
-    if lock.is_symlink() {
-        return Err(CreateError::Link(lock));
+    if lock.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        let source = io::Error::other("it is no file: remove it");
+        return Err(CreateError::Files { path: lock, source });
     }
     let file = fs::File::options().create(true).append(true).open(&lock);
     let file = file.map_err(CreateError::files(&lock))?;

@@ -11,6 +11,8 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::checkout::{Checkout, WORKTREES};
+use crate::files;
+use crate::names::shown;
 use crate::slug::Slug;
 
 /// The directory of everything that is kept here, in a repository's git directory.
@@ -212,7 +214,9 @@ impl Kept {
 
     pub(crate) fn record(&self) -> io::Result<Record> {
         check_way(&self.0)?;
-        let text = bounded::read_file(&self.0.join(RECORD), LARGEST)?;
+        let path = self.0.join(RECORD);
+        path.symlink_metadata()?;
+        let text = files::read(&path, LARGEST)?;
         let record: Record = serde_json::from_slice(&text)?;
         self.check(&record).map(|()| record)
     }
@@ -250,6 +254,10 @@ impl Kept {
         check_way(&self.0)?;
         let mut options = File::options();
         let path = self.0.join(LEASE);
+        // A pipe would be waited for.
+        if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(io::Error::other(format!("{} is no file: remove it", shown(&path))));
+        }
         let mut file = private::open(options.read(true).write(true).create(true), &path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
@@ -263,7 +271,7 @@ impl Kept {
 
     /// The process that has the lease, if one has.
     pub(crate) fn holder(&self) -> Option<String> {
-        let file = File::open(self.0.join(LEASE)).ok()?;
+        let (file, _) = centurion_files::open_regular(&self.0.join(LEASE)).ok()?;
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 let text = bounded::read_all(file, LARGEST).ok()?;

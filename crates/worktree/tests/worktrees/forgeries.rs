@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use centurion_worktree::CreateError;
+use centurion_worktree::{CreateError, Standing, Unsaved};
 use serde_json::{Value, json};
 
 use crate::support::{Scene, write};
@@ -106,4 +106,62 @@ async fn no_field_of_a_record_becomes_an_option_a_ref_or_a_path() {
     fs::write(&file, record.to_string()).unwrap();
     let listed = scene.worktrees.list(&scene.top).await.unwrap();
     scene.worktrees.report(&scene.top, &listed[0]).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_no_file_in_the_place_of_one_of_ours_is_named_and_not_waited_for() {
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    write(&worktree.record.path, "a.txt", "work\n");
+    scene.keep(worktree).await;
+    let own = ".git/centurion/worktrees/one";
+    for name in ["lease", "record.json"] {
+        let file = scene.path(own).join(name);
+        let before = fs::read(&file).unwrap();
+        fs::remove_file(&file).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &file, mode).unwrap();
+        let listed = scene.worktrees.list(&scene.top).await.unwrap();
+        scene.worktrees.mend(&scene.top).await.unwrap();
+        let gone = scene.worktrees.let_go(&scene.top, &listed[0], Unsaved::IsSaved).await;
+        let told = gone.unwrap_err().to_string();
+        assert!(
+            told.contains("is no file: remove it") || told.contains("cannot be read"),
+            "{told}"
+        );
+        let refused = scene.try_create("one").await.unwrap_err();
+        assert!(!refused.to_string().is_empty());
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, before).unwrap();
+    }
+    let lock = scene.path(".git/centurion/lock");
+    fs::remove_file(&lock).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &lock, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    let refused = scene.try_create("two").await.unwrap_err().to_string();
+    assert!(refused.contains("lock: it is no file"), "{refused}");
+    fs::remove_file(&lock).unwrap();
+    // What is removed has no place to go to.
+    let trash = scene.path(".claude/worktrees/.trash");
+    for is_link in [false, true] {
+        let _ = fs::remove_dir_all(&trash);
+        let _ = fs::remove_file(&trash);
+        if is_link {
+            symlink(scene.root(), &trash).unwrap();
+        } else {
+            fs::write(&trash, "mine").unwrap();
+        }
+        let name = format!("two-{is_link}");
+        let untouched = scene.create(&name).await;
+        let report = scene.keep(untouched).await;
+        assert!(report.notes[0].contains(".trash is no directory: remove it first"), "{report:?}");
+        let listed = scene.worktrees.list(&scene.top).await.unwrap();
+        let entry = listed.iter().find(|it| it.name() == name).unwrap();
+        assert_eq!(entry.standing, Standing::Kept);
+        let gone = scene.worktrees.let_go(&scene.top, entry, Unsaved::Stays).await;
+        let told = gone.unwrap_err().to_string();
+        assert!(told.contains(".trash is no directory"), "{told}");
+        fs::remove_file(&trash).unwrap();
+        let gone = scene.worktrees.let_go(&scene.top, entry, Unsaved::Stays).await;
+        gone.unwrap().delete();
+    }
 }
