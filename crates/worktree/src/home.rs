@@ -1,17 +1,19 @@
 //! From a worktree's private repository to the one that it belongs to: all that an agent made is there in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::branch;
 use crate::checkout::Checkout;
-use crate::files::{LONG, read_text};
+use crate::files::{LONG, SHORT, read_text};
 use crate::git::{At, Git, GitError};
 use crate::operation::Operation;
 use crate::ordinary::{self, Head};
 use crate::private::{self, PrivateRepository};
-use crate::record::{Kept, Record};
+use crate::record::{Kept, Record, is_commit};
 use crate::saved::SavedNames;
+use crate::slug::Slug;
 use crate::state;
 
 /// The most entries of a log that are looked at.
@@ -103,6 +105,10 @@ pub(crate) async fn bring(
     let tip = tip.or_else(|| head.clone()).unwrap_or_else(|| record.known_tip().to_owned());
     let at = head.clone().unwrap_or_else(|| tip.clone());
     let mut names = SavedNames::load(git, common, record).await?;
+    let stashed = logged(&own.join("logs/refs/stash"));
+    found.extend(stashed.into_iter().rev().enumerate().map(|(at, id)| (format!("stash/{at}"), id)));
+    found.extend(linked_heads(&own));
+    let lost = drop_missing(git, &own, &mut found).await?;
     for (name, id) in &found {
         names.keep(id, name);
     }
@@ -110,9 +116,6 @@ pub(crate) async fn bring(
         if let Some(id) = commit {
             names.keep(id, name);
         }
-    }
-    for (at, id) in logged(&own.join("logs/refs/stash")).iter().rev().enumerate() {
-        names.keep(id, &format!("stash/{at}"));
     }
     let mut known: Vec<String> = names.wanted().iter().map(|(id, _)| id.clone()).collect();
     known.extend([tip.clone(), record.base.clone()]);
@@ -128,6 +131,9 @@ pub(crate) async fn bring(
     let refusal = branch::advance(git, common, kept, record, &tip).await?;
     let is_on_branch = refusal.is_none() && ordinary::is_on_branch(&own, record, head.as_deref())?;
     let mut notes: Vec<String> = refusal.into_iter().collect();
+    if lost > 0 {
+        notes.push(format!("{lost} of its refs name commits that it does not have"));
+    }
     let conflict = rest.has_conflicts.then_some(Operation::Conflict);
     let operation = Operation::in_progress(&own).or(conflict);
     match operation {
@@ -191,6 +197,48 @@ async fn own_refs(
     Ok(new.map(|(name, id)| (name.to_owned(), id.to_owned())).collect())
 }
 
+/// Drops names of commits that are not there, since git brings home all or nothing; how many.
+async fn drop_missing(
+    git: &Git,
+    own: &Path,
+    found: &mut BTreeMap<String, String>,
+) -> Result<usize, GitError> {
+    if found.is_empty() {
+        return Ok(0);
+    }
+    let count = found.len();
+    let input: String = found.values().flat_map(|id| [id, "\n"]).collect();
+    let at = At::git_dir(own).input(input.as_bytes());
+    let said = git.run(at, ["cat-file", "--batch-check"]).await?;
+    let missing = said.lines().filter_map(|line| line.strip_suffix(" missing"));
+    let missing: BTreeSet<&str> = missing.collect();
+    found.retain(|_, id| !missing.contains(id.as_str()));
+    Ok(count - found.len())
+}
+
+/// The most worktrees of its own that an agent's repository is looked through for.
+const MOST_LINKED: usize = 200;
+
+/// The git directories of worktrees that an agent itself made.
+fn linked(own: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(own.join("worktrees")).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.take(MOST_LINKED).map(|entry| entry.path()).collect();
+    found.sort();
+    found
+}
+
+/// The commits that such worktrees are at without a branch.
+fn linked_heads(own: &Path) -> impl Iterator<Item = (String, String)> {
+    linked(own).into_iter().enumerate().filter_map(|(number, directory)| {
+        let head = read_text(&directory.join("HEAD"), SHORT).ok()?;
+        let head = head.trim();
+        let name = directory.file_name()?.to_str().filter(|it| Slug::parse(it).is_ok());
+        let name = name.map_or_else(|| number.to_string(), str::to_owned);
+        let is_id = head.len() >= 40 && is_commit(head);
+        is_id.then(|| (format!("worktrees/{name}"), head.to_owned()))
+    })
+}
+
 /// The commits that a log of refs names, the oldest first.
 fn logged(log: &Path) -> Vec<String> {
     let text = read_text(log, LONG).unwrap_or_default();
@@ -204,7 +252,8 @@ fn logged(log: &Path) -> Vec<String> {
 
 /// The commits that `HEAD` was at and that no other is built on: reset away, or amended.
 async fn unreached(git: &Git, own: &Path, known: &[String]) -> Result<Vec<String>, GitError> {
-    let logged: BTreeSet<String> = logged(&own.join("logs/HEAD")).into_iter().collect();
+    let all = linked(own).into_iter().chain([own.to_owned()]);
+    let logged: BTreeSet<String> = all.flat_map(|it| logged(&it.join("logs/HEAD"))).collect();
     if logged.iter().all(|id| known.contains(id)) {
         return Ok(Vec::new());
     }

@@ -114,3 +114,39 @@ async fn a_branch_that_another_checkout_is_on_is_not_moved_under_it() {
     assert_eq!(scene.git_in(&other, "rev-parse HEAD"), tip);
     assert!(fs::read_to_string(other.join("a.txt")).unwrap().contains("agent"));
 }
+
+#[tokio::test]
+async fn worktrees_that_an_agent_made_itself_are_kept_like_its_refs() {
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    let path = worktree.record.path.clone();
+    let mut commits = Vec::new();
+    for name in ["tried", "od\nd"] {
+        let linked = scene.root().join(name);
+        let (said, is_fine) =
+            scene.run_git(&path, &["worktree", "add", "-q", "--detach", linked.to_str().unwrap()]);
+        assert!(is_fine, "{said}");
+        commits.push(commit(&scene, &linked, &format!("{name} given up\n")));
+        scene.git_in(&linked, "reset -q --hard HEAD~1");
+        commits.push(commit(&scene, &linked, &format!("{name}\n")));
+    }
+    let report = scene.keep(worktree).await;
+    assert_eq!(scene.git("rev-parse refs/centurion/agents/one/worktrees/tried"), commits[1]);
+    for commit in &commits {
+        let refs = scene.git(&format!("for-each-ref --format=%(refname) --points-at {commit}"));
+        assert!(report.saved.iter().any(|name| refs.contains(name.as_str())), "{refs}");
+    }
+}
+
+#[tokio::test]
+async fn refs_that_lead_nowhere_keep_nothing_else_from_coming_home() {
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    let path = worktree.record.path.clone();
+    let tip = commit(&scene, &path, "agent\n");
+    let own = worktree.private_repository().unwrap().path().to_owned();
+    write(&own, "refs/heads/nowhere", &format!("{}\n", "12".repeat(20)));
+    let report = scene.keep(worktree).await;
+    assert_eq!(report.notes, ["1 of its refs name commits that it does not have"]);
+    assert_eq!(scene.git("rev-parse worktree-one"), tip);
+}

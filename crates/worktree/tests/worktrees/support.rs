@@ -101,7 +101,7 @@ impl Scene {
         self.run_git(directory, &args.split(' ').collect::<Vec<_>>())
     }
 
-    fn run_git(&self, directory: &Path, args: &[&str]) -> (String, bool) {
+    pub(crate) fn run_git(&self, directory: &Path, args: &[&str]) -> (String, bool) {
         let output = Command::new("git")
             .args(args)
             .current_dir(directory)
