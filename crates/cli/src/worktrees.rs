@@ -310,6 +310,7 @@ fn standing(entry: &Entry) -> String {
         Standing::Paused { operation } => format!("a {} is not finished", operation.as_str()),
         Standing::Unfinished => "half made".to_owned(),
         Standing::Gone => "its directory is gone".to_owned(),
+        Standing::Moved { to } => format!("moved to {}", to.display()),
         Standing::Unreadable { reason } => format!("unreadable: {reason}"),
     }
 }

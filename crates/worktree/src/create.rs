@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::checkout::{Checkout, CheckoutError, WORKTREES};
 use crate::contents::{self, Contents};
+use crate::entry;
 use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
 use crate::home;
@@ -51,9 +52,9 @@ pub enum CreateError {
     Left { path: PathBuf },
     #[error("the worktree {} is in use by process {process}", shown(.path))]
     InUse { path: PathBuf, process: String },
-    /// Something of git's was begun in the worktree and not ended.
+    /// It is at another place, or something of git's was begun in it and not ended.
     #[error("the worktree {} cannot be used: {reason}", shown(.path))]
-    Operation { path: PathBuf, reason: String },
+    Unusable { path: PathBuf, reason: String },
     #[error(
         "the submodule {0} has changes, which a worktree would be without: commit them in the submodule and here"
     )]
@@ -243,6 +244,11 @@ async fn open(
             drop(lease);
             return Box::pin(create(git, from, wish)).await;
         }
+        Ok(record) if !path.exists() => {
+            let gone = "its directory is gone: `centurion worktrees clean` with its name removes what is left";
+            let reason = entry::moved(&record).map(|to| entry::explain_moved(&record, &to));
+            return Err(CreateError::Unusable { path, reason: reason.unwrap_or(gone.to_owned()) });
+        }
         _ => return Err(CreateError::Taken { path }),
     };
     let is_home = !state::is_out(kept, &record);
@@ -256,7 +262,7 @@ async fn open(
     if let Some(operation) = begun {
         // Only the repository knows of it: the agent's git could not go on with it.
         let reason = operation.explain(&record);
-        return Err(CreateError::Operation { path, reason });
+        return Err(CreateError::Unusable { path, reason });
     }
     let record = if wish.is_private && record.is_private {
         ordinary::take_out(git, &from.common, kept, record).await?

@@ -1,9 +1,12 @@
 //! How the worktrees of a repository are found.
 
 use std::io;
+use std::path::{Path, PathBuf};
 
-use crate::names::shown;
+use crate::files::{SHORT, read_text};
+use crate::names::{for_shell, shown};
 use crate::operation::Operation;
+use crate::private;
 use crate::record::{Kept, Record, Stage};
 use crate::state;
 
@@ -22,6 +25,8 @@ pub enum Standing {
     Unfinished,
     /// Its directory is gone.
     Gone,
+    /// A person moved it by git: it is there.
+    Moved { to: PathBuf },
     /// What is written about it cannot be read.
     Unreadable { reason: String },
 }
@@ -58,13 +63,31 @@ pub(crate) fn entry(kept: Kept) -> Entry {
     let is_out = state::is_out(&kept, &record);
     let is_there = record.path.is_dir();
     let begun = Operation::in_progress(&kept.private_repository()).filter(|_| is_out && is_there);
+    let moved = moved(&record).filter(|_| !is_there);
     let standing = match (kept.holder(), begun) {
         (Some(process), _) => Standing::InUse { process },
         (None, _) if record.stage != Stage::Ready => Standing::Unfinished,
         (None, Some(operation)) => Standing::Paused { operation },
         (None, None) if is_out => Standing::Left,
         (None, None) if is_there => Standing::Kept,
-        (None, None) => Standing::Gone,
+        (None, None) => moved.map_or(Standing::Gone, |to| Standing::Moved { to }),
     };
     Entry { record: Some(record), standing, kept }
+}
+
+/// Where the repository has a worktree that is not at its place any more.
+pub(crate) fn moved(record: &Record) -> Option<PathBuf> {
+    let text = read_text(&record.admin.join("gitdir"), SHORT).ok()?;
+    let file = record.admin.join(text.trim_end_matches('\n')).canonicalize().ok()?;
+    let to = file.parent().filter(|_| file.ends_with(".git"))?;
+    let leads_back = to.join(private::pointed(to)?).canonicalize().ok()?;
+    let is_it = leads_back == record.admin.canonicalize().ok()? && to != record.path;
+    is_it.then(|| to.to_owned())
+}
+
+/// What is said of a worktree that was moved, and the way back.
+pub(crate) fn explain_moved(record: &Record, to: &Path) -> String {
+    let home = record.path.ancestors().nth(3).unwrap_or(&record.path);
+    let (home, from, to) = (for_shell(home), for_shell(to), for_shell(&record.path));
+    format!("it was moved to {from}: `git -C {home} worktree move {from} {to}` brings it back")
 }

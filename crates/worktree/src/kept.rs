@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::branch;
 use crate::checkout::{Checkout, CheckoutError};
 use crate::create::CreateError;
-use crate::entry::{Entry, Standing};
+use crate::entry::{Entry, Standing, explain_moved};
 use crate::git::{At, Git, GitError};
 use crate::names::{self, for_shell, shown};
 use crate::operation::Operation;
@@ -35,6 +35,9 @@ pub enum KeptError {
     Operation(String),
     #[error("what is written about it cannot be read ({reason}): look into {}", shown(.at))]
     Unreadable { reason: String, at: PathBuf },
+    /// It is at another place.
+    #[error("{0}")]
+    Moved(String),
     #[error("it cannot be removed: {0}")]
     Stays(std::io::Error),
     #[error("{0}; `--force` saves it and removes the worktree")]
@@ -173,6 +176,7 @@ fn readable(entry: &Entry) -> Result<&Record, KeptError> {
     match (&entry.record, &entry.standing) {
         (_, Standing::InUse { process }) => Err(KeptError::InUse(process.clone())),
         (Some(record), Standing::Kept | Standing::Gone | Standing::Paused { .. }) => Ok(record),
+        (Some(record), Standing::Moved { to }) => Err(KeptError::Moved(explain_moved(record, to))),
         (_, Standing::Unreadable { reason }) => {
             let (reason, at) = (reason.clone(), entry.kept.path().to_owned());
             Err(KeptError::Unreadable { reason, at })

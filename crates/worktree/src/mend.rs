@@ -27,9 +27,11 @@ impl Worktrees {
                 }
                 continue;
             };
-            if !matches!(entry.standing, Standing::Kept | Standing::Gone | Standing::InUse { .. })
-                && let Some(settled) = self.mend_one(&from, &entry, record).await
-            {
+            let is_left = matches!(
+                entry.standing,
+                Standing::Left | Standing::Unfinished | Standing::Paused { .. }
+            );
+            if is_left && let Some(settled) = self.mend_one(&from, &entry, record).await {
                 mended.push((entry.name(), settled));
             }
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::checkout::{Checkout, CheckoutError};
-use crate::entry::{Entry, Standing};
+use crate::entry::{Entry, Standing, explain_moved};
 use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
 use crate::kept::{Ignored, uncommitted};
@@ -55,6 +55,9 @@ pub enum MergeError {
     /// Something of git's was begun in the worktree and not ended.
     #[error("{0}")]
     Operation(String),
+    /// The worktree is at another place.
+    #[error("{0}")]
+    Moved(String),
     #[error("conflicts in {}: nothing was changed", files.join(", "))]
     Conflicts {
         files: Vec<String>,
@@ -137,6 +140,7 @@ fn usable(entry: &Entry) -> Result<&Record, MergeError> {
         (Some(record), Standing::Paused { operation }) => {
             Err(MergeError::Operation(operation.explain_out(record)))
         }
+        (Some(record), Standing::Moved { to }) => Err(MergeError::Moved(explain_moved(record, to))),
         _ => Err(MergeError::Left),
     }
 }

@@ -169,3 +169,32 @@ async fn a_worktree_in_use_or_left_is_not_let_go() {
     let refused = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
     assert!(matches!(refused, Err(KeptError::Left)), "{refused:?}");
 }
+
+#[tokio::test]
+async fn a_worktree_that_a_person_moved_is_found_and_not_removed() {
+    let scene = prepared().await;
+    let path = scene.path(".claude/worktrees/one");
+    let to = scene.root().join("new place");
+    let words = ["worktree", "move", path.to_str().unwrap(), to.to_str().unwrap()];
+    scene.git_args(&words);
+    let entry = only(&scene).await;
+    assert_eq!(entry.standing, Standing::Moved { to: to.clone() });
+    scene.worktrees.mend(&scene.top).await.unwrap();
+    let mut told = Vec::new();
+    for unsaved in [Unsaved::Stays, Unsaved::IsSaved] {
+        let refused = scene.worktrees.let_go(&scene.top, &entry, unsaved).await;
+        told.push(refused.unwrap_err().to_string());
+    }
+    told.push(scene.worktrees.report(&scene.top, &entry).await.unwrap_err().to_string());
+    let how = centurion_worktree::merge::How::Merge;
+    told.push(scene.worktrees.merge(&scene.top, &entry, &how, "m").await.unwrap_err().to_string());
+    assert!(told.iter().all(|it| *it == told[0]), "{told:?}");
+    assert!(scene.try_create("one").await.unwrap_err().to_string().ends_with(&told[0]));
+    assert_eq!(fs::read_to_string(to.join("new.txt")).unwrap(), "new\n");
+    assert_eq!(scene.git_in(&to, "branch --show-current"), "worktree-one");
+    scene.shell(told[0].split('`').nth(1).unwrap());
+    let entry = only(&scene).await;
+    assert_eq!(entry.standing, Standing::Kept);
+    let report = scene.worktrees.report(&scene.top, &entry).await.unwrap();
+    assert_eq!((report.ahead, report.uncommitted), (1, 2));
+}
