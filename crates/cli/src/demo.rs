@@ -1,4 +1,4 @@
-//! `centurion demo`: a lead and three agents that it starts, with real tools in a scratch repository; only the
+//! `centurion demo`: a lead and five agents that it starts, two of them in worktrees of their own, with real tools in a scratch repository; only the
 //! model is scripted.
 //!
 //! Needs no key, no network and nothing prepared, and touches nothing outside its scratch directory. It
@@ -65,6 +65,10 @@ pub(crate) async fn run(_: DemoArgs) -> anyhow::Result<ExitCode> {
         what: "the test passes, and README.md has an example that is true".to_owned(),
         is_seen: repository::is_done(&project),
     });
+    steps.push(Step {
+        what: "what those two wrote is merged, and what was not committed is as it was".to_owned(),
+        is_seen: repository::is_merged(&project),
+    });
     sum_up(&steps, &scratch, &project, &dirs, id);
     Ok(if steps.iter().all(|step| step.is_seen) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -79,7 +83,7 @@ fn sum_up(steps: &[Step], scratch: &Path, project: &Path, dirs: &Dirs, id: Sessi
     note(&format!(
         "\n  Transcript of the lead:  {lead}\
          \n  Those of its agents:     {agents}\
-         \n  See the change:          git -C {project} diff\
+         \n  See the change:          git -C {project} diff, git -C {project} log --graph --stat\
          \n  See the session again:   CENTURION_CONFIG_DIR={scratch}/state centurion sessions show {id}\
          \n  Work in your repository: export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY, or start Ollama), then\
          \n                           centurion -p \"what to do\" --verbose --permission-mode acceptEdits",

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use centurion_worktree::merge::{How, MergeError, Merged};
+use centurion_worktree::merge::{How, Merge, MergeError, Merged};
 use centurion_worktree::{
     Direct, Entry, Git, Record, Report, Settled, Standing, Unsaved, Worktrees,
 };
@@ -98,7 +98,7 @@ pub(crate) async fn run(args: WorktreesArgs) -> anyhow::Result<ExitCode> {
         Action::List => desk.list().await,
         Action::Show { name } => desk.show(&name).await,
         Action::Diff { name } => {
-            let patch = desk.worktrees.diff(&desk.find(&name).await?).await?;
+            let patch = desk.worktrees.diff(&desk.find(&name).await?, &|_| true).await?;
             desk.output.write_text(&patch);
             Ok(())
         }
@@ -121,15 +121,9 @@ impl Desk {
 
     /// The worktree that a name, an agent's id or a branch means.
     async fn find(&self, name: &str) -> anyhow::Result<Entry> {
-        let means = |entry: &Entry| {
-            let record = entry.record.as_ref();
-            entry.name() == name
-                || record.is_some_and(|it| it.branch == name)
-                || record.is_some_and(|it| it.owner.agent.as_deref() == Some(name))
-        };
         let entries = self.entries().await?;
         let names: Vec<String> = entries.iter().map(Entry::name).collect();
-        entries.into_iter().find(means).with_context(|| {
+        entries.into_iter().find(|entry| entry.is_meant(name)).with_context(|| {
             let help = match &names[..] {
                 [] => "there are none here".to_owned(),
                 names => names.join(", "),
@@ -150,7 +144,7 @@ impl Desk {
         }
         for entry in &entries {
             let task = entry.record.as_ref().map(|it| it.owner.task.as_str()).unwrap_or_default();
-            let line = format!("{:<20}  {:<28}  {task}", entry.name(), standing(entry));
+            let line = format!("{:<20}  {:<28}  {task}", entry.name(), entry.standing.to_string());
             self.line(&printable(line.trim_end()));
         }
         Ok(())
@@ -170,7 +164,7 @@ impl Desk {
             self.output.json_line(&shown);
             return Ok(());
         }
-        self.line(&format!("{}: {}", entry.name(), standing(&entry)));
+        self.line(&format!("{}: {}", entry.name(), entry.standing));
         if let Some(record) = &entry.record {
             self.line(&printable(&format!("path:    {}", record.path.display())));
             self.line(&format!("branch:  {}", record.branch));
@@ -220,7 +214,7 @@ impl Desk {
         let usual = if task.is_empty() { format!("Work of {}", entry.name()) } else { task };
         let message = args.message.as_deref().unwrap_or(&usual);
         let cwd = &self.surroundings.cwd;
-        let merged = self.worktrees.merge(cwd, &entry, &args.how(), message).await;
+        let merged = self.worktrees.merge(cwd, &entry, &Merge::any(&args.how(), message)).await;
         let merged = merged.map_err(|error| match &error {
             MergeError::Conflicts { help, .. } => {
                 anyhow!("{} was not merged: {error}\nhelp: {help}", entry.name())
@@ -302,24 +296,11 @@ impl Desk {
     }
 }
 
-fn standing(entry: &Entry) -> String {
-    match &entry.standing {
-        Standing::InUse { process } => format!("in use (process {process})"),
-        Standing::Kept => "kept".to_owned(),
-        Standing::Left => "left by a dead process".to_owned(),
-        Standing::Paused { operation } => format!("a {} is not finished", operation.as_str()),
-        Standing::Unfinished => "half made".to_owned(),
-        Standing::Gone => "its directory is gone".to_owned(),
-        Standing::Moved { to } => format!("moved to {}", to.display()),
-        Standing::Unreadable { reason } => format!("unreadable: {reason}"),
-    }
-}
-
 fn described(entry: &Entry) -> Value {
     let record: Option<&Record> = entry.record.as_ref();
     json!({
         "name": entry.name(),
-        "standing": standing(entry),
+        "standing": entry.standing.to_string(),
         "path": record.map(|it| &it.path),
         "branch": record.map(|it| &it.branch),
         "base": record.map(|it| &it.base),

@@ -46,6 +46,8 @@ mod hostile;
 mod mcp;
 #[path = "program/memory.rs"]
 mod memory;
+#[path = "program/merging.rs"]
+mod merging;
 #[path = "program/network.rs"]
 mod network;
 #[path = "program/not_understood.rs"]

@@ -9,6 +9,7 @@ pub(crate) mod exit_worktree;
 pub(crate) mod list_agents;
 pub(crate) mod send_message;
 pub(crate) mod skill_tool;
+pub(crate) mod worktrees_tool;
 
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use crate::tools::exit_worktree::ExitWorktree;
 use crate::tools::list_agents::ListAgents;
 use crate::tools::send_message::SendMessage;
 use crate::tools::skill_tool::SkillTool;
+use crate::tools::worktrees_tool::WorktreesTool;
 
 pub(crate) const ENGINE_TOOLS: EngineTools = EngineTools {
     starting: |agent, listing| erase(AgentTool::new(agent, listing)),
@@ -34,6 +36,7 @@ pub(crate) const ENGINE_TOOLS: EngineTools = EngineTools {
     moving: |agent| {
         vec![erase(EnterWorktree(Arc::clone(agent))), erase(ExitWorktree(Arc::clone(agent)))]
     },
+    merging: |agent| erase(WorktreesTool(Arc::clone(agent))),
     scheduling: |agent| {
         vec![
             erase(CronCreate(Arc::clone(agent))),

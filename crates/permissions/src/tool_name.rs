@@ -31,7 +31,7 @@ pub fn all_names() -> impl Iterator<Item = &'static str> {
 
 /// Every tool that a rule may name, with those that not every session or version offers: a rule for one
 /// of them is no mistake.
-const KNOWN: [&str; 46] = [
+const KNOWN: [&str; 47] = [
     "Agent",
     "Artifact",
     "AskUserQuestion",
@@ -77,6 +77,7 @@ const KNOWN: [&str; 46] = [
     "WebFetch",
     "WebSearch",
     "Workflow",
+    "Worktrees",
     "Write",
 ];
 

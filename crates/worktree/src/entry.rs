@@ -1,5 +1,6 @@
 //! How the worktrees of a repository are found.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,21 @@ pub enum Standing {
     Unreadable { reason: String },
 }
 
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InUse { process } => write!(f, "in use (process {process})"),
+            Self::Kept => f.write_str("kept"),
+            Self::Left => f.write_str("left by a dead process"),
+            Self::Paused { operation } => write!(f, "a {} is not finished", operation.as_str()),
+            Self::Unfinished => f.write_str("half made"),
+            Self::Gone => f.write_str("its directory is gone"),
+            Self::Moved { to } => write!(f, "moved to {}", shown(to)),
+            Self::Unreadable { reason } => write!(f, "unreadable: {reason}"),
+        }
+    }
+}
+
 /// A worktree of a repository.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -44,6 +60,13 @@ impl Entry {
     /// Its name.
     pub fn name(&self) -> String {
         shown(self.kept.path().file_name().unwrap_or_default())
+    }
+
+    /// Whether a name, a branch or an agent's id means it.
+    pub fn is_meant(&self, name: &str) -> bool {
+        let has =
+            |record: &Record| record.branch == name || record.owner.agent.as_deref() == Some(name);
+        self.name() == name || self.record.as_ref().is_some_and(has)
     }
 }
 

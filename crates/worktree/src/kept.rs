@@ -3,7 +3,7 @@
 //! One can go when everything in it is somewhere else: its commits in another branch, and nothing that is not committed. Any
 //! other is first saved: its commits and its files under `refs/centurion/agents/<id>/`, from where it is restored.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -100,24 +100,48 @@ impl Worktrees {
     }
 
     /// All that differs in a worktree from the commit that it began at, as a patch.
-    pub async fn diff(&self, entry: &Entry) -> Result<String, KeptError> {
+    /// Files that are not to be shown are left out, and named at its end.
+    pub async fn diff(
+        &self,
+        entry: &Entry,
+        shows: &(dyn Fn(&Path) -> bool + Sync),
+    ) -> Result<String, KeptError> {
         let record = readable(entry)?;
         check_plain(&entry.kept, record)?;
         let git_dir = state::git_dir(&entry.kept, record);
         let git = self.git.tamed(&git_dir).await?;
         let at = || At::git_dir(&git_dir).work_tree(&record.path);
-        let args =
-            ["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", &record.base];
+        let args = ["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
+        let names = ["--name-only", "-z", "--no-renames", &record.base];
+        let changed = git.run_raw(at(), args.iter().chain(&names)).await?;
+        let is_hidden = |path: &PathBuf| !shows(&record.path.join(path));
+        let mut hidden: Vec<PathBuf> =
+            names::parts(&changed).map(names::path).filter(is_hidden).collect();
+        let mut args: Vec<OsString> = args.map(OsString::from).into();
+        args.extend([record.base.as_str(), "--", ":/"].map(OsString::from));
+        args.extend(hidden.iter().map(|path| {
+            let mut left_out = OsString::from(":(top,exclude,literal)");
+            left_out.push(path);
+            left_out
+        }));
         let mut patch = git.run(at(), args).await?;
         let listed = ["ls-files", "-z", "--others", "--exclude-standard"];
         let untracked = git.run_raw(at(), listed).await?;
         let put: Vec<PathBuf> = put_paths(record).collect();
         let untracked = names::parts(&untracked).map(names::path);
         for path in untracked.filter(|path| !put.contains(path)) {
+            if is_hidden(&path) {
+                hidden.push(path);
+                continue;
+            }
             let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-index", "--", "/dev/null"];
             let args = args.iter().map(OsStr::new).chain([path.as_os_str()]);
             let output = git.try_run(at(), args).await?;
             patch.push_str(&String::from_utf8_lossy(&output.stdout));
+        }
+        if !hidden.is_empty() {
+            let hidden: Vec<String> = hidden.iter().map(shown).collect();
+            patch.extend(["(not shown: ", &hidden.join(", "), ")\n"]);
         }
         Ok(patch)
     }

@@ -12,7 +12,7 @@ use crate::entry::{Entry, Standing, explain_moved};
 use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
 use crate::kept::{Ignored, uncommitted};
-use crate::names::for_shell;
+use crate::names::{self, for_shell, shown as shown_path};
 use crate::operation::Operation;
 use crate::record::Record;
 use crate::report::{distance, try_merge};
@@ -31,6 +31,30 @@ pub enum How {
     Rebase,
     /// The same with some commits only.
     CherryPick(Vec<String>),
+}
+
+/// A file that a merge may not change, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRefusal {
+    pub file: PathBuf,
+    pub reason: String,
+}
+
+/// What is to be merged, and how.
+#[derive(Clone, Copy)]
+pub struct Merge<'a> {
+    pub how: &'a How,
+    /// What new commits say.
+    pub message: &'a str,
+    /// Looks at the files that would change, before anything does; says why not.
+    pub check: &'a (dyn Fn(&[PathBuf]) -> Result<(), FileRefusal> + Sync),
+}
+
+impl<'a> Merge<'a> {
+    /// One that may change any file.
+    pub fn any(how: &'a How, message: &'a str) -> Self {
+        Self { how, message, check: &|_| Ok(()) }
+    }
 }
 
 /// What a merge did.
@@ -66,6 +90,8 @@ pub enum MergeError {
         /// Commands after which the work can be merged.
         help: String,
     },
+    #[error("nothing was merged: it changes {}: {}", shown_path(&.0.file), .0.reason)]
+    Refused(FileRefusal),
     #[error("there is nothing to merge: the branch has no commit that is not in {0} already")]
     Nothing(String),
     #[error(transparent)]
@@ -81,8 +107,7 @@ impl Worktrees {
         &self,
         directory: &Path,
         entry: &Entry,
-        how: &How,
-        message: &str,
+        &Merge { how, message, check }: &Merge<'_>,
     ) -> Result<Merged, MergeError> {
         let record = usable(entry)?;
         let in_use = || MergeError::InUse(entry.kept.holder().unwrap_or_default());
@@ -111,6 +136,7 @@ impl Worktrees {
             _ => commits(git, &into, tip, how, message).await,
         };
         let to = to.map_err(|error| error.with_help(&into, entry, record, how, rest.is_some()))?;
+        check(&touched(git, &into, &to).await?).map_err(MergeError::Refused)?;
         let args = [
             "merge",
             "--ff-only",
@@ -130,6 +156,13 @@ impl Worktrees {
         let (commits, _) = distance(git, &into.git_dir, (&into.head, &to)).await?;
         Ok(Merged { from: into.head, to, commits })
     }
+}
+
+/// The files of the caller's checkout that would change.
+async fn touched(git: &Git, into: &Checkout, to: &str) -> Result<Vec<PathBuf>, GitError> {
+    let args = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", &into.head, to];
+    let said = git.run_raw(At::git_dir(&into.git_dir), args).await?;
+    Ok(names::parts(&said).map(names::path).collect())
 }
 
 /// The record of a worktree that can be merged.

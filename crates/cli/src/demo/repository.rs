@@ -54,6 +54,16 @@ pub(super) fn is_done(project: &Path) -> bool {
     test.is_ok_and(|it| it.status.success()) && readme.contains("$ ./sum.sh 10 20 30\n    60\n")
 }
 
+/// Whether the work of both agents that worked apart is in the branch, beside changes that are not committed.
+pub(super) fn is_merged(project: &Path) -> bool {
+    let says = |script: &str, arguments: &[&str]| {
+        let said = Command::new("bash").arg(script).args(arguments).current_dir(project).output();
+        said.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    says("product.sh", &["2", "3", "7"]).is_ok_and(|said| said == "42")
+        && says("count.sh", &["a", "b"]).is_ok_and(|said| said == "2")
+}
+
 fn git(env: &Env, project: &Path, arguments: &[&str]) -> anyhow::Result<()> {
     // The user's own git configuration (signing, hooks, templates) stays out of the demo.
     let status = Git::fetching(env, project)

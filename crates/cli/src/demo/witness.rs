@@ -28,6 +28,8 @@ struct Seen {
     queued: BTreeSet<String>,
     /// How often the lead was woken by the end of an agent.
     woken: usize,
+    /// Agents that left work in worktrees of their own.
+    apart: BTreeSet<String>,
 }
 
 /// One thing that the demo promises, and whether it was seen.
@@ -58,6 +60,9 @@ impl View for Witness {
                 if let Some(to) = user.tool_use_result.as_ref().and_then(queued_for) {
                     seen.queued.insert(to.to_owned());
                 }
+                if let Some(id) = user.tool_use_result.as_ref().and_then(apart) {
+                    seen.apart.insert(id.to_owned());
+                }
             }
             EventBody::Result(result) if result.origin.is_some() => seen.woken += 1,
             _ => {}
@@ -71,6 +76,12 @@ impl Front for Witness {}
 fn queued_for(receipt: &Value) -> Option<&str> {
     let is_queued = receipt.get("status").and_then(Value::as_str) == Some("queued");
     receipt.get("pin")?.get("id")?.as_str().filter(|_| is_queued)
+}
+
+/// The agent of a result that left work in a worktree of its own.
+fn apart(result: &Value) -> Option<&str> {
+    result.get("worktreePath")?;
+    result.get("agentId")?.as_str()
 }
 
 impl Witness {
@@ -87,8 +98,8 @@ impl Witness {
         let step = |what: String, is_seen: bool| Step { what, is_seen };
         vec![
             step(
-                format!("three agents worked for the lead: {}", names(&mut seen.started.keys())),
-                seen.started.len() == 3 && seen.completed == runs && seen.failed == 0,
+                format!("five agents worked for the lead: {}", names(&mut seen.started.keys())),
+                seen.started.len() == 5 && seen.completed == runs && seen.failed == 0,
             ),
             step(
                 format!(
@@ -107,6 +118,13 @@ impl Witness {
                     names(&mut seen.again.iter())
                 ),
                 seen.again.len() == 1,
+            ),
+            step(
+                format!(
+                    "two worked apart, on branches of their own: {}",
+                    names(&mut seen.apart.iter())
+                ),
+                seen.apart.len() == 2,
             ),
         ]
     }

@@ -16,7 +16,9 @@ fn the_demo_needs_nothing_and_shows_agents_that_really_fix_its_test() {
         "● Edit sum.sh",
         "Queued: writer reads it before its next step",
         "  ▶ checker  goes on (in the background)",
-        "✓ three agents worked for the lead: checker, scout, writer",
+        "✓ five agents worked for the lead: checker, counter, multiplier, scout, writer",
+        "✓ two worked apart, on branches of their own: counter, multiplier",
+        "✓ what those two wrote is merged, and what was not committed is as it was",
         "✓ one went on after its report, with all it knew: checker",
         "✓ the test passes, and README.md has an example that is true",
         "centurion -p",
@@ -34,7 +36,7 @@ fn the_demo_needs_nothing_and_shows_agents_that_really_fix_its_test() {
     };
     let agents = std::fs::read_dir(after("Those of its agents:")).unwrap().flatten();
     let is_transcript = |path: &std::path::Path| path.extension().is_some_and(|it| it == "jsonl");
-    assert_eq!(agents.filter(|entry| is_transcript(&entry.path())).count(), 3);
+    assert_eq!(agents.filter(|entry| is_transcript(&entry.path())).count(), 5);
     assert!(std::fs::exists(after("Transcript of the lead:")).unwrap());
     assert!(program.transcripts().is_empty(), "the user's own sessions are left alone");
     std::fs::remove_dir_all(project.parent().unwrap()).unwrap();

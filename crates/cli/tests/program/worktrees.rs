@@ -37,7 +37,7 @@ impl Repository {
         std::fs::write(path, json!({"scripts": scripts}).to_string()).unwrap();
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         self.stage.program.scratch.write(path, text);
     }
 

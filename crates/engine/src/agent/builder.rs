@@ -46,6 +46,9 @@ pub(crate) const SKILL_TOOL: &str = "Skill";
 /// The tools by which an agent starts and reaches others.
 const AGENT_TOOLS: [&str; 3] = [AGENT_TOOL, "ListAgents", "SendMessage"];
 
+/// The tool by which an agent brings over what others did apart.
+const MERGE_TOOL: &str = "Worktrees";
+
 /// The tools by which an agent enters and leaves worktrees.
 const WORKTREE_TOOLS: [&str; 2] = ["EnterWorktree", "ExitWorktree"];
 
@@ -115,6 +118,8 @@ pub(crate) struct EngineTools {
     pub(crate) invoking: fn(&Arc<Agent>) -> Arc<dyn DynTool>,
     /// The tools by which an agent enters and leaves worktrees.
     pub(crate) moving: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
+    /// The tool by which an agent brings over what others did apart.
+    pub(crate) merging: fn(&Arc<Agent>) -> Arc<dyn DynTool>,
     /// The tools about schedules.
     pub(crate) scheduling: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
 }
@@ -202,12 +207,15 @@ impl AgentBuilder {
         let has_skills = shared.delegation.definitions.has_skills_for_models();
         let for_skills: &[&str] = if has_skills { &[SKILL_TOOL] } else { &[] };
         let for_worktrees: &[&str] = if self.has_repository() { &WORKTREE_TOOLS } else { &[] };
+        let merges = starts_agents && self.has_repository();
+        let for_merging: &[&str] = if merges { &[MERGE_TOOL] } else { &[] };
         let built_in = self.tools.iter().map(|tool| tool.name());
         let names = built_in
             .chain(for_agents.iter().copied())
             .chain(for_schedules.iter().copied())
             .chain(for_skills.iter().copied())
-            .chain(for_worktrees.iter().copied());
+            .chain(for_worktrees.iter().copied())
+            .chain(for_merging.iter().copied());
         let mut pool = self.offer(scope.permissions, &shared.broker).names(names);
         // The order of the toolbox.
         pool.sort();

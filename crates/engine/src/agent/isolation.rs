@@ -184,7 +184,7 @@ impl Isolator {
         }
     }
 
-    fn worktrees(&self) -> Option<&Worktrees> {
+    pub(crate) fn worktrees(&self) -> Option<&Worktrees> {
         let look = || {
             let program = FoundGit::find(&self.env, &self.cwd)?.program().to_owned();
             let runner = Arc::new(Guarded(self.guard.clone()));

@@ -53,6 +53,7 @@ impl AgentBuilder {
         if let Some(listing) = listing {
             tools.push((self.engine_tools.starting)(Arc::clone(agent), listing));
             tools.extend((self.engine_tools.reaching)(agent));
+            tools.extend(self.has_repository().then(|| (self.engine_tools.merging)(agent)));
         }
         if view.admits_scheduling(agent.identity.is_main()) && shared.schedules.is_some() {
             tools.extend((self.engine_tools.scheduling)(agent));

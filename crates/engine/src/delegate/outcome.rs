@@ -100,14 +100,14 @@ pub(crate) fn worktree_work(end: &WorktreeEnd) -> String {
         .fold((0, 0), |(added, removed), lines| (added + lines.0, removed + lines.1));
     let mut text = format!(
         "Work in the worktree: {} changed since {}: {} (+{added} -{removed}); {} ahead, {} behind",
-        counted(report.files.len(), "file"),
+        counted(report.files.len() as u64, "file"),
         report.base.get(..12).unwrap_or(&report.base),
         listed(report.files.iter().map(|file| &file.path), ", "),
         report.ahead,
         report.behind
     );
     if report.uncommitted > 0 {
-        let _ = write!(text, "; {} not committed", counted(report.uncommitted, "file"));
+        let _ = write!(text, "; {} not committed", counted(report.uncommitted as u64, "file"));
     }
     if report.ignored > 0 {
         let _ = write!(text, "; {} that git ignores", report.ignored);
@@ -130,6 +130,6 @@ pub(crate) fn worktree_work(end: &WorktreeEnd) -> String {
     text
 }
 
-fn counted(count: usize, what: &str) -> String {
+pub(crate) fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

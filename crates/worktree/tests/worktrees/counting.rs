@@ -1,4 +1,4 @@
-//! What is told of a worktree is what is there, whoever asks and whenever.
+//! What is told of a worktree is what is there, to every one that asks and whenever.
 
 use std::fs;
 

@@ -13,7 +13,7 @@ async fn use_all(scene: &Scene) {
     let _ = scene.worktrees.mend(&scene.top).await;
     for entry in scene.worktrees.list(&scene.top).await.unwrap_or_default() {
         let _ = scene.worktrees.report(&scene.top, &entry).await;
-        let _ = scene.worktrees.diff(&entry).await;
+        let _ = scene.worktrees.diff(&entry, &|_| true).await;
     }
     let _ = scene.worktrees.mend(&scene.top).await;
 }

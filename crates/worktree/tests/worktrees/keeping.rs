@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use centurion_worktree::merge::{How, Merge};
 use centurion_worktree::{Entry, KeptError, Standing, Unsaved};
 
 use crate::support::{Scene, write};
@@ -34,7 +35,7 @@ async fn what_is_in_a_worktree_is_told_and_shown() {
     assert_eq!(entry.standing, Standing::Kept);
     let report = scene.worktrees.report(&scene.top, &entry).await.unwrap();
     assert_eq!((report.ahead, report.behind, report.uncommitted, report.ignored), (1, 0, 2, 1));
-    let patch = scene.worktrees.diff(&entry).await.unwrap();
+    let patch = scene.worktrees.diff(&entry, &|_| true).await.unwrap();
     for part in ["+committed", "+changed", "-two", "+new"] {
         assert!(patch.contains(part), "{part}: {patch}");
     }
@@ -109,7 +110,7 @@ async fn a_worktree_that_comes_back_is_the_one_that_was_removed() {
         scene.git_in(&path, "rm -q --cached src/c.txt");
         let entry = only(&scene).await;
         let before = scene.worktrees.report(&scene.top, &entry).await.unwrap();
-        let differs = scene.worktrees.diff(&entry).await.unwrap();
+        let differs = scene.worktrees.diff(&entry, &|_| true).await.unwrap();
         let status = scene.git_in(&path, "status --porcelain --ignored --branch");
         let gone = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
         gone.unwrap().delete();
@@ -121,7 +122,7 @@ async fn a_worktree_that_comes_back_is_the_one_that_was_removed() {
         let entry = only(&scene).await;
         assert_eq!(entry.standing, Standing::Kept);
         assert_eq!(scene.worktrees.report(&scene.top, &entry).await.unwrap(), before);
-        assert_eq!(scene.worktrees.diff(&entry).await.unwrap(), differs);
+        assert_eq!(scene.worktrees.diff(&entry, &|_| true).await.unwrap(), differs);
         // Its agent goes on apart from the others.
         let again = scene.create("one").await;
         assert!(again.private_repository().is_some());
@@ -186,8 +187,8 @@ async fn a_worktree_that_a_person_moved_is_found_and_not_removed() {
         told.push(refused.unwrap_err().to_string());
     }
     told.push(scene.worktrees.report(&scene.top, &entry).await.unwrap_err().to_string());
-    let how = centurion_worktree::merge::How::Merge;
-    told.push(scene.worktrees.merge(&scene.top, &entry, &how, "m").await.unwrap_err().to_string());
+    let merge = Merge::any(&How::Merge, "m");
+    told.push(scene.worktrees.merge(&scene.top, &entry, &merge).await.unwrap_err().to_string());
     assert!(told.iter().all(|it| *it == told[0]), "{told:?}");
     assert!(scene.try_create("one").await.unwrap_err().to_string().ends_with(&told[0]));
     assert_eq!(fs::read_to_string(to.join("new.txt")).unwrap(), "new\n");

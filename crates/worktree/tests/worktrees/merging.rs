@@ -1,6 +1,6 @@
 //! How the work of an agent comes into the caller's checkout, or does not.
 
-use centurion_worktree::merge::{How, MergeError, Merged};
+use centurion_worktree::merge::{How, Merge, MergeError, Merged};
 
 use crate::support::{Scene, write};
 
@@ -24,7 +24,7 @@ async fn prepared(conflict: bool) -> Scene {
 
 async fn merge(scene: &Scene, how: &How) -> Result<Merged, MergeError> {
     let listed = scene.worktrees.list(&scene.top).await.unwrap();
-    scene.worktrees.merge(&scene.top, &listed[0], how, "Work of one").await
+    scene.worktrees.merge(&scene.top, &listed[0], &Merge::any(how, "Work of one")).await
 }
 
 #[tokio::test]

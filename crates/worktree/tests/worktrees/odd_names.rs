@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use centurion_worktree::merge::{How, MergeError};
+use centurion_worktree::merge::{How, Merge, MergeError};
 use centurion_worktree::{CheckoutError, CreateError, KeptError, Unsaved};
 
 use crate::support::{Scene, wish, write};
@@ -40,7 +40,7 @@ async fn they_are_named_kept_shown_and_restored_as_they_are() {
     }
     serde_json::to_string(&report).unwrap();
     let entry = scene.worktrees.list(&scene.top).await.unwrap().remove(0);
-    let differs = scene.worktrees.diff(&entry).await.unwrap();
+    let differs = scene.worktrees.diff(&entry, &|_| true).await.unwrap();
     for name in SHOWN {
         assert!(differs.contains(&format!("\"b/{}", &name[1..])), "{name}: {differs}");
         assert!(differs.contains(&format!("\"b/open-{}", &name[1..])), "{name}: {differs}");
@@ -70,7 +70,8 @@ async fn reasons_name_them() {
     let report = scene.keep(worktree).await;
     assert_eq!(report.conflicts().next().unwrap().conflicts, SHOWN);
     let entry = scene.worktrees.list(&scene.top).await.unwrap().remove(0);
-    let error = scene.worktrees.merge(&scene.top, &entry, &How::Merge, "m").await.unwrap_err();
+    let error =
+        scene.worktrees.merge(&scene.top, &entry, &Merge::any(&How::Merge, "m")).await.unwrap_err();
     assert!(matches!(&error, MergeError::Conflicts { files, .. } if files == &SHOWN), "{error}");
     // A repository within a worktree.
     let inner = odd(&path, b"in\n\xffner");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use centurion_worktree::merge::How;
+use centurion_worktree::merge::{How, Merge};
 use centurion_worktree::{KeptError, Settled, Unsaved};
 
 use crate::support::{Scene, write};
@@ -87,7 +87,7 @@ async fn nothing_that_is_configured_runs_whatever_is_done_with_worktrees() {
     assert!(!mark.exists(), "settled: {}", fs::read_to_string(&mark).unwrap());
     let listed = scene.worktrees.list(&scene.top).await.unwrap();
     for how in [How::Squash, How::Merge] {
-        let _ = scene.worktrees.merge(&scene.top, &listed[0], &how, "merged").await;
+        let _ = scene.worktrees.merge(&scene.top, &listed[0], &Merge::any(&how, "merged")).await;
         assert!(!mark.exists(), "{how:?}: {}", fs::read_to_string(&mark).unwrap());
     }
     assert!(fs::read_to_string(scene.path("a.txt")).unwrap().contains("by the agent"));
@@ -203,8 +203,12 @@ async fn what_depends_on_the_place_or_rewrites_addresses_runs_nothing_either() {
     scene.keep(worktree).await;
     let listed = scene.worktrees.list(&scene.top).await.unwrap();
     scene.worktrees.report(&scene.top, &listed[0]).await.unwrap();
-    scene.worktrees.diff(&listed[0]).await.unwrap();
-    scene.worktrees.merge(&scene.top, &listed[0], &How::Squash, "merged").await.unwrap();
+    scene.worktrees.diff(&listed[0], &|_| true).await.unwrap();
+    scene
+        .worktrees
+        .merge(&scene.top, &listed[0], &Merge::any(&How::Squash, "merged"))
+        .await
+        .unwrap();
     assert!(!mark.exists(), "{}", fs::read_to_string(&mark).unwrap());
     // Where the way home is rewritten, nothing is fetched, and the work stays.
     fs::write(&config, format!("{before}{rewritten}")).unwrap();
@@ -247,10 +251,14 @@ async fn a_committed_repository_within_runs_nothing_when_people_look_and_merge()
     scene.keep(worktree).await;
     let listed = scene.worktrees.list(&scene.top).await.unwrap();
     let _ = scene.worktrees.report(&scene.top, &listed[0]).await;
-    let _ = scene.worktrees.diff(&listed[0]).await;
+    let _ = scene.worktrees.diff(&listed[0], &|_| true).await;
     let gone = scene.worktrees.let_go(&scene.top, &listed[0], Unsaved::IsSaved).await;
     assert!(matches!(gone, Err(KeptError::Submodule(_))), "{gone:?}");
-    scene.worktrees.merge(&scene.top, &listed[0], &How::Merge, "merged").await.unwrap();
+    scene
+        .worktrees
+        .merge(&scene.top, &listed[0], &Merge::any(&How::Merge, "merged"))
+        .await
+        .unwrap();
     assert!(!mark.exists(), "{}", fs::read_to_string(&mark).unwrap());
     assert_eq!(fs::read_to_string(inner.join("f")).unwrap(), "two\n");
 }

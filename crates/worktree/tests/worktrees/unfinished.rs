@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use centurion_worktree::merge::How;
+use centurion_worktree::merge::{How, Merge};
 use centurion_worktree::{Entry, Operation, Settled, Standing, Unsaved};
 
 use crate::support::{Scene, write};
@@ -94,8 +94,12 @@ async fn what_was_begun_is_named_with_the_command_that_gives_it_up() {
             assert_eq!(entry.standing, Standing::Paused { operation });
             let report = scene.worktrees.report(&scene.top, &entry).await.unwrap();
             assert_eq!(report.notes[0], told);
-            assert!(scene.worktrees.diff(&entry).await.unwrap().contains("+new"), "{operation:?}");
-            let merged = scene.worktrees.merge(&scene.top, &entry, &How::Merge, "m").await;
+            assert!(
+                scene.worktrees.diff(&entry, &|_| true).await.unwrap().contains("+new"),
+                "{operation:?}"
+            );
+            let merged =
+                scene.worktrees.merge(&scene.top, &entry, &Merge::any(&How::Merge, "m")).await;
             assert_eq!(merged.unwrap_err().to_string(), told);
             let gone = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
             assert_eq!(gone.unwrap_err().to_string(), told);

@@ -73,6 +73,9 @@ pub(super) fn subject(call: &ToolUse) -> String {
         let said = text("summary").or(text("message")).unwrap_or_default();
         return brief(&format!("{to}: {said}"));
     }
+    if let Some(action) = text("action") {
+        return brief(&format!("{action} {}", text("name").unwrap_or_default()));
+    }
     let keys = [
         "command",
         "file_path",
@@ -83,6 +86,7 @@ pub(super) fn subject(call: &ToolUse) -> String {
         "plan",
         "query",
         "skill",
+        "name",
         "description",
     ];
     keys.iter().find_map(|key| text(key)).map(brief).unwrap_or_default()

@@ -14,7 +14,7 @@ const MAIN_ONLY: [&str; 6] =
     ["AskUserQuestion", "CronCreate", "CronDelete", "CronList", "EnterPlanMode", "TaskOutput"];
 
 /// The built-in tools that an agent in the background may have. Tools of servers it may have all.
-const IN_BACKGROUND: [&str; 21] = [
+const IN_BACKGROUND: [&str; 22] = [
     "Agent",
     "Bash",
     "Edit",
@@ -35,6 +35,7 @@ const IN_BACKGROUND: [&str; 21] = [
     "ToolSearch",
     "WebFetch",
     "WebSearch",
+    "Worktrees",
     "Write",
 ];
 

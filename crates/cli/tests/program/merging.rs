@@ -1,0 +1,167 @@
+//! The model's own way to bring over what agents did apart.
+
+use serde_json::{Value, json};
+
+use crate::stage::{agent, bash};
+use crate::worktrees::{Repository, git_in, results};
+
+fn worktrees(input: &Value) -> Value {
+    json!({"tool": "Worktrees", "input": input})
+}
+
+fn commit(file: &str, text: &str) -> Value {
+    bash(&format!(
+        "mkdir -p $(dirname {file}); echo {text} > {file}; git add -A; git commit -q -m {text}"
+    ))
+}
+
+/// The one worktree's name is not known before the run: its branch is asked for by a pattern of the script.
+fn only() -> String {
+    "worktree-agent-only".to_owned()
+}
+
+fn apart(prompt: &str) -> Value {
+    agent(prompt, &json!({"isolation": "worktree"}))
+}
+
+/// Has the lead speak of the worktree that the first run left.
+fn then(repository: &Repository, actions: &[Value]) -> String {
+    let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let actions = Value::from(actions.to_vec()).to_string().replace(&only(), name);
+    let mut script: Vec<Value> = serde_json::from_str(&actions).unwrap();
+    script.push("done".into());
+    repository.play(&json!({"lead": script}));
+    let told = repository.run(&[]);
+    told.assert_code(0);
+    results(&told)
+}
+
+#[test]
+fn a_model_looks_at_what_agents_left_and_merges_it() {
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child")], "done"],
+        "child": [[commit("new.txt", "fresh")], "did it"],
+    }));
+    repository.run(&[]).assert_code(0);
+    // A change of the user's own stays.
+    repository.write("other.txt", "mine\n");
+    let text = then(
+        &repository,
+        &[
+            json!([worktrees(&json!({"action": "list"}))]),
+            json!([worktrees(&json!({"action": "show", "name": only()}))]),
+            json!([worktrees(&json!({"action": "diff", "name": only()}))]),
+            json!([worktrees(&json!({"action": "merge", "name": only()}))]),
+            json!([worktrees(&json!({"action": "clean", "name": only()}))]),
+            json!([worktrees(&json!({"action": "show", "name": "nothing"}))]),
+        ],
+    );
+    assert!(text.contains(": kept."), "{text}");
+    assert!(text.contains("1 file changed since"), "{text}");
+    assert!(text.contains("+fresh"), "{text}");
+    assert!(text.contains("1 commit came over"), "{text}");
+    assert!(text.contains("brings it back"), "{text}");
+    assert!(text.contains("there is no worktree `nothing`"), "{text}");
+    assert_eq!(repository.git("show HEAD:new.txt"), "fresh");
+    assert_eq!(repository.git("status --porcelain"), "?? other.txt");
+    assert!(repository.worktrees().is_empty());
+}
+
+#[test]
+fn a_merge_is_judged_by_the_files_that_it_changes() {
+    // What later steps obey is not merged by a model alone, and what a rule denies is merged by none.
+    for (file, settings, expected) in [
+        (".claude/settings.json", json!({}), "it changes .claude/settings.json"),
+        ("conf/key", json!({"permissions": {"deny": ["Edit(/conf/**)"]}}), "it changes conf/key"),
+        ("Makefile", json!({"permissions": {"ask": ["Edit(/Makefile)"]}}), "it changes Makefile"),
+    ] {
+        let repository = Repository::new(&json!({
+            "lead": [[apart("@@child")], "done"],
+            "child": [[commit("plain.txt", "x")], "did it"],
+        }));
+        repository.run(&[]).assert_code(0);
+        let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
+        std::fs::create_dir_all(path.join(file).parent().unwrap()).unwrap();
+        std::fs::write(path.join(file), "{}\n").unwrap();
+        git_in(path, "add -A -f");
+        git_in(path, "commit -q -m more");
+        let before = repository.git("rev-parse HEAD");
+        let (settings, name) = (settings.to_string(), path.file_name().unwrap().to_str().unwrap());
+        let merge = |how: &Value| {
+            let mut input = json!({"action": "merge", "name": name});
+            input.as_object_mut().unwrap().extend(how.as_object().unwrap().clone());
+            json!([worktrees(&input)])
+        };
+        let picked = json!({"how": "cherry-pick", "commits": [git_in(path, "rev-parse HEAD")]});
+        repository.play(&json!({
+            "lead": [merge(&json!({})), merge(&json!({"how": "squash"})), merge(&picked), "done"],
+        }));
+        let told = repository.run(&["--settings", &settings]);
+        told.assert_code(0);
+        let text = results(&told);
+        assert_eq!(text.matches(expected).count(), 3, "{file}: {text}");
+        assert_eq!(repository.git("rev-parse HEAD"), before, "{file}");
+    }
+}
+
+#[test]
+fn a_diff_does_not_show_what_may_not_be_read() {
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child")], "done"],
+        "child": [[commit("conf/key", "s3cret-value"), commit("open.txt", "plain")], "did it"],
+    }));
+    repository.run(&[]).assert_code(0);
+    let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
+    std::fs::create_dir_all(path.join("conf")).unwrap();
+    std::fs::write(path.join("conf/loose"), "s3cret-value\n").unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    repository.play(&json!({
+        "lead": [[worktrees(&json!({"action": "diff", "name": name}))], "done"],
+    }));
+    let deny = json!({"permissions": {"deny": ["Read(/conf/**)"]}}).to_string();
+    let told = repository.run(&["--settings", &deny]);
+    told.assert_code(0);
+    let text = results(&told);
+    assert!(text.contains("+plain") && !text.contains("s3cret"), "{text}");
+    assert!(text.contains("(not shown: conf/key, conf/loose)"), "{text}");
+}
+
+#[test]
+fn an_agent_apart_merges_what_its_own_agents_did_apart() {
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@middle")], "done"],
+        "middle": [
+            [commit("middle.txt", "middle")],
+            [apart("@@leaf")],
+            [worktrees(&json!({"action": "list"}))],
+            "stay",
+        ],
+        "leaf": [[commit("leaf.txt", "leaf")], "did it"],
+    }));
+    let told = repository.run(&[]);
+    told.assert_code(0);
+    // The middle one is sent on with the name of what its own agent left.
+    let leaf =
+        repository.worktrees().into_iter().find(|path| path.join("leaf.txt").exists()).unwrap();
+    let name = leaf.file_name().unwrap().to_str().unwrap();
+    let id = told.data()[0]["agentId"].as_str().unwrap().to_owned();
+    let session = told.of("result")[0]["session_id"].as_str().unwrap().to_owned();
+    let send =
+        json!({"tool": "SendMessage", "input": {"to": id, "message": "@@merge", "summary": "on"}});
+    repository.play(&json!({
+        "lead": [[send], "wait", "done"],
+        "merge": [
+            [worktrees(&json!({"action": "merge", "name": name}))],
+            [bash("git log --format=%s; ls")],
+            "merged",
+        ],
+    }));
+    let again = repository.run(&["--resume", &session]);
+    again.assert_code(0);
+    let transcripts = repository.stage.agent_transcripts().concat();
+    assert!(transcripts.contains("1 commit came over"), "{transcripts}");
+    let middle = repository.worktrees().into_iter().find(|path| *path != leaf).unwrap();
+    assert_eq!(std::fs::read_to_string(middle.join("leaf.txt")).unwrap(), "leaf\n");
+    assert!(!repository.top.join("leaf.txt").exists());
+}

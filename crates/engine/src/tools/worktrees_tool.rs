@@ -1,0 +1,218 @@
+//! The `Worktrees` tool: an agent looks at what agents that worked apart have left, and brings it over.
+//!
+//! A merge changes files as an edit does, and is judged so: what a rule denies to edit is not merged, and what later
+//! steps would run or obey is merged only if a person said yes to this very call.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use centurion_permissions::{Access, Call, Reason, Verdict};
+use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
+use centurion_worktree::merge::{FileRefusal, How, Merge};
+use centurion_worktree::{Entry, Standing, Unsaved, Worktrees};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::agent::Agent;
+use crate::agent::isolation::WorktreeEnd;
+use crate::delegate::outcome::{counted, worktree_work};
+
+/// What agents with `isolation: worktree` left in this repository, and bringing it into the branch that is checked out
+/// here. A merge succeeds, or leaves everything as it was and names the conflicts.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorktreesInput {
+    action: WorktreeAction,
+    /// Which one: its name, its branch, or the id of its agent. For all but `list`.
+    name: Option<String>,
+    /// For `merge`, if it is to be no merge.
+    how: Option<MergeHow>,
+    /// For `cherry-pick`.
+    commits: Option<Vec<String>>,
+    /// What the new commit says.
+    message: Option<String>,
+}
+
+/// `clean` saves what is nowhere else, then removes; `restore` brings that back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum WorktreeAction {
+    List,
+    Show,
+    Diff,
+    Merge,
+    Clean,
+    Restore,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum MergeHow {
+    Squash,
+    Rebase,
+    CherryPick,
+}
+
+impl WorktreeAction {
+    fn only_looks(self) -> bool {
+        matches!(self, Self::List | Self::Show | Self::Diff)
+    }
+}
+
+pub(crate) struct WorktreesTool(pub(crate) Arc<Agent>);
+
+impl Tool for WorktreesTool {
+    type Input = WorktreesInput;
+
+    const NAME: &'static str = "Worktrees";
+
+    fn is_read_only(&self, input: &WorktreesInput) -> bool {
+        input.action.only_looks()
+    }
+
+    fn access(&self, input: &WorktreesInput, context: &ToolContext) -> Access {
+        if input.action.only_looks() {
+            return Access::Session;
+        }
+        Access::Write(context.workspace.root())
+    }
+
+    async fn run(
+        &self,
+        input: WorktreesInput,
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let shared = self.0.session()?;
+        let worktrees = shared.delegation.builder.isolator.worktrees();
+        let worktrees = worktrees.ok_or_else(|| ToolError::failed("there is no git here"))?;
+        let desk =
+            WorktreeDesk { worktrees, agent: &self.0, context, root: context.workspace.root() };
+        let text = match input.action {
+            WorktreeAction::List => desk.list().await,
+            WorktreeAction::Show => desk.show(&desk.find(&input).await?).await,
+            WorktreeAction::Diff => desk.diff(&desk.find(&input).await?).await,
+            WorktreeAction::Merge => desk.merge(&desk.find(&input).await?, &input).await,
+            WorktreeAction::Clean => desk.clean(&desk.find(&input).await?).await,
+            WorktreeAction::Restore => desk.restore(named(&input)?).await,
+        }?;
+        Ok(ToolOutput::text(text.clone()).with_data(json!({"message": text})))
+    }
+}
+
+fn named(input: &WorktreesInput) -> Result<&str, ToolError> {
+    let missing = || ToolError::Input("`name` is missing: `list` says which there are".to_owned());
+    input.name.as_deref().ok_or_else(missing)
+}
+
+fn failed(error: impl std::fmt::Display) -> ToolError {
+    ToolError::failed(error.to_string())
+}
+
+/// What the actions need.
+struct WorktreeDesk<'a> {
+    worktrees: &'a Worktrees,
+    agent: &'a Agent,
+    context: &'a ToolContext,
+    /// Where the agent works.
+    root: PathBuf,
+}
+
+impl WorktreeDesk<'_> {
+    async fn list(&self) -> Result<String, ToolError> {
+        let entries = self.worktrees.list(&self.root).await.map_err(failed)?;
+        if entries.is_empty() {
+            return Ok("There are no worktrees of agents here.".to_owned());
+        }
+        let mut text = String::new();
+        for entry in &entries {
+            let task = entry.record.as_ref().map(|it| it.owner.task.as_str()).unwrap_or_default();
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}: {}. {task}", entry.name(), entry.standing);
+        }
+        Ok(text)
+    }
+
+    async fn find(&self, input: &WorktreesInput) -> Result<Entry, ToolError> {
+        let name = named(input)?;
+        let entries = self.worktrees.list(&self.root).await.map_err(failed)?;
+        let names: Vec<String> = entries.iter().map(Entry::name).collect();
+        entries.into_iter().find(|entry| entry.is_meant(name)).ok_or_else(|| {
+            ToolError::failed(format!(
+                "there is no worktree `{name}`; there are: {}",
+                names.join(", ")
+            ))
+        })
+    }
+
+    async fn show(&self, entry: &Entry) -> Result<String, ToolError> {
+        if !matches!(entry.standing, Standing::Kept | Standing::Gone) {
+            return Ok(format!("{}: {}.", entry.name(), entry.standing));
+        }
+        let report = self.worktrees.report(&self.root, entry).await.map_err(failed)?;
+        let (path, branch) = (report.path.display().to_string(), report.branch.clone());
+        let work = worktree_work(&WorktreeEnd::Kept { report: Box::new(report) });
+        Ok(format!("{path}, on {branch}. {work}"))
+    }
+
+    async fn diff(&self, entry: &Entry) -> Result<String, ToolError> {
+        let may_read = &self.context.workspace.may_read;
+        let patch = self.worktrees.diff(entry, &|path| may_read(path)).await.map_err(failed)?;
+        Ok(if patch.is_empty() { "Nothing differs.".to_owned() } else { patch })
+    }
+
+    async fn merge(&self, entry: &Entry, input: &WorktreesInput) -> Result<String, ToolError> {
+        let how = match input.how {
+            None => How::Merge,
+            Some(MergeHow::Squash) => How::Squash,
+            Some(MergeHow::Rebase) => How::Rebase,
+            Some(MergeHow::CherryPick) => {
+                How::CherryPick(input.commits.clone().unwrap_or_default())
+            }
+        };
+        let task = entry.record.as_ref().map(|it| it.owner.task.clone()).unwrap_or_default();
+        let usual = if task.is_empty() { format!("Work of {}", entry.name()) } else { task };
+        let message = input.message.as_deref().unwrap_or(&usual);
+        let top = self.worktrees.checkout(&self.root).await.map_err(failed)?.top;
+        let check = |files: &[PathBuf]| self.may_change(&top, files);
+        let merge = Merge { how: &how, message, check: &check };
+        let merged = self.worktrees.merge(&self.root, entry, &merge).await.map_err(failed)?;
+        Ok(format!(
+            "{} came over; {} is checked out now. Read changed files again before you edit them.",
+            counted(merged.commits, "commit"),
+            merged.to.get(..12).unwrap_or(&merged.to)
+        ))
+    }
+
+    /// Whether the agent may change these files of its checkout.
+    fn may_change(&self, top: &Path, files: &[PathBuf]) -> Result<(), FileRefusal> {
+        for file in files {
+            let access = Access::Write(top.join(file));
+            let call = Call::new("Edit", &access);
+            let decision = self.agent.permissions.decide(&call, self.context.workspace.cwd());
+            let is_denied = decision.verdict == Verdict::Deny;
+            let is_guarded = matches!(decision.reason, Reason::ProtectedPath(_))
+                || matches!(&decision.reason, Reason::Rule { .. } if decision.verdict == Verdict::Ask);
+            if is_denied || (is_guarded && !self.context.is_approved) {
+                let reason = decision.reason.to_string();
+                return Err(FileRefusal { file: file.clone(), reason });
+            }
+        }
+        Ok(())
+    }
+
+    async fn clean(&self, entry: &Entry) -> Result<String, ToolError> {
+        let trash = self.worktrees.let_go(&self.root, entry, Unsaved::IsSaved).await;
+        let trash = trash.map_err(failed)?;
+        let _ = tokio::task::spawn_blocking(move || trash.delete()).await;
+        let agent = entry.record.as_ref().and_then(|it| it.owner.agent.clone());
+        let id = agent.unwrap_or_else(|| entry.name());
+        Ok(format!("{} is removed; `restore` with the name {id} brings it back.", entry.name()))
+    }
+
+    async fn restore(&self, id: &str) -> Result<String, ToolError> {
+        let record = self.worktrees.restore(&self.root, id).await.map_err(failed)?;
+        Ok(format!("{} is back, on {}.", record.path.display(), record.branch))
+    }
+}
