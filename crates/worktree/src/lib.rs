@@ -42,6 +42,7 @@ mod saved;
 mod slug;
 mod snapshot;
 mod state;
+mod untouched;
 mod worktrees;
 
 pub use checkout::{Checkout, CheckoutError};

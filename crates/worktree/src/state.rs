@@ -148,7 +148,7 @@ pub(crate) async fn head(git: &Git, common: &Path, record: &Record) -> Result<St
 }
 
 /// Whether something is there that only this worktree's repository has.
-fn has_history(kept: &Kept) -> bool {
+pub(crate) fn has_history(kept: &Kept) -> bool {
     let private = kept.private_repository();
     private.join("modules").exists()
         || has_objects(&private)

@@ -17,6 +17,7 @@ use crate::remove::{self, Trash};
 use crate::report::{self, Caller, Report};
 use crate::snapshot;
 use crate::state::{self, Work};
+use crate::untouched;
 
 /// A worktree that this process uses.
 #[derive(Debug)]
@@ -166,6 +167,9 @@ impl Worktrees {
     ) -> Result<Finished, SettleError> {
         let refused = SettleError::of(record);
         let ended = async {
+            if untouched::is_sure(kept, record).await {
+                return Ok(Finished::Untouched);
+            }
             check_plain(kept, record)?;
             let tamed = self.tamed(&state::git_dir(kept, record)).await?;
             let mut work = Work::default();

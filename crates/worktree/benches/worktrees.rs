@@ -1,0 +1,150 @@
+//! What worktrees cost in a repository of 20,000 files.
+//!
+//! `cargo bench -p centurion-worktree` makes the repository and prints: how long making a worktree takes beside `git worktree
+//! add` alone, in turn; how long it takes to decide that one in which nothing was done can go, by how many processes of
+//! git; and fifty worktrees at once, half of them worked in, made, ended and removed or kept.
+#![expect(clippy::print_stdout, reason = "a benchmark prints")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use centurion_protocol::Env;
+use centurion_worktree::{
+    Contents, Direct, Finished, Git, Owner, Program, RunProgram, Running, Settled, Slug, Wish,
+    Worktrees,
+};
+
+const DIRECTORIES: usize = 200;
+const FILES: usize = 100;
+const ROUNDS: usize = 7;
+const AT_ONCE: usize = 50;
+
+/// Counts the processes.
+#[derive(Default)]
+struct Counting(AtomicUsize);
+
+impl RunProgram for Counting {
+    fn run(&self, program: Program) -> Running<'_> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Direct.run(program)
+    }
+}
+
+fn git(top: &Path, args: &[&str]) {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=T", "-c", "user.email=t@localhost"]).args(args);
+    let output = command.current_dir(top).output().expect("git is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn repository(top: &Path) {
+    fs::create_dir(top).expect("a new directory");
+    git(top, &["init", "--quiet", "--initial-branch=main"]);
+    for directory in 0..DIRECTORIES {
+        let path = top.join(format!("d{directory}"));
+        fs::create_dir(&path).expect("a new directory");
+        for file in 0..FILES {
+            let text = format!("{directory} {file}\n").repeat(10);
+            fs::write(path.join(format!("f{file}.txt")), text).expect("room");
+        }
+    }
+    git(top, &["add", "."]);
+    git(top, &["commit", "--quiet", "--message", "all"]);
+}
+
+fn wish(name: &str) -> Wish {
+    Wish {
+        slug: Slug::parse(name).expect("a good name"),
+        owner: Owner { agent: Some(name.to_owned()), ..Owner::default() },
+        is_private: true,
+        is_fresh: false,
+        contents: Contents::default(),
+    }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+async fn remove(worktrees: &Worktrees, worktree: centurion_worktree::Worktree) {
+    match worktrees.settle(worktree, None).await.expect("settled") {
+        Settled::Removed(trash) => trash.delete(),
+        Settled::Kept(report) => panic!("kept: {report:?}"),
+    }
+}
+
+#[tokio::main]
+async fn main() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let top = scratch.path().canonicalize().expect("a directory").join("repository");
+    repository(&top);
+    let counting = Arc::new(Counting::default());
+    let found = std::env::var("PATH").unwrap_or_default();
+    let env = Env::from([("PATH", found.as_str()), ("HOME", "/nonexistent")]);
+    let program = std::env::split_paths(&found).map(|it| it.join("git")).find(|it| it.is_file());
+    let git_program = Git::new(program.expect("git is there"), &env, counting.clone());
+    let worktrees = Worktrees::new(git_program);
+    let (mut alone, mut ours, mut decided) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut making, mut deciding) = (0, 0);
+    for round in 0..ROUNDS {
+        let other = top.join(".git/other");
+        let began = Instant::now();
+        let path = other.display().to_string();
+        git(&top, &["worktree", "add", "--quiet", "-b", &format!("b{round}"), &path]);
+        alone.push(began.elapsed());
+        git(&top, &["worktree", "remove", "--force", &path]);
+        let before = counting.0.load(Ordering::Relaxed);
+        let began = Instant::now();
+        let made = worktrees.create(&top, &wish(&format!("one{round}"))).await;
+        let mut made = made.expect("made");
+        ours.push(began.elapsed());
+        making = counting.0.load(Ordering::Relaxed) - before;
+        let before = counting.0.load(Ordering::Relaxed);
+        let began = Instant::now();
+        let finished = worktrees.finish(&mut made, None).await.expect("looked at");
+        decided.push(began.elapsed());
+        deciding = counting.0.load(Ordering::Relaxed) - before;
+        assert_eq!(finished, Finished::Untouched);
+        remove(&worktrees, made).await;
+    }
+    let (alone, ours, decided) = (median(alone), median(ours), median(decided));
+    println!("git worktree add alone      {alone:>10.1?}");
+    println!(
+        "a worktree of ours          {ours:>10.1?}  {making} processes, {:.2} of git alone",
+        ours.as_secs_f64() / alone.as_secs_f64()
+    );
+    println!("deciding that it can go     {decided:>10.1?}  {deciding} processes");
+    let began = Instant::now();
+    let makes = (0..AT_ONCE).map(|n| {
+        let (worktrees, top) = (worktrees.clone(), top.clone());
+        tokio::spawn(async move {
+            let name = format!("many{n}");
+            let mut made = worktrees.create(&top, &wish(&name)).await.expect("made");
+            let is_worked_in = n % 2 == 0;
+            if is_worked_in {
+                fs::write(made.record.path.join("d0/f0.txt"), name).expect("room");
+            }
+            match worktrees.finish(&mut made, Some(&top)).await.expect("finished") {
+                Finished::Kept(report) => {
+                    assert!(is_worked_in && report.uncommitted == 1, "{report:?}");
+                }
+                Finished::Untouched => {
+                    assert!(!is_worked_in);
+                    remove(&worktrees, made).await;
+                }
+            }
+        })
+    });
+    let all: Vec<_> = makes.collect();
+    for made in all {
+        made.await.expect("no agent fails");
+    }
+    println!("{AT_ONCE} at once                  {:>10.1?}", began.elapsed());
+    let left = worktrees.list(&top).await.expect("listed").len();
+    assert_eq!(left, AT_ONCE / 2, "half of them were worked in");
+}
