@@ -42,6 +42,8 @@ mod hooks;
 mod host;
 #[path = "program/hostile.rs"]
 mod hostile;
+#[path = "program/killed_apart.rs"]
+mod killed_apart;
 #[path = "program/mcp.rs"]
 mod mcp;
 #[path = "program/memory.rs"]

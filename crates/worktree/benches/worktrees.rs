@@ -18,6 +18,9 @@ use centurion_worktree::{
     Worktrees,
 };
 
+/// Where programs are.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 const DIRECTORIES: usize = 200;
 const FILES: usize = 100;
 const ROUNDS: usize = 7;
@@ -84,9 +87,8 @@ async fn main() {
     let top = scratch.path().canonicalize().expect("a directory").join("repository");
     repository(&top);
     let counting = Arc::new(Counting::default());
-    let found = std::env::var("PATH").unwrap_or_default();
-    let env = Env::from([("PATH", found.as_str()), ("HOME", "/nonexistent")]);
-    let program = std::env::split_paths(&found).map(|it| it.join("git")).find(|it| it.is_file());
+    let env = Env::from([("PATH", PATH), ("HOME", "/nonexistent")]);
+    let program = PATH.split(':').map(|it| Path::new(it).join("git")).find(|it| it.is_file());
     let git_program = Git::new(program.expect("git is there"), &env, counting.clone());
     let worktrees = Worktrees::new(git_program);
     let (mut alone, mut ours, mut decided) = (Vec::new(), Vec::new(), Vec::new());

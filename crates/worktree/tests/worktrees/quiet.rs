@@ -1,4 +1,4 @@
-//! Git asks nobody: no terminal, no program that asks, nothing to read.
+//! Git cannot ask a person: no terminal, no program that asks, nothing to read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
