@@ -1,6 +1,7 @@
 //! Worktrees are copies of a checkout: what a rule says about a path of the checkout, it says about that path in each
 //! of its copies. A rule that takes holds in every copy; one that gives holds in the copy that the agent works in.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::policy::Policy;
@@ -9,6 +10,12 @@ use crate::shell::{After, Shape, Step};
 
 /// Where the worktrees of agents and sessions are, in a checkout.
 pub const WORKTREES: &str = ".claude/worktrees";
+
+/// How many worktrees within worktrees are looked through, where names are not known.
+const DEEPEST: usize = 3;
+
+/// The directory among them of those that are being removed.
+const TRASH: &str = ".trash";
 
 /// A directory that has what a checkout has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,6 +74,17 @@ impl Policy {
 
     /// What else rules that take may mean by paths of a shape.
     pub(crate) fn originals_of_shape(&self, shape: &Shape) -> Vec<Shape> {
+        let mut found: Vec<Shape> = Vec::new();
+        let mut new = vec![shape.clone()];
+        for _ in 0..DEEPEST {
+            new = new.iter().flat_map(|shape| self.next_originals(shape)).collect();
+            new.retain(|shape| !found.contains(shape));
+            found.extend(new.iter().cloned());
+        }
+        found
+    }
+
+    fn next_originals(&self, shape: &Shape) -> Vec<Shape> {
         let within = |checkout: &Path, below: &Shape| {
             let mut original = Shape::literal(checkout.to_str()?.trim_end_matches('/'));
             original.push_text("/");
@@ -79,11 +97,23 @@ impl Policy {
                 After::Other | After::Unknown => None,
             }
         });
-        let others = self.project_root.ancestors().filter_map(|checkout| {
-            let above = checkout.to_str()?.trim_end_matches('/');
-            match shape.after(&format!("{above}/{WORKTREES}/")) {
+        // The checkouts that it names, and those around where agents work.
+        let start: String = shape.start().collect();
+        let worktrees = format!("/{WORKTREES}/");
+        let named = start.match_indices(&worktrees).map(|(at, _)| at);
+        let named: Vec<&Path> = named.filter_map(|at| start.get(..at)).map(Path::new).collect();
+        let around = self.directories.iter().chain([&self.project_root]);
+        let around: BTreeSet<&Path> = around.flat_map(|it| it.ancestors()).chain(named).collect();
+        let others = around.iter().filter_map(|checkout| {
+            let above = format!("{}/{WORKTREES}/", checkout.to_str()?.trim_end_matches('/'));
+            match shape.after(&above) {
                 After::Rest(below) => within(checkout, &without_first_name(&below)?),
-                After::Other | After::Unknown => None,
+                After::Other => None,
+                After::Unknown => {
+                    let mut inside = Shape::literal(&above);
+                    inside.append(&Shape::any());
+                    shape.intersects(&inside).then(|| within(checkout, &Shape::any())).flatten()
+                }
             }
         });
         own.chain(others).collect()
@@ -99,7 +129,10 @@ fn by_place(path: &Path) -> Option<PathBuf> {
     let worktrees = path.ancestors().find(|above| above.ends_with(WORKTREES))?;
     let checkout = worktrees.ancestors().nth(2)?;
     let mut below = path.strip_prefix(worktrees).ok()?.components();
-    below.next();
+    // What is being removed lies one directory deeper.
+    if below.next().is_some_and(|name| name.as_os_str() == TRASH) {
+        below.next();
+    }
     Some(joined(checkout, below.as_path()))
 }
 
@@ -133,6 +166,7 @@ mod tests {
             ("/p/.claude/worktrees/a/secrets/key", Some("/p/secrets/key")),
             ("/p/.claude/worktrees/a", Some("/p")),
             ("/p/.claude/worktrees", Some("/p")),
+            ("/p/.claude/worktrees/.trash/a-0/x", Some("/p/x")),
             ("/.claude/worktrees/a/x", Some("/x")),
             ("/p/.claude/worktrees/a/.claude/worktrees/b/x", Some("/p/.claude/worktrees/a/x")),
             ("/p/.claude/agents/a", None),

@@ -1,5 +1,6 @@
 //! The branch of a worktree, as the repository has it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::git::{At, Git, GitError, said};
@@ -32,6 +33,15 @@ pub(crate) async fn tip(
         Some(tip) => Ok(Some(tip)),
         None => commit_at(git, common, &format!("{}/branch", record.saved_refs())).await,
     }
+}
+
+/// Makes sure that a branch is not there yet: what fails later removes it, and must not remove another's.
+pub(crate) async fn check_free(git: &Git, common: &Path, branch: &str) -> Result<(), GitError> {
+    if commit_at(git, common, &format!("refs/heads/{branch}")).await?.is_none() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("a branch named {branch} already exists, of no worktree of ours"))
+        .into())
 }
 
 /// Another checkout that is on the branch of a worktree.

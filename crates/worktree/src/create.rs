@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
+use crate::branch;
 use crate::checkout::{Checkout, CheckoutError, WORKTREES};
 use crate::contents::{self, Contents};
 use crate::entry;
@@ -153,6 +154,7 @@ async fn make(
         admin: PathBuf::new(),
         path,
     };
+    branch::check_free(git, &from.common, &record.branch).await?;
     let write = |record: &Record| kept.write(record).map_err(CreateError::files(kept.path()));
     write(&record)?;
     // An agent's commit may be where only its own repository has it.

@@ -84,7 +84,7 @@ pub(crate) fn entry(kept: Kept) -> Entry {
         }
     };
     let is_out = state::is_out(&kept, &record);
-    let is_there = record.path.is_dir();
+    let is_there = record.path.is_dir() && !record.path.is_symlink();
     let begun = Operation::in_progress(&kept.private_repository()).filter(|_| is_out && is_there);
     let moved = moved(&record).filter(|_| !is_there);
     let standing = match (kept.holder(), begun) {

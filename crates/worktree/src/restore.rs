@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::branch::commit_at;
+use crate::branch::{self, commit_at};
 use crate::checkout::Checkout;
 use crate::create::{self, Locked};
 use crate::files::replace_copy;
@@ -151,6 +151,7 @@ impl Worktrees {
         if path.exists() || kept.path().exists() {
             return Err(KeptError::Taken(shown(path)));
         }
+        branch::check_free(&git, &from.common, &slug.branch()).await?;
         kept.reserve()?;
         let _lease = kept.lease()?;
         let made =

@@ -277,6 +277,10 @@ fn off_branch(record: &Record, tip: &str) -> String {
 
 /// Makes sure that git can work in a private repository.
 pub(crate) fn check_plain(kept: &Kept, record: &Record) -> io::Result<()> {
+    if record.path.is_symlink() {
+        let text = "is a link, in the place of a worktree: git must not follow it";
+        return Err(io::Error::other(format!("{} {text}", shown(&record.path))));
+    }
     let own = kept.private_repository();
     match private::first_odd(&own).filter(|_| state::is_out(kept, record)) {
         Some(path) => Err(io::Error::other(format!(

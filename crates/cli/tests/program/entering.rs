@@ -174,3 +174,109 @@ fn entering_a_worktree_needs_permission_as_a_write_does() {
     told.assert_code(0);
     assert!(repository.top.join(".claude/worktrees/asked/.git").exists(), "{}", results(&told));
 }
+
+#[test]
+fn a_directory_that_was_entered_is_given_back() {
+    // While the session is there, and after: what rules say of the checkout, they say of it.
+    let repository = Repository::new(&json!({"lead": []}));
+    repository.write("conf/key", "s3cret\n");
+    repository.git("add -A");
+    repository.git("commit -q -m key");
+    let elsewhere = repository.stage.program.scratch.root().join("elsewhere");
+    repository.git(&format!("worktree add -q -b linked {}", elsewhere.display()));
+    let read = json!({"tool": "Read", "input": {"file_path": elsewhere.join("conf/key")}});
+    let new = elsewhere.join("new.rs").display().to_string();
+    repository.play(&json!({
+        "lead": [
+            [enter(&json!({"path": elsewhere}))],
+            [read],
+            [exit(&json!({"action": "keep"}))],
+            [read, edit(&new, "x\n")],
+            "done",
+        ],
+    }));
+    let deny = json!({"permissions": {"deny": ["Read(/conf/key)"]}}).to_string();
+    let told = repository.stage.run(
+        "@@lead",
+        &[
+            "--allowedTools",
+            "EnterWorktree",
+            "--permission-mode",
+            "acceptEdits",
+            "--settings",
+            &deny,
+        ],
+    );
+    told.assert_code(0);
+    let text = results(&told);
+    assert!(text.contains("Working directory"), "{text}");
+    assert!(!text.contains("s3cret") && !elsewhere.join("new.rs").exists(), "{text}");
+}
+
+#[test]
+fn a_resumed_session_follows_no_link_and_no_words_to_its_worktree() {
+    let repository = Repository::new(&json!({
+        "lead": [
+            [enter(&json!({"name": "mine"}))],
+            [json!({"tool": "Bash", "input": {"command": "true", "subtype": "worktree_entered"}})],
+            "done",
+        ],
+        "again": [[bash("pwd")], "done"],
+    }));
+    let told = repository.run(TOOLS);
+    told.assert_code(0);
+    let session = told.of("result")[0]["session_id"].as_str().unwrap().to_owned();
+    let again =
+        || repository.stage.run("@@again", &["--allowedTools", "Bash", "--resume", &session]);
+    let place = repository.top.join(".claude/worktrees/mine");
+    let told = again();
+    assert!(results(&told).contains(place.to_str().unwrap()), "{}", results(&told));
+    // In its place there is a link to another worktree of the repository now.
+    let elsewhere = repository.stage.program.scratch.root().join("elsewhere");
+    repository.git(&format!("worktree add -q -b linked {}", elsewhere.display()));
+    std::fs::rename(&place, repository.top.join(".claude/worktrees/aside")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &place).unwrap();
+    let text = results(&again());
+    assert!(!text.contains("elsewhere"), "{text}");
+}
+
+#[test]
+fn a_worktree_in_which_an_agent_works_is_not_removed() {
+    let wait = "until [ -e go ]; do sleep 0.05; done; echo work > late.txt";
+    let repository = Repository::new(&json!({
+        "lead": [
+            [enter(&json!({"name": "shared"}))],
+            [crate::stage::agent("@@child", &json!({"run_in_background": true}))],
+            [exit(&json!({"action": "remove", "discard_changes": true}))],
+            [bash("touch go")],
+            "waiting",
+            "done",
+        ],
+        "child": [[bash(wait)], "ended"],
+    }));
+    let told = repository.run(TOOLS);
+    told.assert_code(0);
+    let text = results(&told);
+    assert!(text.contains("others work in it"), "{text}");
+    let late = repository.top.join(".claude/worktrees/shared/late.txt");
+    assert_eq!(std::fs::read_to_string(late).unwrap(), "work\n");
+}
+
+#[test]
+fn an_agent_that_is_sent_on_works_in_the_worktree_that_it_had_entered() {
+    let repository = Repository::new(&json!({
+        "lead": [
+            [crate::stage::agent("@@child", &json!({"name": "kid"}))],
+            [json!({"tool": "SendMessage", "input": {"to": "kid", "message": "@@more", "summary": "on"}})],
+            "waiting",
+            "done",
+        ],
+        "child": [[enter(&json!({"name": "kids"}))], "there"],
+        "more": [[bash("echo now in $(pwd)")], "done"],
+    }));
+    let told = repository.run(TOOLS);
+    told.assert_code(0);
+    let place = repository.top.join(".claude/worktrees/kids");
+    let transcripts = repository.stage.agent_transcripts().concat();
+    assert!(transcripts.contains(&format!("now in {}", place.display())), "{transcripts}");
+}

@@ -245,7 +245,7 @@ fn hooks_count_once_where_they_are_trusted_and_not_switched_off() {
 fn a_hook_that_cannot_run_is_an_error_with_its_place() {
     let settings = "{\"hooks\": {\n\"PreToolUse\": [{\"hooks\": [\n{\"type\": \"comand\", \"command\": \"x\"}]}],\n\
                     \"Stopp\": [],\n\"SubagentStart\": [{\"hooks\": [\n{\"type\": \"prompt\", \"prompt\": \"x\"}]}],\n\
-                    \"WorktreeCreate\": [{\"hooks\": [\n{\"type\": \"command\", \"command\": \"x\"}]}],\n\
+                    \"TeammateIdle\": [{\"hooks\": [\n{\"type\": \"command\", \"command\": \"x\"}]}],\n\
                     \"Stop\": [{\"hooks\": [\n{\"type\": \"command\", \"command\": \"touch heard\"}]}]}}";
     let program = program(&json!({}), [Reply::text("done")]);
     let file = program.scratch.write_home(USER, settings);
@@ -258,7 +258,7 @@ fn a_hook_that_cannot_run_is_an_error_with_its_place() {
         (3, "`comand` is no type of hook"),
         (4, "`Stopp` is no event"),
         (6, "a hook of type prompt cannot run at SubagentStart"),
-        (8, "WorktreeCreate"),
+        (8, "TeammateIdle"),
     ] {
         let place = format!("{}:{line}: ", file.display());
         for text in [&run.stderr, &doctor.stdout] {

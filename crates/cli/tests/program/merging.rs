@@ -75,6 +75,7 @@ fn a_merge_is_judged_by_the_files_that_it_changes() {
         (".claude/settings.json", json!({}), "it changes .claude/settings.json"),
         ("conf/key", json!({"permissions": {"deny": ["Edit(/conf/**)"]}}), "it changes conf/key"),
         ("Makefile", json!({"permissions": {"ask": ["Edit(/Makefile)"]}}), "it changes Makefile"),
+        ("conf/key", json!({"permissions": {"deny": ["Write(/conf/**)"]}}), "it changes conf/key"),
     ] {
         let repository = Repository::new(&json!({
             "lead": [[apart("@@child")], "done"],
@@ -164,4 +165,25 @@ fn an_agent_apart_merges_what_its_own_agents_did_apart() {
     let middle = repository.worktrees().into_iter().find(|path| *path != leaf).unwrap();
     assert_eq!(std::fs::read_to_string(middle.join("leaf.txt")).unwrap(), "leaf\n");
     assert!(!repository.top.join("leaf.txt").exists());
+}
+
+#[test]
+fn a_merge_changes_nothing_where_the_session_does_not_work() {
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child")], "done"],
+        "child": [[commit("top.txt", "x")], "did it"],
+    }));
+    repository.run(&[]).assert_code(0);
+    let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
+    let name = path.file_name().unwrap().to_str().unwrap();
+    repository.play(&json!({
+        "lead": [[worktrees(&json!({"action": "merge", "name": name}))], "done"],
+    }));
+    let sub = repository.top.join("sub");
+    std::fs::create_dir(&sub).unwrap();
+    let mut command = repository.stage.command("@@lead", &["--permission-mode", "acceptEdits"]);
+    let output = command.current_dir(&sub).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("it changes top.txt"), "{text}");
+    assert!(!repository.top.join("top.txt").exists());
 }

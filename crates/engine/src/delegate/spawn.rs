@@ -32,6 +32,7 @@ use crate::agent::builder::{BroughtServers, ServersError};
 use crate::agent::delegation::Delegation;
 use crate::agent::fork_point::{Inheritance, Inherits};
 use crate::agent::hooks::reminder;
+use crate::agent::isolation::entered::EnteredPlace;
 use crate::agent::isolation::{self, AgentWorktree, IsolationError, WorktreeEnd};
 use crate::agent::shared::Shared;
 use crate::agent::task::{Asker, End, Files, SharedContext, Stopper, Task, TaskRun};
@@ -139,6 +140,8 @@ struct Child {
     /// Whether it is at work in its worktree, if it has one, and how it left that.
     is_inside: bool,
     worktree_end: Option<WorktreeEnd>,
+    /// A worktree that it had entered when it ended.
+    goes_back_to: Option<EnteredPlace>,
     /// Whether hooks know that it began.
     has_begun: bool,
     has_ended: bool,
@@ -348,6 +351,7 @@ impl Child {
             run: Run::new(),
             is_inside: false,
             worktree_end: None,
+            goes_back_to: None,
             has_begun: false,
             has_ended: false,
         })

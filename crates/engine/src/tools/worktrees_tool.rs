@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use centurion_permissions::{Access, Call, Reason, Verdict};
-use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
+use centurion_permissions::{Access, Call, Decision, Reason, Verdict};
+use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput, resolve};
 use centurion_worktree::merge::{FileRefusal, How, Merge};
 use centurion_worktree::{Entry, Standing, Unsaved, Worktrees};
 use schemars::JsonSchema;
@@ -127,6 +127,11 @@ impl WorktreeDesk<'_> {
         }
         let mut text = String::new();
         for entry in &entries {
+            if let Some(others) = self.agent.sharers().filter(|_| !self.context.is_approved) {
+                return Err(ToolError::failed(format!(
+                    "others work in this checkout now ({others}), and a merge changes their files: wait for their end"
+                )));
+            }
             let task = entry.record.as_ref().map(|it| it.owner.task.as_str()).unwrap_or_default();
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{}: {}. {task}", entry.name(), entry.standing);
@@ -157,8 +162,8 @@ impl WorktreeDesk<'_> {
     }
 
     async fn diff(&self, entry: &Entry) -> Result<String, ToolError> {
-        let may_read = &self.context.workspace.may_read;
-        let patch = self.worktrees.diff(entry, &|path| may_read(path)).await.map_err(failed)?;
+        let patch = self.worktrees.diff(entry, &|path| self.may_read(path)).await;
+        let patch = patch.map_err(failed)?;
         Ok(if patch.is_empty() { "Nothing differs.".to_owned() } else { patch })
     }
 
@@ -167,9 +172,10 @@ impl WorktreeDesk<'_> {
             None => How::Merge,
             Some(MergeHow::Squash) => How::Squash,
             Some(MergeHow::Rebase) => How::Rebase,
-            Some(MergeHow::CherryPick) => {
-                How::CherryPick(input.commits.clone().unwrap_or_default())
-            }
+            Some(MergeHow::CherryPick) => match input.commits.clone() {
+                Some(commits) if !commits.is_empty() => How::CherryPick(commits),
+                _ => return Err(ToolError::Input("`commits` says which to pick".to_owned())),
+            },
         };
         let task = entry.record.as_ref().map(|it| it.owner.task.clone()).unwrap_or_default();
         let usual = if task.is_empty() { format!("Work of {}", entry.name()) } else { task };
@@ -185,21 +191,39 @@ impl WorktreeDesk<'_> {
         ))
     }
 
-    /// Whether the agent may change these files of its checkout.
+    /// Whether the agent may change these files of its checkout: as by this tool, and by those that edit and write.
     fn may_change(&self, top: &Path, files: &[PathBuf]) -> Result<(), FileRefusal> {
         for file in files {
             let access = Access::Write(top.join(file));
-            let call = Call::new("Edit", &access);
-            let decision = self.agent.permissions.decide(&call, self.context.workspace.cwd());
-            let is_denied = decision.verdict == Verdict::Deny;
-            let is_guarded = matches!(decision.reason, Reason::ProtectedPath(_))
-                || matches!(&decision.reason, Reason::Rule { .. } if decision.verdict == Verdict::Ask);
-            if is_denied || (is_guarded && !self.context.is_approved) {
-                let reason = decision.reason.to_string();
-                return Err(FileRefusal { file: file.clone(), reason });
+            for tool in [WorktreesTool::NAME, "Edit", "Write"] {
+                let Decision { verdict, reason, .. } = self.judge(tool, &access);
+                let is_guarded = matches!(reason, Reason::ProtectedPath(_) | Reason::Rule { .. });
+                let is_fine = match verdict {
+                    Verdict::Allow => true,
+                    // What no rule speaks of is this tool's to be allowed.
+                    Verdict::Ask if tool != WorktreesTool::NAME && !is_guarded => true,
+                    Verdict::Ask => self.context.is_approved,
+                    Verdict::Deny => {
+                        matches!(reason, Reason::NotAsked(_)) && tool != WorktreesTool::NAME
+                    }
+                };
+                if !is_fine {
+                    return Err(FileRefusal { file: file.clone(), reason: reason.to_string() });
+                }
             }
         }
         Ok(())
+    }
+
+    /// Whether the agent may read a file without being asked about it.
+    fn may_read(&self, path: &Path) -> bool {
+        let Decision { verdict, reason, .. } = self.judge("Read", &Access::Read(resolve(path)));
+        verdict == Verdict::Allow
+            || (verdict == Verdict::Ask && !matches!(reason, Reason::Rule { .. }))
+    }
+
+    fn judge(&self, tool: &str, access: &Access) -> Decision {
+        self.agent.permissions.decide(&Call::new(tool, access), self.context.workspace.cwd())
     }
 
     async fn clean(&self, entry: &Entry) -> Result<String, ToolError> {

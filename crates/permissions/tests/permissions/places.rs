@@ -58,6 +58,9 @@ fn rules_that_take_hold_in_every_worktree() {
         (shell("cat .claude/worktrees/agent-?/conf/k*"), Deny),
         (shell("d=agent-1; cat .claude/worktrees/$d/conf/key"), Deny),
         (shell("cd .claude/worktrees/agent-1 && cat conf/key"), Deny),
+        (shell("cat .claude/$(echo worktrees)/a/conf/key"), Ask),
+        (shell("cat .claude/worktrees/a/.claude/worktrees/$(echo b)/conf/key"), Ask),
+        (shell("cat .claude/worktrees/$(echo a)/conf/key"), Ask),
         (shell("grep -r a ."), Ask),
         (shell("grep -r a .claude/worktrees"), Ask),
         (shell("grep -r a .claude/worktrees/agent-1"), Ask),
@@ -65,6 +68,20 @@ fn rules_that_take_hold_in_every_worktree() {
     ] {
         let decision = decide(&policy, &call(&access));
         assert_eq!(decision.verdict, expected, "{access:?}: {}", decision.reason);
+    }
+    // The checkout is below where the session works.
+    let outer = Policy {
+        project_root: "/home/ada".into(),
+        directories: vec!["/home/ada".into()],
+        cwd: "/home/ada".into(),
+        deny: fixture::rules("Read(/project/conf/key)"),
+        ..policy.clone()
+    };
+    for command in [
+        "cat project/.claude/worktrees/$(echo a)/conf/key",
+        "read i <<< a; cat project/.claude/worktrees/$i/conf/key",
+    ] {
+        assert_eq!(decide(&outer, &call(&shell(command))).verdict, Ask, "{command}");
     }
     // A rule that gives does not reach into what another agent works in.
     policy.mode = Mode::Default;

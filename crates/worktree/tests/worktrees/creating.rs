@@ -167,10 +167,12 @@ async fn there_is_a_worktree_or_a_reason() {
     assert!(matches!(error, CreateError::Taken { .. }), "{error}");
     assert_eq!(scene.read(".claude/worktrees/x/mine"), "mine");
     // A branch of that name is not taken over.
-    scene.git("branch worktree-y HEAD~1");
-    let error = scene.try_create("y").await.unwrap_err();
-    assert!(error.to_string().contains("already exists"), "{error}");
-    assert_eq!(scene.git("rev-parse worktree-y"), scene.git("rev-parse HEAD~1"));
+    for at in ["HEAD~1", "HEAD"] {
+        scene.git(&format!("branch -f worktree-y {at}"));
+        let error = scene.try_create("y").await.unwrap_err();
+        assert!(error.to_string().contains("already exists"), "{error}");
+        assert_eq!(scene.git("rev-parse worktree-y"), scene.git(&format!("rev-parse {at}")));
+    }
     assert!(!scene.path(".claude/worktrees/y").exists());
     assert!(!scene.path(".git/centurion/worktrees/y").exists());
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use centurion_worktree::{CreateError, Standing, Unsaved};
 use serde_json::{Value, json};
 
-use crate::support::{Scene, write};
+use crate::support::{Scene, wish, write};
 
 /// Looks after all worktrees and describes each, as a launch and a person do.
 async fn use_all(scene: &Scene) {
@@ -164,4 +164,33 @@ async fn what_is_no_file_in_the_place_of_one_of_ours_is_named_and_not_waited_for
         let gone = scene.worktrees.let_go(&scene.top, entry, Unsaved::Stays).await;
         gone.unwrap().delete();
     }
+}
+
+#[tokio::test]
+async fn a_link_in_the_place_of_a_worktree_is_not_looked_through() {
+    let scene = Scene::new();
+    let mut made = scene.worktrees.create(&scene.top, &wish("one")).await.unwrap();
+    write(&made.record.path, "new.txt", "x\n");
+    scene.worktrees.finish(&mut made, Some(&scene.top)).await.unwrap();
+    let path = made.record.path.clone();
+    drop(made);
+    let outside = scene.root().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("secret"), "s3cret\n").unwrap();
+    fs::rename(&path, scene.root().join("moved")).unwrap();
+    symlink(&outside, &path).unwrap();
+    let entry = scene.worktrees.list(&scene.top).await.unwrap().remove(0);
+    for said in [
+        scene.worktrees.diff(&entry, &|_| true).await.map_err(|error| error.to_string()),
+        scene
+            .worktrees
+            .report(&scene.top, &entry)
+            .await
+            .map(|it| format!("{it:?}"))
+            .map_err(|error| error.to_string()),
+    ] {
+        let (Ok(text) | Err(text)) = &said;
+        assert!(!text.contains("secret"), "{text}");
+    }
+    assert!(outside.join("secret").exists());
 }

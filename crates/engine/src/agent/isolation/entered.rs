@@ -54,6 +54,8 @@ pub(super) struct Entered {
     /// Keeps other processes away from it.
     held: Option<Worktree>,
     is_noted: bool,
+    /// Whether agents work there only because of this.
+    is_added: bool,
 }
 
 /// Why an agent does not go to work in a worktree, or does not come back.
@@ -75,6 +77,8 @@ pub(crate) enum EnterError {
     NotIn,
     #[error("{0}. Commit it, or say discard_changes: it is saved then, and can be restored")]
     Holds(String),
+    #[error("others work in it ({0}): wait for their end")]
+    Shared(String),
     #[error("the background shell {0} still runs, maybe there: stop it first")]
     Shell(String),
     #[error("{0} was not made by this program: leave it with `keep`, and remove it by hand")]
@@ -117,15 +121,25 @@ pub fn usual_name(session: SessionId) -> String {
 pub(crate) fn noted(text: &[u8]) -> Option<EnteredPlace> {
     #[derive(Deserialize)]
     struct Note {
+        #[serde(rename = "type")]
+        kind: String,
         subtype: String,
         data: Option<EnteredPlace>,
     }
     let mark = format!("\"subtype\":\"{NOTE}\"");
-    let at = memchr::memmem::rfind(text, mark.as_bytes())?;
-    let line = text.get(..at)?.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    let line = text.get(line..)?.split(|byte| *byte == b'\n').next()?;
-    let note: Note = serde_json::from_slice(line).ok()?;
-    note.data.filter(|_| note.subtype == NOTE)
+    let mut before = text;
+    // The words may stand in other lines, too.
+    while let Some(at) = memchr::memmem::rfind(before, mark.as_bytes()) {
+        let start = memchr::memrchr(b'\n', before.get(..at)?).map_or(0, |end| end + 1);
+        let line = text.get(start..)?.split(|byte| *byte == b'\n').next()?;
+        if let Ok(note) = serde_json::from_slice::<Note>(line)
+            && (note.kind.as_str(), note.subtype.as_str()) == ("system", NOTE)
+        {
+            return note.data;
+        }
+        before = text.get(..start)?;
+    }
+    None
 }
 
 impl Isolator {
@@ -175,8 +189,8 @@ impl Isolator {
             }
             Wanted::Path(path) => self.at_path(agent, path, stands).await?,
         };
-        Self::move_in(agent, &place);
-        let entered = Entered { now: Some(place.clone()), held, is_noted: false };
+        let is_added = Self::move_in(agent, &place);
+        let entered = Entered { now: Some(place.clone()), held, is_noted: false, is_added };
         self.entered.lock().insert(agent.identity.id.clone(), entered);
         Ok(place)
     }
@@ -188,12 +202,17 @@ impl Isolator {
         place: &EnteredPlace,
     ) -> Result<(), EnterError> {
         let cancel = CancellationToken::new();
+        // A link in its place would lead elsewhere.
+        if place.path.canonicalize().ok().as_ref() != Some(&place.path) {
+            let repository = place.came_from.clone();
+            return Err(EnterError::NoWorktree { path: place.path.clone(), repository });
+        }
         let entered = match &place.slug {
             // The directory that a hook made is not made again.
             None if place.branch.is_none() && place.path.is_dir() => {
-                Self::move_in(agent, place);
-                let entered =
-                    Entered { now: Some(place.clone()), is_noted: true, ..Entered::default() };
+                let is_added = Self::move_in(agent, place);
+                let now = Some(place.clone());
+                let entered = Entered { now, is_noted: true, is_added, held: None };
                 self.entered.lock().insert(agent.identity.id.clone(), entered);
                 return Ok(());
             }
@@ -207,7 +226,8 @@ impl Isolator {
         Ok(())
     }
 
-    fn move_in(agent: &Agent, place: &EnteredPlace) {
+    /// Whether it is one more directory that agents work in.
+    fn move_in(agent: &Agent, place: &EnteredPlace) -> bool {
         let root = place.path.canonicalize().unwrap_or_else(|_| place.path.clone());
         let checkouts: Vec<PathBuf> =
             place.checkouts.iter().filter_map(|path| path.canonicalize().ok()).collect();
@@ -219,13 +239,11 @@ impl Isolator {
             ..Apart::default()
         };
         agent.permissions.work_apart(Some(apart));
-        if !agent.permissions.works_in(&root) {
-            let what = Remembered::Directories(vec![root]);
-            let remember = Remember { what, destination: Destination::Session };
-            if let Err(error) = agent.permissions.remember(&remember) {
-                agent.inform("warning", error.to_string());
-            }
+        let is_new = !agent.permissions.works_in(&root);
+        if is_new {
+            remember(agent, Remembered::Directories(vec![root]));
         }
+        is_new
     }
 
     async fn named(
@@ -316,6 +334,9 @@ impl Isolator {
             self.entered.lock().insert(agent.identity.id.clone(), entered);
             return Err(error);
         }
+        if entered.is_added {
+            remember(agent, Remembered::LostDirectories(vec![place.path.clone()]));
+        }
         agent.permissions.work_apart(None);
         agent.workspace.move_to(&place.came_from);
         self.entered.lock().insert(agent.identity.id.clone(), Entered::default());
@@ -329,6 +350,9 @@ impl Isolator {
         entered: &mut Entered,
         unsaved: Unsaved,
     ) -> Result<(), EnterError> {
+        if let Some(others) = agent.sharers() {
+            return Err(EnterError::Shared(others));
+        }
         let Some(slug) = &place.slug else {
             if place.branch.is_some() {
                 return Err(EnterError::NotOurs(place.path.clone()));
@@ -354,6 +378,13 @@ impl Isolator {
     }
 }
 
+fn remember(agent: &Agent, what: Remembered) {
+    let remember = Remember { what, destination: Destination::Session };
+    if let Err(error) = agent.permissions.remember(&remember) {
+        agent.inform("warning", error.to_string());
+    }
+}
+
 async fn find(
     worktrees: &Worktrees,
     directory: &Path,
@@ -375,6 +406,7 @@ fn others(from: &Checkout, path: &Path) -> Vec<PathBuf> {
 }
 
 fn made_by_hook(path: PathBuf, stands: PathBuf) -> EnteredPlace {
+    let path = path.canonicalize().unwrap_or(path);
     let checkout = centurion_config::paths::repo_root(&stands).unwrap_or_else(|| stands.clone());
     EnteredPlace { path, branch: None, slug: None, checkouts: vec![checkout], came_from: stands }
 }

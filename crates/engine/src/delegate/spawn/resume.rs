@@ -14,6 +14,7 @@ use crate::agent::Agent;
 use crate::agent::builder::{BroughtBy, BroughtServers, ServersError};
 use crate::agent::delegation::Delegation;
 use crate::agent::fork_point::Inheritance;
+use crate::agent::isolation::entered;
 use crate::agent::shared::Shared;
 use crate::agent::task::{Task, TaskRun};
 use crate::definition::spec::{AgentSpec, Brought};
@@ -60,6 +61,7 @@ pub(crate) fn resume(
             child.problems.push(CHANGED.to_owned());
         }
         child.items = left_unread(shared, task, &text, mail);
+        child.goes_back_to = entered::noted(&text);
         Ok(child)
     }));
     let made = made.unwrap_or_else(|panic| Err(SpawnError::Fault(panic_words(&*panic))));

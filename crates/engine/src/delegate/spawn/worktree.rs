@@ -26,6 +26,15 @@ impl Child {
             Box::pin(self.shared.delegation.builder.isolator.enter(worktree)).await?;
             self.is_inside = true;
         }
+        if let Some(place) = self.goes_back_to.take() {
+            let isolator = &self.shared.delegation.builder.isolator;
+            if let Err(error) = Box::pin(isolator.go_back_to(&self.agent, &place)).await {
+                let text =
+                    format!("it worked in {}, and no longer does: {error}", place.path.display());
+                self.driver.aside.context.push(text.clone());
+                self.agent.inform("warning", text);
+            }
+        }
         Ok(())
     }
 
