@@ -72,6 +72,12 @@ pub(crate) async fn take(
             return Ok(found);
         }
     }
+    let inner = new_repositories(git, &own().work_tree(&record.path)).await?;
+    if !inner.is_empty() {
+        let inner: Vec<String> = inner.iter().map(names::shown).collect();
+        let inner = inner.join(", ");
+        found.refusal = Some(format!("the repositories in it are in the worktree alone: {inner}"));
+    }
     let files = tree_of_files(git, kept, &git_dir, record, work).await?;
     if files != tree {
         let commit = commit(git, &git_dir, (&files, head), record).await?;
@@ -149,7 +155,8 @@ pub(crate) async fn add_all(
     record: &Record,
     options: &[&str],
 ) -> Result<(), GitError> {
-    let inner = inner_repositories(git, at).await?;
+    let mut inner = inner_repositories(git, at).await?;
+    inner.extend(new_repositories(git, at).await?);
     let mut add: Vec<OsString> = ["add", "--all"].map(OsString::from).into();
     add.extend(options.iter().map(OsString::from));
     add.extend(["--", "."].map(OsString::from));
@@ -176,6 +183,14 @@ pub(crate) async fn inner_repositories(git: &Git, at: &At<'_>) -> Result<Vec<Pat
     let links = names::parts(&said).filter(|entry| entry.starts_with(b"160000 "));
     let path = |entry: &[u8]| entry.splitn(2, |byte| *byte == b'\t').nth(1).map(names::path);
     Ok(links.filter_map(path).collect())
+}
+
+/// Those that its index does not know: git names them, and not what is in them.
+async fn new_repositories(git: &Git, at: &At<'_>) -> Result<Vec<PathBuf>, GitError> {
+    let said =
+        git.run_raw(at.clone(), ["ls-files", "-z", "--others", "--exclude-standard"]).await?;
+    let inner = names::parts(&said).filter_map(|path| path.strip_suffix(b"/"));
+    Ok(inner.map(names::path).collect())
 }
 
 /// What we put into a worktree and is as it was put there.

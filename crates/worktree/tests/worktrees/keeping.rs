@@ -3,9 +3,9 @@
 use std::fs;
 
 use centurion_worktree::merge::{How, Merge};
-use centurion_worktree::{Entry, KeptError, Standing, Unsaved};
+use centurion_worktree::{Entry, Finished, KeptError, Standing, Unsaved};
 
-use crate::support::{Scene, write};
+use crate::support::{Scene, wish, write};
 
 async fn only(scene: &Scene) -> Entry {
     let mut listed = scene.worktrees.list(&scene.top).await.unwrap();
@@ -198,4 +198,35 @@ async fn a_worktree_that_a_person_moved_is_found_and_not_removed() {
     assert_eq!(entry.standing, Standing::Kept);
     let report = scene.worktrees.report(&scene.top, &entry).await.unwrap();
     assert_eq!((report.ahead, report.uncommitted), (1, 2));
+}
+
+#[tokio::test]
+async fn a_repository_that_an_agent_made_in_its_worktree_stays_there_and_is_named() {
+    for has_commit in [false, true] {
+        let scene = Scene::new();
+        let mut made = scene.worktrees.create(&scene.top, &wish("one")).await.unwrap();
+        let path = made.record.path.clone();
+        scene.git_in(&path, "init -q lib/inner");
+        write(&path, "lib/inner/x", "x\n");
+        if has_commit {
+            scene.git_in(&path.join("lib/inner"), "add -A");
+            scene.git_in(&path.join("lib/inner"), "commit -q -m x");
+        }
+        write(&path, "new.txt", "new\n");
+        let Finished::Kept(report) =
+            scene.worktrees.finish(&mut made, Some(&scene.top)).await.unwrap()
+        else {
+            panic!("{has_commit}");
+        };
+        drop(made);
+        assert!(report.notes.iter().any(|note| note.contains("lib/inner")), "{:?}", report.notes);
+        let entry = scene.worktrees.list(&scene.top).await.unwrap().remove(0);
+        assert_eq!(entry.standing, Standing::Kept);
+        let merge = Merge::any(&How::Merge, "m");
+        scene.worktrees.merge(&scene.top, &entry, &merge).await.unwrap();
+        assert_eq!(scene.read("new.txt"), "new\n");
+        assert!(!scene.git("ls-files --stage").contains("160000"), "{has_commit}");
+        let stays = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
+        assert!(stays.is_err() && path.join("lib/inner/x").exists(), "{has_commit}");
+    }
 }
