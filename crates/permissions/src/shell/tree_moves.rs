@@ -22,9 +22,19 @@ const MOVES: [&str; 18] = [
     "update-ref",
 ];
 
-/// Forms of them that only look.
-const LOOKS: [&str; 5] =
-    ["bisect log", "bisect view", "sparse-checkout list", "stash list", "stash show"];
+/// Forms of them that only look, or leave the files alone: with this as the next word, or with this option.
+const LOOKS: [(&str, &[&str]); 7] = [
+    ("bisect", &["log", "view", "visualize"]),
+    ("clean", &["-n", "-nd", "-dn", "--dry-run"]),
+    ("pull", &["--dry-run"]),
+    ("rebase", &["--show-current-patch"]),
+    ("restore", &["--staged", "-S"]),
+    ("sparse-checkout", &["list"]),
+    ("stash", &["create", "list", "show"]),
+];
+
+/// Options with which any of them says how it is used.
+const HELP: [&str; 2] = ["--help", "-h"];
 
 /// Options before the subcommand whose value is the next word.
 const VALUED: [&str; 6] = ["-C", "-c", "--git-dir", "--namespace", "--super-prefix", "--work-tree"];
@@ -46,8 +56,13 @@ pub(super) fn moves_tree(text: &str) -> bool {
             Some(command) => break command,
         }
     };
-    let form = format!("{command} {}", words.next().unwrap_or_default());
-    MOVES.contains(&command) && !LOOKS.contains(&form.as_str())
+    let rest: Vec<&str> = words.collect();
+    let looks = LOOKS.iter().find(|(name, _)| *name == command).map_or(&[][..], |(_, forms)| forms);
+    let is_look = |(at, word): (usize, &&str)| {
+        HELP.contains(word) || (looks.contains(word) && (at == 0 || word.starts_with('-')))
+    };
+    let writes = rest.iter().any(|word| matches!(*word, "--worktree" | "-W" | "-f" | "--force"));
+    MOVES.contains(&command) && (writes || !rest.iter().enumerate().any(is_look))
 }
 
 #[cfg(test)]
@@ -63,12 +78,20 @@ mod tests {
             "git -c a=b stash",
             "git stash pop",
             "git --no-pager rebase main",
+            "git restore --staged --worktree a",
+            "git clean -fd",
+            "git checkout list",
+            "git stash push list",
         ] {
             assert!(moves_tree(text), "{text}");
         }
         for text in [
             "git status",
             "git stash list",
+            "git clean -n",
+            "git restore --staged a.txt",
+            "git checkout --help",
+            "git pull --dry-run origin",
             "git log checkout",
             "git commit -m checkout",
             "git -C reset status",
