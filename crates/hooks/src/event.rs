@@ -75,8 +75,6 @@ struct Facts {
 /// The events that something in this program makes happen. Hooks of the others are told to the user as
 /// never running.
 const FIRED: &[Event] = &[
-    Event::WorktreeCreate,
-    Event::WorktreeRemove,
     Event::SessionStart,
     Event::InstructionsLoaded,
     Event::UserPromptSubmit,

@@ -108,12 +108,7 @@ impl Policy {
             let above = format!("{}/{WORKTREES}/", checkout.to_str()?.trim_end_matches('/'));
             match shape.after(&above) {
                 After::Rest(below) => within(checkout, &without_first_name(&below)?),
-                After::Other => None,
-                After::Unknown => {
-                    let mut inside = Shape::literal(&above);
-                    inside.append(&Shape::any());
-                    shape.intersects(&inside).then(|| within(checkout, &Shape::any())).flatten()
-                }
+                After::Other | After::Unknown => None,
             }
         });
         own.chain(others).collect()
