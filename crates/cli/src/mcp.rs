@@ -65,7 +65,7 @@ enum Action {
     Login { name: String },
     /// Forget what a server gave when you logged in
     Logout { name: String },
-    /// Be a server: offer the tools of this program, and whole agents, to the program that started it
+    /// Run as a server: offer the tools of this program, and whole agents, to the program that started it
     Serve(Box<serve::ServeArgs>),
 }
 

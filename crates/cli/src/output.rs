@@ -105,7 +105,7 @@ pub(crate) fn without_commands(text: &str) -> String {
     shown
 }
 
-/// What turns the text behind it around, so that it reads otherwise than it is.
+/// Whether a character reverses the text after it, so that a reader sees another text than there is.
 fn is_direction(letter: char) -> bool {
     matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

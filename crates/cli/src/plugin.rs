@@ -39,7 +39,7 @@ enum Action {
     Add {
         /// A plugin of a marketplace, or a plugin's directory
         plugin: String,
-        /// For whom it is
+        /// Scope: the user, the project, or the user in this project
         #[arg(short, long, default_value = "user")]
         scope: Scope,
     },
@@ -47,7 +47,7 @@ enum Action {
     #[command(visible_alias = "uninstall")]
     Remove {
         plugin: String,
-        /// For whom it is removed; without this, for all in this project
+        /// Scope that it is removed from; default: all scopes in this project
         #[arg(short, long)]
         scope: Option<Scope>,
     },

@@ -41,7 +41,7 @@ pub(crate) fn policy(
     let unread = settings.unread_files().map(ToString::to_string).collect();
     refuse("rules that deny something may be in a file that cannot be read", unread)?;
     let (rules, untold) = rules(settings, &flags, note_rule);
-    refuse("nobody can tell which tool these rules take away", untold)?;
+    refuse("it is not clear which tool these rules take away", untold)?;
     let Rules { allow, ask, deny, directories } = rules;
     let cwd = surroundings.cwd.clone();
     let home =

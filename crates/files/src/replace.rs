@@ -217,7 +217,7 @@ pub(crate) mod tests {
     fn a_file_that_appeared_meanwhile_is_not_replaced() {
         let (_scratch, root) = scratch();
         let path = root.join("f");
-        fs::write(&path, "somebody's").unwrap();
+        fs::write(&path, "another's").unwrap();
         assert!(matches!(create(&path, b"x"), Err(ReplaceError::Appeared)));
         fs::remove_file(&path).unwrap();
         symlink("elsewhere", &path).unwrap();

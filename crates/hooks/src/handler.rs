@@ -108,7 +108,7 @@ pub enum Waiting {
     #[default]
     Event,
     /// Nothing waits: what it says is told when it is there.
-    Nobody,
+    Never,
     /// Nothing waits, and exit code 2 wakes the model.
     Wakes,
 }

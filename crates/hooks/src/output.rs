@@ -162,7 +162,7 @@ impl HookOutput {
             let is_elsewhere = !events.contains(&event);
             is_elsewhere.then(|| format!("at {event}"))
         };
-        let nobody_classifies = || Some("here: no model classifies calls".to_owned());
+        let no_classifier = || Some("here: no model classifies calls".to_owned());
         [
             (
                 "sessionTitle",
@@ -180,7 +180,7 @@ impl HookOutput {
                 elsewhere(&[E::UserPromptSubmit]),
             ),
             ("reloadSkills", gives(|it| it.reload_skills.is_some()), elsewhere(&[E::SessionStart])),
-            ("classifierContext", gives(|it| it.classifier_context.is_some()), nobody_classifies()),
+            ("classifierContext", gives(|it| it.classifier_context.is_some()), no_classifier()),
         ]
         .into_iter()
         .filter(|(_, is_given, _)| *is_given)

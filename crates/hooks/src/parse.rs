@@ -315,7 +315,7 @@ fn command(fields: &mut Fields<'_>, origin: &HookOrigin) -> Result<CommandAction
     let (is_async, wakes) = (fields.switch("async"), fields.switch("asyncRewake"));
     let waiting = match (is_async, wakes) {
         (_, true) => Waiting::Wakes,
-        (true, false) => Waiting::Nobody,
+        (true, false) => Waiting::Never,
         (false, false) => Waiting::Event,
     };
     Ok(CommandAction { command, args, shell, waiting })

@@ -57,7 +57,7 @@ impl Answerers {
         let mut changes = self.0.subscribe();
         let mut open: Vec<OpenQuestion<T>> = Vec::new();
         let mut next = 0;
-        let mut why = Unanswered("nobody is there any more to answer".to_owned());
+        let mut why = Unanswered("all hosts that could answer are gone".to_owned());
         loop {
             let attached = changes.borrow_and_update().attached.clone();
             open.retain(|question| attached.iter().any(|it| it.number == question.number));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_nobody_is_there_and_nothing_is_waited_for() {
+    fn without_answerers_a_question_is_refused_at_once() {
         let (answerers, _, attachments) = stage();
         assert!(answerers.is_there());
         let mut wait = answerers.answer(ask());

@@ -791,7 +791,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_nobody_answered_get_an_interrupted_result() {
+    fn unanswered_calls_get_an_interrupted_result() {
         let middle = load(transcript(&[PROMPT, CALL_A, CALL_B, RESULT_A, DONE]).as_bytes());
         assert!(wire(&middle)[2].contains("check before you repeat it"));
         assert!(middle.conversation.open_calls().is_empty());

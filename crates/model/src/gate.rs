@@ -68,7 +68,7 @@ impl Gate {
         loop {
             self.open(world).await;
             let place = Arc::clone(&self.places).acquire_owned().await;
-            let place = place.expect("invariant: nobody closes the semaphore");
+            let place = place.expect("invariant: the semaphore is never closed");
             // It may have closed again while this one waited for a place.
             if self.closing().is_none() {
                 return Pass { _place: place };
@@ -122,7 +122,7 @@ mod tests {
     use futures_util::future::join_all;
 
     #[tokio::test(start_paused = true)]
-    async fn everybody_waits_and_nobody_stampedes() {
+    async fn all_requests_wait_and_none_stampedes() {
         let (gate, world) = (Gate::new(IN_FLIGHT), SeededWorld::new(3));
         let start = Instant::now();
         gate.close_for(Duration::from_secs(8));

@@ -125,7 +125,7 @@ fn client(base: &Url, env: &Env) -> reqwest::Result<Client> {
     }
     if base.scheme() == "http" && (is_loopback(base) || !has_tls_proxy(env)) {
         // Reading the system's certificates takes longer than a whole local request.
-        builder = builder.tls_backend_preconfigured(trusting_nobody()).http1_only();
+        builder = builder.tls_backend_preconfigured(trusting_no_authority()).http1_only();
     } else if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Another thread may install one at the same moment, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -133,7 +133,7 @@ fn client(base: &Url, env: &Env) -> reqwest::Result<Client> {
     builder.build()
 }
 
-fn trusting_nobody() -> rustls::ClientConfig {
+fn trusting_no_authority() -> rustls::ClientConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

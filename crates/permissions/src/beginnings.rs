@@ -55,8 +55,8 @@ impl Beginnings {
             .flat_map(|entry| entry.positions.iter().copied())
     }
 
-    /// The rules that may mean a text of the shape: those with which its known beginning begins, and those that go on
-    /// where it ends.
+    /// The rules that may match a text of this shape: a rule's beginning is a prefix of the known beginning, or the known
+    /// beginning is a prefix of it.
     pub(crate) fn of_shape(&self, shape: &Shape) -> Vec<usize> {
         let known: String = shape.start().collect();
         let after = self.entries.partition_point(|entry| entry.beginning <= known);

@@ -67,8 +67,8 @@ impl Decision {
 /// Decides whether a call may run.
 pub fn decide(policy: &Policy, call: &Call<'_>) -> Decision {
     let decision = judge(&Query::new(policy, call));
-    let asks_nobody = policy.mode == Mode::DontAsk || policy.bounds.asks_nobody;
-    if asks_nobody && decision.verdict == Verdict::Ask {
+    let never_asks = policy.mode == Mode::DontAsk || policy.bounds.never_asks;
+    if never_asks && decision.verdict == Verdict::Ask {
         return Decision {
             verdict: Verdict::Deny,
             reason: Reason::NotAsked(Box::new(decision.reason)),

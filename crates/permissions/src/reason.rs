@@ -118,7 +118,7 @@ impl fmt::Display for Reason {
             ),
             Self::Mode(mode) => write!(f, "the mode {mode} lets it run"),
             Self::NotAsked(reason) => {
-                write!(f, "denied because the mode dontAsk asks nobody: {reason}")
+                write!(f, "denied because the mode dontAsk never asks: {reason}")
             }
             Self::NotListed => f.write_str("no `Cd` rule lists the directory, and some list others"),
             Self::SessionOnly => f.write_str("it touches nothing outside the session"),
@@ -229,7 +229,7 @@ mod tests {
         let reason = Reason::NotAsked(Box::new(Reason::Command("make".to_owned())));
         assert_eq!(
             reason.to_string(),
-            "denied because the mode dontAsk asks nobody: no rule or mode lets `make` run"
+            "denied because the mode dontAsk never asks: no rule or mode lets `make` run"
         );
     }
 

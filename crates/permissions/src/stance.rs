@@ -16,7 +16,7 @@ pub struct Stance {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bounds {
     /// What would be asked is denied: an agent above works in `dontAsk`.
-    pub asks_nobody: bool,
+    pub never_asks: bool,
     /// Nothing may be changed, by no tool and no command: an agent above was made to look around only.
     pub only_reads: bool,
 }
@@ -62,7 +62,7 @@ impl Stance {
     /// The stance of an agent that this one starts, with a mode of its own or without. One without inherits.
     pub fn below(self, own: OwnMode, skipping: Skipping) -> Self {
         let bounds = Bounds {
-            asks_nobody: self.bounds.asks_nobody || self.mode == Mode::DontAsk,
+            never_asks: self.bounds.never_asks || self.mode == Mode::DontAsk,
             ..self.bounds
         };
         let own = own
@@ -72,7 +72,7 @@ impl Stance {
             (Mode::Plan, _) => Mode::Plan,
             // These give no more than `dontAsk` does once no question is asked; all others would.
             (_, mode @ (Mode::Plan | Mode::Auto | Mode::Bubble)) => mode,
-            _ if bounds.asks_nobody => Mode::DontAsk,
+            _ if bounds.never_asks => Mode::DontAsk,
             (_, mode) => mode,
         };
         Self { mode, bounds }
@@ -119,11 +119,11 @@ mod tests {
             let own = own.map_or(OwnMode::Inherited, OwnMode::Given);
             let below = stance(parent).below(own, Skipping::Enabled);
             assert_eq!(below.mode, expected, "{own:?} below {parent}");
-            assert_eq!(below.bounds.asks_nobody, parent == DontAsk, "{own:?} below {parent}");
+            assert_eq!(below.bounds.never_asks, parent == DontAsk, "{own:?} below {parent}");
             // And so it stays, however deep agents start others.
             let deeper = below.below(OwnMode::Given(AcceptEdits), Skipping::Enabled);
             if parent == DontAsk {
-                assert!(deeper.bounds.asks_nobody && deeper.mode != AcceptEdits);
+                assert!(deeper.bounds.never_asks && deeper.mode != AcceptEdits);
             }
         }
     }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_only_reads_starts_nobody_who_does_more() {
+    fn a_reader_starts_no_agent_that_does_more() {
         let scout = stance(Mode::AcceptEdits).only_reading(true);
         assert!(
             scout.below(OwnMode::Given(Mode::AcceptEdits), Skipping::Enabled).bounds.only_reads

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_has_put_there_stays() {
+    fn a_file_of_another_program_at_a_placeholder_stays() {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path();
         let held = Placeholders::create(&sandbox(root, &["file", "deep/file"])).unwrap();
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_nobody_can_write_to_anyway_are_left_alone() {
+    fn read_only_places_are_left_alone() {
         let scratch = tempfile::tempdir().unwrap();
         fs::create_dir(scratch.path().join("w")).unwrap();
         let sandbox = Sandbox {

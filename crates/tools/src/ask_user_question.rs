@@ -53,7 +53,7 @@ impl Tool for AskUserQuestion {
         };
         let answers = answers.map_err(|reason| {
             ToolError::Failed(format!(
-                "nobody answered: {reason}. Decide yourself, go on, and state your assumptions"
+                "the user did not answer: {reason}. Decide yourself, continue, and state your assumptions"
             ))
         })?;
         let lines = answers.iter().map(|answer| format!("{} → {}", answer.question, answer.answer));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn with_nobody_there_the_model_is_told_to_decide() {
+    async fn without_a_user_the_model_is_told_to_decide() {
         let scratch = tempfile::tempdir().unwrap();
         let context = context_with(scratch.path(), Arc::new(Person { there: false }));
         let input = json!({ "questions": [question("Tabs?", &["yes", "no"])] });

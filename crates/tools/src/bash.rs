@@ -37,7 +37,7 @@ pub(crate) struct BashInput {
     /// Do not wait for the end.
     #[serde(default)]
     run_in_background: bool,
-    /// Run outside of the sandbox, where the task needs what it holds back.
+    /// Run outside of the sandbox, if the task needs what the sandbox denies.
     #[serde(default, rename = "dangerouslyDisableSandbox")]
     disable_sandbox: bool,
 }

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn locks_that_nobody_holds_do_not_pile_up() {
+    fn unheld_locks_do_not_pile_up() {
         for number in 0..SWEEP_AT * 4 {
             drop(entry(Path::new(&format!("/lock/pile/{number}"))));
         }

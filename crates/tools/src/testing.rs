@@ -25,7 +25,7 @@ impl Host for NoHost {
         _: &'a ToolUseId,
         questions: Vec<Question>,
     ) -> HostFuture<'a, Result<Vec<Answer>, NoAnswer>> {
-        panic!("nobody is there to answer {questions:?}");
+        panic!("no user can answer {questions:?}");
     }
 
     fn enter_plan_mode<'a>(
@@ -36,13 +36,13 @@ impl Host for NoHost {
     }
 
     fn propose_plan<'a>(&'a self, _: &'a ToolUseId, plan: String) -> HostFuture<'a, PlanVerdict> {
-        panic!("nobody is there to judge the plan {plan:?}");
+        panic!("no user can judge the plan {plan:?}");
     }
 
     fn shell_changed(&self, _: ShellChange) {}
 
     fn owe_shell_end(&self, end: ShellEnd) {
-        panic!("nobody expects the end of {end:?}");
+        panic!("unexpected end of {end:?}");
     }
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn decide<T: Tool>(tool: T, context: &mut ToolContext, input: &serde_
 
 /// The same workspace with another answer to which paths may be read.
 pub(crate) fn forbid(context: &mut ToolContext, is_forbidden: fn(&Path) -> bool) {
-    let workspace = Arc::get_mut(&mut context.workspace).expect("nobody else holds the workspace");
+    let workspace = Arc::get_mut(&mut context.workspace).expect("the workspace has one owner");
     workspace.may_read = Arc::new(move |path| !is_forbidden(path));
 }
 

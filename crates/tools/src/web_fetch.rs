@@ -32,9 +32,9 @@ use page::{Content, Page};
 pub(crate) struct WebFetchInput {
     /// The full address; http becomes https.
     url: String,
-    /// What you look for: the passages of a long page that come nearest are put first.
+    /// What you look for: the best matching passages of a long page come first.
     prompt: Option<String>,
-    /// Where to go on in a long page, as the answer before said.
+    /// Where to continue in a long page: the offset that the previous answer named.
     #[serde(default)]
     offset: usize,
 }

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn somebody_elses_change_is_not_undone_and_is_shown() {
+    async fn a_change_of_another_program_is_not_undone_and_is_shown() {
         let dir = tempdir().unwrap();
         let context = context(dir.path());
         let path = dir.path().join("f");

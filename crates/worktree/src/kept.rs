@@ -30,7 +30,7 @@ pub enum KeptError {
     InUse(String),
     #[error("it is not in order: `centurion worktrees clean` without a name mends it")]
     Left,
-    /// Something of git's was begun in it and not ended.
+    /// An operation of git, such as a merge, is unfinished in it.
     #[error("{0}")]
     Operation(String),
     #[error("what is written about it cannot be read ({reason}): look into {}", shown(.at))]
@@ -71,12 +71,12 @@ impl From<std::io::Error> for KeptError {
     }
 }
 
-/// Whether a worktree is removed with what is nowhere else.
+/// What happens to a worktree that holds work that exists only there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsaved {
-    /// It stays.
+    /// The worktree stays.
     Stays,
-    /// That is saved first.
+    /// The work is saved, then the worktree is removed.
     IsSaved,
 }
 

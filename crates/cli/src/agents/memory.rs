@@ -22,14 +22,14 @@ pub(super) struct MemoryArgs {
 enum Action {
     /// Write a snapshot of what the agent remembers into this project
     Export { name: String },
-    /// Take up this project's snapshot; what it replaces is kept beside it
-    TakeUp { name: String },
+    /// Import this project's snapshot; the files that it replaces are kept beside the new ones
+    Import { name: String },
     /// Print where the agent's memory is
     Path { name: String },
 }
 
 pub(super) fn run(args: &MemoryArgs) -> anyhow::Result<ExitCode> {
-    let (Action::Export { name } | Action::TakeUp { name } | Action::Path { name }) = &args.action;
+    let (Action::Export { name } | Action::Import { name } | Action::Path { name }) = &args.action;
     let agents = Agents::load(&args.sources)?;
     let found = agents.catalog.find(name);
     let agent = found.with_context(|| format!("there is no agent named `{name}`"))?;
@@ -56,7 +56,7 @@ pub(super) fn run(args: &MemoryArgs) -> anyhow::Result<ExitCode> {
     };
     match &args.action {
         Action::Export { .. } => tell(&snapshot()?.export(&SystemWorld)?),
-        Action::TakeUp { .. } => tell(&snapshot()?.take_up()?),
+        Action::Import { .. } => tell(&snapshot()?.import()?),
         Action::Path { .. } => {
             let place = printable(&memory.directory().display().to_string());
             Output::default().write(format!("{place}\n").as_bytes());
@@ -65,7 +65,7 @@ pub(super) fn run(args: &MemoryArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says which files there are now, and where those are that stood in their places.
+/// Prints the files that were written, and where the replaced ones are kept.
 fn tell(laid: &Laid) {
     let written = laid.written.iter().map(|path| format!("wrote {}", path.display()));
     let kept = laid.kept.iter().map(|(path, kept)| {

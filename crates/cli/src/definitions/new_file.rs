@@ -11,9 +11,9 @@ use super::places::Places;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scope {
-    /// Everybody who has the project
+    /// Project: for all its users
     Project,
-    /// You, in all projects
+    /// User: for you, in all projects
     User,
 }
 

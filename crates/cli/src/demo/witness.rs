@@ -92,7 +92,7 @@ impl Witness {
             let mut names: Vec<&str> =
                 ids.filter_map(|id| seen.started.get(id)).map(String::as_str).collect();
             names.sort_unstable();
-            if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
+            if names.is_empty() { "no agent".to_owned() } else { names.join(", ") }
         };
         let runs = seen.started.len() + seen.again.len();
         let step = |what: String, is_seen: bool| Step { what, is_seen };
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_message_that_waits_has_reached_somebody_at_work() {
+    fn only_a_queued_message_has_reached_a_running_agent() {
         let receipt = |status: &str| serde_json::json!({"status": status, "pin": {"id": "a1"}});
         assert_eq!(queued_for(&receipt("queued")), Some("a1"));
         assert_eq!(queued_for(&receipt("resumed")), None);

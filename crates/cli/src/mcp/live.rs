@@ -38,9 +38,9 @@ pub(crate) struct Contact {
 }
 
 /// Answers no question of a server: there is no person to ask.
-struct Nobody;
+struct NoUser;
 
-impl Elicitor for Nobody {
+impl Elicitor for NoUser {
     fn elicit(&self, _: Elicitation) -> HostFuture<'_, ElicitationAnswer> {
         Box::pin(std::future::ready(ElicitationAnswer::Cancel))
     }
@@ -60,7 +60,7 @@ pub(crate) async fn look(
         output_dir: surroundings.scratch.clone(),
         credentials: Some(surroundings.dirs.mcp_credentials()),
         client_version: env!("CARGO_PKG_VERSION").to_owned(),
-        elicitor: Arc::new(Nobody),
+        elicitor: Arc::new(NoUser),
         sampler: None,
         sdk: None,
         // They were judged a moment ago.

@@ -29,7 +29,7 @@ pub(crate) fn logout(name: &str) -> anyhow::Result<()> {
     say(&if was_logged_in {
         format!("logged out of `{name}`")
     } else {
-        format!("nobody was logged in to `{name}`")
+        format!("there was no login to `{name}`")
     });
     Ok(())
 }

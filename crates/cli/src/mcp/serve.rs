@@ -143,7 +143,7 @@ async fn serve(server: &Arc<Server>) -> anyhow::Result<ExitCode> {
                 Ok(())
             }
             Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
-                bail!("whoever started this server does not begin with `initialize`, as MCP does")
+                bail!("the client did not begin with `initialize`, as MCP requires")
             }
             Err(error) => Err(error).context("the server could not begin"),
         }

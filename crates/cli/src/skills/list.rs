@@ -132,7 +132,7 @@ fn described(row: &Row<'_>) -> Vec<String> {
         (true, true) => "people and models",
         (true, false) => "people only",
         (false, true) => "models only",
-        (false, false) => "nobody may invoke it",
+        (false, false) => "off for people and models",
     };
     let mut facts = vec![kind_name(entry.origin.kind), invoked];
     facts.extend(card.is_fork.then_some("in an agent of its own"));

@@ -398,7 +398,7 @@ fn what_an_agent_remembers_is_carried_to_another_home_by_the_project() {
     assert_eq!(std::fs::read_to_string(memory.join("MEMORY.md")).unwrap(), "Tea at four.\n");
     // What was learnt meanwhile is kept beside what is taken up.
     std::fs::write(memory.join("MEMORY.md"), "Coffee.\n").unwrap();
-    good(program.run(&["agents", "memory", "take-up", "keeper"]));
+    good(program.run(&["agents", "memory", "import", "keeper"]));
     assert_eq!(std::fs::read_to_string(memory.join("MEMORY.md")).unwrap(), "Tea at four.\n");
     let kept = std::fs::read_dir(memory).unwrap().flatten().map(|it| it.path());
     let mut kept = kept.filter_map(|path| std::fs::read_to_string(path).ok());

@@ -296,7 +296,7 @@ fn a_host_may_watch_hooks_run() {
 }
 
 #[test]
-fn hooks_that_nobody_waits_for_are_heard_later_and_may_wake_the_model() {
+fn async_hooks_are_heard_later_and_may_wake_the_model() {
     let context = json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "by the way"}});
     let asynchronous = json!([{"hooks": [
         {"type": "command", "command": format!("echo '{context}'; touch told"), "async": true},
@@ -331,7 +331,7 @@ fn hooks_that_nobody_waits_for_are_heard_later_and_may_wake_the_model() {
 }
 
 #[test]
-fn a_hook_at_the_end_of_a_turn_that_nobody_waits_for_wakes_the_model() {
+fn an_async_hook_at_the_end_of_a_turn_wakes_the_model() {
     // S-218
     let complains = "[ -e told ] && exit 0; touch told; echo 'the tests fail' >&2; exit 2";
     let hook = json!({"type": "command", "asyncRewake": true, "command": complains});

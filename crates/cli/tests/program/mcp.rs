@@ -211,7 +211,7 @@ fn logging_out_needs_a_remote_server() {
     let program = Program::alone();
     good(program.run(&["mcp", "add", "far", "https://mcp.example.com/mcp"]));
     good(program.run(&["mcp", "add", "near", "sh"]));
-    assert!(good(program.run(&["mcp", "logout", "far"])).contains("nobody was logged in"));
+    assert!(good(program.run(&["mcp", "logout", "far"])).contains("there was no login"));
     assert_eq!(program.run(&["mcp", "logout", "near"]).code, Some(1));
     assert!(program.run(&["mcp", "login", "near"]).stderr.contains("not a remote server"));
     good(program.run(&["mcp", "disable", "far"]));

@@ -216,7 +216,7 @@ fn a_hook_answers_what_servers_ask() {
 }
 
 #[test]
-fn a_host_answers_what_servers_ask_and_nobody_means_no() {
+fn a_host_answers_what_servers_ask_and_without_a_host_the_answer_is_no() {
     let nobody = Program::answering([call("toolu_1", ASKING[1], json!({})), Reply::text("done")]);
     let servers = asking_servers();
     let flags = ["--mcp-config", &servers, "--allowedTools", "mcp__all", "mcp__py"];

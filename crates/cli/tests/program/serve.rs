@@ -200,7 +200,7 @@ fn calls_run_or_say_why_not() {
     assert_eq!(success(&client.call("Bash", &json!({"command": "echo hi"}))).trim(), "hi");
     let denied = failure(&client.call("Bash", &json!({"command": "touch b.txt"})));
     assert!(denied.contains("not allowed") && denied.contains("touch b.txt"), "{denied}");
-    assert!(denied.contains("nobody is there to ask"), "{denied}");
+    assert!(denied.contains("no user can be asked"), "{denied}");
     assert!(!program.scratch.project().join("b.txt").exists());
     let bad = failure(&client.call("Read", &json!({"path": 7})));
     assert!(bad.contains("file_path"), "{bad}");

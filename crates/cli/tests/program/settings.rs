@@ -366,7 +366,7 @@ fn a_sandboxed_command_needs_no_question_and_stays_inside() {
     let requests = program.server().requests();
     let first = requests[1].json()["messages"].to_string();
     if !can_confine() {
-        assert!(first.contains("nobody is there to ask"), "what is not confined is asked about");
+        assert!(first.contains("no user can be asked"), "what is not confined is asked about");
         return skip(Lack::Sandbox);
     }
     assert!(!ended.stderr.contains("without a sandbox"), "{}", ended.stderr);
@@ -459,7 +459,7 @@ fn the_default_model_must_be_listed_only_where_that_is_enforced() {
 }
 
 #[test]
-fn nobody_goes_over_to_a_model_that_is_not_listed() {
+fn no_fallback_is_a_model_that_is_not_listed() {
     let program = Program::answering((0..40).map(|_| Reply::overloaded()));
     let settings = json!({
         "availableModels": ["haiku", "opus"], "fallbackModel": ["sonnet", "haiku"],
@@ -476,7 +476,7 @@ fn nobody_goes_over_to_a_model_that_is_not_listed() {
 }
 
 #[test]
-fn a_model_goes_by_the_name_of_whoever_serves_it_and_keeps_its_ways() {
+fn a_model_has_the_name_of_its_provider_and_keeps_its_abilities() {
     let settings = json!({
         "modelOverrides": {"claude-haiku-5-5": "arn:haiku"}, "effortLevel": "low",
     });
@@ -519,7 +519,7 @@ fn doctor_says_why_a_key_does_nothing() {
         ["crossSessionInbound", "sandbox.credentials", "sandbox.network.strictAllowlist"],
         "{doctor}"
     );
-    assert!(idle.contains("nobody is asked about a host") && idle.contains("not settled"));
+    assert!(idle.contains("no question is asked about a host") && idle.contains("not settled"));
 }
 
 #[test]
@@ -767,7 +767,7 @@ fn a_deny_rule_that_cannot_be_read_takes_the_whole_tool() {
 }
 
 #[test]
-fn a_run_fails_where_nobody_can_tell_what_is_denied() {
+fn a_run_fails_where_a_deny_rule_is_not_clear() {
     for (settings, place) in [
         ("{\n\"permissions\": {\"deny\": [7]}}", "settings.json:2"),
         ("{\n\"permissions\": {\"ask\": [\"(x)\"]}}", "settings.json:2"),

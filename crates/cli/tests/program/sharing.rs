@@ -64,7 +64,7 @@ fn commands_that_change_what_is_checked_out_are_asked_about_while_others_work_th
 }
 
 #[test]
-fn an_agent_apart_shares_its_checkout_with_nobody() {
+fn an_isolated_agent_shares_its_checkout_with_no_other() {
     let repository = Repository::new(&json!({
         "lead": [
             [agent("@@other", &json!({"run_in_background": true, "isolation": "worktree"}))],

@@ -142,7 +142,7 @@ fn what_a_skill_frees_is_not_left_behind_by_its_commands() {
 }
 
 #[test]
-fn hooks_keep_a_typed_skill_out_whoever_carries_it_out() {
+fn hooks_keep_a_typed_skill_out_also_if_an_agent_runs_it() {
     let stage = Stage::new(&json!({"lead": ["done"], "then": [
         [{"tool": "Skill", "input": {"skill": "plain"}}], "used",
     ]}));

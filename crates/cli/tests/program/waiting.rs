@@ -99,7 +99,7 @@ fn text_is_the_last_answer_and_json_the_last_result() {
 }
 
 #[test]
-fn a_last_turn_without_an_answer_takes_the_one_before_it_from_nobody() {
+fn a_last_turn_without_an_answer_keeps_the_result_before_it() {
     let ended = run(&stage(&json!({"blocks": []})), "text");
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert_eq!(ended.stdout, "meanwhile\n\nThe model ended its turn without an answer.\n");

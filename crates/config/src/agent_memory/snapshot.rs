@@ -31,7 +31,7 @@ const TAKEN: &str = ".snapshots.json";
 /// Both hold a few lines.
 const LARGEST: u64 = 256 * 1024;
 
-/// Of how many projects it is remembered which snapshot was taken up.
+/// The most projects whose last imported snapshot is remembered.
 const MOST_PROJECTS: usize = 500;
 
 /// The snapshot of one agent's memory in one project. It may not exist yet.
@@ -48,9 +48,9 @@ pub enum SnapshotStanding {
     Absent,
     /// The memory was empty, and begins with this snapshot now.
     Initialised { written: Vec<PathBuf> },
-    /// It is newer than what was last taken up from this project: [`MemorySnapshot::take_up`].
+    /// It is newer than the snapshot that was last imported from this project: [`MemorySnapshot::import`].
     Update { made_at: Timestamp },
-    /// It was taken up before.
+    /// It was imported before.
     UpToDate,
 }
 
@@ -86,7 +86,7 @@ struct Manifest {
     updated_at: protocol::Timestamp,
 }
 
-/// Which snapshot of each project was last taken up.
+/// The snapshot that was last imported from each project.
 #[derive(Default, Deserialize, Serialize)]
 struct Taken {
     taken: BTreeMap<PathBuf, protocol::Timestamp>,
@@ -145,7 +145,7 @@ impl<'m> MemorySnapshot<'m> {
     }
 
     /// Takes the snapshot's texts into the memory.
-    pub fn take_up(&self) -> Result<Laid, SnapshotError> {
+    pub fn import(&self) -> Result<Laid, SnapshotError> {
         let made_at =
             self.made_at()?.ok_or_else(|| SnapshotError::Absent(self.directory.clone()))?;
         let problems = self.memory.prepare()?;
@@ -239,7 +239,7 @@ impl<'m> MemorySnapshot<'m> {
         Ok(laid)
     }
 
-    /// What was taken up before. A file that says nothing useful only means that it is offered again.
+    /// The snapshots that were imported before. An unreadable file only means that a snapshot is offered again.
     fn taken(&self) -> Taken {
         let path = self.memory.directory.join(TAKEN);
         if path.is_symlink() {

@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::Problem;
 use crate::files::{self, FileError, Readers, is_absence};
 
-/// Notes of one agent that are more than this are something else.
+/// Limits on the notes of one agent: a larger directory is not a memory of an agent.
 const MOST_ENTRIES: usize = 1_000;
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 const LARGEST_FILE: u64 = 1024 * 1024;
@@ -39,7 +39,7 @@ pub enum TreeError {
     Unwritable { path: PathBuf, source: io::Error },
     #[error("{} {source}", .path.display())]
     File { path: PathBuf, source: FileError },
-    #[error("{} has {MOST_KEPT} earlier versions beside it; help: delete those that nobody needs", .0.display())]
+    #[error("{} has {MOST_KEPT} earlier versions beside it; help: delete those that are no longer needed", .0.display())]
     NoName(PathBuf),
 }
 
@@ -185,7 +185,7 @@ fn make_folder(path: &Path, readers: Readers, laid: &mut Laid) -> Result<(), Tre
         .map_err(|source| TreeError::Unwritable { path: path.to_owned(), source })
 }
 
-/// Makes folders that those may enter who may read its files.
+/// Makes directories with the access of their files: private ones are for their owner alone.
 pub(super) fn folder_builder(readers: Readers) -> DirBuilder {
     let mut builder = DirBuilder::new();
     if readers == Readers::Owner {

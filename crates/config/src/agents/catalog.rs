@@ -38,7 +38,7 @@ pub struct AgentCatalog {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActiveAgent {
     pub definition: Arc<AgentDefinition>,
-    /// Its own, or one that is always the same for its name.
+    /// The color of its definition, or else one derived from its name.
     pub color: Color,
 }
 

@@ -90,7 +90,7 @@ impl fmt::Display for McpStanding {
             Self::Denied(denial) => write!(formatter, ": {denial}"),
             Self::Shadowed(by) => write!(formatter, ": {by} has the same name"),
             Self::Pending => formatter.write_str(
-                ": the repository brings it, and nobody has approved it yet; \
+                ": the repository brings it, and the user has not approved it yet; \
                  `centurion mcp enable` approves it",
             ),
         }

@@ -41,7 +41,7 @@ impl fmt::Display for WhyDisabled {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Settings(origin) => write!(formatter, "switched off in {origin}"),
-            Self::Default => formatter.write_str("nobody switched it on"),
+            Self::Default => formatter.write_str("it is not switched on"),
             Self::Elsewhere => formatter.write_str("installed for other projects"),
             Self::NotInstalled(origin) => {
                 write!(formatter, "not installed, though {origin} wants it")
@@ -166,7 +166,7 @@ mod tests {
         ] {
             assert_eq!(outcome(&switches, is_for_user, true), expected, "{switches:?}");
         }
-        assert_eq!(outcome(&[], true, false), "nobody switched it on");
+        assert_eq!(outcome(&[], true, false), "it is not switched on");
         assert_eq!(outcome(&[on(User)], true, false), "user full");
     }
 }

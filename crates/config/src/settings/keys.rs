@@ -239,7 +239,7 @@ pub(super) static KEYS: &[Key] = &[
     key("sandbox.network.deniedDomains", TEXTS).works(),
     key("sandbox.network.strictAllowlist", Kind::Bool)
         .works_if(is_on)
-        .since("nobody is asked about a host: one that is not allowed is refused")
+        .since("no question is asked about a host: one that is not allowed is refused")
         .folder()
         .if_it(is_off),
     key("sandbox.network.allowUnixSockets", TEXTS).works().folder(),

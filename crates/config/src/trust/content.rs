@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_accepted_unless_somebody_says_so() {
+    fn nothing_is_accepted_unless_the_user_says_so() {
         let item = PowerItem::of_value(Path::new("/p/.mcp.json"), None, "x".into(), &Value::Null);
         let judge = |trust: &ContentTrust, reach| trust.judge(&item, reach).is_ok();
         let nothing = ContentTrust::default();

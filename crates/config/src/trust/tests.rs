@@ -122,7 +122,7 @@ fn another_programs_answers_count_and_are_left_alone() {
 }
 
 #[test]
-fn a_worktree_has_its_checkouts_trust_and_nobody_else_gets_it() {
+fn a_worktree_has_its_checkouts_trust_and_no_other_directory_gets_it() {
     let machine = Machine::new();
     let admin = machine.path("home/repo/.git/worktrees/wt");
     let git_file = |at: &str, admin: &Path| {

@@ -20,16 +20,16 @@ use crate::toolset::servers::Servers;
 
 /// What holds for all of them.
 const ADVICE: &str = "; what you can do in a few calls, do yourself. Start several in one message and they work \
-                      at the same time. What an agent reports is for you: check what matters, and tell the \
-                      user what they need of it. SendMessage with an agent's id or name goes on with it, with \
-                      all that it knows: better than a new one for the same matter.";
+                      at the same time. Only you see an agent's report: check what matters, and tell the \
+                      user what they need of it. SendMessage with an agent's id or name resumes it with its \
+                      whole conversation: better than a new agent for the same subject.";
 /// What is said of forks, where they are on.
-const FORK_LINE: &str = "- fork: A copy of you that goes on from this conversation with one task. It knows all that \
-                         you know, so its prompt is only what to do. For branches of the work at hand; not for a \
+const FORK_LINE: &str = "- fork: A copy of you that continues this conversation with one task. It knows all that \
+                         you know, so its prompt is only the task. For branches of the current work; not for a \
                          specialist's role. (Tools: yours)\n";
 /// For an agent that may choose.
-const CHOICE: &str = " Wait for an agent whose report you need next; put one in the background whose work can \
-                      go on beside yours.";
+const CHOICE: &str = " Wait for an agent whose report you need next; put an agent in the background if you can work \
+                      meanwhile.";
 const PATIENCE: &str = " You are told when an agent in the background has ended: do something else meanwhile, \
                         do not do its work, and do not wait for it by polling.";
 

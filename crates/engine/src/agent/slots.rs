@@ -59,7 +59,7 @@ impl Slots {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let _waiting = WaitCount(&self.waiting);
         let permit = Arc::clone(&self.free).acquire_owned().await;
-        permit.expect("invariant: nobody closes the semaphore")
+        permit.expect("invariant: the semaphore is never closed")
     }
 }
 

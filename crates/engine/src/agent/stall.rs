@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn silence_is_a_stall_unless_the_agent_waits_for_somebody() {
+    async fn silence_is_a_stall_unless_the_agent_waits() {
         let timer = StallTimer::default();
         let after = Duration::from_mins(1);
         let started = Instant::now();

@@ -222,11 +222,9 @@ impl End {
     pub(crate) fn unread_words(&self) -> Option<String> {
         match self.unread {
             0 => None,
-            1 => {
-                Some("1 message waits unread: it is read first when the agent goes on.".to_owned())
-            }
+            1 => Some("1 message is unread: the agent reads it first when it resumes.".to_owned()),
             count => Some(format!(
-                "{count} messages wait unread: they are read first when the agent goes on."
+                "{count} messages are unread: the agent reads them first when it resumes."
             )),
         }
     }

@@ -29,7 +29,7 @@ use crate::policy::permissions::Bypass;
 
 /// What binds the mode of an agent, as `agents explain` says it.
 const PLANNING: &str = "an agent below a planner plans";
-const ASKING_NOBODY: &str = "an agent below one that asks nobody asks nobody";
+const NOT_ASKING: &str = "a parent in the mode dontAsk makes its agents dontAsk";
 const SKIPPING: &str = "permissions are skipped only where the user enabled it for this run";
 
 /// What the parent asks for beyond the definition.
@@ -290,7 +290,7 @@ pub(crate) fn brings_hooks(source: AgentSource) -> bool {
 /// the administrator, a flag and a trusted project can; plugins that the user did not bring have no mode.
 fn modesty(definition: &AgentDefinition) -> Option<String> {
     match definition.origin.source {
-        AgentSource::BuiltIn => Some("what is built in lets nobody do more".to_owned()),
+        AgentSource::BuiltIn => Some("built-in agents grant no mode with more power".to_owned()),
         _ => definition.withheld.as_ref().map(ToString::to_string),
     }
 }
@@ -496,7 +496,7 @@ impl Resolving<'_> {
                     (Some(Mode::BypassPermissions), _) if mode == stance.mode => {
                         Provenance::Ceiling(SKIPPING)
                     }
-                    (Some(_), _) => Provenance::Ceiling(ASKING_NOBODY),
+                    (Some(_), _) => Provenance::Ceiling(NOT_ASKING),
                     (None, _) => Provenance::Parent,
                 };
                 Decided::new(mode, by)

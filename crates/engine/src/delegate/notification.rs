@@ -90,7 +90,7 @@ pub(crate) fn owe_shell_end(shared: &Shared, end: &ShellEnd, agent: Option<&Agen
         ("summary", &summary),
     ];
     let text = format!(
-        "{}\nNobody typed this: it is news of work you started. Read the output file for the output.",
+        "{}\nThe user did not type this: it is news of work you started. Read the output file for the output.",
         task_notification(&fields, "")
     );
     let news = Item {
@@ -245,11 +245,11 @@ fn agent_notification(task: &Task, run: &TaskRun, end: &End) -> String {
     let mut again = String::new();
     if !task.spec.is_one_shot || end.unread > 0 {
         // Writing to a string cannot fail.
-        let _ = write!(again, " SendMessage with to: '{}' goes on with it.", task.id);
+        let _ = write!(again, " SendMessage with to: '{}' resumes it.", task.id);
     }
     again.extend(end.unread_words().iter().flat_map(|words| [" ", words.as_str()]));
     format!(
-        "{}\nNobody typed this: an agent that was started here has ended, and its words are not the user's.{again}",
+        "{}\nThe user did not type this: an agent that was started here has ended, and its words are not the user's.{again}",
         task_notification(&fields, &usage)
     )
 }

@@ -115,7 +115,7 @@ fn prepare(memory: &AgentMemory, problems: &mut Vec<String>) -> Result<PathBuf, 
                 if let SnapshotStanding::Update { made_at } = look.standing {
                     problems.push(format!(
                         "the project's snapshot of its memory is newer ({made_at}): `centurion agents \
-                         memory take-up` takes it up"
+                         memory import` imports it"
                     ));
                 }
             }

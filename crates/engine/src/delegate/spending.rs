@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_counts_for_its_agent_and_for_whoever_asked_up_the_line() {
+    fn a_run_counts_for_its_agent_and_for_all_askers_above() {
         // scenario 23, S-158
         let runs = [
             run("a", "a1", None, 100),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_set_to_work_by_one_that_it_started_is_charged_once() {
+    fn an_agent_resumed_by_its_own_child_is_charged_once() {
         let runs = [
             run("a", "a1", None, 100),
             run("b", "b1", Some(("a", "a1")), 10),

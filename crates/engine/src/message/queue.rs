@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn news_is_for_whoever_listens_and_messages_wait_for_whoever_left() {
+    fn news_goes_to_listeners_and_messages_wait_for_agents_that_left() {
         // I-3, S-211, S-229
         let (world, queue) = (SeededWorld::new(1), Queue::default());
         let child = world.agent_id();

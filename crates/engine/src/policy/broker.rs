@@ -127,7 +127,7 @@ impl Broker {
     pub(crate) async fn ask(&self, ask: Ask, cancel: &CancellationToken) -> Reply {
         let Some(answerer) = self.answerer() else {
             let reason = format!(
-                "{} and nobody is there to ask. Do without it, or end and tell the user to allow it \
+                "{} and no user can be asked. Do without it, or end and tell the user to allow it \
                  (for example with --allowedTools {})",
                 ask.reason, ask.tool
             );
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn with_nobody_there_a_question_is_denied_with_the_reason() {
+    async fn without_an_answerer_a_question_is_denied_with_the_reason() {
         let reply = Broker::default().ask(ask(), &CancellationToken::new()).await;
         let Reply::Denied { reason, .. } = reply else { panic!("{reply:?}") };
         assert!(reason.contains("Bash needs permission") && reason.contains("--allowedTools Bash"));
@@ -213,8 +213,7 @@ mod tests {
     #[tokio::test]
     async fn an_answerer_that_cannot_answer_denies_and_one_that_is_not_there_is_none() {
         let broker = Broker::default();
-        for (is_there, expected) in
-            [(true, "the host went away"), (false, "nobody is there to ask")]
+        for (is_there, expected) in [(true, "the host went away"), (false, "no user can be asked")]
         {
             broker.attach(Arc::new(Mute { is_there }));
             assert_eq!(broker.has_answerer(), is_there);

@@ -43,8 +43,7 @@ pub(super) struct Missed {
 
 /// Tells of everything that was missed at once.
 pub(super) fn missed(missed: &[Missed], zone: &TimeZone) -> String {
-    let mut text =
-        "While this session was closed, schedules were due that nobody told you of:".to_owned();
+    let mut text = "These schedules were due while this session was closed:".to_owned();
     for Missed { schedule, due, next } in missed {
         let Schedule { id, cron, prompt, recurring, .. } = schedule;
         let (cron, due) = (cron.as_str(), moment(*due, zone));

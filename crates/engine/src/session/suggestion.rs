@@ -9,7 +9,7 @@ use crate::turn::internal_fork::InternalFork;
 /// What the model is asked.
 const QUESTION: &str = "<system-reminder>\nThe turn is over. What would the user most likely type next? Answer with \
     that text alone, as the user would write it: two to twelve words, one line, no quotes. If nothing suggests itself, \
-    answer NONE. Call no tools, and do not go on with the work: the conversation will not contain this exchange.\n\
+    answer NONE. Call no tools, and do not continue the work: the conversation will not contain this exchange.\n\
     </system-reminder>";
 
 /// The longest suggestion that is shown.

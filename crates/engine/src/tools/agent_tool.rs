@@ -57,10 +57,10 @@ pub(crate) struct AgentInput {
     pub(crate) cwd: Option<PathBuf>,
     /// The most requests that the agent may make.
     pub(crate) max_turns: Option<u32>,
-    /// `worktree` has the agent work apart, in a git checkout and on a branch of its own, so that its changes and those
-    /// of others do not meet. If it changes something, you are told where that is and whether it would merge.
+    /// `worktree`: the agent works in a git worktree and on a branch of its own, apart from the changes of other
+    /// agents. You are told where its changes are and whether they would merge.
     pub(crate) isolation: Option<String>,
-    /// The id of an agent to go on with.
+    /// The id of an agent to resume.
     pub(crate) resume: Option<String>,
     /// The team that it joins.
     pub(crate) team_name: Option<String>,

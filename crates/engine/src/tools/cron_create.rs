@@ -11,20 +11,20 @@ use crate::agent::Agent;
 use crate::schedule::{Wish, moment};
 use crate::tools::cron_list::{entry, schedules_of};
 
-/// Sets up a prompt that comes to you when its time has come: once, or again and again. It comes between
-/// your turns and behind everything that the user says, while this session is open. Use it for what the
-/// user wants later or regularly: reminders, looking at a build or a deployment until it is done, a daily
-/// summary. Unless the user names a minute, take an odd one (7, 23, 48) rather than the full hour. What
-/// recurs ends after seven days: tell the user so.
+/// Schedules a prompt that you receive at its time, once or repeatedly. It arrives between your turns, after
+/// all input of the user, while this session is open. Use it for what the user wants later or regularly:
+/// reminders, watching a build or a deployment until it is done, a daily summary. Unless the user names a
+/// minute, choose an odd one (7, 23, 48), not the full hour. A recurring schedule ends after seven days:
+/// tell the user so.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CronCreateInput {
     /// Minute, hour, day of month, month and day of week in the user's local time: "23 9 * * mon-fri",
     /// "*/10 * * * *", "48 14 3 12 *". A day that one of both day fields names is enough.
     cron: String,
-    /// What you are told then. Say all that you need: what to do, where, and what for.
+    /// The prompt. Include all that you need then: what to do, where, and why.
     prompt: String,
-    /// Whether it comes every time (as without it), or the next time only.
+    /// Whether it repeats (default), or runs at the next time only.
     recurring: Option<bool>,
     /// Whether it is kept when the program ends and this session is resumed later. Only if the user wants
     /// that.
@@ -66,7 +66,7 @@ impl Tool for CronCreate {
             None => ", once".to_owned(),
         };
         let lasts = if made.durable {
-            "It is kept with the session and goes on when that is resumed."
+            "It is kept with the session, also when that is resumed."
         } else {
             "It ends with this process."
         };

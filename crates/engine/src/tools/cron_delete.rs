@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::agent::Agent;
 use crate::tools::cron_list::schedules_of;
 
-/// Takes a schedule away. What it has queued and you have not been told yet goes with it.
+/// Deletes a schedule, with the prompt that it has queued and you have not received yet.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CronDeleteInput {

@@ -14,8 +14,8 @@ use crate::agent::Agent;
 use crate::agent::isolation::entered::{EnterError, EnteredPlace, Wanted, usual_name};
 use crate::agent::shared::Shared;
 
-/// Goes on working in a git worktree: a checkout and a branch of its own, beside the one that the user has open. Only if
-/// the user asks for a worktree; for a branch, git is enough. Leave it with `ExitWorktree`.
+/// Moves your work to a git worktree: a checkout and a branch of its own. Use it only if the user asks for a worktree;
+/// for a branch, git is enough. Leave it with `ExitWorktree`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EnterWorktreeInput {

@@ -12,16 +12,16 @@ use serde_json::json;
 use crate::agent::Agent;
 use crate::agent::isolation::entered::Leaving;
 
-/// Leaves the worktree that `EnterWorktree` went to, and goes on where you worked before.
+/// Leaves the worktree that `EnterWorktree` entered, and returns to the directory before it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExitWorktreeInput {
     action: ExitAction,
-    /// With `remove`: also if something in it is nowhere else. Ask the user first.
+    /// With `remove`: also delete work that exists only there. Ask the user first.
     discard_changes: Option<bool>,
 }
 
-/// What becomes of it: `keep` leaves the directory and its branch, `remove` deletes both.
+/// `keep` leaves the directory and its branch, `remove` deletes both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum ExitAction {

@@ -16,16 +16,15 @@ use crate::turn::skill::{Invoker, find, invoke};
 
 /// Invokes a skill: instructions for a kind of task, written by the user or the project.
 ///
-/// The skills that there are were listed to you. When the task is what one of them is for, invoke it before you do
-/// anything else about the task, and follow what it says. Do not invoke a skill whose text you were given already in
-/// this conversation for the same task. Some skills are carried out by an agent: then you get its report.
+/// A list of the skills was given to you. When a skill fits the task, invoke it first and follow its text. Do not invoke
+/// a skill again for the same task. Some skills run in an agent: then you get its report.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SkillInput {
     /// The name of the skill, as it was listed.
     #[serde(alias = "command")]
     skill: String,
-    /// What the skill is to work on, in its own words.
+    /// The arguments of the skill.
     args: Option<String>,
 }
 

@@ -19,15 +19,15 @@ use crate::agent::Agent;
 use crate::agent::isolation::WorktreeEnd;
 use crate::delegate::outcome::{counted, worktree_work};
 
-/// What agents with `isolation: worktree` left in this repository, and bringing it into the branch that is checked out
-/// here. A merge succeeds, or leaves everything as it was and names the conflicts.
+/// Shows the work that agents with `isolation: worktree` left in this repository, and merges it into the branch that is
+/// checked out here. A merge succeeds, or changes nothing and names the conflicts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WorktreesInput {
     action: WorktreeAction,
     /// Which one: its name, its branch, or the id of its agent. For all but `list`.
     name: Option<String>,
-    /// For `merge`, if it is to be no merge.
+    /// For `merge`: another way than a merge commit.
     how: Option<MergeHow>,
     /// For `cherry-pick`.
     commits: Option<Vec<String>>,
@@ -35,7 +35,7 @@ pub(crate) struct WorktreesInput {
     message: Option<String>,
 }
 
-/// `clean` saves what is nowhere else, then removes; `restore` brings that back.
+/// `clean` saves work that exists only there, then removes the worktree; `restore` brings it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum WorktreeAction {

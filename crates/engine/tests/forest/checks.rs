@@ -11,7 +11,7 @@ use crate::stage::{Ended, Life, Stage, time};
 pub(crate) fn after_life(stage: &Stage, life: &Life, records: &Records) {
     let house = &stage.plan.house;
     // I-8: no agent waits for ever, whatever the limits.
-    assert_ne!(life.ended, Ended::Stuck, "nobody can go on");
+    assert_ne!(life.ended, Ended::Stuck, "no agent makes progress");
     assert!(life.faults.is_empty(), "{:#?}", life.faults);
     // I-4: every question settles, by an answer or because it was withdrawn.
     assert_eq!(life.open_questions, 0, "a question is open");

@@ -144,7 +144,7 @@ async fn agents_beyond_the_rate_are_refused_until_a_minute_has_passed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_place_is_lost_after_a_chain_a_dozen_agents_and_those_who_were_stopped() {
+async fn no_slot_is_lost_after_a_chain_a_dozen_agents_and_stopped_agents() {
     // scenario 24, I-8
     let dozen: Vec<Value> = (0..12).map(|_| waits("@@quick")).collect();
     let stop = json!({"tool": "TaskStop", "input": {"task_id": LAST_AGENT}});
@@ -262,7 +262,7 @@ async fn an_older_namesake_is_still_reached_by_its_id() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_whose_provider_asks_for_patience_keeps_nobody_from_working() {
+async fn an_agent_whose_provider_asks_for_patience_blocks_no_other_agent() {
     // scenario 19, D-12, I-8
     let refused =
         json!({"status": 429, "type": "rate_limit_error", "retry_after": 3_600, "times": 1});

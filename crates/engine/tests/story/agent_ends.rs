@@ -95,7 +95,7 @@ async fn ten_agents_that_end_while_a_person_is_asked_are_told_of_once_each() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn news_is_for_whoever_started_the_agent_while_that_one_runs() {
+async fn news_is_for_the_parent_of_an_agent_while_the_parent_runs() {
     // S-211
     let bench = Bench::cast(&json!({
         "lead": [[waits("@@stays")], [waits("@@leaves")], "done", "heard"],

@@ -224,7 +224,7 @@ fn attempts() -> (Vec<Value>, usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn explore_and_plan_change_nothing_in_any_mode_whoever_allows_it() {
+async fn explore_and_plan_change_nothing_in_any_mode_under_any_rule() {
     let (calls, count) = attempts();
     let granting = json!({"hookSpecificOutput": {
         "hookEventName": "PreToolUse", "permissionDecision": "allow", "permissionDecisionReason": "x",

@@ -36,7 +36,7 @@ fn informed(told: &Told, text: &str) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_at_any_depth_works_on_the_prompt_of_whoever_started_it() {
+async fn an_agent_at_any_depth_works_on_the_prompt_of_its_parent() {
     // S-159
     let bench = Bench::cast(&json!({
         "lead": [[waits("@@child")], [read()], "done"],
@@ -86,7 +86,7 @@ async fn what_is_shown_of_hooks_names_the_agent_in_which_they_ran() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_is_started_is_told_to_have_stopped_however_it_ended() {
+async fn hooks_hear_of_the_stop_of_every_started_agent_however_it_ended() {
     // scenario 28, S-333; killed, out of turns, without a provider, denied, stalled
     let stop = json!({"tool": "TaskStop", "input": {"task_id": "${re:agentId: (a[0-9a-f]+)}"}});
     let slow = json!([{"text": "never", "latency_ms": 3_600_000}]);
@@ -135,7 +135,7 @@ async fn an_agent_that_never_began_is_not_told_to_have_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hooks_at_the_start_add_context_and_keep_nobody_from_running() {
+async fn hooks_at_the_start_add_context_and_stop_no_agent() {
     // S-333, D-47
     let context = json!({"hookEventName": "SubagentStart", "additionalContext": "mind the gap"});
     for (answer, is_told) in [
@@ -257,7 +257,7 @@ async fn hooks_of_a_definition_come_back_when_the_agent_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_hook_of_a_definition_follows_whom_it_runs_as() {
+async fn a_stop_hook_of_a_definition_is_for_main_agent_and_sub_agent_alike() {
     // S-335
     let said = |name: &str| json!({"systemMessage": format!("{name} stops")});
     let define = |bench: &Bench| {
@@ -306,7 +306,7 @@ async fn hooks_that_may_not_run_are_said_not_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hooks_of_a_skill_count_for_the_agent_that_knows_it_and_for_nobody_else() {
+async fn hooks_of_a_skill_count_for_the_agent_that_knows_it_alone() {
     // S-260, S-334
     let bench = Bench::cast(&json!({
         "lead": [[agent("skilled", "@@child", &json!({}))], [read()], "done"],

@@ -69,7 +69,7 @@ fn mail_that_was_accepted_before_a_crash_is_read_once_and_in_order() {
     let [news] = looked.news()[..] else { panic!("{:?}", looked.news()) };
     assert_eq!(field(news, "outcome"), Some("interrupted"), "{news}");
     assert_eq!(field(news, "unread-messages"), Some("2"), "{news}");
-    assert!(news.contains("2 messages wait unread"), "{news}");
+    assert!(news.contains("2 messages are unread"), "{news}");
     assert!(read_mail(&path).is_empty(), "nothing runs again by itself");
     for (seed, expected) in
         [(80, vec!["one", "two", "@@more"]), (120, vec!["one", "two", "@@more", "@@more"])]
@@ -168,7 +168,7 @@ async fn a_hook_that_keeps_news_out_keeps_no_message_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_asks_an_ended_agent_is_told_of_its_end_and_not_whoever_started_it() {
+async fn the_agent_that_resumes_another_is_told_of_its_end_and_not_the_parent() {
     // S-230, S-211
     for stays in [true, false] {
         let asker = if stays {

@@ -48,7 +48,7 @@ impl View for Brittle {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_of_the_program_ends_one_agent_and_whoever_waits_for_it_is_told() {
+async fn a_fault_of_the_program_ends_one_agent_and_its_waiter_is_told() {
     let breaks = json!([
         [{"text": "so far so good"}, read()],
         [{"tool": "Read", "input": {"file_path": "break the view"}}],
@@ -99,7 +99,7 @@ async fn calls_that_a_provider_numbers_alike_are_told_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_to_do_and_names_that_are_none_start_nobody() {
+async fn an_empty_prompt_and_invalid_names_start_no_agent() {
     let bench = Bench::cast(&json!({
         "lead": [
             [waits(""), waits(" \n"), agent("general-purpose", "", &json!({"resume": "bob"}))],
@@ -323,7 +323,7 @@ fn write(file: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_was_denied_hundreds_of_calls_does_not_flood_whoever_started_it() {
+async fn hundreds_of_denied_calls_of_an_agent_do_not_flood_its_parent() {
     // scenarios 10 and 21
     let denied: Vec<Value> = (0..300).map(|n| write(&format!("secret-{n}.txt"))).collect();
     let mut bench = Bench::cast(&json!({
@@ -343,7 +343,7 @@ async fn an_agent_that_was_denied_hundreds_of_calls_does_not_flood_whoever_start
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_of_earlier_plans_when_whoever_sets_it_to_work_again_does() {
+async fn a_resumed_agent_plans_when_its_caller_plans() {
     // scenario 11, I-1
     let plan = json!({"tool": "EnterPlanMode", "input": {}});
     let bench = Bench::cast(&json!({

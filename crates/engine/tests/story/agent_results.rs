@@ -99,7 +99,7 @@ async fn data_is_for_hosts_and_text_for_the_model() {
         assert!(!block.to_string().contains("cumulativeUsage"), "{block}");
     }
     let id = &told.agent_ids()[0];
-    let offer = format!("SendMessage with to: '{id}' goes on with this agent");
+    let offer = format!("SendMessage with to: '{id}' resumes this agent");
     assert!(usual.to_string().contains(&offer), "{usual}");
     assert!(
         !once.to_string().contains("SendMessage"),

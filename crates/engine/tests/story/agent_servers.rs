@@ -177,7 +177,7 @@ async fn a_server_that_an_agent_brings_outlives_those_who_only_name_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_by_a_name_that_nobody_knows_fails_the_launch() {
+async fn an_unknown_server_name_fails_the_launch() {
     // D-16, I-5
     let (bench, _stage, _) = bench(&json!({
         "lead": [[agent("guest", "@@child", &json!({}))], "done"],
@@ -196,7 +196,7 @@ async fn a_server_by_a_name_that_nobody_knows_fails_the_launch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn servers_that_nobody_can_start_are_not_left_out_in_silence() {
+async fn servers_that_cannot_be_started_are_not_left_out_in_silence() {
     // I-5, D-16
     let mut bench = Bench::cast(&json!({
         "lead": [[agent("guest", "@@child", &json!({}))], "done"],
@@ -235,7 +235,7 @@ async fn an_agent_whose_servers_are_not_there_is_hidden_and_says_what_is_missing
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_can_be_started_depends_on_the_servers_of_whoever_starts_it() {
+async fn the_types_that_can_be_started_depend_on_the_servers_of_the_parent() {
     let (bench, ..) = bench(&json!({
         "lead": [[agent("writer", "@@one", &json!({}))], [agent("painter", "@@two", &json!({}))], "done"],
         "one": ["written"],

@@ -39,7 +39,7 @@ fn all_completed(told: &Told, count: usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_that_lasts_longer_than_a_stall_pauses_everybody_and_fails_nobody() {
+async fn a_limit_that_lasts_longer_than_a_stall_pauses_all_agents_and_fails_none() {
     // scenario 19: 429 to all
     let refused =
         json!({"status": 429, "type": "rate_limit_error", "retry_after": 1_800, "times": 1});
@@ -171,7 +171,7 @@ fn size(asked: &Asked) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn reports_of_agents_that_end_together_fit_the_window_and_can_be_read_whole() {
-    // scenario 21
+    // scenario 21; context.md 8, 16: anthropics/claude-code#16209
     for count in [7, 40] {
         let (bench, long) = wordy(count, starts);
         let told = bench.run("@@lead").await;
@@ -192,7 +192,7 @@ async fn reports_of_agents_that_end_together_fit_the_window_and_can_be_read_whol
 
 #[tokio::test(start_paused = true)]
 async fn reports_that_are_waited_for_together_fit_the_window_and_can_be_read_whole() {
-    // scenario 21
+    // scenario 21; context.md 8, 16: anthropics/claude-code#16209
     for count in [7, 40] {
         let (mut bench, long) = wordy(count, waits);
         bench.knows_agents(|agents| agents.rules.limits.running = 50);

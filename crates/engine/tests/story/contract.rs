@@ -214,8 +214,8 @@ async fn nothing_is_left_of_an_agent_that_was_waited_for() {
                     handle.interrupt();
                 }
                 watcher.until(|events, _| events.iter().any(|it| it["type"] == "result")).await;
-                assert_eq!(handle.background_agents(), 0, "nobody waits any more");
-                assert!(handle.stop_task(&id).await.is_err(), "nobody is left to stop");
+                assert_eq!(handle.background_agents(), 0, "no call waits any more");
+                assert!(handle.stop_task(&id).await.is_err(), "no agent is left to stop");
             })
             .await;
         assert_eq!(told.of("system", Some("task_started"))[0]["is_backgrounded"], false);
@@ -230,7 +230,7 @@ async fn nothing_is_left_of_an_agent_that_was_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn news_begins_a_turn_by_itself_when_nobody_speaks() {
+async fn news_begins_a_turn_by_itself_without_input() {
     // S-209, S-223; what a terminal shows meanwhile comes with the terminal
     let bench = Bench::cast(&json!({
         "lead": [[starts("@@child")], "meanwhile", "heard of it"],

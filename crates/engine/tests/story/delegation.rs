@@ -194,7 +194,7 @@ async fn unknown_and_denied_types_start_nothing_and_say_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_chain_of_agents_runs_with_one_place_and_stops_at_the_depth() {
+async fn a_chain_of_agents_runs_with_one_slot_and_stops_at_the_depth() {
     // S-158, D-12, I-8
     let mut bench = Bench::cast(&json!({
         "lead": [[agent("general-purpose", "@@down", &json!({}))], "top"],

@@ -166,7 +166,7 @@ const PIXEL: [u8; 68] = [
 
 #[tokio::test(start_paused = true)]
 async fn one_refused_picture_does_not_make_every_later_request_fail() {
-    // anthropics/claude-code#29969
+    // context.md 8, 19: anthropics/claude-code#29969
     let refusal = json!({
         "error": {
             "status": 400, "type": "invalid_request_error", "times": 1,

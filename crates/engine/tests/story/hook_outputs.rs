@@ -150,7 +150,7 @@ async fn a_word_of_a_hook_before_a_call_counts_as_far_as_rules_and_people_let_it
 }
 
 #[tokio::test]
-async fn a_denial_is_the_exact_text_and_a_denial_to_everybody() {
+async fn a_denial_has_the_exact_text_and_is_told_everywhere() {
     let deny = json!({"permissionDecision": "deny", "permissionDecisionReason": "not today"});
     let bench = Stage::at(Event::PreToolUse, pre(deny)).set(bench(&writing()));
     let told = bench.run("write").await;

@@ -58,7 +58,7 @@ async fn the_text_says_which_way_to_delegate() {
         "general-purpose where none does",
         "do yourself",
         "Wait for an agent whose report you need next",
-        "better than a new one for the same matter",
+        "better than a new agent for the same subject",
     ] {
         assert!(text.contains(advice), "{advice}: {text}");
     }
@@ -74,7 +74,7 @@ async fn the_text_says_which_way_to_delegate() {
         bench.knows_agents(change);
         let told = bench.run("@@lead").await;
         let text = told.asked[0].listing.as_ref().unwrap();
-        assert_eq!(text.contains("put one in the background"), !deny.is_empty(), "{text}");
+        assert_eq!(text.contains("put an agent in the background"), !deny.is_empty(), "{text}");
         assert_eq!(text.contains("general-purpose where none does"), deny.is_empty(), "{text}");
     }
 }

@@ -239,7 +239,7 @@ async fn instruction_files_are_known_unless_the_definition_leaves_them_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_of_types_limits_whom_the_main_agent_starts() {
+async fn a_list_of_types_limits_the_agents_that_the_main_agent_starts() {
     // S-161
     let scripts = json!({
         "lead": [[agent("Explore", "@@child", &json!({})), agent("Plan", "@@child", &json!({})), waits("@@deeper")], "done"],
@@ -253,7 +253,12 @@ async fn a_list_of_types_limits_whom_the_main_agent_starts() {
     let results = told.results();
     let refused: Vec<&String> = results.iter().filter(|it| it.1).map(|it| &it.0).collect();
     let [refused] = refused[..] else { panic!("{results:?}") };
-    assert!(refused.contains("Agent type 'Plan' is none that you may start. Available agents: Explore, general-purpose"), "{refused}");
+    assert!(
+        refused.contains(
+            "Agent type 'Plan' cannot be started by you. Available agents: Explore, general-purpose"
+        ),
+        "{refused}"
+    );
     assert_eq!(told.agent_ids().len(), 3, "agents below it are not limited");
 }
 

@@ -46,12 +46,12 @@ fn writes() -> Bench {
 }
 
 #[tokio::test]
-async fn with_nobody_to_ask_a_call_is_denied_and_everybody_is_told() {
+async fn without_an_answerer_a_call_is_denied_and_the_denial_is_told_everywhere() {
     let bench = writes();
     let told = bench.run("write").await;
     assert_eq!(told.outcome, Some(Outcome::Completed));
     assert!(!bench.project().join("x.txt").exists());
-    assert!(told.results()[0].0.contains("nobody is there to ask"), "the model knows why");
+    assert!(told.results()[0].0.contains("no user can be asked"), "the model knows why");
     let denial = &told.result()["permission_denials"][0];
     assert_eq!(
         (&denial["tool_name"], &denial["tool_input"]["content"]),
@@ -86,7 +86,7 @@ async fn a_command_that_is_not_understood_runs_nothing_although_bash_is_allowed(
         let made: Vec<_> = made.map(|entry| entry.unwrap().file_name()).collect();
         assert!(!made.iter().any(|name| name == "marker"), "{command:?} made {made:?}");
         if !command.contains('\0') {
-            assert!(told.results()[0].0.contains("nobody is there to ask"), "{:?}", told.results());
+            assert!(told.results()[0].0.contains("no user can be asked"), "{:?}", told.results());
         }
     }
 }

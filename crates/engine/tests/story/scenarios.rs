@@ -74,13 +74,13 @@ async fn a_question_from_three_levels_down_comes_with_who_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_can_answer_is_denied_and_child_and_parent_read_why() {
+async fn a_question_without_an_answerer_is_denied_and_child_and_parent_read_why() {
     // scenario 9, D-28, I-4
     let told = asks_at_depth_three().run("@@lead").await;
     assert_eq!(told.outcome, Some(Outcome::Completed), "nobody hangs");
     for reader in ["@@three", "@@two"] {
         let texts = told.asked_by(reader).last().unwrap().texts().join("\n");
-        assert!(texts.contains("nobody is there to ask"), "{reader}: {texts}");
+        assert!(texts.contains("no user can be asked"), "{reader}: {texts}");
     }
     let [denied] = told.of("system", Some("permission_denied"))[..] else { panic!() };
     assert_eq!(denied["agent_id"].as_str(), Some(told.agent_ids()[2].as_str()));
@@ -124,7 +124,7 @@ async fn an_agent_that_found_another_way_succeeds_and_says_what_was_denied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_written_for_a_planner_by_whomever_it_starts() {
+async fn nothing_is_written_for_a_planner_by_its_agents() {
     // scenario 11, S-087, D-5a, I-1
     let mut bench = Bench::cast(&json!({
         "lead": [[agent("builder", "@@build", &json!({}))], "planned"],
@@ -143,7 +143,7 @@ async fn nothing_is_written_for_a_planner_by_whomever_it_starts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deny_rule_binds_children_grandchildren_and_whoever_is_resumed() {
+async fn a_deny_rule_binds_children_grandchildren_and_resumed_agents() {
     // scenario 12, S-088, S-161, I-1
     let mut bench = Bench::cast(&json!({
         "lead": [[waits("@@child")], [message(LAST_AGENT, "@@again")], "waiting", "done"],

@@ -56,7 +56,7 @@ fn lines(told: &Told) -> Vec<&str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_watches_is_told_what_an_agent_in_the_background_is_doing() {
+async fn a_host_is_told_what_an_agent_in_the_background_is_doing() {
     // S-327
     let bench = bench(&starts("@@slow"), true, 50_000);
     let told = bench.run("@@lead").await;
@@ -85,7 +85,7 @@ async fn whoever_watches_is_told_what_an_agent_in_the_background_is_doing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_pays_for_lines_that_nobody_wants_and_the_session_pays_for_the_others() {
+async fn lines_are_made_only_if_wanted_and_paid_by_the_session() {
     // S-327
     let told = bench(&starts("@@slow"), false, 10).run("@@lead").await;
     assert!(asked(&told).is_empty() && lines(&told).is_empty(), "off unless somebody wants it");

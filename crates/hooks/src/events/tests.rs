@@ -277,7 +277,7 @@ fn other_events_read_their_own_fields() {
 }
 
 #[test]
-fn nobody_blocks_what_the_administrator_changes() {
+fn no_hook_blocks_what_the_administrator_changes() {
     for (source, blocked) in [("user_settings", true), ("policy_settings", false)] {
         let change = ConfigChange { source, file_path: None };
         let verdict = change.fold(&common(), &exit(Event::ConfigChange, 2, "", "no"));

@@ -46,7 +46,7 @@ fn all_types_are_read_with_all_that_they_say() {
     else {
         panic!("{:?}", handlers[0])
     };
-    assert_eq!((*shell, *waiting), (HookShell::Bash, Waiting::Nobody));
+    assert_eq!((*shell, *waiting), (HookShell::Bash, Waiting::Never));
     assert!(matches!(
         &handlers[1].action,
         Action::Command(CommandAction { waiting: Waiting::Wakes, args: Some(args), .. }) if args == &["x", "y"]

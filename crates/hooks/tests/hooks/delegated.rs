@@ -132,7 +132,7 @@ proptest! {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_never_answers_is_given_up_on() {
+async fn a_host_that_never_answers_is_given_up_on() {
     let stage = Stage::new();
     host(&stage, 1);
     *stage.answers.callback.lock() = Some(Arc::new(|_, _| Box::pin(std::future::pending())));

@@ -54,7 +54,7 @@ async fn exit_code_two_wakes_only_if_it_was_asked_to() {
 }
 
 #[tokio::test]
-async fn hooks_that_nobody_waits_for_end_with_the_session() {
+async fn async_hooks_end_with_the_session() {
     let stage = Stage::new();
     leave(
         &stage,

@@ -33,8 +33,8 @@ pub enum LoginError {
     Auth(AuthError),
     #[error("the authorization was refused: {0}")]
     Refused(String),
-    #[error("nobody agreed within {} minutes", PATIENCE.as_secs() / 60)]
-    Nobody,
+    #[error("the user did not agree within {} minutes", PATIENCE.as_secs() / 60)]
+    NotAgreed,
     #[error("the tokens could not be changed")]
     Tokens(#[source] io::Error),
 }
@@ -87,7 +87,7 @@ pub async fn login(
     open_url(page);
     let answer = tokio::time::timeout(PATIENCE, wait_for_answer(&listener, port, state.as_deref()))
         .await
-        .map_err(|_| LoginError::Nobody)??;
+        .map_err(|_| LoginError::NotAgreed)??;
     session.handle_callback_url(answer.as_str()).await.map_err(LoginError::Auth)?;
     store.conclude(client_secret).map_err(LoginError::Tokens)
 }

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_comes_in_pieces_survives_whoever_stops_waiting() {
+    async fn a_line_that_comes_in_pieces_survives_a_cancelled_reader() {
         let (mut transport, mut server) = transport();
         let text = answer(9);
         for byte in text.as_bytes() {

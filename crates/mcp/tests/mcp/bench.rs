@@ -227,7 +227,7 @@ impl Host for NoHost {
         _: &'a ToolUseId,
         _: Vec<Question>,
     ) -> ToolFuture<'a, Result<Vec<Answer>, NoAnswer>> {
-        panic!("nobody is there to answer");
+        panic!("no user can answer");
     }
 
     fn enter_plan_mode<'a>(
@@ -238,7 +238,7 @@ impl Host for NoHost {
     }
 
     fn propose_plan<'a>(&'a self, _: &'a ToolUseId, _: String) -> ToolFuture<'a, PlanVerdict> {
-        panic!("nobody is there to judge a plan");
+        panic!("no user can judge a plan");
     }
 
     fn call_progressed(&self, call: &ToolUseId, tool: &str, _: Duration) {

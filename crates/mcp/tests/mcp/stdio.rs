@@ -195,7 +195,7 @@ async fn a_call_that_takes_too_long_is_cancelled() {
 }
 
 #[tokio::test]
-async fn progress_reaches_whoever_wants_it() {
+async fn progress_reaches_the_caller_that_wants_it() {
     let bench = Bench::new();
     let connection = bench.connect("").await;
     let mark = bench.root().join("heard");
@@ -217,7 +217,7 @@ async fn progress_reaches_whoever_wants_it() {
 }
 
 #[tokio::test]
-async fn progress_of_an_agents_call_is_told_to_whoever_runs_the_agent() {
+async fn progress_of_an_agents_call_is_told_to_the_host_of_the_agent() {
     let bench = Bench::new();
     let connection = bench.connect("signs").await;
     // The tool ends when its sign was told.

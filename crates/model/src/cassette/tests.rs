@@ -292,7 +292,7 @@ async fn an_answer_that_its_caller_gave_up_comes_after_the_one_that_was_whole() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_stops_at_the_finish_has_recorded_a_whole_answer() {
+async fn a_reader_that_stops_at_the_finish_has_recorded_a_whole_answer() {
     let (_directory, path) = scratch();
     let recording = record(&path, prepared(vec![vec![Ok(start()), Ok(finish())]]));
     let mut stream = recording.stream(ask("hi"));

@@ -131,7 +131,7 @@ async fn retries_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_the_provider_asks_for_is_kept_by_everybody() {
+async fn a_wait_that_the_provider_asks_for_is_kept_by_all_requests() {
     let memory = Memory::new([limited(20), good("two"), good("one")]);
     let model = model(&memory, 10);
     let started = Instant::now();

@@ -194,7 +194,7 @@ async fn the_head_of_an_exchange_is_right() {
 }
 
 #[tokio::test]
-async fn a_server_that_stays_open_after_the_end_holds_nobody_up() {
+async fn a_server_that_stays_open_after_the_end_delays_no_request() {
     let events = sse::answer(&[sse::text("hello")], "end_turn");
     let after = events.len();
     let server = Server::start([Reply::events(events).fault(Fault::Silence { after })]);

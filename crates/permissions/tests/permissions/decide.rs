@@ -348,7 +348,7 @@ fn accepting_edits_covers_plain_file_commands() {
 }
 
 #[test]
-fn removing_what_nobody_means_to_lose_is_asked_in_every_mode() {
+fn removing_precious_directories_is_asked_in_every_mode() {
     for command in [
         "rm -rf /",
         "rm -rf /*",

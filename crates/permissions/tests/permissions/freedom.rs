@@ -39,7 +39,7 @@ proptest! {
 
     // D-5a
     #[test]
-    fn whoever_inherits_is_let_through_nothing_that_its_parent_is_not(
+    fn an_heir_is_allowed_nothing_that_its_parent_is_not(
         root in any_policy(), line in prop::collection::vec((taking(), any::<bool>()), 1..5),
         (tool, access) in tool_and_access(),
     ) {
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn whoever_only_reads_changes_nothing_and_starts_nobody_who_does(
+    fn a_reader_changes_nothing_and_starts_no_agent_that_does(
         root in any_policy(), own in prop::option::of(select(&Mode::ALL[..])),
         depth in 0_usize..3, (tool, access) in tool_and_access(),
     ) {

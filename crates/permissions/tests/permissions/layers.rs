@@ -55,7 +55,7 @@ fn a_decision_names_the_rule_its_file_and_line_and_its_layer() {
 }
 
 #[test]
-fn a_role_binds_its_agent_and_nobody_else() {
+fn a_role_binds_its_agent_alone() {
     let mut lead = policy(Mode::Default);
     lead.deny = fixture::rules("Bash(curl *)");
     lead.role = role("Bash(make *)", "Read");

@@ -81,7 +81,7 @@ fn state(calls: &OwnedFd) -> State {
 fn answer(calls: &OwnedFd, call: &Call, listed: &Listed) {
     let error = make(calls, call, listed).err().map(Errno::raw_os_error);
     if let Err(error) = system::answer_call(calls.as_fd(), call.id, error) {
-        tracing::debug!(%error, "nobody waits for a connection any more");
+        tracing::debug!(%error, "the client of a connection is gone");
     }
 }
 

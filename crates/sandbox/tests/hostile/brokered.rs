@@ -99,7 +99,7 @@ async fn a_link_to_a_listed_socket_leads_there_and_a_listed_name_nowhere_else() 
 
 /// What was looked at is what is connected to, however fast the address changes.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_changes_while_it_is_looked_at_reaches_nobody_else() {
+async fn an_address_that_changes_while_it_is_looked_at_reaches_no_other_host() {
     let outside = Outside::new();
     for cell in outside.cells(&Network::Off) {
         let _hold = cell.hold();

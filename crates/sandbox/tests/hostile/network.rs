@@ -109,7 +109,7 @@ impl Listeners {
 }
 
 #[test]
-fn nobody_outside_can_be_reached() {
+fn no_host_outside_can_be_reached() {
     for network in [Network::Off, Network::Loopback] {
         for cell in Cell::all(Cell::open(network.clone())) {
             let listeners = Listeners::new(&cell);
@@ -126,7 +126,7 @@ fn nobody_outside_can_be_reached() {
 /// Every type of a pair that can be written, with and without flags: whatever the kernel makes of it, it
 /// reaches no listener. Pairs that only their own processes can use can still be had.
 #[test]
-fn no_type_of_a_pair_reaches_anybody() {
+fn no_type_of_a_pair_reaches_a_process_outside() {
     let attempt = "perl -MSocket -e '
         for my $kind (0 .. 15) {
             for my $flags (0, 04000, 02000000, 02004000) {

@@ -253,7 +253,7 @@ fn program_of(code: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_signal_to_everybody_stays_inside() {
+fn a_signal_to_all_processes_stays_inside() {
     for cell in Cell::all(|_| ()).iter().filter(|cell| cell.guarantees(Gap::Signals)) {
         // Only where the tests are an ordinary user would it hit no more than it should.
         let mut sibling = Sibling::new(cell);

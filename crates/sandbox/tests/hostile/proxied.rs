@@ -107,7 +107,7 @@ async fn allowed_hosts_are_reached_and_no_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_hold_nobody_serves_the_command() {
+async fn without_a_hold_the_command_is_not_served() {
     let server = Server::start();
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();

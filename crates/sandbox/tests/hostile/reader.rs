@@ -84,7 +84,7 @@ fn a_reader_starts_no_program() {
 }
 
 #[test]
-fn a_reader_writes_nothing_and_reaches_nobody() {
+fn a_reader_writes_nothing_and_reaches_no_host() {
     let home = Home::new();
     home.shell(
         "echo x > new; echo x > file; echo x >> $OUT/secret; echo x > /dev/null && echo y > ../y",

@@ -77,7 +77,7 @@ async fn an_unread_file_is_not_edited() {
 }
 
 #[tokio::test]
-async fn a_change_by_somebody_else_is_noticed_by_content() {
+async fn a_change_by_another_program_is_noticed_by_content() {
     let bench = bench("a\nb\n").await;
     let times = fs::metadata(&bench.path).unwrap().modified().unwrap();
     fs::write(&bench.path, "a\nB\n").unwrap();

@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn http_is_kept_only_where_nobody_listens_in() {
+    fn http_is_kept_only_for_this_machine() {
         for (asked, fetched) in [
             ("http://example.com/a#b", "https://example.com/a"),
             (" https://example.com ", "https://example.com/"),

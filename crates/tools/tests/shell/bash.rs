@@ -75,7 +75,7 @@ async fn the_environment_says_who_runs_the_command() {
 }
 
 #[tokio::test]
-async fn nobody_can_be_asked() {
+async fn no_user_can_be_asked() {
     let session = Session::new();
     // Standard input is at its end, and there is no terminal.
     assert_eq!(session.bash("cat; read line || echo end").await, "end");

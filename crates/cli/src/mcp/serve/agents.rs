@@ -30,7 +30,7 @@ use crate::surroundings::Surroundings;
 
 /// How many steps may wait to be told. More are left out: the client does not miss one of that many.
 const STEPS: usize = 64;
-/// What the caller reads of a run that never was.
+/// The result of a call whose run was stopped before it began.
 const NOT_BEGUN: &str = "The run was stopped before it began.";
 /// How long the last steps may take to be told, once the run is over.
 const LAST_STEPS: Duration = Duration::from_secs(1);

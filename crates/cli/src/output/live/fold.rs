@@ -293,7 +293,7 @@ impl Fold {
         updated.patch.is_backgrounded.filter(|is_it| *is_it)?;
         let worker = self.find_mut(&updated.task_id)?;
         worker.is_background = true;
-        Some(worker.line(style, "◌", "goes on in the background: nobody waits for it any more"))
+        Some(worker.line(style, "◌", "continues in the background"))
     }
 
     fn end(&mut self, ended: &TaskNotification) -> Vec<String> {

@@ -98,7 +98,7 @@ fn without_auto_memory_there_is_none() {
 }
 
 #[test]
-fn what_is_the_users_is_for_nobody_else_to_read() {
+fn memory_of_the_user_is_private_to_the_user() {
     // S-340
     let machine = Machine::new();
     for scope in MemoryScope::ALL {

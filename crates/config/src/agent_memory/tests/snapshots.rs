@@ -39,8 +39,8 @@ impl Machine {
         self.look().map(|look| look.standing)
     }
 
-    fn take_up(&self) -> Result<Laid, SnapshotError> {
-        self.memory(MemoryScope::User).snapshot().unwrap().take_up()
+    fn import(&self) -> Result<Laid, SnapshotError> {
+        self.memory(MemoryScope::User).snapshot().unwrap().import()
     }
 
     fn export(&self, at: &'static str) -> Result<Laid, SnapshotError> {
@@ -85,7 +85,7 @@ fn a_newer_snapshot_is_offered_and_what_it_replaces_is_kept() {
     // Nothing happens by itself.
     assert_eq!(machine.at_load().unwrap(), offered);
     assert_eq!(machine.read(&format!("{OURS}/MEMORY.md")), "mine");
-    let laid = machine.take_up().unwrap();
+    let laid = machine.import().unwrap();
     let written: Vec<_> = laid.written.iter().map(|it| it.file_name().unwrap()).collect();
     assert_eq!(written, ["MEMORY.md", "new.md"]);
     let [(from, to)] = laid.kept.as_slice() else { panic!("{laid:?}") };
@@ -105,7 +105,7 @@ fn a_newer_snapshot_is_offered_and_what_it_replaces_is_kept() {
         SnapshotStanding::Update { made_at: JULY.parse().unwrap() }
     );
     // Taking up what is there already changes nothing.
-    assert_eq!(machine.take_up().unwrap(), Laid::default());
+    assert_eq!(machine.import().unwrap(), Laid::default());
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn each_project_has_its_own_say() {
         machine.at_load().unwrap(),
         SnapshotStanding::Update { made_at: MAY.parse().unwrap() }
     );
-    machine.take_up().unwrap();
+    machine.import().unwrap();
     assert_eq!(machine.at_load().unwrap(), SnapshotStanding::UpToDate);
     machine.places.project_root = machine.path("repo");
     assert_eq!(machine.at_load().unwrap(), SnapshotStanding::UpToDate);
@@ -301,7 +301,7 @@ fn links_lead_no_snapshot_out_of_the_project() {
     machine.write("home/away/snapshot.json", format!(r#"{{"updatedAt": "{JUNE}"}}"#));
     machine.write("home/away/id", "secret").link(SNAPSHOT, "home/away");
     assert!(matches!(machine.at_load(), Err(SnapshotError::Linked { .. })));
-    assert!(matches!(machine.take_up(), Err(SnapshotError::Linked { .. })));
+    assert!(matches!(machine.import(), Err(SnapshotError::Linked { .. })));
     machine.write(&format!("{OURS}/MEMORY.md"), "mine");
     assert!(matches!(machine.export(JULY), Err(SnapshotError::Linked { .. })));
     assert_eq!(machine.files("home/away"), ["id", "snapshot.json"]);
@@ -327,7 +327,7 @@ fn links_in_the_memory_are_moved_aside_and_not_written_through() {
         .link(&format!("{OURS}/MEMORY.md"), "home/secret")
         .link(&format!("{OURS}/deep"), "home");
     machine.snapshot(JUNE, &[("MEMORY.md", "new"), ("deep/secret", "overwritten")]);
-    let laid = machine.take_up().unwrap();
+    let laid = machine.import().unwrap();
     assert_eq!(laid.kept.len(), 2);
     assert_eq!(machine.read("home/secret"), "secret");
     assert_eq!(machine.read(&format!("{OURS}/deep/secret")), "overwritten");
@@ -344,9 +344,9 @@ fn a_broken_snapshot_or_note_is_told_or_mended() {
         assert!(error.contains("does not say in `updatedAt`"), "{error}");
     }
     machine.write(&format!("{SNAPSHOT}/snapshot.json"), b"\xff");
-    assert!(machine.take_up().unwrap_err().to_string().ends_with("is not UTF-8"));
+    assert!(machine.import().unwrap_err().to_string().ends_with("is not UTF-8"));
     fs::remove_file(machine.path(&format!("{SNAPSHOT}/snapshot.json"))).unwrap();
-    assert!(matches!(machine.take_up(), Err(SnapshotError::Absent(_))));
+    assert!(matches!(machine.import(), Err(SnapshotError::Absent(_))));
     machine.write(&format!("{SNAPSHOT}/snapshot.json"), "broken");
     machine.write(&format!("{OURS}/MEMORY.md"), "mine");
     machine.export(JUNE).unwrap();
@@ -354,7 +354,7 @@ fn a_broken_snapshot_or_note_is_told_or_mended() {
     // Without its note a memory is offered the snapshot again.
     machine.write(&format!("{OURS}/.snapshots.json"), "broken");
     assert!(matches!(machine.at_load().unwrap(), SnapshotStanding::Update { .. }));
-    assert_eq!(machine.take_up().unwrap(), Laid::default());
+    assert_eq!(machine.import().unwrap(), Laid::default());
     assert_eq!(machine.at_load().unwrap(), SnapshotStanding::UpToDate);
 }
 

@@ -43,11 +43,11 @@ fn settings_of_all_levels_switch_plugins_and_managed_ones_prevail() {
 }
 
 #[test]
-fn a_plugin_that_asks_to_be_off_is_off_until_somebody_wants_it() {
+fn a_plugin_that_is_off_by_default_is_off_until_it_is_enabled() {
     let machine = with_kit();
     let manifest = json!({"name": "kit", "defaultEnabled": false}).to_string();
     machine.write(&format!("{OURS}/cache/tools/kit/1.0/.claude-plugin/plugin.json"), &manifest);
-    let off = vec![("kit@tools".to_owned(), "nobody switched it on".to_owned())];
+    let off = vec![("kit@tools".to_owned(), "it is not switched on".to_owned())];
     assert_eq!(ids(&machine.load(&[])), (vec![], off));
     switch(&machine, "home/.claude/settings.json", "kit@tools", true);
     assert_eq!(ids(&machine.load(&[])).0, ["kit@tools"]);

@@ -279,7 +279,7 @@ fn how_long_sessions_are_kept_is_not_guessed() {
 }
 
 #[test]
-fn a_key_that_does_nothing_says_so_whoever_else_sets_it() {
+fn a_key_without_effect_says_so_in_every_file_that_sets_it() {
     let machine = Machine::new();
     // The stricter of these would win over a managed one, if there were anything to be strict about.
     let strict = json!({
@@ -308,7 +308,11 @@ fn what_is_half_in_force_says_which_half() {
     assert!(machine.load().keys()[0].in_force());
     machine.user(&network(false));
     let report = &machine.load().keys()[0];
-    assert!(!report.in_force() && report.why().contains("nobody is asked"), "{}", report.why());
+    assert!(
+        !report.in_force() && report.why().contains("no question is asked"),
+        "{}",
+        report.why()
+    );
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn an_untrusted_repository_adds_no_model_to_the_users_list_and_makes_none_the_de
 }
 
 #[test]
-fn an_untrusted_repository_takes_nobody_out_of_a_mode() {
+fn an_untrusted_repository_ends_no_permission_mode() {
     let machine = Machine::new();
     for users in ["plan", "dontAsk", "default", "acceptEdits"] {
         machine.user(&json!({"permissions": {"defaultMode": users}}));

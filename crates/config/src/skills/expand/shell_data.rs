@@ -55,7 +55,7 @@ impl CommandWriter {
         let is_one = matches!(value, Value::One(_));
         let ends_word = next.is_none_or(|byte| b" \t\n".contains(&byte));
         let data = match self.reader.context() {
-            // Nothing is put in, wherever that may be.
+            // An empty value stands for no text in every context.
             _ if !is_one && words.is_empty() && text.trim().is_empty() => String::new(),
             Context::Unquoted { begins_word, takes_one_word } => {
                 let may_be_bare = begins_word && ends_word;

@@ -39,7 +39,7 @@ fn chain(permits: &Arc<Slots>, depth: usize) -> Pin<Box<dyn Future<Output = usiz
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_place_is_enough_for_a_chain_of_any_depth() {
+async fn one_slot_is_enough_for_a_chain_of_any_depth() {
     // D-12, I-8
     let permits = Slots::new(1);
     let depths = join_all((0..3).map(|_| chain(&permits, 5)));
@@ -68,7 +68,7 @@ async fn places_are_given_in_the_order_in_which_they_were_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_goes_back_when_its_agent_leaves_or_goes() {
+async fn a_slot_is_free_again_when_its_agent_leaves_or_is_dropped() {
     let permits = Slots::new(2);
     let (one, two) = (permits.slot(), permits.slot());
     one.take().await;
@@ -107,7 +107,7 @@ async fn lends_side_by_side_and_inside_each_other_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lends_that_end_while_another_agent_runs_wait_for_one_place_together() {
+async fn lends_that_end_while_another_agent_runs_wait_for_one_slot_together() {
     let permits = Slots::new(1);
     let (slot, other) = (permits.slot(), permits.slot());
     slot.take().await;
@@ -122,7 +122,7 @@ async fn lends_that_end_while_another_agent_runs_wait_for_one_place_together() {
         slot.lend(brief(20)).await;
     };
     let lends = join(slot.lend(brief(10)), late);
-    timeout(END_OF_TIME, join(neighbour, lends)).await.expect("nobody waits for ever");
+    timeout(END_OF_TIME, join(neighbour, lends)).await.expect("no waiter is stuck");
     assert_eq!((permits.running(), permits.waiting()), (1, 0));
 }
 
@@ -158,7 +158,7 @@ async fn what_is_dropped_half_way_leaks_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_places_nobody_runs() {
+async fn without_slots_no_agent_runs() {
     let permits = Slots::new(0);
     assert!(permits.is_closed() && !Slots::new(1).is_closed());
     let slot = permits.slot();
@@ -198,10 +198,7 @@ impl Desk<'_> {
     async fn compute(&self, milliseconds: u64) {
         self.computing.set(self.computing.get() + 1);
         let _computing = Computing(&self.computing);
-        assert!(
-            self.computing.get() <= self.permits.running(),
-            "somebody computes without a permit"
-        );
+        assert!(self.computing.get() <= self.permits.running(), "an agent works without a permit");
         assert!(
             self.permits.running() <= self.limit,
             "there are more permits than there should be"
@@ -265,7 +262,7 @@ async fn random_takes_lends_and_cuts_never_exceed_the_limit_and_leak_nothing() {
             }
         });
         let all = timeout(END_OF_TIME, join_all(agents)).await;
-        assert!(all.is_ok(), "somebody waits for ever with seed {seed}");
+        assert!(all.is_ok(), "a waiter is stuck with seed {seed}");
         assert!((100..900).contains(&cut.get()), "{} of 1000 were cut with seed {seed}", cut.get());
         assert_eq!((permits.running(), permits.waiting()), (0, 0), "seed {seed}");
         assert_eq!(permits.free.available_permits(), limit, "seed {seed}");
@@ -273,7 +270,7 @@ async fn random_takes_lends_and_cuts_never_exceed_the_limit_and_leak_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_has_to_end_does_not_wait_for_a_place() {
+async fn an_agent_that_has_to_end_does_not_wait_for_a_slot() {
     // I-8: an agent that is stopped while it waits for another ends at once, however long others compute.
     let permits = Slots::new(1);
     let ends = CancellationToken::new();

@@ -17,9 +17,9 @@ pub(crate) fn runs_in_background(
     }
     let forced = match rules.mode {
         SessionMode::Normal => None,
-        SessionMode::Coordinator => Some("a coordinator waits for nobody"),
-        SessionMode::Assistant => Some("an assistant waits for nobody"),
-        SessionMode::Proactive => Some("whoever acts by itself waits for nobody"),
+        SessionMode::Coordinator => Some("a coordinator never waits for agents"),
+        SessionMode::Assistant => Some("an assistant never waits for agents"),
+        SessionMode::Proactive => Some("a proactive agent never waits for agents"),
     };
     if let Some(rule) = forced {
         return Decided::new(true, Provenance::Default(rule));

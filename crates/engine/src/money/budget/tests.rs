@@ -57,7 +57,7 @@ fn a_child_cannot_hold_more_than_its_parent_has_left() {
 }
 
 #[test]
-fn an_account_goes_on_below_whoever_asks_next() {
+fn an_account_continues_below_the_next_asker() {
     // scenario 23
     let root = Budget::root(None);
     let account = Account::new(limit(None, Some(1000)), tokens(300));
@@ -71,7 +71,7 @@ fn an_account_goes_on_below_whoever_asks_next() {
 }
 
 #[test]
-fn whoever_is_asked_by_one_below_pays_once() {
+fn an_agent_asked_by_one_below_it_pays_once() {
     let root = Budget::root(None);
     let account = Account::new(limit(None, Some(100)), Amount::default());
     let above = root.with(&account);

@@ -241,7 +241,7 @@ async fn an_agent_at_work_looks_for_changed_settings_while_the_main_agent_waits(
 }
 
 #[test]
-fn a_rule_that_is_in_force_is_in_force_for_whoever_is_judged_at_that_moment() {
+fn a_rule_in_force_holds_for_every_call_judged_at_that_moment() {
     // A copy of old rules under a new number would stay for ever.
     for round in 0..300 {
         let main = Arc::new(permissions(Mode::Default, Bypass::Enabled));

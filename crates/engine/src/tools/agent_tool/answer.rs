@@ -81,8 +81,7 @@ fn text(task: &Task, end: &End, room: usize) -> String {
     text.extend(end.unread_words().iter().flat_map(|words| [words.as_str(), "\n"]));
     if !task.spec.is_one_shot {
         let id = &task.id;
-        let _ =
-            writeln!(text, "agentId: {id} (SendMessage with to: '{id}' goes on with this agent)");
+        let _ = writeln!(text, "agentId: {id} (SendMessage with to: '{id}' resumes this agent)");
         let usage = end.task_usage();
         let _ = write!(
             text,

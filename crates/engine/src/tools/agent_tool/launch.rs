@@ -44,7 +44,7 @@ pub(super) enum Refusal {
     Unknown { asked: String, available: String },
     #[error("Agent type '{0}' may not be started: a deny rule forbids it. Do without it.")]
     Denied(String),
-    #[error("Agent type '{asked}' is none that you may start. Available agents: {available}")]
+    #[error("Agent type '{asked}' cannot be started by you. Available agents: {available}")]
     NotStartable { asked: String, available: String },
     #[error("subagent_type is required: {USUAL} is not available. Available agents: {0}")]
     NoUsual(String),
@@ -60,10 +60,10 @@ pub(super) enum Refusal {
     )]
     ForkOfFork,
     #[error(
-        "a fork goes on as you are: it cannot have `{0}`, so nothing was started. Leave it out."
+        "a fork has your settings: it cannot have `{0}`, so nothing was started. Leave it out."
     )]
     ForkWish(&'static str),
-    #[error("there is no conversation here that a fork could go on with, so nothing was started.")]
+    #[error("there is no conversation here that a fork could continue, so nothing was started.")]
     NoConversation,
     #[error("what the fork would share could not be recorded, so nothing was started: {0}")]
     Journal(JournalError),

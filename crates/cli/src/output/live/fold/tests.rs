@@ -222,7 +222,7 @@ fn several_at_once_are_told_apart_and_background_words_stay_out() {
         progress(WATCH, 1),
         progress(HELPER, 1),
         moved(HELPER),
-        says(Some(HELPER), "Nobody waits for me."),
+        says(Some(HELPER), "My caller does not wait."),
         run_ends(Outcome::Completed),
         ended(WATCH, "stopped", "Agent \"two\" was stopped"),
         ended(HELPER, "failed", "Agent \"one\" failed: no key"),
@@ -235,7 +235,7 @@ fn several_at_once_are_told_apart_and_background_words_stay_out() {
     │ Explore  I am waited for.
   ● Explore 2  Grep x · 1 call · 1.2k tokens · 0.4 s
     ● Explore  Reading something · 1 call · 1.2k tokens · 0.4 s
-    ◌ Explore  goes on in the background: nobody waits for it any more
+    ◌ Explore  continues in the background
 ◌ still at work in the background: Explore (one), Explore 2 (two)
   ■ Explore 2  stopped · 2 calls · 2.5k tokens · 0.8 s
     └ Agent \"two\" was stopped
@@ -286,13 +286,13 @@ fn an_agent_that_goes_on_keeps_its_name() {
 }
 
 #[test]
-fn a_call_that_started_nobody_is_shown_with_why() {
+fn a_call_that_started_no_agent_is_shown_with_the_reason() {
     let denied = EventBody::System(System::PermissionDenied(PermissionDenied {
         tool_name: "Write".to_owned(),
         tool_use_id: ToolUseId::new("c1"),
         agent_id: Some(AgentId::new(SCOUT.id)),
-        decision_reason: "nobody can be asked".to_owned(),
-        message: "Write was not allowed: nobody can be asked".to_owned(),
+        decision_reason: "no user can be asked".to_owned(),
+        message: "Write was not allowed: no user can be asked".to_owned(),
     }));
     let told = story([
         calls(None, "t0", "Agent", &json!({"description": "look", "prompt": "x"})),
@@ -310,7 +310,7 @@ fn a_call_that_started_nobody_is_shown_with_why() {
   ✗ Agent type 'x' not found.
   ▶ scout  look [Explore]
   ✗ scout  Agent deeper: too deep
-  ! scout  Write was not allowed: nobody can be asked
+  ! scout  Write was not allowed: no user can be asked
 ✗ max_turns: that is all"
     );
 }
