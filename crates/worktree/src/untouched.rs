@@ -4,12 +4,15 @@
 //! no command can set. If that is so still, and nothing else is there, nothing was done, and git need not be asked. Any
 //! doubt is no answer: then git is asked.
 
-use std::collections::{HashMap, HashSet};
-use std::fs::{self, DirEntry, Metadata};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat, openat, statat};
 
 use crate::contents;
 use crate::files::{LONG, SHORT, read, read_text};
@@ -54,13 +57,13 @@ impl FileState {
         clippy::cast_sign_loss,
         reason = "an index keeps the lower half of numbers"
     )]
-    fn of(metadata: &Metadata) -> Self {
+    fn of(stat: &Stat) -> Self {
         Self {
-            changed: (metadata.ctime() as u32, metadata.ctime_nsec() as u32),
-            written: (metadata.mtime() as u32, metadata.mtime_nsec() as u32),
-            inode: metadata.ino() as u32,
-            size: metadata.size() as u32,
-            is_link: metadata.is_symlink(),
+            changed: (stat.st_ctime as u32, stat.st_ctime_nsec as u32),
+            written: (stat.st_mtime as u32, stat.st_mtime_nsec as u32),
+            inode: stat.st_ino as u32,
+            size: stat.st_size as u32,
+            is_link: FileType::from_raw_mode(stat.st_mode) == FileType::Symlink,
         }
     }
 }
@@ -68,8 +71,14 @@ impl FileState {
 /// What an index has in one directory.
 #[derive(Default)]
 struct Listed<'a> {
-    files: HashMap<&'a [u8], FileState>,
-    directories: HashSet<&'a [u8]>,
+    files: Vec<(&'a [u8], FileState)>,
+    directories: Vec<&'a [u8]>,
+}
+
+impl Listed<'_> {
+    fn has(&self, name: &[u8]) -> bool {
+        self.directories.contains(&name) || self.files.iter().any(|(file, _)| *file == name)
+    }
 }
 
 fn are_files_untouched(kept: &Kept, record: &Record) -> bool {
@@ -99,30 +108,52 @@ fn are_files_untouched(kept: &Kept, record: &Record) -> bool {
     !is_touched.into_inner()
 }
 
+/// Whether a directory has what is listed, as it was, and nothing else. All directories that are listed are looked at, and
+/// none of them through a link.
 fn is_as_listed(record: &Record, path: &[u8], listed: &Listed<'_>) -> bool {
-    let below = Path::new(std::ffi::OsStr::from_bytes(path));
-    let Ok(entries) = fs::read_dir(record.path.join(below)) else { return false };
-    let mut seen = 0;
-    for entry in entries {
-        let Ok(entry) = entry else { return false };
-        match is_known(&entry, listed) {
-            Some(true) => seen += 1,
-            None if path.is_empty() && entry.file_name() == ".git" => {}
-            None if is_put(record, &below.join(entry.file_name())) => {}
-            Some(false) | None => return false,
-        }
+    let below = Path::new(OsStr::from_bytes(path));
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(directory) = openat(CWD, record.path.join(below), flags, Mode::empty()) else {
+        return false;
+    };
+    let is_as_known = |(name, known): &(&[u8], FileState)| {
+        let stat = statat(&directory, *name, AtFlags::SYMLINK_NOFOLLOW);
+        stat.is_ok_and(|stat| FileState::of(&stat) == *known)
+    };
+    if !listed.files.iter().all(is_as_known) {
+        return false;
     }
-    seen == listed.files.len() + listed.directories.len()
+    // All that is listed is there: what is more than that is something else.
+    let usual = listed.files.len() + listed.directories.len();
+    let mut names = 0;
+    if each_name(&directory, |_| names += 1).is_none() {
+        return false;
+    }
+    if names == usual {
+        return true;
+    }
+    let mut is_ours = true;
+    let looked = each_name(&directory, |name| {
+        let is_git = path.is_empty() && name == b".git";
+        is_ours = is_ours
+            && (is_git || listed.has(name) || is_put(record, &below.join(OsStr::from_bytes(name))));
+    });
+    names >= usual && looked.is_some() && is_ours
 }
 
-/// Whether an entry is as it was; nothing for one that the index does not have.
-fn is_known(entry: &DirEntry, listed: &Listed<'_>) -> Option<bool> {
-    let name = entry.file_name();
-    if listed.directories.contains(name.as_bytes()) {
-        return Some(entry.file_type().is_ok_and(|kind| kind.is_dir()));
+/// Tells the names in a directory, from the first one on. Nothing if it cannot be read.
+fn each_name(directory: &OwnedFd, mut tell: impl FnMut(&[u8])) -> Option<()> {
+    rustix::fs::seek(directory, rustix::fs::SeekFrom::Start(0)).ok()?;
+    let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry.ok()?;
+        let name = entry.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            tell(name);
+        }
     }
-    let known = listed.files.get(name.as_bytes())?;
-    Some(entry.metadata().is_ok_and(|metadata| FileState::of(&metadata) == *known))
+    Some(())
 }
 
 /// Whether it is one of the things that were put there beside what git has, as it was.
@@ -140,10 +171,18 @@ fn directories(index: &[u8]) -> Option<HashMap<&[u8], Listed<'_>>> {
     let count = number(&mut rest)?;
     let mut all: HashMap<&[u8], Listed<'_>> = HashMap::new();
     all.entry(b"").or_default();
+    // Most files are in the same directory as the one before.
+    let (mut directory, mut files): (&[u8], Vec<_>) = (b"", Vec::new());
     for _ in 0..count {
         let (path, state) = entry(&mut rest)?;
-        note(&mut all, path, state);
+        let (above, name) = split(path);
+        if above != directory {
+            note(&mut all, directory, &mut files);
+            directory = above;
+        }
+        files.push((name, state));
     }
+    note(&mut all, directory, &mut files);
     // What comes then begins with a letter that says whether it can be passed over.
     let mut rest = rest.get(..rest.len().checked_sub(20)?)?;
     while !rest.is_empty() {
@@ -157,15 +196,19 @@ fn directories(index: &[u8]) -> Option<HashMap<&[u8], Listed<'_>>> {
     Some(all)
 }
 
-fn note<'a>(all: &mut HashMap<&'a [u8], Listed<'a>>, path: &'a [u8], state: FileState) {
-    let (directory, name) = split(path);
-    all.entry(directory).or_default().files.insert(name, state);
+/// Adds files of a directory, and the directory to those above it.
+fn note<'a>(
+    all: &mut HashMap<&'a [u8], Listed<'a>>,
+    directory: &'a [u8],
+    files: &mut Vec<(&'a [u8], FileState)>,
+) {
     let mut below = directory;
-    while !below.is_empty() {
+    let mut is_new = !all.contains_key(below);
+    all.entry(directory).or_default().files.append(files);
+    while is_new {
         let (above, name) = split(below);
-        if !all.entry(above).or_default().directories.insert(name) {
-            break;
-        }
+        is_new = !all.contains_key(above);
+        all.entry(above).or_default().directories.push(name);
         below = above;
     }
 }
@@ -178,7 +221,8 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The next file of an index. Nothing for one in conflict, one that is not checked out, or a repository in this one.
+/// The next file of an index. Nothing for one in conflict, one that is not checked out, a repository in this one, or one
+/// whose times cannot tell of a change.
 fn entry<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], FileState)> {
     let start = rest.len();
     let changed = (number(rest)?, number(rest)?);
@@ -188,6 +232,10 @@ fn entry<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], FileState)> {
     take(rest, 20)?;
     let flags = u16::from_be_bytes(take(rest, 2)?.try_into().ok()?);
     let (kind, stage) = (mode >> 12, (flags >> 12) & 3);
+    // A file system that knows whole seconds only: a file that is changed within the second of its checkout looks the same.
+    if changed.1 == 0 && written.1 == 0 {
+        return None;
+    }
     // `assume-valid`, or what only the third form has.
     if flags & 0xC000 != 0 || stage != 0 || !matches!(kind, 0o10 | 0o12) {
         return None;
@@ -207,4 +255,32 @@ fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
 
 fn number(rest: &mut &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(take(rest, 4)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An index with one file, with these fractions of the seconds of its times.
+    fn index(changed: u32, written: u32) -> Vec<u8> {
+        let mut bytes = b"DIRC".to_vec();
+        let numbers =
+            [2, 1, 1_700_000_000, changed, 1_700_000_000, written, 1, 2, 0o100_644, 0, 0, 3];
+        bytes.extend(numbers.into_iter().flat_map(u32::to_be_bytes));
+        bytes.extend([0; 20]);
+        // With its name it has 63 bytes, and is filled up to eight times eight.
+        bytes.extend([0, 1, b'a', 0]);
+        bytes.extend([0; 20]);
+        bytes
+    }
+
+    #[test]
+    fn times_of_whole_seconds_tell_nothing() {
+        assert!(directories(&index(0, 0)).is_none());
+        for (changed, written) in [(1, 0), (0, 1), (7, 7)] {
+            let index = index(changed, written);
+            let found = directories(&index).expect("times that tell of a change");
+            assert_eq!(found.get(&b""[..]).map(|it| it.files.len()), Some(1));
+        }
+    }
 }
