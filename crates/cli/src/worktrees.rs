@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 use centurion_worktree::merge::{How, Merge, MergeError, Merged};
 use centurion_worktree::{
-    Direct, Entry, Git, Record, Report, Settled, Standing, Unsaved, Worktrees,
+    Direct, Entry, Git, Mended, Record, Report, Standing, Unsaved, Worktrees,
 };
 use clap::{Args, Parser, Subcommand};
 use serde_json::{Value, json};
@@ -199,11 +199,11 @@ impl Desk {
             };
             self.line(&printable(&text));
         }
-        self.show_notes(report);
+        self.show_notes(&report.notes);
     }
 
-    fn show_notes(&self, report: &Report) {
-        for note in &report.notes {
+    fn show_notes(&self, notes: &[String]) {
+        for note in notes {
             self.line(&printable(&format!("note:    {note}")));
         }
     }
@@ -222,11 +222,13 @@ impl Desk {
             _ => anyhow!("{} was not merged: {error}", entry.name()),
         })?;
         if self.json {
-            let Merged { from, to, commits } = &merged;
-            self.output.json_line(&json!({"from": from, "to": to, "commits": commits}));
+            let Merged { from, to, commits, notes } = &merged;
+            let merged = json!({"from": from, "to": to, "commits": commits, "notes": notes});
+            self.output.json_line(&merged);
             return Ok(());
         }
         self.line(&format!("{} commits came over: {} is checked out.", merged.commits, merged.to));
+        self.show_notes(&merged.notes);
         self.line(&format!(
             "help: centurion worktrees clean {} removes the worktree",
             entry.name()
@@ -268,24 +270,25 @@ impl Desk {
             self.line("Everything is in order.");
         }
         let mut has_failed = false;
-        for (name, settled) in &mended {
-            let text = match settled {
-                Ok(Settled::Removed(trash)) => {
+        for (name, ended) in &mended {
+            let text = match ended {
+                Ok(Mended::Removed(trash)) => {
                     trash.clone().delete();
                     format!("{name}: nothing was done in it; it was removed")
                 }
-                Ok(Settled::Kept(report)) => format!(
+                Ok(Mended::Kept(report)) => format!(
                     "{name}: its work is on {} now ({} commits, {} files not committed)",
                     report.branch, report.ahead, report.uncommitted
                 ),
+                Ok(Mended::Merge(merge)) => format!("{name}: {merge}"),
                 Err(error) => {
                     has_failed = true;
                     format!("{name}: {error}")
                 }
             };
             self.line(&printable(&text));
-            if let Ok(Settled::Kept(report)) = settled {
-                self.show_notes(report);
+            if let Ok(Mended::Kept(report)) = ended {
+                self.show_notes(&report.notes);
             }
         }
         self.worktrees.trash(&self.worktrees.checkout(cwd).await?).delete();

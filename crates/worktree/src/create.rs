@@ -5,7 +5,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
 use crate::branch;
@@ -15,12 +14,13 @@ use crate::entry;
 use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
 use crate::home;
+use crate::lock::Exclusive;
 use crate::names::shown;
 use crate::operation::Operation;
 use crate::ordinary;
 use crate::private::{self, PrivateRepository};
 use crate::record::{Kept, Owner, Record, Stage, now};
-use crate::remove::{self, Trash};
+use crate::remove::{self, Removal, Trash};
 use crate::slug::{Slug, SlugError};
 use crate::snapshot::inner_repositories;
 use crate::state;
@@ -111,7 +111,7 @@ pub(crate) async fn create(
             // Nothing was done in it: what there is of it can go.
             if let Ok(record) = kept.record() {
                 match remove::remove(git, &from.common, &kept, &record).await {
-                    Ok(trash) => delete(trash).await,
+                    Ok(removal) => delete(removal.trash).await,
                     Err(error) => tracing::warn!(%error, "a worktree that is half made stays"),
                 }
             } else {
@@ -234,7 +234,7 @@ async fn open(
         // stays, and so does its name.
         Ok(record) if record.stage != Stage::Ready => {
             let removed = remove::remove(git, &from.common, kept, &record).await;
-            let trash = removed.map_err(|source| match source.kind() {
+            let trash = removed.and_then(Removal::whole).map_err(|source| match source.kind() {
                 io::ErrorKind::AlreadyExists => CreateError::Taken { path: path.clone() },
                 _ => CreateError::Files { path: path.clone(), source },
             })?;
@@ -253,6 +253,10 @@ async fn open(
         }
         _ => return Err(CreateError::Taken { path }),
     };
+    // A merge of it was broken off: what it is at is not decided.
+    if !matches!(kept.merge(), Ok(None)) {
+        return Err(CreateError::Left { path });
+    }
     let is_home = !state::is_out(kept, &record);
     if !wish.is_private && !is_home {
         return Err(CreateError::Left { path });
@@ -345,18 +349,8 @@ pub(crate) async fn add(
     (branch, base): (&str, &str),
     locked: Locked,
 ) -> Result<(), CreateError> {
-    let lock = common.join("centurion/lock");
-    if lock.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        let source = io::Error::other("it is no file: remove it");
-        return Err(CreateError::Files { path: lock, source });
-    }
-    let file = fs::File::options().create(true).append(true).open(&lock);
-    let file = file.map_err(CreateError::files(&lock))?;
-    let file = tokio::task::spawn_blocking(move || {
-        flock(&file, FlockOperation::LockExclusive).map(|()| file)
-    });
-    let held = file.await.map_err(io::Error::other).and_then(|it| it.map_err(io::Error::from));
-    let held = held.map_err(CreateError::files(&lock))?;
+    let lock = Exclusive::Adding;
+    let held = lock.wait(common).await.map_err(CreateError::files(&lock.path(common)))?;
     let reason = format!("centurion works in it (process {})", std::process::id());
     let path = path.display().to_string();
     let mut args = vec!["worktree", "add", "--quiet", "--no-checkout", "--no-track"];
@@ -370,10 +364,26 @@ pub(crate) async fn add(
     Ok(())
 }
 
+/// A file system with less room than this is as good as full.
+const LITTLE: u64 = 1024 * 1024;
+
+/// Git says which file it cannot write, and not that there is no room for it.
+fn with_space(path: &Path, error: GitError) -> CreateError {
+    match rustix::fs::statvfs(path) {
+        Ok(stat) if stat.f_bavail.saturating_mul(stat.f_frsize) < LITTLE => {
+            let text = format!("no space is left on the file system: {error}");
+            let source = io::Error::new(io::ErrorKind::StorageFull, text);
+            CreateError::Files { path: path.to_owned(), source }
+        }
+        _ => error.into(),
+    }
+}
+
 /// Fills the worktree, and keeps the index as it then is.
 async fn check_out(git: &Git, kept: &Kept, record: &Record) -> Result<(), CreateError> {
     let path = &record.path;
-    git.run(At::directory(path), ["reset", "--hard", "--quiet", "HEAD"]).await?;
+    let reset = git.run(At::directory(path), ["reset", "--hard", "--quiet", "HEAD"]).await;
+    reset.map_err(|error| with_space(path, error))?;
     let git_dir =
         private::pointed(path).ok_or_else(|| CreateError::Taken { path: path.clone() })?;
     let index = kept.index();

@@ -24,6 +24,8 @@ pub enum Standing {
     Paused { operation: Operation },
     /// A process died that made or removed it: nothing was done in it.
     Unfinished,
+    /// A process died that merged it: the checkout that it was merged into may be between two commits.
+    Merging { into: PathBuf },
     /// Its directory is gone.
     Gone,
     /// A person moved it by git: it is there.
@@ -40,6 +42,7 @@ impl fmt::Display for Standing {
             Self::Left => f.write_str("left by a dead process"),
             Self::Paused { operation } => write!(f, "a {} is not finished", operation.as_str()),
             Self::Unfinished => f.write_str("half made"),
+            Self::Merging { into } => write!(f, "its merge into {} was broken off", shown(into)),
             Self::Gone => f.write_str("its directory is gone"),
             Self::Moved { to } => write!(f, "moved to {}", shown(to)),
             Self::Unreadable { reason } => write!(f, "unreadable: {reason}"),
@@ -83,19 +86,42 @@ pub(crate) fn entry(kept: Kept) -> Entry {
             return Entry { record: None, standing, kept };
         }
     };
+    let merging = match kept.merge() {
+        Ok(note) => note.map(|note| Standing::Merging { into: note.top }),
+        Err(error) => Some(Standing::Unreadable { reason: error.to_string() }),
+    };
     let is_out = state::is_out(&kept, &record);
     let is_there = record.path.is_dir() && !record.path.is_symlink();
     let begun = Operation::in_progress(&kept.private_repository()).filter(|_| is_out && is_there);
     let moved = moved(&record).filter(|_| !is_there);
-    let standing = match (kept.holder(), begun) {
-        (Some(process), _) => Standing::InUse { process },
-        (None, _) if record.stage != Stage::Ready => Standing::Unfinished,
-        (None, Some(operation)) => Standing::Paused { operation },
-        (None, None) if is_out => Standing::Left,
-        (None, None) if is_there => Standing::Kept,
-        (None, None) => moved.map_or(Standing::Gone, |to| Standing::Moved { to }),
+    let standing = match (kept.holder(), merging, begun) {
+        (Some(process), ..) => Standing::InUse { process },
+        (None, ..) if record.stage != Stage::Ready => Standing::Unfinished,
+        (None, Some(merging), _) => merging,
+        (None, None, Some(operation)) => Standing::Paused { operation },
+        (None, None, None) if is_out => Standing::Left,
+        (None, None, None) if is_there => Standing::Kept,
+        (None, None, None) => moved.map_or(Standing::Gone, |to| Standing::Moved { to }),
     };
     Entry { record: Some(record), standing, kept }
+}
+
+impl Standing {
+    /// Whether a process left it that died, so that it is to be mended.
+    pub fn is_left(&self) -> bool {
+        matches!(self, Self::Left | Self::Unfinished | Self::Paused { .. } | Self::Merging { .. })
+    }
+}
+
+/// What processes left that died, by the git directory that all worktrees of a repository share. Looks at files alone, and
+/// at nothing where no agent worked apart.
+pub fn left_in(common: &Path) -> Vec<Entry> {
+    let all = Kept::all(common).unwrap_or_default().into_iter().map(entry);
+    // What is paused waits for a person, who was told.
+    let is_to_mend = |entry: &Entry| {
+        entry.standing.is_left() && !matches!(entry.standing, Standing::Paused { .. })
+    };
+    all.filter(is_to_mend).collect()
 }
 
 /// Where the repository has a worktree that is not at its place any more.

@@ -264,3 +264,15 @@ async fn unreached(git: &Git, own: &Path, known: &[String]) -> Result<Vec<String
     let listed = git.run(At::git_dir(own).input(input.as_bytes()), args).await?;
     Ok(listed.lines().filter(|id| logged.contains(*id)).map(str::to_owned).collect())
 }
+
+/// The commits that the `HEAD` of an ordinary worktree was at and that no ref has any more.
+pub(crate) async fn left_behind(git: &Git, admin: &Path) -> Result<Vec<String>, GitError> {
+    let logged: BTreeSet<String> = logged(&admin.join("logs/HEAD")).into_iter().collect();
+    if logged.is_empty() {
+        return Ok(Vec::new());
+    }
+    let input: String = logged.iter().flat_map(|id| [id.as_str(), "\n"]).collect();
+    let args = ["rev-list", "--stdin", "--ignore-missing", "--not", "--all"];
+    let listed = git.run(At::git_dir(admin).input(input.as_bytes()), args).await?;
+    Ok(listed.lines().filter(|id| logged.contains(*id)).map(str::to_owned).collect())
+}

@@ -16,7 +16,7 @@ use crate::git::{At, Git, GitError};
 use crate::names::{self, for_shell, shown};
 use crate::operation::Operation;
 use crate::record::{Lease, Record};
-use crate::remove::{self, Trash};
+use crate::remove::{self, Removal, Trash};
 use crate::report::Report;
 use crate::restore;
 use crate::snapshot::{MOST_SAVED, inner_repositories, is_large, put_paths};
@@ -191,7 +191,7 @@ impl Worktrees {
         record.base.clone_from(&tip);
         let removed = remove::remove(git, &from.common, &entry.kept, &record).await;
         drop(lease);
-        removed.map_err(KeptError::Stays)
+        removed.and_then(Removal::whole).map_err(KeptError::Stays)
     }
 }
 

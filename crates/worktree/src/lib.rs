@@ -13,7 +13,7 @@
 //!   then removes it if nothing was done.
 //! - [`list`](Worktrees::list) tells what there is, also what a process left that died; [`mend`](Worktrees::mend) brings that home.
 //! - [`merge`] makes the commits that a merge needs beside all checkouts, and moves the caller's by a fast-forward: it
-//!   succeeds, or leaves everything as it was.
+//!   succeeds, or leaves everything as it was. What a process left that died in between is mended like the rest.
 //!
 //! Each worktree has a record (`record.json`), written before the thing that it speaks of, and a lease, which the process
 //! that uses the worktree holds. Every step can be the last one of a process: the record, the `.git` file and the refs say
@@ -28,6 +28,7 @@ mod files;
 mod git;
 mod home;
 mod kept;
+mod lock;
 mod mend;
 pub mod merge;
 mod names;
@@ -48,9 +49,10 @@ mod worktrees;
 pub use checkout::{Checkout, CheckoutError};
 pub use contents::Contents;
 pub use create::{CreateError, Wish};
-pub use entry::{Entry, Standing};
+pub use entry::{Entry, Standing, left_in};
 pub use git::{Direct, Git, GitError, Program, ProgramOutput, RunProgram, Running, read};
 pub use kept::{KeptError, Unsaved};
+pub use mend::{MendError, Mended};
 pub use operation::Operation;
 pub use private::PrivateRepository;
 pub use record::{Lease, Owner, Record};

@@ -1,8 +1,14 @@
 //! Bringing the work of a worktree into the caller's checkout.
 //!
 //! The commits are made beside all checkouts. Then the caller's checkout is moved to the last of them by a fast-forward,
-//! which git does as a whole or not at all, and which leaves alone whatever was changed there in other files.
+//! which leaves alone whatever was changed there in other files. What that is about is written down first (`note.rs`), so
+//! that one that breaks off is finished or taken back (`interrupted.rs`).
 
+mod interrupted;
+mod note;
+mod touched;
+
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -12,13 +18,20 @@ use crate::entry::{Entry, Standing, explain_moved};
 use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
 use crate::kept::{Ignored, uncommitted};
-use crate::names::{self, for_shell, shown as shown_path};
+use crate::lock::Exclusive;
+use crate::names::{for_shell, shown as shown_path};
 use crate::operation::Operation;
-use crate::record::Record;
+use crate::record::{Kept, Record};
 use crate::report::{distance, try_merge};
+use crate::saved::SavedNames;
 use crate::snapshot::{add_all, ours};
 use crate::state;
 use crate::worktrees::Worktrees;
+
+use self::interrupted::take_back;
+pub use self::interrupted::{MendedMerge, MergeEnd};
+use self::note::{MergeNote, RestNote};
+use self::touched::{look, touched};
 
 /// How the commits are brought over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +78,8 @@ pub struct Merged {
     pub to: String,
     /// How many commits were made or brought over.
     pub commits: u64,
+    /// What else is to be known.
+    pub notes: Vec<String>,
 }
 
 /// Why nothing was merged. Everything is as it was.
@@ -76,6 +91,11 @@ pub enum MergeError {
     InUse(String),
     #[error("the worktree is not in order: `centurion worktrees clean` mends it")]
     Left,
+    /// Another merge into the same checkout was broken off.
+    #[error(
+        "a merge of {0} into this checkout was broken off: `centurion worktrees clean` mends it"
+    )]
+    BrokenOff(String),
     /// Something of git's was begun in the worktree and not ended.
     #[error("{0}")]
     Operation(String),
@@ -112,9 +132,13 @@ impl Worktrees {
         let record = usable(entry)?;
         let in_use = || MergeError::InUse(entry.kept.holder().unwrap_or_default());
         let lease = entry.kept.lease().map_err(GitError::from)?.ok_or_else(in_use)?;
+        let common = self.checkout(directory).await?.common;
+        let _held = Exclusive::Merging.wait(&common).await.map_err(GitError::from)?;
+        // Where it is once no other process merges into it.
         let into = self.checkout(directory).await?;
+        check_order(&into)?;
         let git = &self.git.tamed(&into.git_dir).await?;
-        let mut rest = None;
+        let (mut rest, mut notes) = (None, Vec::new());
         let mut tip = state::head(git, &into.common, record).await?;
         if entry.standing == Standing::Kept {
             if let Some(operation) = Operation::at_home(git, record).await? {
@@ -122,8 +146,9 @@ impl Worktrees {
             }
             // What is configured may depend on where git works.
             let there = git.tamed(&record.admin).await?;
-            rest = commit_rest(&there, record, &tip, message).await?;
-            tip = rest.clone().unwrap_or(tip);
+            let found = commit_rest(&there, &into.common, record, (&tip, message)).await?;
+            (rest, notes) = (found.rest, found.note.into_iter().collect());
+            tip = rest.as_ref().map_or(tip, |rest| rest.commit.clone());
         }
         let tip = tip.as_str();
         let (ahead, behind) = distance(git, &into.git_dir, (&into.head, tip)).await?;
@@ -136,33 +161,85 @@ impl Worktrees {
             _ => commits(git, &into, tip, how, message).await,
         };
         let to = to.map_err(|error| error.with_help(&into, entry, record, how, rest.is_some()))?;
-        check(&touched(git, &into, &to).await?).map_err(MergeError::Refused)?;
-        let args = [
-            "merge",
-            "--ff-only",
-            "--quiet",
-            "--no-squash",
-            "--commit",
-            "--no-autostash",
-            "--no-verify-signatures",
-            "--no-overwrite-ignore",
-            &to,
-        ];
-        git.run(At::directory(&into.top), args).await?;
-        if let Some(commit) = rest {
-            take_over(git, record, &commit).await?;
+        let files = touched(git, &into, (&into.head, &to)).await?;
+        let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+        check(&paths).map_err(MergeError::Refused)?;
+        let (commits, _) = distance(git, &into.git_dir, (&into.head, &to)).await?;
+        let seen = look(git, &into, &into.head, files).await?;
+        let aside = seen.iter().filter(|seen| !seen.is_before());
+        let set_aside = aside.map(|seen| seen.file.path.as_os_str().as_bytes().to_owned());
+        let note = MergeNote {
+            top: into.top.clone(),
+            from: into.head.clone(),
+            to: to.clone(),
+            set_aside: set_aside.collect(),
+            rest,
+        };
+        go_to(git, &into, &entry.kept, &note).await?;
+        // From here on it is done, whatever else fails. What is not, is mended later.
+        let taken = match &note.rest {
+            Some(rest) => take_over(git, record, rest).await,
+            None => Ok(None),
+        };
+        match taken.and_then(|moved| entry.kept.forget_merge().map(|()| moved).map_err(Into::into))
+        {
+            Ok(moved) => notes.extend(moved),
+            Err(error) => {
+                let branch = &record.branch;
+                notes.push(format!(
+                    "{branch} itself is not in order ({error}): `centurion worktrees clean` mends it"
+                ));
+            }
         }
         drop(lease);
-        let (commits, _) = distance(git, &into.git_dir, (&into.head, &to)).await?;
-        Ok(Merged { from: into.head, to, commits })
+        Ok(Merged { from: into.head, to, commits, notes })
     }
 }
 
-/// The files of the caller's checkout that would change.
-async fn touched(git: &Git, into: &Checkout, to: &str) -> Result<Vec<PathBuf>, GitError> {
-    let args = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", &into.head, to];
-    let said = git.run_raw(At::git_dir(&into.git_dir), args).await?;
-    Ok(names::parts(&said).map(names::path).collect())
+/// Makes sure that no earlier merge has left the checkout between two commits.
+fn check_order(into: &Checkout) -> Result<(), MergeError> {
+    for kept in Kept::all(&into.common).map_err(GitError::from)? {
+        // What cannot be read is said of its own worktree.
+        if let Ok(Some(note)) = kept.merge()
+            && note.top == into.top
+        {
+            let name = kept.path().file_name().unwrap_or_default();
+            return Err(MergeError::BrokenOff(shown_path(name)));
+        }
+    }
+    Ok(())
+}
+
+/// Moves the caller's checkout to a commit that is built on its own, with all of its files or not at all.
+async fn go_to(git: &Git, into: &Checkout, kept: &Kept, note: &MergeNote) -> Result<(), GitError> {
+    kept.write_merge(note)?;
+    let at = || At::directory(&into.top);
+    let args = [
+        "merge",
+        "--ff-only",
+        "--quiet",
+        "--no-squash",
+        "--commit",
+        "--no-autostash",
+        "--no-verify-signatures",
+        "--no-overwrite-ignore",
+        &note.to,
+    ];
+    let Err(error) = git.run(at(), args).await else { return Ok(()) };
+    // Git changes the files before the branch: what is so counts, and not how git ended. What cannot be found out or taken
+    // back now stays written down. Either way, the first reason is the one that counts.
+    let Ok(now) = git.run(at(), ["rev-parse", "--verify", "HEAD"]).await else { return Err(error) };
+    let is_back = match now.trim() {
+        now if now == note.to => return Ok(()),
+        now if now == note.from => take_back(git, into, note).await,
+        // Another process moved it, so that git refused.
+        _ => Ok(()),
+    };
+    match is_back {
+        Ok(()) => kept.forget_merge()?,
+        Err(cause) => tracing::warn!(%cause, "a merge that failed is not taken back yet"),
+    }
+    Err(error)
 }
 
 /// The record of a worktree that can be merged.
@@ -239,33 +316,76 @@ fn rest_index(record: &Record) -> PathBuf {
     record.admin.join("centurion-index")
 }
 
-/// Makes a commit of what is not committed in a worktree, beside its branch and its index.
+/// What was made of what is not committed in a worktree.
+#[derive(Default)]
+struct RestFound {
+    rest: Option<RestNote>,
+    note: Option<String>,
+}
+
+/// Makes a commit of what is not committed in a worktree, beside its branch and its index. What is staged and is in no
+/// file is kept beside it.
 async fn commit_rest(
     git: &Git,
+    common: &Path,
     record: &Record,
-    head: &str,
-    message: &str,
-) -> Result<Option<String>, GitError> {
+    (head, message): (&str, &str),
+) -> Result<RestFound, GitError> {
     let at = At::directory(&record.path);
     if uncommitted(git, &at, record, Ignored::LeftOut).await?.is_empty() {
-        return Ok(None);
+        return Ok(RestFound::default());
     }
     let index = rest_index(record);
     replace_copy(&record.admin.join("index"), &index)?;
     let at = || At::directory(&record.path).index(&index);
+    let staged = git.run(at(), ["write-tree"]).await?;
     add_all(git, &at(), record, &[]).await?;
-    let tree = git.run(at(), ["write-tree"]).await?;
-    let args = ["commit-tree", tree.trim(), "-p", head, "-m", message];
-    let commit = git.run(identified(git, at(), &record.path).await, args).await?;
-    Ok(Some(commit.trim().to_owned()))
+    let files = git.run(at(), ["write-tree"]).await?;
+    let committed = git.run(at(), ["rev-parse", &format!("{head}^{{tree}}")]).await?;
+    let mut found = RestFound::default();
+    let identified = || identified(git, at(), &record.path);
+    if ![&files, &committed].contains(&&staged) {
+        let message = format!("What was staged in {}", record.branch);
+        let args = ["commit-tree", staged.trim(), "-p", head, "-m", &message];
+        let commit = git.run(identified().await, args).await?;
+        let mut names = SavedNames::load(git, common, record).await?;
+        names.keep(commit.trim(), "staged");
+        for (id, name) in names.wanted() {
+            git.run(At::git_dir(common), ["update-ref", name, id]).await?;
+            found.note = Some(format!("what was staged and is in none of its files is in {name}"));
+        }
+    }
+    if files != committed {
+        let args = ["commit-tree", files.trim(), "-p", head, "-m", message];
+        let commit = git.run(identified().await, args).await?.trim().to_owned();
+        let (tip, staged) = (head.to_owned(), staged.trim().to_owned());
+        found.rest = Some(RestNote { tip, commit, staged });
+    }
+    Ok(found)
 }
 
-/// Has a worktree be at the commit that was made of what was not committed.
-async fn take_over(git: &Git, record: &Record, commit: &str) -> Result<(), GitError> {
-    let args = ["update-ref", "-m", "centurion: what was not committed", "HEAD", commit];
-    git.run(At::directory(&record.path), args).await?;
-    std::fs::rename(rest_index(record), record.admin.join("index"))?;
-    Ok(())
+/// Has a worktree be at the commit that was made of what was not committed; says so where another hand has moved it since.
+/// Can be called again where it was broken off.
+async fn take_over(
+    git: &Git,
+    record: &Record,
+    rest: &RestNote,
+) -> Result<Option<String>, GitError> {
+    let at = || At::directory(&record.path);
+    let index = rest_index(record);
+    let head = git.run(at(), ["rev-parse", "--verify", "HEAD"]).await?;
+    if ![&rest.commit, &rest.tip].contains(&&head.trim().to_owned()) {
+        return Ok(Some(format!("{} stays where it was moved to", record.branch)));
+    }
+    if head.trim() != rest.commit {
+        let args = ["update-ref", "-m", "centurion: what was not committed", "HEAD"];
+        git.run(at(), args.iter().chain(&[rest.commit.as_str(), &rest.tip])).await?;
+    }
+    // The last step of all: where it is not there any more, that was done.
+    if index.exists() && git.run(at(), ["write-tree"]).await?.trim() == rest.staged {
+        std::fs::rename(index, record.admin.join("index"))?;
+    }
+    Ok(None)
 }
 
 /// With the user's name where there is one.

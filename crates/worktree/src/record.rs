@@ -185,17 +185,41 @@ impl Kept {
 
     /// Gives the name back, if nothing is kept under it; whether that is so.
     pub(crate) fn free(&self) -> bool {
-        let freed = check_way(&self.0).and_then(|()| {
-            let lease = self.0.join(LEASE);
-            if lease.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
-                std::fs::remove_file(lease)?;
-            }
-            std::fs::remove_dir(&self.0)
-        });
+        let freed = check_way(&self.0).and_then(|()| self.remove_empty());
         if let Err(error) = &freed {
             tracing::debug!(%error, path = %self.0.display(), "the name of a worktree stays taken");
         }
         freed.is_ok()
+    }
+
+    /// Removes the directory, in which there is no record: a lease, and records that were never whole, are nothing.
+    fn remove_empty(&self) -> io::Result<()> {
+        for entry in std::fs::read_dir(&self.0)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let is_unfinished = name.starts_with(RECORD) && name.ends_with(".new");
+            if entry.file_type()?.is_file() && (name == LEASE || is_unfinished) {
+                std::fs::remove_file(entry.path())?;
+            }
+        }
+        std::fs::remove_dir(&self.0)
+    }
+
+    /// Deletes all that is kept, and gives the name back. The record goes last: it says that the rest is to go.
+    pub(crate) fn delete(&self) -> io::Result<()> {
+        check_way(&self.0)?;
+        for entry in std::fs::read_dir(&self.0)? {
+            let entry = entry?;
+            let is_last = [RECORD, LEASE].iter().any(|name| entry.file_name() == *name);
+            if entry.file_type()?.is_dir() {
+                std::fs::remove_dir_all(entry.path())?;
+            } else if !is_last {
+                std::fs::remove_file(entry.path())?;
+            }
+        }
+        files::remove_if_there(&self.0.join(RECORD))?;
+        self.remove_empty()
     }
 
     pub(crate) fn private_repository(&self) -> PathBuf {

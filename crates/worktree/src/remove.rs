@@ -6,12 +6,30 @@ use std::path::{Path, PathBuf};
 
 use crate::branch;
 use crate::files::{SHORT, read_text};
-use crate::git::{At, Git};
+use crate::git::{At, Git, GitError};
 use crate::names::shown;
 use crate::record::{Kept, Record, Stage};
 
 /// Where worktrees go before they are deleted, which may take long.
 const TRASH: &str = ".trash";
+
+/// How a worktree was removed.
+#[derive(Debug)]
+pub(crate) struct Removal {
+    pub(crate) trash: Trash,
+    /// Why its branch, and with that its record, are still there: the next process tries again.
+    pub(crate) left: Option<io::Error>,
+}
+
+impl Removal {
+    /// What was put aside, if nothing else is left.
+    pub(crate) fn whole(self) -> io::Result<Trash> {
+        match self.left {
+            None => Ok(self.trash),
+            Some(error) => Err(error),
+        }
+    }
+}
 
 /// Removes a worktree, its branch and what is kept about it. Can be called again where it was broken off. An error says
 /// why it stays.
@@ -20,7 +38,7 @@ pub(crate) async fn remove(
     common: &Path,
     kept: &Kept,
     record: &Record,
-) -> io::Result<Trash> {
+) -> io::Result<Removal> {
     if !is_ours(common, kept, record) {
         let text = format!("{} is not the worktree that was made there", shown(&record.path));
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
@@ -36,21 +54,33 @@ pub(crate) async fn remove(
             return Err(error);
         }
     };
+    let trash = Trash(trash.into_iter().collect());
     if let Some(admin) = admin(common, &record) {
         let _ = fs::remove_dir_all(admin);
     }
-    // Only as long as it is where it began and no other checkout is on it: what another made of the branch is not ours.
-    let name = format!("refs/heads/{}", record.branch);
-    if matches!(branch::elsewhere(git, common, &record).await, Ok(None)) {
-        let at = At::git_dir(common);
-        let _ = git.try_run(at, ["update-ref", "-d", &name, &record.base]).await;
-    }
-    let base = format!("{}/base", record.saved_refs());
-    let _ = git.try_run(At::git_dir(common), ["update-ref", "-d", &base]).await;
-    if let Err(error) = fs::remove_dir_all(kept.path()) {
+    let left = match remove_refs(git, common, &record).await {
+        Ok(()) => kept.delete().err(),
+        Err(error) => Some(io::Error::other(error)),
+    };
+    if let Some(error) = &left {
         tracing::warn!(%error, path = %kept.path().display(), "the record of a worktree stays");
     }
-    Ok(Trash(trash.into_iter().collect()))
+    Ok(Removal { trash, left })
+}
+
+/// Removes the branch of a worktree, and the ref that kept the commit that it began at.
+async fn remove_refs(git: &Git, common: &Path, record: &Record) -> Result<(), GitError> {
+    // Only as long as it is where it began and no other checkout is on it: what another made of the branch is not ours.
+    let name = format!("refs/heads/{}", record.branch);
+    let at = || At::git_dir(common);
+    if branch::commit_at(git, common, &name).await?.as_ref() == Some(&record.base)
+        && branch::elsewhere(git, common, record).await?.is_none()
+    {
+        git.run(at(), ["update-ref", "-d", &name, &record.base]).await?;
+    }
+    let base = format!("{}/base", record.saved_refs());
+    git.run(at(), ["update-ref", "-d", &base]).await?;
+    Ok(())
 }
 
 /// Whether the directory that a record names is the worktree of this repository: its `.git` says so, or nothing is in it.
@@ -58,7 +88,14 @@ fn is_ours(common: &Path, kept: &Kept, record: &Record) -> bool {
     if !is_directory(&record.path) {
         return fs::symlink_metadata(&record.path).is_err();
     }
-    let is_empty = fs::read_dir(&record.path).is_ok_and(|mut entries| entries.next().is_none());
+    // A git that was killed may have made the file that names the repository, and not yet written to it.
+    let is_nothing = |entry: io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| {
+            let is_empty = |it: fs::Metadata| it.is_file() && it.len() == 0;
+            entry.file_name() == ".git" && entry.metadata().is_ok_and(is_empty)
+        })
+    };
+    let is_empty = fs::read_dir(&record.path).is_ok_and(|mut entries| entries.all(is_nothing));
     let pointed = crate::private::pointed(&record.path);
     is_empty
         || pointed.as_ref().is_some_and(|it| {

@@ -7,6 +7,7 @@ use crate::checkout::Checkout;
 use crate::create::{self, Locked};
 use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
+use crate::home;
 use crate::kept::KeptError;
 use crate::names::shown;
 use crate::private;
@@ -40,6 +41,13 @@ pub(crate) async fn save(
     if let Some(before) = before.filter(|it| it != tip && it != head) {
         let name = format!("log/{}", before.get(..12).unwrap_or(&before));
         refs.push((name, Some(before)));
+    }
+    if record.admin.is_dir() {
+        for id in home::left_behind(git, &record.admin).await? {
+            refs.push((format!("log/{}", id.get(..12).unwrap_or(&id)), Some(id)));
+        }
+        refs.sort();
+        refs.dedup();
     }
     // What was not committed earlier is not how it is now.
     let (mut staged, mut files) = (None, None);
@@ -163,7 +171,7 @@ impl Worktrees {
                 match kept.record() {
                     Ok(record) => {
                         let removed = remove::remove(&git, &from.common, &kept, &record).await;
-                        removed.map(remove::Trash::delete).map_err(KeptError::Stays)?;
+                        removed.map(|removal| removal.trash.delete()).map_err(KeptError::Stays)?;
                     }
                     Err(_) => drop(kept.free()),
                 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::branch;
 use crate::contents::is_untouched;
 use crate::files::replace_copy;
-use crate::git::{At, Git, GitError};
+use crate::git::{At, Git, GitError, failed};
 use crate::home::Rest;
 use crate::kept::{Ignored, uncommitted};
 use crate::names;
@@ -54,6 +54,10 @@ pub(crate) async fn take(
     let staged = git.try_run(own(), ["write-tree"]).await?;
     let staged_tree = String::from_utf8_lossy(&staged.stdout).trim().to_owned();
     found.commits.has_conflicts = staged.code != Some(0);
+    // A git that was killed is no conflict: its lock is named, and the rest waits for its removal.
+    if found.commits.has_conflicts && git_dir.join("index.lock").exists() {
+        return Err(failed(&["write-tree"], &staged));
+    }
     if staged.code == Some(0) && staged_tree != tree && state::is_out(kept, record) {
         found.commits.staged = Some(commit(git, &git_dir, (&staged_tree, head), record).await?);
     }
@@ -161,7 +165,12 @@ pub(crate) async fn add_all(
     add.extend(options.iter().map(OsString::from));
     add.extend(["--", "."].map(OsString::from));
     add.extend(inner.iter().chain(&record.submodules).map(|it| spec("exclude,top,literal", it)));
-    git.run(at.clone(), &add).await?;
+    if let Err(error) = git.run(at.clone(), &add).await {
+        // An attribute may ask for an encoding that the files are not in: then they are taken as they are.
+        let empty = git.run(at.clone(), ["hash-object", "-t", "tree", "/dev/null"]).await?;
+        let plain = at.clone().variable("GIT_ATTR_SOURCE", empty.trim());
+        git.run(plain, &add).await.map_err(|_| error)?;
+    }
     let put: Vec<OsString> = put_paths(record).map(|path| spec("top,literal", &path)).collect();
     if !put.is_empty() {
         let remove = ["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"];

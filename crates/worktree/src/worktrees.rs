@@ -148,7 +148,7 @@ impl Worktrees {
             return Ok(Settled::Kept(report));
         }
         let reason = match remove::remove(&self.git, common, kept, &record).await {
-            Ok(trash) => return Ok(Settled::Removed(trash)),
+            Ok(removal) => return Ok(Settled::Removed(removal.trash)),
             Err(error) => format!("nothing was done in it, and it could not be removed: {error}"),
         };
         let refused = SettleError::of(&record);

@@ -21,8 +21,8 @@ use centurion_tools::{
     Git as FoundGit, Guarantee, IsolatedPlaces, Piped, PipedProgram, SandboxPolicy, WorktreePaths,
 };
 use centurion_worktree::{
-    Contents, CreateError, Finished, Git, Owner, Program, ProgramOutput, Report, RunProgram,
-    Running, Settled, Slug, SlugError, Wish, Worktree, Worktrees, read,
+    Contents, CreateError, Finished, Git, MendError, Mended, Owner, Program, ProgramOutput, Report,
+    RunProgram, Running, Settled, Slug, SlugError, Wish, Worktree, Worktrees, read,
 };
 use parking_lot::Mutex as Lock;
 use serde::{Deserialize, Serialize};
@@ -466,13 +466,10 @@ async fn delete(settled: Result<Settled, centurion_worktree::SettleError>) {
 }
 
 /// Tells people what was found of processes that died.
-fn tell_mended(
-    caller: &Agent,
-    mended: Vec<(String, Result<Settled, centurion_worktree::SettleError>)>,
-) {
-    for (name, settled) in mended {
-        let text = match settled {
-            Ok(Settled::Kept(report)) => {
+fn tell_mended(caller: &Agent, mended: Vec<(String, Result<Mended, MendError>)>) {
+    for (name, ended) in mended {
+        let text = match ended {
+            Ok(Mended::Kept(report)) => {
                 let notes = report.notes.iter().map(|note| format!("; {note}"));
                 format!(
                     "worktree {name}: a process that died had left work there; it is on branch {} now ({}){}",
@@ -481,10 +478,11 @@ fn tell_mended(
                     notes.collect::<String>()
                 )
             }
-            Ok(Settled::Removed(trash)) => {
+            Ok(Mended::Removed(trash)) => {
                 trash.delete();
                 continue;
             }
+            Ok(Mended::Merge(merge)) => format!("worktree {name}: {merge}"),
             Err(error) => format!("worktree {name}: {error}"),
         };
         caller.inform("warning", text);

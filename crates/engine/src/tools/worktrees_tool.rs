@@ -184,10 +184,12 @@ impl WorktreeDesk<'_> {
         let check = |files: &[PathBuf]| self.may_change(&top, files);
         let merge = Merge { how: &how, message, check: &check };
         let merged = self.worktrees.merge(&self.root, entry, &merge).await.map_err(failed)?;
+        let notes = merged.notes.iter().map(|note| format!(" Note: {note}."));
         Ok(format!(
-            "{} came over; {} is checked out now. Read changed files again before you edit them.",
+            "{} came over; {} is checked out now. Read changed files again before you edit them.{}",
             counted(merged.commits, "commit"),
-            merged.to.get(..12).unwrap_or(&merged.to)
+            merged.to.get(..12).unwrap_or(&merged.to),
+            notes.collect::<String>()
         ))
     }
 

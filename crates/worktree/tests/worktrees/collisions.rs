@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use centurion_worktree::{Entry, Settled, Standing, Unsaved};
+use centurion_worktree::{Entry, Mended, Standing, Unsaved};
 
 use crate::support::{Scene, write};
 
@@ -51,7 +51,7 @@ async fn an_agent_that_renames_its_branch_below_itself_comes_home() {
     let tip = commit(&scene, &path, "deep\n");
     drop(worktree);
     let mended = scene.worktrees.mend(&scene.top).await.unwrap();
-    assert!(matches!(mended[0].1, Ok(Settled::Kept(_))), "{mended:?}");
+    assert!(matches!(mended[0].1, Ok(Mended::Kept(_))), "{mended:?}");
     assert_eq!(scene.git("rev-parse worktree-one"), tip);
     assert_eq!(scene.git("rev-parse refs/centurion/agents/one/refs/heads/worktree-one/deep"), tip);
     assert_eq!(only(&scene).await.standing, Standing::Kept);
@@ -67,7 +67,7 @@ async fn a_branch_that_cannot_be_made_in_the_repository_is_kept_beside_it() {
     scene.git("update-ref -d refs/heads/worktree-one");
     scene.git("branch worktree-one/y");
     let mended = scene.worktrees.mend(&scene.top).await.unwrap();
-    let Ok(Settled::Kept(report)) = &mended[0].1 else { panic!("{mended:?}") };
+    let Ok(Mended::Kept(report)) = &mended[0].1 else { panic!("{mended:?}") };
     let told = report.notes.join("\n");
     assert!(told.contains("refs/centurion/agents/one/branch"), "{told}");
     assert_eq!(scene.git("rev-parse refs/centurion/agents/one/branch"), tip);

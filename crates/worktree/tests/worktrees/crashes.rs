@@ -4,7 +4,10 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use centurion_worktree::{Direct, Program, RunProgram, Running, Settled, Standing};
+use centurion_worktree::merge::{How, Merge, MergeEnd};
+use centurion_worktree::{
+    Direct, Entry, Mended, Program, RunProgram, Running, Settled, Standing, Unsaved,
+};
 use tokio::sync::Notify;
 
 use crate::support::{Scene, wish, write};
@@ -100,7 +103,7 @@ async fn dying_while_work_is_brought_home_loses_none_of_it() {
         let is_settled = settled.is_some();
         for _ in 0..2 {
             for (name, mended) in scene.worktrees.mend(&scene.top).await.unwrap() {
-                assert!(matches!(mended, Ok(Settled::Kept(_))), "{step:?}: {name} {mended:?}");
+                assert!(matches!(mended, Ok(Mended::Kept(_))), "{step:?}: {name} {mended:?}");
             }
         }
         let listed = scene.worktrees.list(&scene.top).await.unwrap();
@@ -145,6 +148,157 @@ async fn dying_while_a_worktree_is_removed_or_in_use_is_explained() {
     let listed = scene.worktrees.list(&scene.top).await.unwrap();
     assert_eq!(listed[0].standing, Standing::Left);
     let mended = scene.worktrees.mend(&scene.top).await.unwrap();
-    assert!(matches!(&mended[0].1, Ok(Settled::Kept(report)) if report.uncommitted == 1));
+    assert!(matches!(&mended[0].1, Ok(Mended::Kept(report)) if report.uncommitted == 1));
     assert_eq!(fs::read_to_string(path.join("untracked.txt")).unwrap(), "untracked\n");
+}
+
+/// A worktree with a commit, with something that is only staged and with more that is not committed.
+async fn with_work() -> Scene {
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    let path = worktree.record.path.clone();
+    write(&path, "committed.txt", "committed\n");
+    scene.git_in(&path, "add -A");
+    scene.git_in(&path, "commit -q -m work");
+    write(&path, "staged.txt", "staged\n");
+    scene.git_in(&path, "add -A");
+    write(&path, "later.txt", "later\n");
+    scene.keep(worktree).await;
+    scene
+}
+
+async fn only(scene: &Scene) -> Entry {
+    let mut listed = scene.worktrees.list(&scene.top).await.unwrap();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    listed.remove(0)
+}
+
+/// Runs programs, and counts them.
+#[derive(Default)]
+struct Counting(AtomicUsize);
+
+impl RunProgram for Counting {
+    fn run(&self, program: Program) -> Running<'_> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Direct.run(program)
+    }
+}
+
+/// Before and after each of the last programs, and before or after some of the others, by a number.
+fn moments(programs: usize, number: usize) -> impl Iterator<Item = (usize, bool)> {
+    let is_late = move |step: usize| step + 6 >= programs;
+    let all = (0..programs).flat_map(|step| [(step, false), (step + 1, true)]);
+    all.filter(move |(step, runs_last)| {
+        is_late(*step) || (*step % 4 == number && *runs_last == (*step % 8 == number))
+    })
+}
+
+#[tokio::test]
+async fn dying_while_work_is_merged_leaves_a_merge_that_is_finished_or_taken_back() {
+    let scene = with_work().await;
+    let picked = scene.git("rev-parse worktree-one");
+    // The caller has moved on, and has changes of its own.
+    scene.write("a.txt", "ONE\ntwo\nthree\n");
+    scene.commit("caller");
+    scene.write("src/b.txt", "edited\n");
+    let (saved, before) = (scene.saved(), scene.state());
+    let hows = [How::Merge, How::Squash, How::Rebase, How::CherryPick(vec![picked])];
+    for (number, how) in hows.iter().enumerate() {
+        let (counting, merge) = (Arc::new(Counting::default()), Merge::any(how, "Work of one"));
+        scene.rewind(&saved);
+        let entry = only(&scene).await;
+        scene.other(counting.clone()).merge(&scene.top, &entry, &merge).await.unwrap();
+        let mut ends = Vec::new();
+        for moment in moments(counting.0.load(Ordering::SeqCst), number) {
+            let at = format!("{how:?} {moment:?}");
+            scene.rewind(&saved);
+            let runner = dying(moment.0, moment.1);
+            let worktrees = scene.other(runner.clone());
+            let entry = only(&scene).await;
+            let merged = until_death(worktrees.merge(&scene.top, &entry, &merge), &runner).await;
+            assert!(merged.is_none(), "{at}");
+            let found = only(&scene).await.standing;
+            assert!(matches!(found, Standing::Kept | Standing::Merging { .. }), "{at} {found}");
+            let mended = scene.worktrees.mend(&scene.top).await.unwrap();
+            assert_eq!(mended.len(), usize::from(found != Standing::Kept), "{at} {mended:?}");
+            let is_done = scene.state() != before;
+            if let [(_, Ok(Mended::Merge(merge)))] = &mended[..] {
+                let end = if is_done { MergeEnd::Finished } else { MergeEnd::TakenBack };
+                assert_eq!((&merge.end, &merge.notes), (&end, &Vec::new()), "{at} {merge}");
+                ends.push(end);
+            }
+            assert_eq!(only(&scene).await.standing, Standing::Kept, "{at}");
+            if !is_done {
+                let again = scene.worktrees.merge(&scene.top, &only(&scene).await, &merge).await;
+                again.unwrap_or_else(|error| panic!("{at}: {error}"));
+            }
+            assert_eq!(scene.read("committed.txt"), "committed\n");
+            assert_eq!(scene.git("status --porcelain"), "M src/b.txt", "{at}");
+            let path = scene.path(".claude/worktrees/one");
+            for name in ["staged.txt", "later.txt"] {
+                assert!(path.join(name).is_file());
+                let is_picked = matches!(how, How::CherryPick(_));
+                assert_eq!(scene.path(name).exists(), !is_picked, "{at}");
+            }
+            assert_eq!(scene.git_in(&path, "status --porcelain"), "", "{at}");
+        }
+        scene.git("fsck --strict");
+        assert!(
+            ends.contains(&MergeEnd::Finished) && ends.contains(&MergeEnd::TakenBack),
+            "{how:?}"
+        );
+    }
+}
+
+/// Whether all of the work is in the worktree.
+fn is_whole(scene: &Scene) -> bool {
+    let path = scene.path(".claude/worktrees/one");
+    let has = |name: &str| fs::read_to_string(path.join(name)).is_ok();
+    ["committed.txt", "staged.txt", "later.txt"].iter().all(|name| has(name))
+        && scene.git_in(&path, "status --porcelain") == "A  staged.txt\n?? later.txt"
+        && scene.git_in(&path, "log --format=%s -1") == "work"
+}
+
+#[tokio::test]
+async fn dying_while_a_worktree_is_saved_and_removed_or_restored_loses_nothing_of_it() {
+    let scene = with_work().await;
+    for is_removed in [true, false] {
+        if !is_removed {
+            let entry = only(&scene).await;
+            let gone = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
+            gone.unwrap().delete();
+        }
+        let (saved, before) = (scene.saved(), scene.state());
+        let mut was_done = false;
+        for step in 0..60 {
+            scene.rewind(&saved);
+            let runner = dying(step, step % 2 == 1);
+            let worktrees = scene.other(runner.clone());
+            was_done = if is_removed {
+                let entry = only(&scene).await;
+                let gone = worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved);
+                until_death(gone, &runner).await.map(|gone| gone.unwrap().delete()).is_some()
+            } else {
+                let restored = worktrees.restore(&scene.top, "one");
+                until_death(restored, &runner).await.map(Result::unwrap).is_some()
+            };
+            // The next process brings it in order, and it is there, or can be restored.
+            for (name, mended) in scene.worktrees.mend(&scene.top).await.unwrap() {
+                assert!(matches!(mended, Ok(Mended::Removed(_))), "{step}: {name} {mended:?}");
+            }
+            let listed = scene.worktrees.list(&scene.top).await.unwrap();
+            if listed.is_empty() {
+                assert_eq!(scene.git("worktree list").lines().count(), 1, "{step}");
+                scene.worktrees.restore(&scene.top, "one").await.unwrap();
+            }
+            assert_eq!(only(&scene).await.standing, Standing::Kept, "{step}");
+            assert!(is_whole(&scene), "{is_removed} {step}");
+            assert_eq!(scene.state(), before, "{step}");
+            if was_done {
+                break;
+            }
+        }
+        scene.git("fsck --strict");
+        assert!(was_done, "{is_removed}");
+    }
 }

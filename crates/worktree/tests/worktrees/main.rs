@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod broken_merges;
 mod collisions;
 mod counting;
 mod crashes;
@@ -15,5 +16,6 @@ mod quiet;
 mod settling;
 mod support;
 mod tables;
+mod told_rightly;
 mod unfinished;
 mod untouched;

@@ -95,8 +95,9 @@ async fn a_conflict_leaves_everything_as_it_was_and_names_the_files() {
     scene.write("x.txt", "mine\n");
     let before = scene.state();
     let error = merge(&scene, &How::Merge).await.unwrap_err();
-    assert!(error.to_string().contains("x.txt"), "{error}");
-    assert_eq!(scene.state(), before);
+    let told = error.to_string();
+    assert!(told.contains("x.txt") && told.contains("overwritten by merge"), "{told}");
+    assert_eq!((scene.state(), scene.read("x.txt")), (before, "mine\n".to_owned()));
 }
 
 #[tokio::test]

@@ -40,6 +40,8 @@ async fn no_git_of_ours_can_ask_or_wait_for_a_person() {
         let value = |name: &str| program.environment.get(name).map(String::as_str);
         assert_eq!(value("GIT_TERMINAL_PROMPT"), Some("0"), "{:?}", program.args);
         assert_eq!(value("GIT_ASKPASS"), Some(""), "{:?}", program.args);
+        // Nor does it take a lock only to look.
+        assert_eq!(value("GIT_OPTIONAL_LOCKS"), Some("0"), "{:?}", program.args);
     }
     assert!(count > 3);
     // What is read ends at once: git that waits for more would never end.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use centurion_worktree::{Operation, Settled, Standing};
+use centurion_worktree::{Mended, Operation, Settled, Standing};
 
 use crate::support::{Scene, wish, write};
 
@@ -201,7 +201,7 @@ async fn an_unfinished_merge_stays_as_it_is() {
     // Once it is finished, it comes home.
     let mended = scene.worktrees.mend(&scene.top).await.unwrap();
     assert_eq!(mended.len(), 1);
-    let Ok(Settled::Kept(report)) = &mended[0].1 else { panic!("{mended:?}") };
+    let Ok(Mended::Kept(report)) = &mended[0].1 else { panic!("{mended:?}") };
     assert_eq!(report.operation, None);
     assert_eq!(scene.git("show refs/centurion/agents/one/refs/heads/other:src/c.txt"), "both");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use centurion_worktree::merge::{How, Merge};
-use centurion_worktree::{Entry, Operation, Settled, Standing, Unsaved};
+use centurion_worktree::{Entry, Mended, Operation, Settled, Standing, Unsaved};
 
 use crate::support::{Scene, write};
 
@@ -82,7 +82,7 @@ async fn what_was_begun_is_named_with_the_command_that_gives_it_up() {
         write(&path, "new.txt", "new\n");
         drop(worktree);
         let mended = scene.worktrees.mend(&scene.top).await.unwrap();
-        let Ok(Settled::Kept(report)) = &mended[0].1 else { panic!("{operation:?} {mended:?}") };
+        let Ok(Mended::Kept(report)) = &mended[0].1 else { panic!("{operation:?} {mended:?}") };
         assert_eq!(report.operation, Some(operation));
         let told = report.notes[0].clone();
         // All of it is home but what git is in the middle of.
@@ -110,7 +110,7 @@ async fn what_was_begun_is_named_with_the_command_that_gives_it_up() {
         scene.shell(command(&told));
         assert!(told.ends_with("then run `centurion worktrees clean`"), "{told}");
         let mended = scene.worktrees.mend(&scene.top).await.unwrap();
-        let Ok(Settled::Kept(report)) = &mended[0].1 else { panic!("{operation:?} {mended:?}") };
+        let Ok(Mended::Kept(report)) = &mended[0].1 else { panic!("{operation:?} {mended:?}") };
         assert_eq!(report.operation, None, "{operation:?}");
         let entry = only(&scene).await;
         assert_eq!(entry.standing, Standing::Kept, "{operation:?}");
@@ -173,7 +173,7 @@ async fn what_cannot_be_mended_says_why_each_time() {
     assert!(told.contains(&format!("remove '{}'", link.display())), "{told}");
     fs::remove_file(&link).unwrap();
     let mended = scene.worktrees.mend(&scene.top).await.unwrap();
-    assert!(matches!(mended[0].1, Ok(Settled::Kept(_))), "{mended:?}");
+    assert!(matches!(mended[0].1, Ok(Mended::Kept(_))), "{mended:?}");
     // One that is half removed, and another's files in its place.
     let file = scene.path(".git/centurion/worktrees/one/record.json");
     let record = fs::read_to_string(&file).unwrap();
@@ -190,6 +190,64 @@ async fn what_cannot_be_mended_says_why_each_time() {
 }
 
 #[tokio::test]
+async fn locks_of_a_git_that_was_killed_are_named_and_nothing_is_taken_for_done() {
+    // One that kept an agent's own git from what it had staged.
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    write(&worktree.record.path, "work.txt", "work\n");
+    scene.git_in(&worktree.record.path, "add work.txt");
+    drop(worktree);
+    let lock = scene.path(".git/centurion/worktrees/one/git/index.lock");
+    fs::write(&lock, "").unwrap();
+    let mended = scene.worktrees.mend(&scene.top).await.unwrap();
+    let told = mended[0].1.as_ref().unwrap_err().to_string();
+    assert!(told.contains(lock.to_str().unwrap()), "{told}");
+    fs::remove_file(&lock).unwrap();
+    let mended = scene.worktrees.mend(&scene.top).await.unwrap();
+    assert!(matches!(&mended[0].1, Ok(Mended::Kept(report)) if report.operation.is_none()));
+    // One that keeps a branch from being removed: the worktree is known until it is.
+    let worktree = scene.create("two").await;
+    let lock = scene.path(".git/refs/heads/worktree-two.lock");
+    fs::write(&lock, "").unwrap();
+    assert!(matches!(scene.settle(worktree).await, Settled::Removed(_)));
+    let listed = scene.worktrees.list(&scene.top).await.unwrap();
+    assert_eq!(listed[1].standing, Standing::Unfinished);
+    let mended = scene.worktrees.mend(&scene.top).await.unwrap();
+    let told = mended[0].1.as_ref().unwrap_err().to_string();
+    assert!(told.contains(lock.to_str().unwrap()), "{told}");
+    let refused = scene.try_create("two").await.unwrap_err().to_string();
+    assert!(refused.contains(lock.to_str().unwrap()), "{refused}");
+    fs::remove_file(&lock).unwrap();
+    scene.worktrees.mend(&scene.top).await.unwrap();
+    assert_eq!(scene.git("branch --list worktree-two"), "");
+    scene.create("two").await;
+}
+
+#[tokio::test]
+async fn what_is_left_of_a_name_or_of_a_removal_is_nothing() {
+    // Killed before the first record was whole.
+    let scene = Scene::new();
+    let kept = scene.path(".git/centurion/worktrees/one");
+    write(&kept, "record.json.77.new", "");
+    write(&kept, "lease", "77\n");
+    assert_eq!(only(&scene).await.standing, Standing::Unfinished);
+    scene.worktrees.mend(&scene.top).await.unwrap();
+    assert!(!kept.exists());
+    // A git that was killed has made the file that names the repository, and has not written to it.
+    let worktree = scene.create("one").await;
+    let path = worktree.record.path.clone();
+    drop(worktree);
+    let file = scene.path(".git/centurion/worktrees/one/record.json");
+    let record = fs::read_to_string(&file).unwrap();
+    fs::write(&file, record.replace("\"ready\"", "\"making\"")).unwrap();
+    fs::remove_dir_all(&path).unwrap();
+    write(&path, ".git", "");
+    let mended = scene.worktrees.mend(&scene.top).await.unwrap();
+    assert!(matches!(mended[0].1, Ok(Mended::Removed(_))), "{mended:?}");
+    assert!(!path.exists());
+}
+
+#[tokio::test]
 async fn history_of_a_dead_process_survives_the_removal_of_its_files() {
     let scene = Scene::new();
     let worktree = scene.create("one").await;
@@ -202,7 +260,7 @@ async fn history_of_a_dead_process_survives_the_removal_of_its_files() {
     let refused = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::Stays).await;
     assert!(refused.is_err(), "{refused:?}");
     let mended = scene.worktrees.mend(&scene.top).await.unwrap();
-    assert!(matches!(mended[0].1, Ok(Settled::Kept(_))), "{mended:?}");
+    assert!(matches!(mended[0].1, Ok(Mended::Kept(_))), "{mended:?}");
     assert_eq!(scene.git("rev-parse worktree-one"), tip);
     assert_eq!(only(&scene).await.standing, Standing::Gone);
 }
@@ -229,7 +287,7 @@ async fn a_branch_without_a_commit_comes_home_with_its_files() {
             scene.git_in(&path, "add new.txt");
             drop(worktree);
             let mended = scene.worktrees.mend(&scene.top).await.unwrap();
-            let Ok(Settled::Kept(report)) = &mended[0].1 else { panic!("{mended:?}") };
+            let Ok(Mended::Kept(report)) = &mended[0].1 else { panic!("{mended:?}") };
             assert!(report.notes.join(" ").contains("a branch without a commit"), "{report:?}");
             assert_eq!((report.uncommitted, report.ahead), (1, 1));
             assert_eq!(scene.git_in(&path, "branch --show-current"), "worktree-one");
