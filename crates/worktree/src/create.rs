@@ -353,14 +353,17 @@ pub(crate) async fn add(
     let held = lock.wait(common).await.map_err(CreateError::files(&lock.path(common)))?;
     let reason = format!("centurion works in it (process {})", std::process::id());
     let path = path.display().to_string();
-    let mut args = vec!["worktree", "add", "--quiet", "--no-checkout", "--no-track"];
+    // The branch comes first, in a step of its own: `git worktree add` can then be run again.
+    let (name, zero) = (format!("refs/heads/{branch}"), "0".repeat(base.len()));
+    let args = ["update-ref", "-m", "branch: Created by centurion", &name, base, &zero];
+    git.run(At::git_dir(common), args).await?;
+    let mut args = vec!["worktree", "add", "--quiet", "--no-checkout"];
     if locked == Locked::Yes {
         args.extend(["--lock", "--reason", &reason]);
     }
-    args.extend(["-b", branch, &path, base]);
-    let added = git.run(At::git_dir(common), args).await;
+    args.extend([path.as_str(), branch]);
+    git.run(At::git_dir(common), args).await?;
     drop(held);
-    added?;
     Ok(())
 }
 

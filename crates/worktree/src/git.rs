@@ -44,6 +44,9 @@ const MOST_OUTPUT: u64 = 64 * 1024 * 1024;
 /// How long git may take. What an agent put in its way may keep it waiting for ever.
 const PATIENCE: Duration = Duration::from_mins(15);
 
+/// The waits, in milliseconds, before git is run again that met a worktree which another process was just adding or removing.
+const RETRIES: [u64; 9] = [5, 10, 20, 50, 100, 200, 400, 800, 1_600];
+
 /// A program that is to run, and what it is given.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -271,8 +274,19 @@ impl Git {
             environment,
             input: at.input.to_owned(),
         };
+        for wait in RETRIES {
+            let output = self.run_once(program.clone(), &command).await?;
+            if !met_half_a_worktree(&output) {
+                return Ok(output);
+            }
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+        }
+        self.run_once(program, &command).await
+    }
+
+    async fn run_once(&self, program: Program, command: &str) -> Result<ProgramOutput, GitError> {
         let ended = tokio::time::timeout(PATIENCE, self.runner.run(program)).await;
-        ended.map_err(|_| GitError::Hangs(command))?.map_err(GitError::NotRun)
+        ended.map_err(|_| GitError::Hangs(command.to_owned()))?.map_err(GitError::NotRun)
     }
 
     /// Runs git; what it says where it succeeds.
@@ -295,6 +309,14 @@ impl Git {
         let output = self.try_run(at, &args).await?;
         if output.code == Some(0) { Ok(output.stdout) } else { Err(failed(&args, &output)) }
     }
+}
+
+/// Whether git broke off because the repository's directory for some worktree was not whole. Git writes and deletes such
+/// a directory file by file, and dies, before it changes anything, where `commondir` is empty or goes while it is read.
+fn met_half_a_worktree(output: &ProgramOutput) -> bool {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let is_it = |line: &str| line.contains("failed to read ") && line.contains("/commondir: ");
+    output.code != Some(0) && said.lines().any(is_it)
 }
 
 /// What a command does: its first words, without the options that are ours.

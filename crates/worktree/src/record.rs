@@ -226,6 +226,11 @@ impl Kept {
         self.0.join("git")
     }
 
+    /// What the repository had for the worktree, once that is removed: until the rest of this is deleted.
+    pub(crate) fn removed_admin(&self) -> PathBuf {
+        self.0.join("removed")
+    }
+
     /// The index as it was when the worktree was made.
     pub(crate) fn index(&self) -> PathBuf {
         self.0.join("index")

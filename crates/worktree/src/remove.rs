@@ -56,7 +56,8 @@ pub(crate) async fn remove(
     };
     let trash = Trash(trash.into_iter().collect());
     if let Some(admin) = admin(common, &record) {
-        let _ = fs::remove_dir_all(admin);
+        // In one step: git breaks off where it finds half of one.
+        let _ = fs::rename(admin, kept.removed_admin());
     }
     let left = match remove_refs(git, common, &record).await {
         Ok(()) => kept.delete().err(),

@@ -7,6 +7,7 @@ mod collisions;
 mod counting;
 mod crashes;
 mod creating;
+mod crowds;
 mod forgeries;
 mod keeping;
 mod merging;
