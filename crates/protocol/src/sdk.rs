@@ -320,6 +320,9 @@ pub struct TaskNotification {
     pub summary: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<TaskUsage>,
+    /// How the worktree was left that the agent worked in: where it is and what is in it; nothing if it is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Value>,
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -280,3 +280,27 @@ fn an_agent_that_is_sent_on_works_in_the_worktree_that_it_had_entered() {
     let transcripts = repository.stage.agent_transcripts().concat();
     assert!(transcripts.contains(&format!("now in {}", place.display())), "{transcripts}");
 }
+
+#[test]
+fn a_main_agent_whose_definition_says_so_works_in_a_worktree() {
+    let agents = json!({"loner": {
+        "description": "d", "prompt": "p", "isolation": "worktree",
+    }})
+    .to_string();
+    let repository = Repository::new(&json!({
+        "lead": [[bash("pwd; git branch --show-current")], [edit("new.txt", "new\n")], "done"],
+    }));
+    let told = repository.run(&["--agents", &agents, "--agent", "loner"]);
+    told.assert_code(0);
+    let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
+    let text = results(&told);
+    assert!(text.contains(&format!("{}\\nworktree-session-", path.display())), "{text}");
+    assert!(path.join("new.txt").exists() && !repository.top.join("new.txt").exists());
+    assert_eq!(repository.git("status --porcelain"), "");
+    // Where none can be had, it does not start.
+    std::fs::remove_dir_all(repository.top.join(".git")).unwrap();
+    std::fs::remove_dir_all(repository.top.join(".claude")).unwrap();
+    let refused = repository.run(&["--agents", &agents, "--agent", "loner"]);
+    assert_ne!(refused.ended.code, Some(0));
+    assert!(refused.ended.stderr.contains("isolation: worktree"), "{}", refused.ended.stderr);
+}

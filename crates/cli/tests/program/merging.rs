@@ -187,3 +187,42 @@ fn a_merge_changes_nothing_where_the_session_does_not_work() {
     assert!(text.contains("it changes top.txt"), "{text}");
     assert!(!repository.top.join("top.txt").exists());
 }
+
+#[test]
+fn a_person_is_shown_the_protected_files_of_a_merge_and_merges_no_other() {
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child")], "done"],
+        "child": [[commit("plain.txt", "x")], "did it"],
+    }));
+    repository.run(&[]).assert_code(0);
+    let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
+    for file in [".claude/settings.json", ".mcp.json"] {
+        std::fs::create_dir_all(path.join(file).parent().unwrap()).unwrap();
+        std::fs::write(path.join(file), "{}\n").unwrap();
+    }
+    git_in(path, "add -A -f");
+    git_in(path, "commit -q -m more");
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let merge = |protected: &[&str]| {
+        json!([worktrees(&json!({"action": "merge", "name": name, "protected": protected}))])
+    };
+    let all = [".claude/settings.json", ".mcp.json"];
+    repository.play(&json!({"lead": [merge(&[]), merge(&all[..1]), merge(&all), "done"]}));
+    // A hook says yes to every question, and notes it.
+    let asked = repository.stage.program.scratch.root().join("asked");
+    let yes = json!({"hookSpecificOutput": {
+        "hookEventName": "PermissionRequest", "decision": {"behavior": "allow"},
+    }});
+    let command = format!("cat >> {}; echo '{yes}'", asked.display());
+    let hook = json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let settings = json!({"hooks": {"PermissionRequest": hook}}).to_string();
+    let told = repository.run(&["--settings", &settings]);
+    told.assert_code(0);
+    let text = results(&told);
+    // Without names there is no question that shows them; with some of them, the others are named.
+    assert_eq!(text.matches("has a person decide about them").count(), 2, "{text}");
+    assert_eq!(text.matches("came over").count(), 1, "{text}");
+    let asked = std::fs::read_to_string(asked).unwrap();
+    assert!(asked.contains(r#"".mcp.json""#), "{asked}");
+    assert_eq!(repository.git("show HEAD:.mcp.json"), "{}");
+}

@@ -1,7 +1,7 @@
 //! Agents that work apart: in a worktree of their own, on every way to start one, and back.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use centurion_testkit::{Lack, skip};
 use serde_json::{Value, json};
@@ -151,7 +151,7 @@ fn an_agent_in_the_background_is_told_of_with_its_worktree_before_anything_is_re
     // S-305, S-306
     let repository = Repository::new(&json!({
         "lead": [[apart("@@child", &json!({"run_in_background": true})), apart("@@idle", &json!({"run_in_background": true}))], "started", "heard", "heard"],
-        "child": [[write("new.txt", "new\n")], "I did it."],
+        "child": [[write("new.txt", "new\nmore\n"), bash("echo two > a.txt")], "I did it."],
         "idle": ["Nothing."],
     }));
     let told = repository.run(&[]);
@@ -161,12 +161,199 @@ fn an_agent_in_the_background_is_told_of_with_its_worktree_before_anything_is_re
     let markup =
         format!("<worktree><worktreePath>{}</worktreePath><worktreeBranch>", path.display());
     assert!(news.contains(&markup), "{news}");
-    assert!(news.contains("1 file not committed"), "{news}");
     assert_eq!(
         news.matches("<worktreePath>").count(),
         news.matches(&markup).count(),
         "one of them"
     );
+    let head = repository.git("rev-parse HEAD");
+    let work = format!(
+        "Work in the worktree: 2 files changed since {0}: a.txt (+1 -1), new.txt (+2 -0) (+3 -1 in all); \
+         its HEAD is {0}, 0 ahead, 0 behind; 2 files not committed; merges into main without conflict",
+        &head[..12]
+    );
+    assert!(news.contains(&work), "{news}");
+    // A host gets the same as data.
+    let told = told.of("system");
+    let ends = told.iter().filter(|event| event["subtype"] == "task_notification");
+    let worktrees: Vec<&Value> = ends.filter_map(|event| event.get("worktree")).collect();
+    let [worktree] = &worktrees[..] else { panic!("{worktrees:?}") };
+    let report = &worktree["report"];
+    assert_eq!((&report["base"], &report["head"]), (&json!(head), &json!(head)));
+    assert_eq!(report["path"], path.to_str().unwrap());
+    assert_eq!(
+        report["files"],
+        json!([{"path": "a.txt", "lines": [1, 1]}, {"path": "new.txt", "lines": [2, 0]}])
+    );
+    assert_eq!(report["merges"], json!([{"with": "main", "conflicts": []}]));
+}
+
+#[test]
+fn a_worktree_of_the_background_is_let_go_after_the_end_of_its_agent_is_recorded() {
+    // S-305
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child", &json!({"run_in_background": true}))], "started", "heard"],
+        "child": [[write("hooked.txt", "x\n")], "did"],
+    }));
+    let root = repository.stage.program.scratch.root().canonicalize().unwrap();
+    let (made, seen) = (root.join("made"), root.join("seen"));
+    // What the transcript of the agent has by then.
+    let look = format!("cat $HOME/.centurion/projects/*/*/subagents/*.jsonl > {}", seen.display());
+    let create = format!("mkdir -p {0}; echo {0}", made.display());
+    let settings = json!({"hooks": {
+        "WorktreeCreate": [{"hooks": [{"type": "command", "command": create}]}],
+        "WorktreeRemove": [{"hooks": [{"type": "command", "command": look}]}],
+    }});
+    repository.run(&["--settings", &settings.to_string()]).assert_code(0);
+    let seen = std::fs::read_to_string(seen).unwrap();
+    let is_end = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        line["subtype"] == "agent_end" && line.to_string().contains("\"completed\"")
+    };
+    assert_eq!(seen.lines().filter(|line| is_end(line)).count(), 1, "{seen}");
+}
+
+/// A run on a machine whose user gets no namespaces, so that nothing can be mounted over the checkout.
+fn run_without_namespaces(repository: &Repository, more: &[&str]) -> Told {
+    let none = "for kind in user mnt; do echo 0 > /proc/sys/user/max_${kind}_namespaces; done";
+    run_after(repository, none, more)
+}
+
+/// A run in a mount namespace of its own, after commands there.
+fn run_after(repository: &Repository, commands: &str, more: &[&str]) -> Told {
+    let command = repository.stage.command("@@lead", &[FREE, more].concat());
+    let script = format!("set -e; {commands}; exec \"$@\"");
+    let mut outer = Command::new("unshare");
+    outer.args(["-U", "-r", "-m", "sh", "-c", &script, "sh"]).arg(command.get_program());
+    let set = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    outer.args(command.get_args()).env_clear().envs(set).current_dir(&repository.top);
+    Told::new(crate::program::ended(outer.stdin(Stdio::null()).output().unwrap()))
+}
+
+#[test]
+fn a_launch_fails_with_the_reason_where_nothing_can_be_written_and_leaves_nothing() {
+    let available = Command::new("unshare").args(["-U", "-r", "-m", "true"]).status();
+    if !available.is_ok_and(|status| status.success()) {
+        return skip(Lack::Namespaces);
+    }
+    for (mount, reason) in [
+        ("mkdir -p .claude; mount -t tmpfs -o ro none .claude", "Read-only file system"),
+        (
+            "mkdir -p .git/centurion; mount -t tmpfs -o ro none .git/centurion",
+            "Read-only file system",
+        ),
+        ("mkdir -p .claude; mount -t tmpfs -o size=64k none .claude", "no space is left"),
+        (
+            "mkdir -p .git/centurion; mount -t tmpfs -o size=4k none .git/centurion",
+            "No space left on device",
+        ),
+    ] {
+        let repository = Repository::new(&json!({
+            "lead": [[apart("@@child", &json!({}))], "done"],
+            "child": ["never"],
+        }));
+        repository.write("large.txt", &"0123456789\n".repeat(40_000));
+        repository.git("add -A");
+        repository.git("commit -q -m large");
+        let before = repository.state();
+        let told = run_after(&repository, mount, &[]);
+        told.assert_code(0);
+        let text = results(&told);
+        assert!(text.contains(reason), "{mount}: {text}");
+        assert!(!told.ended.stdout.contains("task_started"), "{mount}");
+        assert_eq!(repository.state(), before, "{mount}");
+        // The next process finds nothing that it cannot bring in order.
+        let cleaned = repository.stage.program.run(&["worktrees", "clean"]);
+        assert_eq!(cleaned.code, Some(0), "{mount}: {}{}", cleaned.stdout, cleaned.stderr);
+        assert_eq!(repository.git("branch --list worktree-*"), "", "{mount}");
+        assert_eq!(repository.git("worktree list").lines().count(), 1, "{mount}");
+    }
+}
+
+#[test]
+fn several_processes_make_worktrees_in_one_repository_at_once() {
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child", &json!({})), apart("@@child", &json!({}))], "done"],
+        "child": [[bash("echo mine > mine.txt; git add -A; git commit -q -m mine")], "did"],
+    }));
+    let before = repository.state();
+    let start = || repository.stage.command("@@lead", FREE).spawn().unwrap();
+    let children: Vec<_> = (0..3).map(|_| start()).collect();
+    for child in children {
+        let ended = crate::program::ended(child.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert_eq!(ended.stdout.matches("worktreeBranch: ").count(), 2, "{}", ended.stdout);
+    }
+    assert_eq!(repository.worktrees().len(), 6);
+    let subjects = repository.git("for-each-ref --format=%(subject) refs/heads/worktree-*");
+    assert_eq!(subjects.lines().filter(|it| *it == "mine").count(), 6);
+    assert_eq!(repository.state(), before);
+}
+
+#[test]
+fn a_resumed_agent_whose_worktree_is_gone_says_so() {
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child", &json!({}))], "done"],
+        "child": [[write("new.txt", "new\n")], "did"],
+    }));
+    let told = repository.run(&[]);
+    told.assert_code(0);
+    let id = told.data()[0]["agentId"].as_str().unwrap().to_owned();
+    for path in repository.worktrees() {
+        std::fs::remove_dir_all(path).unwrap();
+    }
+    let before = repository.state();
+    repository.play(&json!({
+        "lead": [[{"tool": "SendMessage", "input": {"to": id, "message": "@@child again"}}], "done", "heard"],
+        "child": [[write("again.txt", "bad\n")], "did"],
+    }));
+    let told = repository.run(&["--continue"]);
+    let heard = results(&told) + &transcripts(&repository.stage);
+    assert!(heard.contains(".claude/worktrees/agent-"), "{heard}");
+    let is_said = ["it cannot work where it did", "No such file or directory", "entity not found"];
+    assert!(is_said.iter().any(|it| heard.contains(it)), "{heard}");
+    assert!(!repository.top.join("again.txt").exists());
+    assert_eq!(repository.state(), before);
+}
+
+#[test]
+fn what_cannot_be_kept_from_commands_is_said_at_launch_and_in_every_result_or_refused() {
+    let available = Command::new("unshare").args(["-U", "-r", "-m", "true"]).status();
+    if !available.is_ok_and(|status| status.success()) {
+        return skip(Lack::Namespaces);
+    }
+    let scripts = |more: &Value| {
+        json!({
+            "lead": [[apart("@@child", more)], "done", "heard"],
+            "child": [[write("new.txt", "new\n")], "I did it."],
+        })
+    };
+    let words = "its commands are not kept from the checkout that it works apart from: ";
+    for is_background in [false, true] {
+        let repository = Repository::new(&scripts(&json!({"run_in_background": is_background})));
+        let told = run_without_namespaces(&repository, &[]);
+        told.assert_code(0);
+        let warned = told.of("system").iter().any(|event| {
+            event["subtype"] != "task_notification" && event.to_string().contains(words)
+        });
+        assert!(warned || told.ended.stderr.contains(words), "{}", told.ended.stdout);
+        let heard = results(&told) + &transcripts(&repository.stage);
+        let result = if is_background {
+            format!("<not-confined>{words}")
+        } else {
+            format!("Note that {words}")
+        };
+        assert!(heard.contains(&result), "{heard}");
+        // With the setting no such agent is started.
+        repository.play(&scripts(&json!({})));
+        let before = repository.worktrees().len();
+        let strict = ["--settings", r#"{"worktree": {"requireSandbox": true}}"#];
+        let told = run_without_namespaces(&repository, &strict);
+        let text = results(&told);
+        assert!(text.contains("commands cannot be kept from the checkout here"), "{text}");
+        assert!(text.contains("worktree.requireSandbox asks for that"), "{text}");
+        assert_eq!(repository.worktrees().len(), before);
+    }
 }
 
 fn transcripts(stage: &Stage) -> String {
@@ -435,6 +622,13 @@ fn a_process_that_is_killed_leaves_work_that_the_next_one_brings_home() {
     child.wait().unwrap();
     let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
     assert_eq!(repository.git("for-each-ref --format=%(subject) refs/heads/worktree-*"), "first");
+    // A session that starts no such agent says what there is.
+    repository.play(&json!({"lead": ["done"]}));
+    let warned = |told: &Told| {
+        let words = "worktrees of agents are not in order here: agent-";
+        told.of("system").iter().any(|it| it["content"].to_string().contains(words))
+    };
+    assert!(warned(&repository.run(&[])));
     // The next agent that works apart looks after it.
     repository.play(&json!({"lead": [[apart("@@idle", &json!({}))], "done"], "idle": ["nothing"]}));
     let told = repository.run(&[]);

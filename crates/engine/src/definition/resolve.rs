@@ -157,11 +157,6 @@ pub enum LaunchError {
     )]
     TooDeep { depth: u32, most: u32 },
     #[error(
-        "agent `{name}` asks for isolation: {isolation}, which the main agent of a session cannot have, so it was \
-         not started"
-    )]
-    Isolation { name: String, isolation: &'static str },
-    #[error(
         "agent `{name}` was not started: `cwd` ({cwd}) and `isolation: worktree` ({by}) exclude each other. Leave one of \
          them out."
     )]
@@ -536,15 +531,11 @@ impl Resolving<'_> {
         let decided = asked.map(|it| Decided::new(it, Provenance::Call("isolation"))).or(own);
         let Some(decided) = decided else { return Ok(None) };
         match self.place {
-            Place::Main(_) => {
-                let isolation = decided.value.as_str();
-                Err(LaunchError::Isolation { name: self.name(), isolation })
-            }
             Place::Below(Wishes { cwd: Some(cwd), .. }) => {
                 let (cwd, by) = (cwd.clone(), decided.by.to_string());
                 Err(LaunchError::IsolationAndCwd { name: self.name(), cwd, by })
             }
-            Place::Below(_) => Ok(Some(decided)),
+            Place::Main(_) | Place::Below(_) => Ok(Some(decided)),
         }
     }
 

@@ -11,9 +11,10 @@ use centurion_protocol::sdk::{
 };
 use centurion_protocol::{AgentId, Block, Outcome, TaskId};
 use centurion_tools::{ShellChange, ShellEnd};
+use serde_json::json;
 
 use crate::agent::background_tasks;
-use crate::agent::isolation::WorktreeEnd;
+use crate::agent::isolation::{WorktreeEnd, unconfined};
 use crate::agent::shared::Shared;
 use crate::agent::task::{End, SharedContext, Stopper, Task, TaskRun};
 use crate::delegate::outcome::{bounded_result, failure, worktree_work};
@@ -66,6 +67,7 @@ pub(crate) fn show_shell(shared: &Arc<Shared>, change: &ShellChange) {
                 output_file: end.output_file.display().to_string(),
                 summary,
                 usage: None,
+                worktree: None,
             };
             shared.show(EventBody::System(System::TaskNotification(Box::new(told))));
             background_tasks::leave(shared, &end.task);
@@ -165,6 +167,7 @@ pub(crate) fn show_ended(shared: &Arc<Shared>, task: &Task, end: &End) {
         output_file: task.output.path().display().to_string(),
         summary: told,
         usage: Some(end.task_usage()),
+        worktree: end.worktree.as_ref().filter(|it| it.path().is_some()).map(|it| json!(it)),
     }))));
     background_tasks::leave(shared, &TaskId::new(task.id.as_str()));
 }
@@ -227,6 +230,10 @@ fn agent_notification(task: &Task, run: &TaskRun, end: &End) -> String {
     let work = end.worktree.as_ref().map(worktree_work).unwrap_or_default();
     if !work.is_empty() {
         fields.push(("work", &work));
+    }
+    let unconfined = end.unconfined.as_deref().map(unconfined).unwrap_or_default();
+    if !unconfined.is_empty() {
+        fields.push(("not-confined", &unconfined));
     }
     let usage = end.task_usage();
     let mut usage = format!(

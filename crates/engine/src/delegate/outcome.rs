@@ -7,6 +7,7 @@ use centurion_protocol::Outcome;
 use crate::agent::isolation::WorktreeEnd;
 use crate::agent::task::{End, Task};
 use crate::message::titles::listed;
+use centurion_worktree::ChangedFile;
 
 /// How much of a report enters its recipient's conversation; the output file has all of it.
 pub(crate) const REPORT_BOUND: usize = 32_000;
@@ -99,10 +100,11 @@ pub(crate) fn worktree_work(end: &WorktreeEnd) -> String {
         .filter_map(|file| file.lines)
         .fold((0, 0), |(added, removed), lines| (added + lines.0, removed + lines.1));
     let mut text = format!(
-        "Work in the worktree: {} changed since {}: {} (+{added} -{removed}); {} ahead, {} behind",
+        "Work in the worktree: {} changed since {}: {} (+{added} -{removed} in all); its HEAD is {}, {} ahead, {} behind",
         counted(report.files.len() as u64, "file"),
-        report.base.get(..12).unwrap_or(&report.base),
-        listed(report.files.iter().map(|file| &file.path), ", "),
+        short(&report.base),
+        listed(report.files.iter().map(changed_file), ", "),
+        short(&report.head),
         report.ahead,
         report.behind
     );
@@ -128,6 +130,19 @@ pub(crate) fn worktree_work(end: &WorktreeEnd) -> String {
     }
     text.push('.');
     text
+}
+
+/// The beginning of a commit's id.
+fn short(id: &str) -> &str {
+    id.get(..12).unwrap_or(id)
+}
+
+/// A file with how many of its lines were added and removed.
+fn changed_file(file: &ChangedFile) -> String {
+    match file.lines {
+        Some((added, removed)) => format!("{} (+{added} -{removed})", file.path),
+        None => format!("{} (no text)", file.path),
+    }
 }
 
 pub(crate) fn counted(count: u64, what: &str) -> String {

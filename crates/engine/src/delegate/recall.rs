@@ -305,7 +305,10 @@ impl Interrupted {
             evidence: Evidence::default(),
             shared: None,
             worktree: spec.worktree.as_ref().map(WorktreeEnd::left_by_death),
-            unconfined: None,
+            unconfined: spec.worktree.as_ref().and_then(|worktree| {
+                let isolator = &shared.delegation.builder.isolator;
+                isolator.again(worktree).ok()?.sandbox.isolation_fault()
+            }),
             unread: 0,
             notification: shared.world.record_id(),
         };

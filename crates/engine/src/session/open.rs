@@ -5,13 +5,17 @@ use std::sync::{Arc, Weak};
 
 use centurion_config::agent_memory::AgentMemory;
 use centurion_config::agents::{ActiveAgent, AgentCatalog};
+use centurion_config::paths::repo_root;
+use centurion_config::repository::GitDirs;
 use centurion_hooks::Scope;
 use centurion_journal::transcript::{self, Loaded};
 use centurion_journal::{Journal, JournalError, Stamp, TranscriptFile};
 use centurion_protocol::sdk::Init;
+use centurion_protocol::SessionId;
 use centurion_tools::{
     ChangeLog, Checkpoints, ReadState, Todo, builtin_under, resolve, share_checkpoints,
 };
+use centurion_worktree::left_in;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +36,7 @@ use crate::definition::prompt::{main_sections, system_prompt};
 use crate::definition::resolve::LaunchError;
 use crate::delegate::build::DriverParts;
 use crate::delegate::recall;
+use crate::message::titles::listed;
 use crate::money::budget::{Budget, Limit};
 use crate::policy::permissions::Permissions;
 use crate::schedule::{self, Kept};
@@ -61,7 +66,8 @@ pub enum OpenError {
     Agent { name: String, reason: String },
     #[error("the agent `{name}` cannot run: {source}")]
     RequiredServers { name: String, source: RequireError },
-    #[error("--worktree {name}: {reason}")]
+    /// What asks for it, and why it cannot be had.
+    #[error("{name}: {reason}")]
     Worktree { name: String, reason: String },
 }
 
@@ -82,7 +88,7 @@ impl Session {
         let asked = asked_agent(&options, &loaded, &shared)?;
         let identity = Arc::new(main_agent::identity(asked.as_ref()));
         let (flags, mode) = (options.agents.flags, shared.delegation.rules.mode);
-        let begins_in = options.agents.begins_in;
+        let begins_in = BeginsIn::new(options.agents.begins_in, asked.as_ref(), shared.id);
         let asked_for = (flags.clone(), options.prompt.clone());
         let mut main = MainAgent::plain(options.settings, options.prompt, mode);
         if let Some(agent) = &asked {
@@ -452,20 +458,44 @@ impl Noted {
     }
 }
 
+/// How a definition asks for a worktree.
+const APART: &str = "isolation: worktree of the main agent";
+
+/// The worktree that the main agent is to begin in: as a person asks for it, or as its definition does.
+struct BeginsIn {
+    asked: Option<String>,
+    by_definition: Option<String>,
+}
+
+impl BeginsIn {
+    /// An agent whose definition says that it works apart does so as the main agent, too.
+    fn new(asked: Option<String>, agent: Option<&ActiveAgent>, session: SessionId) -> Self {
+        let works_apart = agent.is_some_and(|it| it.definition.isolation.is_some());
+        Self { asked, by_definition: works_apart.then(|| entered::usual_name(session)) }
+    }
+}
+
 /// Has the main agent work in the worktree that is asked for, or in the one that it was in. Gives its surroundings.
 async fn enter_worktree(
     shared: &Shared,
     agent: &Agent,
     noted: Option<EnteredPlace>,
-    asked: Option<String>,
+    begins_in: BeginsIn,
 ) -> Result<Environment, OpenError> {
     let builder = &shared.delegation.builder;
     let usual = builder.environment.clone();
-    match (asked, noted) {
+    tell_left(agent, &usual.cwd);
+    let BeginsIn { asked, by_definition } = begins_in;
+    let is_asked = asked.is_some();
+    // The one that it is in is as good as any other to an agent that only has to work apart.
+    let by_definition = by_definition.filter(|_| noted.is_none());
+    match (asked.or(by_definition), noted) {
         (Some(name), noted) if noted.as_ref().is_none_or(|place| !place.is_named(&name)) => {
             let (wanted, cancel) = (Wanted::Name(&name), CancellationToken::new());
             if let Err(error) = Box::pin(builder.isolator.go_to(agent, wanted, &cancel)).await {
-                return Err(OpenError::Worktree { name, reason: error.to_string() });
+                let reason = error.to_string();
+                let name = if is_asked { format!("--worktree {name}") } else { APART.to_owned() };
+                return Err(OpenError::Worktree { name, reason });
             }
         }
         (_, Some(place)) => {
@@ -481,6 +511,21 @@ async fn enter_worktree(
     let cwd = agent.workspace.root();
     let git = Some(GitState::observe(&cwd, &builder.env).await);
     Ok(Environment { cwd, git, ..usual })
+}
+
+/// Tells people of worktrees that a process left that died. Costs one look at a directory where there are none.
+fn tell_left(agent: &Agent, cwd: &Path) {
+    let dirs = repo_root(cwd).and_then(|root| GitDirs::of(&root));
+    let left = dirs.map(|dirs| left_in(&dirs.common)).unwrap_or_default();
+    if left.is_empty() {
+        return;
+    }
+    let left = left.iter().map(|entry| format!("{} ({})", entry.name(), entry.standing));
+    let text = format!(
+        "worktrees of agents are not in order here: {}; `centurion worktrees clean` mends them",
+        listed(left.collect::<Vec<_>>().iter(), ", ")
+    );
+    agent.inform("warning", text);
 }
 
 /// What an agent knows of files from an earlier process.

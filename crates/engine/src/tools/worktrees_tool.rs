@@ -1,7 +1,7 @@
 //! The `Worktrees` tool: an agent looks at what agents that worked apart have left, and brings it over.
 //!
 //! A merge changes files as an edit does, and is judged so: what a rule denies to edit is not merged, and what later
-//! steps would run or obey is merged only if a person said yes to this very call.
+//! steps would run or obey is merged only if a person said yes to a call that names those files.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,8 @@ pub(crate) struct WorktreesInput {
     commits: Option<Vec<String>>,
     /// What the new commit says.
     message: Option<String>,
+    /// For `merge`: the protected files that it changes. A person sees them here and decides.
+    protected: Option<Vec<PathBuf>>,
 }
 
 /// `clean` saves work that exists only there, then removes the worktree; `restore` brings it back.
@@ -76,7 +78,12 @@ impl Tool for WorktreesTool {
         if input.action.only_looks() {
             return Access::Session;
         }
-        Access::Write(context.workspace.root())
+        // A person is asked about the files that are named, and not about the directory alone.
+        let root = context.workspace.root();
+        match input.protected.as_deref().and_then(<[PathBuf]>::first) {
+            Some(file) => Access::Write(resolve(&root.join(file))),
+            None => Access::Write(root),
+        }
     }
 
     async fn run(
@@ -127,11 +134,6 @@ impl WorktreeDesk<'_> {
         }
         let mut text = String::new();
         for entry in &entries {
-            if let Some(others) = self.agent.sharers().filter(|_| !self.context.is_approved) {
-                return Err(ToolError::failed(format!(
-                    "others work in this checkout now ({others}), and a merge changes their files: wait for their end"
-                )));
-            }
             let task = entry.record.as_ref().map(|it| it.owner.task.as_str()).unwrap_or_default();
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{}: {}. {task}", entry.name(), entry.standing);
@@ -168,6 +170,11 @@ impl WorktreeDesk<'_> {
     }
 
     async fn merge(&self, entry: &Entry, input: &WorktreesInput) -> Result<String, ToolError> {
+        if let Some(others) = self.agent.sharers().filter(|_| !self.context.is_approved) {
+            return Err(ToolError::failed(format!(
+                "others work in this checkout now ({others}), and a merge changes their files: wait for their end"
+            )));
+        }
         let how = match input.how {
             None => How::Merge,
             Some(MergeHow::Squash) => How::Squash,
@@ -181,7 +188,9 @@ impl WorktreeDesk<'_> {
         let usual = if task.is_empty() { format!("Work of {}", entry.name()) } else { task };
         let message = input.message.as_deref().unwrap_or(&usual);
         let top = self.worktrees.checkout(&self.root).await.map_err(failed)?.top;
-        let check = |files: &[PathBuf]| self.may_change(&top, files);
+        let named = input.protected.as_deref().unwrap_or_default();
+        let named: Vec<PathBuf> = named.iter().map(|file| self.root.join(file)).collect();
+        let check = |files: &[PathBuf]| self.may_change(&top, files, &named);
         let merge = Merge { how: &how, message, check: &check };
         let merged = self.worktrees.merge(&self.root, entry, &merge).await.map_err(failed)?;
         let notes = merged.notes.iter().map(|note| format!(" Note: {note}."));
@@ -194,27 +203,49 @@ impl WorktreeDesk<'_> {
     }
 
     /// Whether the agent may change these files of its checkout: as by this tool, and by those that edit and write.
-    fn may_change(&self, top: &Path, files: &[PathBuf]) -> Result<(), FileRefusal> {
+    /// What a person would be asked about must be among those that were named to one.
+    fn may_change(
+        &self,
+        top: &Path,
+        files: &[PathBuf],
+        named: &[PathBuf],
+    ) -> Result<(), FileRefusal> {
+        let mut unnamed: Vec<&PathBuf> = Vec::new();
+        let mut first = None;
         for file in files {
-            let access = Access::Write(top.join(file));
+            let path = top.join(file);
+            let access = Access::Write(path.clone());
             for tool in [WorktreesTool::NAME, "Edit", "Write"] {
                 let Decision { verdict, reason, .. } = self.judge(tool, &access);
                 let is_guarded = matches!(reason, Reason::ProtectedPath(_) | Reason::Rule { .. });
                 let is_fine = match verdict {
                     Verdict::Allow => true,
+                    Verdict::Ask if is_guarded => self.context.is_approved && named.contains(&path),
                     // What no rule speaks of is this tool's to be allowed.
-                    Verdict::Ask if tool != WorktreesTool::NAME && !is_guarded => true,
-                    Verdict::Ask => self.context.is_approved,
+                    Verdict::Ask => tool != WorktreesTool::NAME || self.context.is_approved,
                     Verdict::Deny => {
                         matches!(reason, Reason::NotAsked(_)) && tool != WorktreesTool::NAME
                     }
                 };
-                if !is_fine {
-                    return Err(FileRefusal { file: file.clone(), reason: reason.to_string() });
+                if is_fine {
+                    continue;
                 }
+                let refusal = FileRefusal { file: file.clone(), reason: reason.to_string() };
+                if verdict != Verdict::Ask || !is_guarded {
+                    return Err(refusal);
+                }
+                if !unnamed.contains(&file) {
+                    unnamed.push(file);
+                }
+                first.get_or_insert(refusal);
             }
         }
-        Ok(())
+        let Some(mut refusal) = first else { return Ok(()) };
+        let files = json!(unnamed);
+        let FileRefusal { reason, .. } = &mut refusal;
+        // Writing to a string cannot fail.
+        let _ = write!(reason, "; `protected`: {files} has a person decide about them");
+        Err(refusal)
     }
 
     /// Whether the agent may read a file without being asked about it.

@@ -324,3 +324,42 @@ async fn many_are_made_at_once_while_others_look_and_rebase() {
     assert_eq!(scene.git("worktree list").lines().count(), 1);
     assert!(!scene.git("branch").contains("worktree-"));
 }
+
+#[tokio::test]
+async fn the_base_is_the_callers_commit_in_the_middle_of_a_rebase_or_a_merge_too() {
+    for begun in ["rebase side", "merge side"] {
+        let scene = Scene::new();
+        scene.git("switch -q -c side");
+        scene.write("a.txt", "side\n");
+        scene.commit("side");
+        scene.git("switch -q main");
+        for name in ["a.txt", "other.txt"] {
+            scene.write(name, "main\n");
+            scene.commit("main");
+        }
+        assert!(!scene.try_git_in(&scene.top, begun).1, "{begun}");
+        let (head, before) = (scene.head(), scene.state());
+        let made = scene.create("one").await;
+        assert_eq!(made.record.base, head, "{begun}");
+        assert_eq!(scene.git_in(&made.record.path, "status --porcelain"), "", "{begun}");
+        assert_eq!(scene.git_in(&made.record.path, "branch --show-current"), "worktree-one");
+        assert!(matches!(scene.settle(made).await, Settled::Removed(_)));
+        assert_eq!(scene.state(), before, "{begun}");
+        // The caller goes on with what it had begun.
+        scene.git("checkout --theirs a.txt");
+        scene.git("add a.txt");
+        scene.git(&format!("{} --continue", begun.split(' ').next().unwrap()));
+    }
+}
+
+#[tokio::test]
+async fn no_links_are_made_where_none_are_wanted() {
+    let scene = Scene::new();
+    scene.write("node_modules/m/x.js", "x\n");
+    let contents = Contents { links: Vec::new(), sparse: Vec::new() };
+    let made = scene.worktrees.create(&scene.top, &Wish { contents, ..wish("one") }).await.unwrap();
+    assert!(!made.record.path.join("node_modules").exists());
+    assert_eq!((made.linked().count(), &made.warnings[..]), (0, &[][..]));
+    let usual = scene.create("two").await;
+    assert!(usual.record.path.join("node_modules/m/x.js").is_file());
+}

@@ -92,6 +92,7 @@ fn ended(who: Who, status: &'static str, summary: &str) -> EventBody {
         output_file: "/o".to_owned(),
         summary: summary.to_owned(),
         usage: Some(usage(2)),
+        worktree: None,
     })))
 }
 
@@ -354,6 +355,7 @@ fn a_shell_in_the_background_has_lines_of_its_own() {
         output_file: "/o".to_owned(),
         summary: "Background command \"serve\" failed with exit code 1".to_owned(),
         usage: None,
+        worktree: None,
     })));
     assert_eq!(
         story([shell, over]),
