@@ -104,12 +104,17 @@ impl Policy {
         let named: Vec<&Path> = named.filter_map(|at| start.get(..at)).map(Path::new).collect();
         let around = self.directories.iter().chain([&self.project_root]);
         let around: BTreeSet<&Path> = around.flat_map(|it| it.ancestors()).chain(named).collect();
-        let others = around.iter().filter_map(|checkout| {
-            let above = format!("{}/{WORKTREES}/", checkout.to_str()?.trim_end_matches('/'));
-            match shape.after(&above) {
-                After::Rest(below) => within(checkout, &without_first_name(&below)?),
-                After::Other | After::Unknown => None,
-            }
+        let others = around.iter().flat_map(|checkout| {
+            let top = format!("{}/", checkout.to_str().unwrap_or_default().trim_end_matches('/'));
+            let above = format!("{top}{WORKTREES}/");
+            let below = match shape.after(&above) {
+                After::Rest(below) => vec![below],
+                // Words in it may be computed. A path of which nothing is known is none of a worktree.
+                After::Unknown if start.starts_with(&top) => shape.rests(&above),
+                After::Other | After::Unknown => Vec::new(),
+            };
+            let below = below.iter().flat_map(without_first_name).collect::<Vec<_>>();
+            below.into_iter().filter_map(|below| within(checkout, &below))
         });
         own.chain(others).collect()
     }
@@ -136,19 +141,23 @@ fn joined(directory: &Path, below: &Path) -> PathBuf {
     directory.components().chain(below.components()).collect()
 }
 
-/// What follows the first name of a path; nothing if it has one name only.
-fn without_first_name(path: &Shape) -> Option<Shape> {
+/// All that may follow the first name of a path; nothing if it has one name only.
+fn without_first_name(path: &Shape) -> Vec<Shape> {
+    let mut found = Vec::new();
     for (at, step) in path.steps().iter().enumerate() {
+        let rest = |at: usize| path.steps().get(at..).map(Shape::from_steps).unwrap_or_default();
         match step {
             Step::Literal('/') => {
-                return path.steps().get(at + 1..).map(Shape::from_steps);
+                found.push(rest(at + 1));
+                return found;
             }
             Step::Literal(_) | Step::Character | Step::Name | Step::Number | Step::NoDot => {}
-            // It may be any number of names.
-            Step::Any | Step::Split(_) | Step::Jump(_) => return Some(Shape::any()),
+            // The name may end within it, or behind it.
+            Step::Any => found.push(rest(at)),
+            Step::Split(_) | Step::Jump(_) => return vec![Shape::any()],
         }
     }
-    None
+    found
 }
 
 #[cfg(test)]

@@ -119,16 +119,24 @@ fn judge(query: &Query<'_>) -> Decision {
     if policy.mode == Mode::BypassPermissions {
         return Decision::by_mode(policy.mode);
     }
-    if let (Some(analysis), Some(others)) = (&query.analysis, &policy.sharers)
-        && let Some(command) = analysis.tree_move()
-    {
-        let reason = Reason::SharedTree { command: command.to_owned(), others: others.clone() };
+    if let Some(reason) = shared_tree(query) {
         return Decision::ask(reason);
     }
     match &query.analysis {
         Some(analysis) => shell_verdict::judge(query, analysis),
         None => judge_plain(query),
     }
+}
+
+/// A command that changes what is checked out where others work.
+fn shared_tree(query: &Query<'_>) -> Option<Reason> {
+    let analysis = query.analysis.as_ref().filter(|_| !query.policy.sharers.is_empty())?;
+    analysis.tree_moves().into_iter().find_map(|moved| {
+        let mut sharers = query.policy.sharers.iter();
+        let sharer = sharers.find(|it| moved.may_be_in(&it.checkout, query.scene))?;
+        let (checkout, others) = (sharer.checkout.clone(), sharer.who.clone());
+        Some(Reason::SharedTree { command: moved.command, checkout, others })
+    })
 }
 
 /// A command line that cannot be read, or that a rule may mean though its text does not tell: a person

@@ -38,7 +38,7 @@ pub use decide::{Decision, Verdict, decide};
 pub use links::{Kind, Links, NoLinks};
 pub use mode::{Mode, UnknownMode};
 pub use origin::{RuleLevel, RuleOrigin, RuleSource};
-pub use policy::{Call, DeniedPlaces, GitCheck, HostRule, Layer, Policy, Role};
+pub use policy::{Call, DeniedPlaces, GitCheck, HostRule, Layer, Policy, Role, Sharer};
 pub use reason::{MayMatch, Reason};
 pub use rule::{Rule, RuleError, RuleKind, RuleWarning};
 pub use rule_set::RuleSet;

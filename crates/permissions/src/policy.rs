@@ -21,6 +21,15 @@ use crate::rule_set::RuleSet;
 use crate::shell::Readings;
 use crate::stance::{Bounds, OwnMode, Skipping, Stance};
 
+/// Others that work in a checkout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sharer {
+    /// Its top directory, with links resolved.
+    pub checkout: PathBuf,
+    /// Who they are, in words.
+    pub who: String,
+}
+
 /// The rules, mode and places of one agent.
 ///
 /// Two layers: what binds this agent and all agents below it, the ceiling, and what its own definition adds for
@@ -36,8 +45,8 @@ pub struct Policy {
     pub deny: RuleSet,
     /// What the agent's own definition adds.
     pub role: Role,
-    /// Who else works in the same checkout now, in words.
-    pub sharers: Option<String>,
+    /// Who else works now, and where.
+    pub sharers: Vec<Sharer>,
     /// Where the shell stands now; relative paths in commands hang here, and nothing else does.
     pub cwd: PathBuf,
     /// Where the agent was started; the patterns of rules hang here unless they begin with `//` or

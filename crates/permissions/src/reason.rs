@@ -69,7 +69,7 @@ pub enum Reason {
     /// The command removes a critical place, such as the root or a home directory.
     CriticalRemoval(String),
     /// The command changes what is checked out where others work, too.
-    SharedTree { command: String, others: String },
+    SharedTree { command: String, checkout: PathBuf, others: String },
     /// Nothing allows this write.
     Write(PathBuf),
     /// Nothing allows this command.
@@ -132,10 +132,12 @@ impl fmt::Display for Reason {
             Self::ProtectedPath(path) => {
                 write!(f, "`{}` can change what runs later, so a person decides", path.display())
             }
-            Self::SharedTree { command, others } => write!(
+            Self::SharedTree { command, checkout, others } => write!(
                 f,
-                "`{command}` changes the files of others that work in this checkout now ({others}): wait for their end, \
-                 or have an agent do it with isolation: worktree"
+                "`{}` changes the files of others that work in {} now ({others}): wait for their end, or have an agent \
+                 do it with isolation: worktree",
+                brief(command),
+                checkout.display()
             ),
             Self::CriticalRemoval(target) => {
                 write!(f, "it would remove `{target}`, so a person decides; name what to remove")

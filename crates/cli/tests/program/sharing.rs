@@ -54,11 +54,9 @@ fn commands_that_change_what_is_checked_out_are_asked_about_while_others_work_th
     let told = repository.run(&[]);
     told.assert_code(0);
     let text = results(&told);
-    assert_eq!(
-        text.matches("changes the files of others that work in this checkout").count(),
-        2,
-        "{text}"
-    );
+    let asked =
+        format!("changes the files of others that work in {} now", repository.top.display());
+    assert_eq!(text.matches(&asked).count(), 2, "{text}");
     assert_eq!(repository.git("branch --show-current"), "later", "{text}");
     assert_eq!(repository.git("branch --list moved"), "");
 }
@@ -81,4 +79,33 @@ fn an_isolated_agent_shares_its_checkout_with_no_other() {
     let told = repository.run(&[]);
     told.assert_code(0);
     assert_eq!(repository.git("branch --show-current"), "moved", "{}", results(&told));
+}
+
+#[test]
+fn an_agent_in_the_background_is_asked_about_what_the_main_agent_works_on() {
+    let repository = Repository::new(&json!({
+        "lead": [
+            [agent("@@other", &json!({"run_in_background": true}))],
+            [bash("until [ -e tried ]; do sleep 0.05; done")],
+            "waiting",
+            "done",
+        ],
+        "other": [[bash("git reset -q; git reset --hard")], [bash("touch tried")], "ended"],
+    }));
+    repository.write("a.txt", "mine\n");
+    let told = repository.run(&[]);
+    told.assert_code(0);
+    let transcript = repository.stage.agent_transcripts().concat();
+    assert!(transcript.contains("(the main agent): wait for their end"), "{transcript}");
+    assert_eq!(std::fs::read_to_string(repository.top.join("a.txt")).unwrap(), "mine\n");
+}
+
+#[test]
+fn who_waits_for_an_agent_shares_nothing_with_it() {
+    let repository = Repository::new(&json!({
+        "lead": [[agent("@@other", &json!({"run_in_background": false}))], "done"],
+        "other": [[bash("git switch -q -c moved")], "ended"],
+    }));
+    repository.run(&[]).assert_code(0);
+    assert_eq!(repository.git("branch --show-current"), "moved");
 }

@@ -1,9 +1,12 @@
 //! Who else works in the same files.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use centurion_config::paths::repo_root;
+use centurion_permissions::Sharer;
+use centurion_protocol::AgentId;
 
 use crate::agent::Agent;
 use crate::agent::task::Task;
@@ -24,33 +27,68 @@ impl Identity {
 impl Agent {
     /// The agents that work now in the checkout that this one works in, without those that wait for it.
     pub(crate) fn sharers(&self) -> Option<String> {
-        let shared = self.shared.upgrade()?;
-        let running = shared.delegation.running();
-        if running.is_empty() {
-            return None;
-        }
         let own = tree(&self.workspace.root());
-        let above = self.above(&running);
-        let others = running.iter().filter(|task| {
-            Some(&task.id) != self.identity.id.as_ref()
-                && !above.contains(&task.id.to_string())
-                && tree(&task.spec.cwd) == own
-        });
-        let names: Vec<String> = others.map(|task| task.identity.called()).collect();
-        (!names.is_empty()).then(|| listed(names.iter(), ", "))
+        self.others_at_work().into_iter().find(|it| it.checkout == own).map(|it| it.who)
     }
 
-    /// The agents above it, by their ids.
-    fn above(&self, running: &[Arc<Task>]) -> Vec<String> {
-        let parent_of = |id: &centurion_protocol::AgentId| {
-            running.iter().find(|task| task.id == *id)?.identity.parent.clone()
+    /// The agents that work now, in this checkout or another, without those that wait for this one.
+    pub(crate) fn others_at_work(&self) -> Vec<Sharer> {
+        let Some(shared) = self.shared.upgrade() else { return Vec::new() };
+        let running = shared.delegation.running();
+        if running.is_empty() {
+            return Vec::new();
+        }
+        let waiting = Waiting::for_agent(self.identity.id.as_ref(), &running);
+        let mut trees: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+        if !self.identity.is_main() && !waiting.is_main && shared.is_running() {
+            let place = tree(&shared.permissions.place());
+            trees.entry(place).or_default().push("the main agent".to_owned());
+        }
+        let others = running.iter().filter(|task| {
+            Some(&task.id) != self.identity.id.as_ref() && !waiting.agents.contains(&task.id)
+        });
+        for task in others {
+            let place = tree(&task.spec.cwd);
+            trees.entry(place).or_default().push(task.identity.called());
+        }
+        let told = |(checkout, names): (PathBuf, Vec<String>)| Sharer {
+            checkout,
+            who: listed(names.iter(), ", "),
         };
-        let chain = std::iter::successors(self.identity.parent.clone(), parent_of);
-        chain.map(|id| id.to_string()).collect()
+        trees.into_iter().map(told).collect()
     }
 }
 
-/// The checkout around a directory; itself where there is none.
+/// Who waits for the end of an agent, and does nothing meanwhile.
+struct Waiting {
+    agents: Vec<AgentId>,
+    is_main: bool,
+}
+
+impl Waiting {
+    fn for_agent(id: Option<&AgentId>, running: &[Arc<Task>]) -> Self {
+        let mut found = Self { agents: Vec::new(), is_main: false };
+        let mut next = id.cloned();
+        while let Some(id) = next.take() {
+            let Some(task) = running.iter().find(|task| task.id == id) else { break };
+            // No call waits for an agent in the background, nor for the agents below it.
+            if task.is_background() {
+                break;
+            }
+            match &task.identity.parent {
+                None => found.is_main = true,
+                Some(parent) => {
+                    found.agents.push(parent.clone());
+                    next = Some(parent.clone());
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The checkout around a directory, with links resolved; itself where there is none.
 fn tree(directory: &Path) -> PathBuf {
-    repo_root(directory).unwrap_or_else(|| directory.to_owned())
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    repo_root(&directory).unwrap_or(directory)
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use centurion_hooks::{HookRules, HookSet};
 use centurion_permissions::{
     Access, Apart, Call, Decision, HostRule, Mode, OwnMode, Policy, Role, Rule, RuleKind,
-    RuleLevel, RuleOrigin, RuleSet, Skipping, Stance, Verdict, decide, suggest,
+    RuleLevel, RuleOrigin, RuleSet, Sharer, Skipping, Stance, Verdict, decide, suggest,
 };
 use centurion_tools::{DeniedFiles, DeniedSearch, PlanModeError};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -439,15 +439,20 @@ impl Permissions {
 
     /// Judges a call of an agent whose shell stands in `cwd`.
     pub(crate) fn decide(&self, call: &Call<'_>, cwd: PathBuf) -> Decision {
-        self.decide_among(call, cwd, None)
+        self.decide_among(call, cwd, Vec::new())
     }
 
-    /// Judges a call while others work in the same checkout.
+    /// Where the agent's shell last stood.
+    pub(crate) fn place(&self) -> PathBuf {
+        self.current().policy.cwd.clone()
+    }
+
+    /// Judges a call while others work.
     pub(crate) fn decide_among(
         &self,
         call: &Call<'_>,
         cwd: PathBuf,
-        sharers: Option<String>,
+        sharers: Vec<Sharer>,
     ) -> Decision {
         drop(self.current());
         let mut state = self.state_mut();

@@ -381,8 +381,8 @@ impl Dispatch {
         let (named, agent) = (self.named(&ready.call), self.agent(&ready.call));
         let call = ready.as_call(named.as_deref(), &agent);
         let sharers = match call.access {
-            Access::Shell(_) => self.agent.sharers(),
-            _ => None,
+            Access::Shell(_) => self.agent.others_at_work(),
+            _ => Vec::new(),
         };
         let cwd = self.agent.workspace.cwd();
         let decision = self.agent.permissions.decide_among(&call, cwd, sharers);

@@ -5,14 +5,16 @@ use std::sync::OnceLock;
 
 use super::characters::as_run;
 use super::command_parser::parse_program;
+use super::git_runs::without_global_options;
 use super::mentions::{Mentions, mentions};
 use super::names;
 use super::places::Places;
+use super::programs::base_name;
 use super::removal::Removal;
 use super::script::{Assigned, Command, Script, Unclear, Word, join};
 use super::shape::Shape;
-use super::tree_moves::moves_tree;
-use super::views::{Finder, Views};
+use super::tree_moves::TreeMove;
+use super::views::{Finder, Views, best_values};
 use super::walker;
 use super::wrappers::{runs_another, runs_input, takes_arguments, unwrapped};
 use crate::policy::Policy;
@@ -119,9 +121,16 @@ impl Analysis {
         self.removals.iter().find_map(|removal| removal.critical(policy)).map(str::to_owned)
     }
 
-    /// The command of git in it that changes what is checked out.
-    pub(crate) fn tree_move(&self) -> Option<&str> {
-        self.view_texts().find(|text| moves_tree(text))
+    /// The commands of git in it that change what is checked out.
+    pub(crate) fn tree_moves(&self) -> Vec<TreeMove> {
+        let commands: Vec<&Command> = self.all_commands().chain(&self.views.wrapped).collect();
+        let texts: Vec<String> = commands.iter().flat_map(|command| told_texts(command)).collect();
+        let hidden = self.views.certain.iter().filter(|text| !texts.contains(text));
+        let moves = commands.iter().filter_map(|command| TreeMove::of(command));
+        let moves = moves.chain(hidden.filter_map(|text| TreeMove::of_text(text)));
+        // These variables name another repository to git.
+        let leads_git = ["GIT_DIR", "GIT_WORK_TREE"].iter().any(|name| self.text.contains(name));
+        moves.map(|it| if leads_git { it.anywhere() } else { it }).collect()
     }
 
     /// Every path that it might touch.
@@ -150,6 +159,18 @@ impl Analysis {
             + self.mentions.weight()
             + texts.chain(shapes).chain(removals).chain(commands).sum::<usize>()
     }
+}
+
+/// A command of git as views have it: with and without the options before its name.
+fn told_texts(command: &Command) -> Vec<String> {
+    let words = unwrapped(&command.words);
+    let plain = without_global_options(&words);
+    let text = |words: &[Word]| {
+        let values = best_values(words);
+        let program = values.first().map(|program| base_name(program));
+        program.into_iter().chain(values.iter().skip(1).copied()).collect::<Vec<_>>().join(" ")
+    };
+    std::iter::once(text(&words)).chain(plain.as_deref().map(text)).collect()
 }
 
 /// The text that a word stands for, or else its name of a variable without quotes and braces.

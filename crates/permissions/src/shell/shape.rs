@@ -210,6 +210,43 @@ impl Shape {
         After::Rest(Self::from_steps(self.0.get(at..).unwrap_or_default()))
     }
 
+    /// All that may follow this text, where the shape may begin with it.
+    pub(crate) fn rests(&self, text: &str) -> Vec<Self> {
+        let text: Vec<char> = text.chars().collect();
+        let literals = Self(text.iter().copied().map(Step::Literal).collect());
+        let mut found: Vec<Self> = Vec::new();
+        let width = text.len() + 1;
+        let mut seen = vec![false; (self.0.len() + 1) * width * 2];
+        let mut open = vec![(0, 0, false)];
+        while let Some((i, j, no_dot)) = open.pop() {
+            let Some(seen) = seen.get_mut((i * width + j) * 2 + usize::from(no_dot)) else {
+                continue;
+            };
+            if std::mem::replace(seen, true) {
+                continue;
+            }
+            if j == text.len() {
+                let rest = Self::from_steps(self.0.get(i..).unwrap_or_default());
+                if !found.contains(&rest) {
+                    found.push(rest);
+                }
+                continue;
+            }
+            let Some(step) = self.0.get(i).copied() else { continue };
+            let moves = Moves::of(step, i);
+            for next in moves.free.into_iter().flatten() {
+                open.push((next, j, no_dot || step == Step::NoDot));
+            }
+            let theirs = literals.0.get(j).map_or(Moves::NONE, |step| Moves::of(*step, j));
+            if let (Some((take, i)), Some((letter, j))) = (moves.taking, theirs.taking)
+                && take.meets(letter, no_dot)
+            {
+                open.push((i, j, false));
+            }
+        }
+        found
+    }
+
     /// Whether some text fits both.
     pub(crate) fn intersects(&self, other: &Self) -> bool {
         let (ours, theirs) = (&self.0, &other.0);

@@ -23,9 +23,9 @@ use super::shape::Shape;
 use super::walker;
 use super::writes;
 use feed::{Feed, OwnFeed};
-use words::{attached, best_values, has_word, is_value, last_name, peel, reads_names, shape_of};
+use words::{attached, has_word, is_value, last_name, peel, reads_names, shape_of};
 
-pub(super) use words::{directories, is_option, readings};
+pub(super) use words::{best_values, directories, is_option, readings};
 
 /// Scripts in the words of scripts, at most.
 const DEEPEST: usize = 6;

@@ -17,6 +17,7 @@ mod powershell;
 mod properties;
 mod scripts;
 mod secrets;
+mod sharing;
 mod spellings;
 mod suggestions;
 mod told;

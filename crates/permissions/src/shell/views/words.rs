@@ -59,7 +59,7 @@ pub(super) fn has_word(words: &[Word], wanted: &[&str]) -> bool {
 }
 
 /// Words with those that are not known as they are written.
-pub(super) fn best_values(words: &[Word]) -> Vec<&str> {
+pub(in crate::shell) fn best_values(words: &[Word]) -> Vec<&str> {
     words.iter().map(|word| word.value.as_deref().unwrap_or(&word.written)).collect()
 }
 
