@@ -44,6 +44,8 @@ mod host;
 mod hostile;
 #[path = "program/killed_apart.rs"]
 mod killed_apart;
+#[path = "program/killed_at_steps.rs"]
+mod killed_at_steps;
 #[path = "program/mcp.rs"]
 mod mcp;
 #[path = "program/memory.rs"]

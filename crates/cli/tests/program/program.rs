@@ -115,7 +115,7 @@ pub(crate) fn call(id: &str, tool: &str, input: Value) -> Reply {
 }
 
 /// Waits until a condition holds; fails the test when it does not within half a minute.
-pub(crate) fn eventually<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         if let Some(found) = look() {
