@@ -57,6 +57,14 @@ pub(crate) struct RunArgs {
     #[arg(short, long, value_name = "FILTER", num_args = 0..=1, require_equals = true, default_missing_value = "debug")]
     pub(crate) debug: Option<String>,
 
+    /// Log to this file instead, all of it unless --debug says otherwise
+    #[arg(long, value_name = "FILE", conflicts_with = "debug_to_stderr")]
+    pub(crate) debug_file: Option<PathBuf>,
+
+    /// The same as --debug
+    #[arg(long)]
+    pub(crate) debug_to_stderr: bool,
+
     #[command(flatten)]
     pub(crate) format: FormatArgs,
     #[command(flatten)]
@@ -357,6 +365,12 @@ impl RunArgs {
             .map(str::to_owned)
             .collect();
         if names == ["default"] { ToolChoice::All } else { ToolChoice::Only(names) }
+    }
+
+    /// What is logged: nothing, or what fits a filter.
+    pub(crate) fn log_filter(&self) -> Option<&str> {
+        let is_on = self.debug_to_stderr || self.debug_file.is_some();
+        self.debug.as_deref().or_else(|| is_on.then_some("debug"))
     }
 
     /// The mode that the flags ask for.

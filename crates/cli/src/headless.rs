@@ -17,6 +17,7 @@ use crate::configuration::Configuration;
 use crate::control::Control;
 use crate::input::Input;
 use crate::models::ModelLimits;
+use crate::log::start_logging;
 use crate::output::{self, LiveView, ReaderWatch, TextView, end_soon, note};
 use crate::retention::Sweep;
 use crate::setup::{self, Lasting};
@@ -26,7 +27,7 @@ use crate::stdin;
 use crate::surroundings::Surroundings;
 
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
-    setup::start_logging(args.debug.as_deref())?;
+    start_logging(args.log_filter(), args.debug_file.as_deref())?;
     let streams_input = args.format.input_format == InputFormat::StreamJson;
     let prompt = if streams_input { None } else { Some(prompt(&args)?) };
     let surroundings = Surroundings::observe()?;

@@ -18,6 +18,7 @@ mod headless;
 mod input;
 mod kept;
 mod key_helper;
+mod log;
 mod mcp;
 mod models;
 mod output;

@@ -18,12 +18,10 @@ use centurion_host::{Answerers, Attachment};
 use centurion_mcp::Pool;
 use centurion_model::{Access, KeyHelper, Model};
 use centurion_permissions::Policy;
-use centurion_protocol::{Env, SessionId, SystemWorld, Thinking, Timestamp, World, bounded};
-use centurion_redact::Writer;
+use centurion_protocol::{Env, SessionId, Thinking, World, bounded};
 use centurion_sandbox::Proxy;
 use centurion_tools::builtin;
 use centurion_tools::guard::{CommandLimits, GuardProgram};
-use tracing_subscriber::fmt::format;
 
 use crate::absent_model::absent_model;
 use crate::args::{AutoCompact, PromptTool, RunArgs};
@@ -43,32 +41,8 @@ use crate::surroundings::{MANAGED, Surroundings};
 use crate::used_files::used_files;
 use crate::users_files::users_files;
 
-/// Logs to standard error, if that is wanted.
-pub(crate) fn start_logging(filter: Option<&str>) -> anyhow::Result<()> {
-    let Some(filter) = filter else { return Ok(()) };
-    let filter = tracing_subscriber::EnvFilter::try_new(filter)
-        .with_context(|| format!("`{filter}` is no log filter"))?;
-    // A log is a file soon enough.
-    let writer = || Writer::new(std::io::stderr());
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_timer(LogTime)
-        .with_writer(writer)
-        .init();
-    Ok(())
-}
-
 /// The largest file of a prompt that is read.
 const MOST_PROMPT: u64 = 10 * 1024 * 1024;
-
-/// The time of a log line, in the form of all times that we write.
-struct LogTime;
-
-impl tracing_subscriber::fmt::time::FormatTime for LogTime {
-    fn format_time(&self, writer: &mut format::Writer<'_>) -> std::fmt::Result {
-        write!(writer, "{}", Timestamp::from(SystemWorld.now()))
-    }
-}
 
 /// Everything a session is made from, and what must live as long as it.
 pub(crate) async fn options(

@@ -18,7 +18,7 @@ mod url;
 
 pub use kept_file::{keep, keep_over};
 pub use replace::{redact, redact_text};
-pub use stream::{Stream, Writer};
+pub use stream::Stream;
 
 use std::ops::Range;
 

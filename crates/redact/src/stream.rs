@@ -1,7 +1,6 @@
 //! Text that arrives piece by piece: a credential may be cut anywhere between two pieces.
 
 use std::borrow::Cow;
-use std::io;
 
 use memchr::{memmem, memrchr};
 
@@ -78,45 +77,8 @@ fn before_credential(text: &[u8], end: usize) -> usize {
     end
 }
 
-/// Writes to another writer what is left of lines without their credentials.
-#[derive(Debug)]
-pub struct Writer<W: io::Write> {
-    stream: Stream,
-    inner: W,
-}
-
-impl<W: io::Write> Writer<W> {
-    pub fn new(inner: W) -> Self {
-        Self { stream: Stream::default(), inner }
-    }
-}
-
-impl<W: io::Write> io::Write for Writer<W> {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        let mut out = Vec::with_capacity(piece.len());
-        self.stream.push(piece, &mut out);
-        self.inner.write_all(&out)?;
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
-    }
-}
-
-impl<W: io::Write> Drop for Writer<W> {
-    fn drop(&mut self) {
-        let mut out = Vec::new();
-        self.stream.finish(&mut out);
-        // A drop cannot report an error.
-        let _ = self.inner.write_all(&out).and_then(|()| self.inner.flush());
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
     use super::*;
 
     const KEY: &str = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\nabcdEFGH1234\n-----END RSA PRIVATE KEY-----\n";
@@ -176,15 +138,5 @@ mod tests {
         assert_eq!(out, b"");
         stream.finish(&mut out);
         assert_eq!(out, b"[redacted: private_key]");
-    }
-
-    #[test]
-    fn a_writer_gives_all_of_it_when_it_is_dropped() {
-        let mut out = Vec::new();
-        let mut writer = Writer::new(&mut out);
-        writer.write_all(b"a\nghp_").unwrap();
-        writer.write_all("x1".repeat(20).as_bytes()).unwrap();
-        drop(writer);
-        assert_eq!(String::from_utf8(out).unwrap(), "a\n[redacted: github_token]");
     }
 }

@@ -11,7 +11,10 @@ use serde_json::Value;
 use crate::tree::{assert_none, root};
 
 /// The most packages in Cargo.lock, for all platforms. Going up is a decision: say in docs/dependencies.md what for.
-const MOST_LOCKED: usize = 361;
+const MOST_LOCKED: usize = 360;
+
+/// Room for crates of our own: more than that below the bound, and the bound can go down.
+const ROOM: usize = 5;
 
 /// Licences that ask for no more than a notice.
 const LICENCES: [&str; 9] = [
@@ -60,7 +63,7 @@ fn the_lock_file_does_not_grow_unseen() {
         locked <= MOST_LOCKED,
         "Cargo.lock has {locked} packages, more than {MOST_LOCKED}: do without, or raise the bound"
     );
-    assert!(locked + 3 > MOST_LOCKED, "Cargo.lock has {locked} packages: lower the bound to that");
+    assert!(locked + ROOM > MOST_LOCKED, "Cargo.lock has {locked} packages: lower the bound");
 }
 
 #[test]

@@ -19,7 +19,7 @@ const WRITES: [&str; 9] = [
 ];
 
 /// Files that may, and what they write.
-const WRITERS: [(&str, &str); 24] = [
+const WRITERS: [(&str, &str); 25] = [
     ("crates/redact/src/kept_file.rs", "what a session keeps, redacted"),
     ("crates/tools/src/shell/redacted.rs", "outputs of commands, redacted"),
     ("crates/journal/src/transcript_file.rs", "records, redacted"),
@@ -27,6 +27,7 @@ const WRITERS: [(&str, &str); 24] = [
     ("crates/model/src/cassette/record.rs", "recordings, redacted"),
     ("crates/cli/src/definitions/new_file.rs", "a definition that the user asked for"),
     ("crates/cli/src/demo", "files of our own"),
+    ("crates/cli/src/log.rs", "the log of --debug-file, redacted"),
     ("crates/cli/src/retention.rs", "locks"),
     ("crates/config/src/agent_memory.rs", "what an agent is asked to remember"),
     ("crates/config/src/files.rs", "settings, as the user has them"),

@@ -34,6 +34,7 @@ use super::McpArgs;
 use crate::args::{ModelArgs, PermissionArgs, RunArgs};
 use crate::configuration::{Configuration, SettingsArgs};
 use crate::control::Control;
+use crate::log::start_logging;
 use crate::output::{self, note};
 use crate::setup::{self, Lasting};
 use crate::signals::Signals;
@@ -103,7 +104,7 @@ impl ServeArgs {
 
 pub(super) async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let args = args.into_run()?;
-    setup::start_logging(args.debug.as_deref())?;
+    start_logging(args.debug.as_deref(), None)?;
     let surroundings = Surroundings::observe()?;
     let configuration = Configuration::load(&surroundings, &args.settings)?;
     configuration.warn();
