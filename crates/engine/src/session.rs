@@ -13,12 +13,14 @@ mod options;
 mod report;
 mod results;
 mod rewind;
+mod run_once;
 mod side_question;
 mod suggestion;
 mod title;
 mod tool_server;
 
 use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,9 +28,9 @@ use std::time::Duration;
 use centurion_hooks::Registration;
 use centurion_hooks::events::SessionEnd;
 use centurion_protocol::sdk::{EventBody, Init, System, UnfinishedAgent};
-use centurion_protocol::{Block, Outcome, SessionId};
+use centurion_protocol::{Outcome, SessionId};
+use futures_util::FutureExt;
 use futures_util::future::join_all;
-use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -42,18 +44,18 @@ pub use self::options::{
     AgentOptions, Base, Extensions, Options, PermissionOptions, Start, Storage,
 };
 use self::results::Results;
+use self::run_once::{log_fault, or_log};
 pub use self::side_question::AsideError;
 pub use self::tool_server::{ToolReply, ToolServer};
 use crate::agent::shared::Shared;
 use crate::agent::task::{Stopper, Task};
 use crate::definition::prompt::PromptOptions;
 use crate::definition::resolve::MainFlags;
-use crate::message::queue::{Item, Origin, Priority};
+use crate::delegate::spawn::panic_words;
+use crate::message::queue::Item;
 use crate::toolset::servers::ServerPatience;
-use crate::turn::driver::{Driver, Run};
+use crate::turn::driver::Driver;
 use crate::turn::elicitation::Elicitations;
-use centurion_journal::JournalError;
-use centurion_journal::transcript::MAIN_AGENT;
 
 /// How long a finished run waits for background shells before it ends them.
 const SHELL_GRACE: Duration = Duration::from_secs(5);
@@ -123,13 +125,30 @@ impl Session {
     /// Runs until the input is closed and nothing is owed. Returns how the last run ended.
     pub async fn run(&mut self) -> Option<Outcome> {
         let shared = Arc::clone(&self.shared);
-        let last = tokio::select! {
-            biased;
-            last = self.work() => last,
-            never = keep_time(&shared) => match never {},
+        let working = AssertUnwindSafe(async {
+            tokio::select! {
+                biased;
+                last = self.work() => last,
+                never = keep_time(&shared) => match never {},
+            }
+        });
+        let mut last = match working.catch_unwind().await {
+            Ok(last) => last,
+            Err(panic) => {
+                let reason = panic_words(&*panic);
+                drop(panic);
+                Some(self.fail_between_runs(&reason).await)
+            }
         };
-        let unfinished = self.end_agents().await;
-        self.results.close(&self.shared, unfinished);
+        let ending = AssertUnwindSafe(async {
+            let unfinished = self.end_agents().await;
+            self.results.close(&self.shared, unfinished);
+        });
+        if let Err(panic) = ending.catch_unwind().await {
+            // The reader may miss a result, so this is no good end.
+            log_fault("the results of the session", &*panic);
+            last = Some(Outcome::Fault);
+        }
         self.end().await;
         last
     }
@@ -138,8 +157,9 @@ impl Session {
         let mut last = None;
         while let Some(items) = self.next_turn(last).await {
             last = Some(self.run_once(&items).await);
-            if last == Some(Outcome::JournalFailed) {
-                // What cannot be recorded is not done, and trying again would only fail again.
+            if matches!(last, Some(Outcome::JournalFailed | Outcome::Fault)) {
+                // What cannot be recorded is not done, and a panic leaves the main agent in an unknown state. The
+                // transcript has all that was done and every end that is yet to be told, for a resume.
                 self.shared.queue.abandon();
             }
         }
@@ -188,30 +208,21 @@ impl Session {
         }
     }
 
-    /// The types of agents that can be asked for, as hosts are told.
-    fn agent_names(&self) -> Vec<String> {
-        let agents = self.handle().agents();
-        agents.iter().map(|agent| agent.definition.name.value.clone()).collect()
-    }
-
-    /// Notes which agent the session runs as, for a later resume.
-    fn record_agent(&self) -> Result<(), JournalError> {
-        if let Some(kind) = &self.driver.identity().kind {
-            self.driver.journal.note(MAIN_AGENT, &json!({"agent": kind}))?;
-        }
-        Ok(())
-    }
-
     /// Tells hooks, and ends everything but agents that still runs.
     async fn end(&self) {
         let agent = &self.driver.dispatch.agent;
         if self.begins.is_none() {
-            agent.fire(&SessionEnd { reason: "other" }, &CancellationToken::new()).await;
+            let cancel = CancellationToken::new();
+            or_log(
+                "the hooks of a session's end",
+                agent.fire(&SessionEnd { reason: "other" }, &cancel),
+            )
+            .await;
             self.driver.record_title();
         }
         self.elicitations.detach();
-        agent.hooks.shutdown().await;
-        self.driver.dispatch.agent.workspace.shells.shutdown().await;
+        or_log("the end of hooks", agent.hooks.shutdown()).await;
+        or_log("the end of shells", agent.workspace.shells.shutdown()).await;
         self.shared.work.close();
         if tokio::time::timeout(TIDY_GRACE, self.shared.work.wait()).await.is_err() {
             let left = self.shared.work.len();
@@ -253,94 +264,6 @@ impl Session {
         }
     }
 
-    /// Puts what the agent's definition says first before the first input.
-    fn take_initial_prompt(&mut self) {
-        if let Some(initial) = self.initial_prompt.take() {
-            // The program's own commands are for people.
-            let is_command = initial.trim_start().starts_with('/');
-            self.shared.queue.push(Item {
-                id: self.shared.world.record_id(),
-                priority: Priority::Now,
-                addressee: None,
-                content: vec![Block::Text(initial)],
-                origin: if is_command { Origin::Initial } else { Origin::Person },
-            });
-        }
-    }
-
-    async fn run_once(&mut self, items: &[Item]) -> Outcome {
-        let cancel = self.shared.begin_run();
-        let mut items = items.to_vec();
-        if self.begins.is_some() {
-            tokio::select! {
-                biased;
-                () = cancel.cancelled() => {}
-                () = self.shared.servers.settle(self.server_patience) => {}
-            }
-        }
-        // A run that is cancelled already begins nothing that hooks would have to be told the end of.
-        if !cancel.is_cancelled()
-            && let Some(source) = self.begins.take()
-        {
-            self.take_initial_prompt();
-            if let Err(error) = self.record_agent() {
-                tracing::error!(%error, "the agent of the session could not be recorded");
-            }
-            if let Some(memory) = &self.memory {
-                memory.prepare(&self.shared);
-            }
-            self.driver.begin(source, &cancel).await;
-            items = self.shared.queue.pending(None);
-        } else {
-            self.shared.delegation.definitions.expire_skills();
-        }
-        let items = &items;
-        if items.iter().any(|item| matches!(item.origin, Origin::Person)) {
-            self.driver.end_skills();
-        }
-        if let Some(model) = self.shared.take_chosen_model() {
-            self.init.model.clone_from(&model);
-            self.driver.settings.model = model;
-        }
-        if let Some(thinking) = self.shared.take_chosen_thinking() {
-            self.driver.settings.thinking = thinking;
-        }
-        self.driver.refresh_servers();
-        self.driver.refresh_agents();
-        let tools = self.driver.dispatch.toolbox.all_names();
-        self.init.tools = tools.map(|name| public_name(name).to_owned()).collect();
-        self.init.agents = self.agent_names();
-        self.init.mcp_servers = self.shared.servers.statuses();
-        let commands = self.handle().commands();
-        self.init.skills = self.handle().skill_names();
-        self.init.slash_commands = commands.into_iter().map(|command| command.name).collect();
-        self.init.permission_mode = self.shared.permissions.mode().to_string();
-        self.show_state("running");
-        self.shared.show(EventBody::System(System::Init(Box::new(self.init.clone()))));
-        let mut run = Run::new();
-        let ran = match self.run_command(&mut run, items, &cancel).await {
-            Ok(true) => Ok(()),
-            Ok(false) => self.driver.run(&mut run, items, &cancel).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = ran {
-            run.outcome = Outcome::JournalFailed;
-            run.errors.push(error.to_string());
-        }
-        self.shared.end_run();
-        let origin = items.first().and_then(|item| item.origin.to_value());
-        let index = self.results.next_index();
-        let result = report::result(&self.shared, &run, index, origin);
-        if let Err(error) = report::record(&self.driver.journal, &run, &result).await {
-            tracing::error!(%error, "the end of the run could not be recorded");
-        }
-        self.results.take(&self.shared, result);
-        if self.is_idle() {
-            self.show_state("idle");
-        }
-        run.outcome
-    }
-
     /// Whether no other turn is owed: nothing is pending, and no agent is running whose end would be told.
     fn is_idle(&self) -> bool {
         !self.shared.delegation.has_running() && self.shared.queue.pending(None).is_empty()
@@ -359,7 +282,10 @@ impl Drop for Session {
     /// Agents end with their session, also where it was not run to its end, and no result is lost. From now on
     /// another process may write to the transcript, even while a view of this session is still held.
     fn drop(&mut self) {
-        self.results.release(&self.shared);
+        let released = catch_unwind(AssertUnwindSafe(|| self.results.release(&self.shared)));
+        if let Err(panic) = released {
+            log_fault("the results of the session", &*panic);
+        }
         self.driver.journal.rest();
         for task in self.shared.delegation.running() {
             task.stop(Stopper::Session);
@@ -384,11 +310,6 @@ async fn after(patience: Option<Duration>) {
         Some(patience) => tokio::time::sleep(patience).await,
         None => std::future::pending().await,
     }
-}
-
-/// The name that hosts know a tool by.
-fn public_name(tool: &str) -> &str {
-    if tool == "Agent" { "Task" } else { tool }
 }
 
 /// Queues what is due in a session, for as long as that runs.

@@ -64,6 +64,8 @@ mod limits;
 mod listing;
 #[path = "story/main_agent.rs"]
 mod main_agent;
+#[path = "story/main_faults.rs"]
+mod main_faults;
 #[path = "story/outcomes.rs"]
 mod outcomes;
 #[path = "story/permissions.rs"]

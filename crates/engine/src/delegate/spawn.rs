@@ -573,7 +573,7 @@ impl Child {
 }
 
 /// What a fault of the program says of itself.
-pub(super) fn panic_words(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn panic_words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let words = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     words.unwrap_or("it did not say why").to_owned()

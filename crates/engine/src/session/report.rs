@@ -131,7 +131,7 @@ fn words(run: &Run) -> (&'static str, &'static str) {
         Outcome::GoalMissed => ("error_during_execution", "goal_missed"),
         Outcome::CommandFailed => ("error_during_execution", "command_failed"),
         Outcome::CompactionFailed => ("error_during_execution", "compaction_failed"),
-        // The main agent does not end in the last four of these ways.
+        // `Stalled`, `Denied` and `Interrupted` are ends of agents that another one started.
         Outcome::Empty
         | Outcome::MaxTokens
         | Outcome::Refusal

@@ -7,6 +7,8 @@
 //! owed: as long as agents work whose end will be told, its results are held back, so that no reader takes the
 //! first of them for the last. Shells in the background hold nothing back.
 
+use std::collections::VecDeque;
+
 use centurion_protocol::sdk::{EventBody, RunResult, UnfinishedAgent};
 
 use super::Shared;
@@ -21,7 +23,7 @@ pub(super) struct Results {
     /// Agents that the session ended before they had finished.
     pub(super) unfinished: Vec<UnfinishedAgent>,
     made: u32,
-    held: Vec<RunResult>,
+    held: VecDeque<RunResult>,
 }
 
 impl Results {
@@ -34,7 +36,7 @@ impl Results {
 
     /// Takes a result, and shows it with those before it unless they have to wait.
     pub(super) fn take(&mut self, shared: &Shared, result: RunResult) {
-        self.held.push(result);
+        self.held.push_back(result);
         if self.are_held && owes_news(shared) {
             shared.view.wait_for_agents();
         } else {
@@ -50,7 +52,7 @@ impl Results {
             let text = format!("the session ended before these agents had: {}", agents.join(", "));
             shared.inform(None, "warning", text);
         }
-        if let Some(last) = self.held.last_mut() {
+        if let Some(last) = self.held.back_mut() {
             report::bring_up_to_date(shared, last);
             last.unfinished_agents.clone_from(&unfinished);
         }
@@ -60,7 +62,8 @@ impl Results {
 
     /// Shows what is held back.
     pub(super) fn release(&mut self, shared: &Shared) {
-        for result in self.held.drain(..) {
+        // One at a time: a view that fails at one result is still shown the others.
+        while let Some(result) = self.held.pop_front() {
             shared.show(EventBody::Result(Box::new(result)));
         }
     }

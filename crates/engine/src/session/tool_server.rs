@@ -3,15 +3,18 @@
 //! A call passes the one dispatch, with all hooks, rules and confinement of a session. There is no
 //! conversation, so nothing is recorded.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use centurion_permissions::Mode;
 use centurion_protocol::{ToolResultContent, ToolSpec, ToolUse, ToolUseId};
+use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{Handle, OpenError, Options, Session};
 use crate::definition::rules::SessionMode;
+use crate::delegate::spawn::panic_words;
 use crate::toolset::toolbox::ToolUnavailable;
 use crate::turn::dispatch::{Company, Dispatched};
 
@@ -73,8 +76,22 @@ impl ToolServer {
         self.session.driver.dispatch.agent.permissions.mode()
     }
 
-    /// Calls a tool. Whatever goes wrong with it is in the reply.
+    /// Calls a tool. Whatever goes wrong with it is in the reply, also a fault of the program: the client waits for one.
     pub async fn call(
+        &self,
+        tool: &str,
+        input: Box<RawValue>,
+        cancel: &CancellationToken,
+    ) -> Result<ToolReply, ToolUnavailable> {
+        let called = AssertUnwindSafe(self.dispatch(tool, input, cancel)).catch_unwind().await;
+        called.unwrap_or_else(|panic| {
+            let reason = panic_words(&*panic);
+            let text = format!("the call was ended by a fault of the program: {reason}");
+            Ok(ToolReply { content: vec![ToolResultContent::Text(text)], is_error: true })
+        })
+    }
+
+    async fn dispatch(
         &self,
         tool: &str,
         input: Box<RawValue>,
@@ -95,7 +112,7 @@ impl ToolServer {
         };
         let turn =
             async { if prepared.is_read_only() { None } else { Some(self.turn.lock().await) } };
-        let dispatched = tokio::select! {
+        Ok(reply(tokio::select! {
             biased;
             () = cancel.cancelled() => Dispatched::not_begun(&call.id),
             turn = turn => {
@@ -103,8 +120,7 @@ impl ToolServer {
                 drop(turn);
                 dispatched
             }
-        };
-        Ok(reply(dispatched))
+        }))
     }
 
     /// Tells hooks, and ends everything that still runs.

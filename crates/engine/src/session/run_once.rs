@@ -1,0 +1,184 @@
+//! One run of the main agent: from the items that are due to a result that is recorded and shown.
+//!
+//! A panic ends the main agent as `fault`, as it ends any other agent, and the session with it: the panic may have
+//! left the conversation in memory half changed. A resume reads the transcript, which is whole.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+
+use centurion_protocol::sdk::{EventBody, System};
+use centurion_protocol::{Block, Outcome};
+use futures_util::FutureExt;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{Session, report};
+use crate::delegate::spawn::panic_words;
+use crate::message::queue::{Item, Origin, Priority};
+use crate::turn::driver::Run;
+use centurion_journal::JournalError;
+use centurion_journal::transcript::MAIN_AGENT;
+
+impl Session {
+    /// Runs the main agent with these items. Returns how the run ended, also when the program fails in it.
+    pub(super) async fn run_once(&mut self, items: &[Item]) -> Outcome {
+        let cancel = self.shared.begin_run();
+        let mut run = Run::new();
+        let mut items = items.to_vec();
+        let ran = AssertUnwindSafe(self.carry_out(&mut run, &mut items, &cancel));
+        match ran.catch_unwind().await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                run.outcome = Outcome::JournalFailed;
+                run.errors.push(error.to_string());
+            }
+            Err(panic) => self.fail(&mut run, &panic_words(&*panic)),
+        }
+        self.shared.end_run();
+        self.report(&run, items.first().and_then(|item| item.origin.to_value())).await
+    }
+
+    /// The program failed while the main agent was idle: that is the end of a run, too, because hosts wait for a result.
+    pub(super) async fn fail_between_runs(&mut self, reason: &str) -> Outcome {
+        self.shared.queue.abandon();
+        self.shared.end_run();
+        let mut run = Run::new();
+        self.fail(&mut run, reason);
+        self.report(&run, None).await
+    }
+
+    fn fail(&self, run: &mut Run, reason: &str) {
+        run.outcome = Outcome::Fault;
+        run.errors.push(format!("the run was ended by a fault of the program: {reason}"));
+        run.denials.extend(self.driver.dispatch.agent.take_denials());
+    }
+
+    async fn carry_out(
+        &mut self,
+        run: &mut Run,
+        items: &mut Vec<Item>,
+        cancel: &CancellationToken,
+    ) -> Result<(), JournalError> {
+        self.prepare(items, cancel).await;
+        self.show_state("running");
+        self.shared.show(EventBody::System(System::Init(Box::new(self.init.clone()))));
+        if self.run_command(run, items, cancel).await? {
+            return Ok(());
+        }
+        self.driver.run(run, items, cancel).await
+    }
+
+    /// Brings the main agent up to date: hooks, servers, skills, agents and what a host has chosen.
+    async fn prepare(&mut self, items: &mut Vec<Item>, cancel: &CancellationToken) {
+        if self.begins.is_some() {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = self.shared.servers.settle(self.server_patience) => {}
+            }
+        }
+        // A run that is cancelled already begins nothing that hooks would have to be told the end of.
+        if !cancel.is_cancelled()
+            && let Some(source) = self.begins.take()
+        {
+            self.take_initial_prompt();
+            if let Err(error) = self.record_agent() {
+                tracing::error!(%error, "the agent of the session could not be recorded");
+            }
+            if let Some(memory) = &self.memory {
+                memory.prepare(&self.shared);
+            }
+            self.driver.begin(source, cancel).await;
+            *items = self.shared.queue.pending(None);
+        } else {
+            self.shared.delegation.definitions.expire_skills();
+        }
+        if items.iter().any(|item| matches!(item.origin, Origin::Person)) {
+            self.driver.end_skills();
+        }
+        if let Some(model) = self.shared.take_chosen_model() {
+            self.init.model.clone_from(&model);
+            self.driver.settings.model = model;
+        }
+        if let Some(thinking) = self.shared.take_chosen_thinking() {
+            self.driver.settings.thinking = thinking;
+        }
+        self.driver.refresh_servers();
+        self.driver.refresh_agents();
+        let tools = self.driver.dispatch.toolbox.all_names();
+        self.init.tools = tools.map(|name| public_name(name).to_owned()).collect();
+        self.init.agents = self.agent_names();
+        self.init.mcp_servers = self.shared.servers.statuses();
+        let commands = self.handle().commands();
+        self.init.skills = self.handle().skill_names();
+        self.init.slash_commands = commands.into_iter().map(|command| command.name).collect();
+        self.init.permission_mode = self.shared.permissions.mode().to_string();
+    }
+
+    /// Records and shows how a run ended. A result that cannot be shown makes a good run a bad one.
+    async fn report(&mut self, run: &Run, origin: Option<Value>) -> Outcome {
+        let reporting = AssertUnwindSafe(async {
+            let index = self.results.next_index();
+            let result = report::result(&self.shared, run, index, origin);
+            if let Err(error) = report::record(&self.driver.journal, run, &result).await {
+                tracing::error!(%error, "the end of the run could not be recorded");
+            }
+            self.results.take(&self.shared, result);
+            if self.is_idle() {
+                self.show_state("idle");
+            }
+        });
+        match reporting.catch_unwind().await {
+            Ok(()) => run.outcome,
+            Err(panic) => {
+                log_fault("the result of a run", &*panic);
+                Outcome::Fault
+            }
+        }
+    }
+
+    /// Puts what the agent's definition says first before the first input.
+    fn take_initial_prompt(&mut self) {
+        if let Some(initial) = self.initial_prompt.take() {
+            // The program's own commands are for people.
+            let is_command = initial.trim_start().starts_with('/');
+            self.shared.queue.push(Item {
+                id: self.shared.world.record_id(),
+                priority: Priority::Now,
+                addressee: None,
+                content: vec![Block::Text(initial)],
+                origin: if is_command { Origin::Initial } else { Origin::Person },
+            });
+        }
+    }
+
+    /// Notes which agent the session runs as, for a later resume.
+    fn record_agent(&self) -> Result<(), JournalError> {
+        if let Some(kind) = &self.driver.identity().kind {
+            self.driver.journal.note(MAIN_AGENT, &json!({"agent": kind}))?;
+        }
+        Ok(())
+    }
+
+    /// The types of agents that can be asked for, as hosts are told.
+    fn agent_names(&self) -> Vec<String> {
+        let agents = self.handle().agents();
+        agents.iter().map(|agent| agent.definition.name.value.clone()).collect()
+    }
+}
+
+/// Awaits a step of a session's end. A panic in it is logged, and the next step follows.
+pub(super) async fn or_log<T>(step: &'static str, work: impl Future<Output = T>) {
+    if let Err(panic) = AssertUnwindSafe(work).catch_unwind().await {
+        log_fault(step, &*panic);
+    }
+}
+
+pub(super) fn log_fault(step: &'static str, panic: &(dyn Any + Send)) {
+    tracing::error!(step, reason = panic_words(panic), "a fault of the program");
+}
+
+/// The name that hosts know a tool by.
+fn public_name(tool: &str) -> &str {
+    if tool == "Agent" { "Task" } else { tool }
+}
