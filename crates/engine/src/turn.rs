@@ -7,5 +7,6 @@ pub(crate) mod elicitation;
 pub(crate) mod hooks;
 pub(crate) mod internal_fork;
 mod mention;
+mod refusal;
 pub(crate) mod skill;
 pub(crate) mod typed;

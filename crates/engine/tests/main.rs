@@ -70,6 +70,8 @@ mod main_faults;
 mod outcomes;
 #[path = "story/permissions.rs"]
 mod permissions;
+#[path = "story/refusals.rs"]
+mod refusals;
 #[path = "story/resume.rs"]
 mod resume;
 #[path = "story/rewind.rs"]

@@ -56,6 +56,8 @@ pub struct Loaded {
     pub seen_files: Vec<Value>,
     /// The call that a hook put off when the session last ended, to be taken up again.
     pub deferred: Option<ToolUse>,
+    /// Whether the provider refused the conversation as it is.
+    pub is_refused: bool,
     /// The agent that the session ran as.
     pub agent: Option<String>,
     /// What the session was named last.
@@ -66,6 +68,8 @@ pub struct Loaded {
 
 /// How the note of a call is called that was put off.
 pub const DEFERRED: &str = "tool_deferred";
+/// How the note is called of a conversation that its provider refused.
+pub const REFUSED: &str = "conversation_refused";
 /// How the note is called of the agent that a session runs as.
 pub const MAIN_AGENT: &str = "main_agent";
 
@@ -73,6 +77,7 @@ pub const MAIN_AGENT: &str = "main_agent";
 pub fn load(text: &[u8]) -> Loaded {
     let mut loaded = load_chain(&Inherited::default(), text, false);
     loaded.deferred = deferred(text, loaded.conversation.open_calls());
+    loaded.is_refused = is_refused(text);
     loaded
 }
 
@@ -226,6 +231,20 @@ fn deferred(text: &[u8], open: &[ToolUseId]) -> Option<ToolUse> {
     let Deferred { tool_use_id: id, name, input } = note.data;
     let is_it = note.subtype == DEFERRED && id == *waits;
     is_it.then(|| ToolUse { id, name, input: input.to_owned() })
+}
+
+/// Whether the provider refused the conversation, and neither an answer nor a boundary came since.
+fn is_refused(text: &[u8]) -> bool {
+    let mark = format!("\"subtype\":\"{REFUSED}\"");
+    let is_it = |at: &usize| {
+        let line = parse(line_around(text, *at));
+        line.is_some_and(|view| view.note::<serde::de::IgnoredAny>(REFUSED).is_some())
+    };
+    let Some(at) = places(text, mark.as_bytes()).into_iter().rev().find(is_it) else {
+        return false;
+    };
+    let cures = |view: &LineView<'_>| view.kind == LineKind::Assistant || view.is_boundary();
+    !lines(&text[at..]).filter_map(parse).any(|view| cures(&view))
 }
 
 /// Nearly all transcripts are one straight line of records; `None` for one that is not.
@@ -776,6 +795,42 @@ mod tests {
         lines.push(record(6, Some(5), &runs_as("two")));
         assert_eq!(agent(&lines).as_deref(), Some("two"));
         assert_eq!(agent(&lines[..1]), None);
+    }
+
+    #[test]
+    fn a_refusal_counts_until_an_answer_or_a_boundary_comes() {
+        let says = r#""type":"user","message":{"role":"user","content":"go"}"#;
+        let quotes = r#""type":"user","message":{"role":"user","content":"\"subtype\":\"conversation_refused\""}"#;
+        let refused = r#""type":"system","subtype":"conversation_refused","data":{"reason":"no"}"#;
+        let answers =
+            r#""type":"assistant","message":{"id":"m","content":[{"type":"text","text":"ok"}]}"#;
+        let boundary =
+            r#""type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"auto"}"#;
+        for (lines, expected) in [
+            (&[says, quotes][..], false),
+            (&[says, refused][..], true),
+            (&[says, refused, quotes][..], true),
+            (&[says, refused, says, answers][..], false),
+            (&[says, refused, boundary][..], false),
+            (&[says, refused, answers, says, refused][..], true),
+        ] {
+            let line = |(n, more): (u32, &&str)| record(n + 1, (n > 0).then_some(n), more);
+            let text: String = (0..).zip(lines).map(line).collect();
+            assert_eq!(load(text.as_bytes()).is_refused, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn unsigned_thinking_is_not_sent() {
+        let unsigned = THOUGHT.1.replace(r#","signature":"s""#, "");
+        for thought in [&unsigned, &THOUGHT.1.replace(r#":"s""#, r#":"""#)] {
+            let thought = ("assistant", thought.as_str());
+            let loaded = load(transcript(&[PROMPT, thought, CALL_A, RESULT_A, DONE]).as_bytes());
+            assert_eq!(wire(&loaded).len(), 4, "{:?}", wire(&loaded));
+            assert!(!wire(&loaded).concat().contains("thinking"), "{:?}", wire(&loaded));
+        }
+        let signed = load(transcript(&[PROMPT, THOUGHT, CALL_A, RESULT_A]).as_bytes());
+        assert!(wire(&signed)[1].contains("thinking"));
     }
 
     #[test]

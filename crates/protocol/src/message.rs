@@ -177,6 +177,8 @@ pub struct BlockOutline<'a> {
     /// What a text says, unread.
     #[serde(borrow, default)]
     pub text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    signature: Option<&'a RawValue>,
     #[serde(default)]
     id: Option<ToolUseId>,
     #[serde(default)]
@@ -191,6 +193,11 @@ impl<'a> BlockOutline<'a> {
 
     pub fn is_thinking(&self) -> bool {
         self.kind.ends_with("thinking")
+    }
+
+    fn is_unsigned_thinking(&self) -> bool {
+        let is_signed = |it: &RawValue| !matches!(it.get(), "\"\"" | "null");
+        self.kind == "thinking" && !self.signature.is_some_and(is_signed)
     }
 
     fn call(&self) -> Option<&ToolUseId> {
@@ -229,7 +236,12 @@ impl<'b> MessageWriter<'b> {
         self.shared_at = self.breakpoint_at;
     }
 
+    /// A block. Thinking that its provider did not sign is left out: one that checks signatures refuses the request, and
+    /// the others do not take thinking back.
     pub fn block(&mut self, block: &Block) {
+        if matches!(block, Block::Thinking { signature, .. } if signature.is_empty()) {
+            return;
+        }
         let call = match block {
             Block::ToolUse(call) => Some(call.id.clone()),
             Block::ToolResult(result) => Some(result.id.clone()),
@@ -249,8 +261,11 @@ impl<'b> MessageWriter<'b> {
         self.discount(block);
     }
 
-    /// A block that is JSON already, and its outline; its bytes are kept.
+    /// A block that is JSON already, and its outline; its bytes are kept. Unsigned thinking is left out.
     pub fn raw_block(&mut self, raw: &RawValue, outline: &BlockOutline<'_>) {
+        if outline.is_unsigned_thinking() {
+            return;
+        }
         self.write(outline.is_thinking(), outline.call().cloned(), |wire| {
             wire.put_slice(raw.get().as_bytes());
         });

@@ -52,7 +52,7 @@ use crate::money::budget::{Account, Amount};
 use crate::toolset::servers::Servers;
 use crate::toolset::structured::{SchemaError, StructuredOutput};
 use crate::toolset::toolbox::ToolboxError;
-use crate::turn::driver::{Driver, Run};
+use crate::turn::driver::{Driver, Run, WindowState};
 use centurion_journal::transcript::Loaded;
 use centurion_journal::{Journal, JournalError, Stamp};
 use centurion_redact::keep_over;
@@ -335,7 +335,8 @@ impl Child {
         let has_begun = start.loaded.last.is_some();
         let mut driver = builder.driver(shared, Arc::clone(&agent), parts)?;
         let Loaded { counted, standing, dropped_tokens, .. } = start.loaded;
-        driver.go_on_from(counted, standing, dropped_tokens);
+        let window = WindowState { dropped_tokens, ..WindowState::default() };
+        driver.go_on_from(counted, standing, window);
         if let Some(inherited) = start.inherited {
             inherited.set_up(&mut driver, has_begun);
         }

@@ -43,7 +43,7 @@ use crate::schedule::{self, Kept};
 use crate::tools::ENGINE_TOOLS;
 use crate::toolset::servers::{Deferral, RequireError, Servers};
 use crate::toolset::toolbox::ToolboxError;
-use crate::turn::driver::Driver;
+use crate::turn::driver::{Driver, WindowState};
 use crate::turn::hooks::SessionHooks;
 
 /// The version of the headless protocol that our events follow; hosts look at it.
@@ -126,7 +126,9 @@ impl Session {
         if let Some(memory) = memory.as_ref().filter(|_| asked_for.1.replace.is_none()) {
             memory.introduce(&mut driver);
         }
-        driver.go_on_from(loaded.counted, loaded.standing, loaded.dropped_tokens);
+        let window =
+            WindowState { dropped_tokens: loaded.dropped_tokens, is_refused: loaded.is_refused };
+        driver.go_on_from(loaded.counted, loaded.standing, window);
         driver.deferred = loaded.deferred;
         if driver.conversation.is_empty() {
             driver.preamble.context.extend(main.context);

@@ -126,6 +126,9 @@ fn words(run: &Run) -> (&'static str, &'static str) {
         Outcome::SchemaMismatch => {
             ("error_max_structured_output_retries", "structured_output_retry_exhausted")
         }
+        Outcome::ContextOverflow if run.compactions.are_given_up() => {
+            ("error_during_execution", "rapid_refill_breaker")
+        }
         Outcome::ContextOverflow => ("error_during_execution", "prompt_too_long"),
         Outcome::ApiError => ("error_during_execution", "api_error"),
         Outcome::GoalMissed => ("error_during_execution", "goal_missed"),

@@ -76,8 +76,7 @@ pub(crate) struct Driver {
     pub(crate) preamble: Preamble,
     /// What stays in the conversation, however often its earlier part is left out.
     pub(crate) standing: Standing,
-    /// How many tokens were left out by compactions.
-    pub(crate) dropped_tokens: u64,
+    pub(crate) window: WindowState,
     /// What the provider should read from its cache for the first request of a fork.
     pub(crate) cached: Option<Cached>,
     /// Calls of an earlier process whose results were never recorded.
@@ -98,6 +97,15 @@ pub(crate) struct Driver {
     /// The version of the servers whose tools are in the toolbox.
     pub(crate) served: u64,
     pub(crate) stop_rules: StopRules,
+}
+
+/// How a conversation stands with its window and its provider.
+#[derive(Debug, Default)]
+pub(crate) struct WindowState {
+    /// How many tokens were left out by compactions.
+    pub(crate) dropped_tokens: u64,
+    /// Whether the provider refused the last request for a part of it that no rule finds.
+    pub(crate) is_refused: bool,
 }
 
 /// What decides whether the agent may stop.
@@ -171,6 +179,8 @@ pub(crate) struct Run {
     /// The call that a hook put off.
     pub(crate) deferred: Option<ToolUse>,
     pub(crate) compactions: CompactionCount,
+    /// What the provider refused and was replaced.
+    pub(crate) refused: Vec<&'static str>,
 }
 
 /// How a provider failed.
@@ -204,6 +214,7 @@ impl Run {
             told_stop: false,
             deferred: None,
             compactions: CompactionCount::default(),
+            refused: Vec::new(),
         }
     }
 }
@@ -243,7 +254,7 @@ impl Driver {
             deferred: None,
             preamble: Preamble::default(),
             standing: Standing::default(),
-            dropped_tokens: 0,
+            window: WindowState::default(),
             cached: None,
             structured: None,
             memory: None,
@@ -259,11 +270,11 @@ impl Driver {
         &mut self,
         counted: Option<(u64, usize)>,
         standing: Standing,
-        dropped_tokens: u64,
+        window: WindowState,
     ) {
         self.counted = counted;
         self.standing = standing;
-        self.dropped_tokens = dropped_tokens;
+        self.window = window;
     }
 
     /// Runs from the given input to an outcome. History is valid whenever this returns.

@@ -7,7 +7,9 @@ use centurion_engine::{
     Answerer, Base, Bypass, Options, PermissionOptions, Redaction, RequestSettings, Session, Start,
     Storage, StructuredOutput, View,
 };
-use centurion_model::{EventStream, Model, Provider, ProviderKind, Request, RetryPolicy, script};
+use centurion_model::{
+    ErrorKind, EventStream, Model, ModelError, Provider, ProviderKind, Request, RetryPolicy, script,
+};
 use centurion_permissions::{Mode, Policy, Rule, RuleOrigin};
 use centurion_protocol::sdk::Event;
 use centurion_protocol::{Block, Effort, Env, Outcome, SeededWorld, SessionId, Thinking, World};
@@ -32,9 +34,14 @@ pub(crate) struct Bench {
     pub(crate) partial_messages: bool,
     pub(crate) retries: u32,
     pub(crate) seed: u64,
+    /// Why the provider refuses a request with these messages, if it does.
+    pub(crate) refuses: Option<Refuses>,
     /// Whatever else a story needs of its session.
     pub(crate) adjust: Box<dyn Fn(&mut Options) + Send + Sync>,
 }
+
+/// Judges the messages of a request.
+pub(crate) type Refuses = Arc<dyn Fn(&[Value]) -> Option<String> + Send + Sync>;
 
 /// What came of a run.
 #[derive(Clone)]
@@ -65,6 +72,7 @@ impl Bench {
             partial_messages: false,
             retries: 10,
             seed: 1,
+            refuses: None,
             adjust: Box::new(|_| {}),
         }
     }
@@ -153,7 +161,11 @@ impl Bench {
     ) -> Options {
         let id = start.id();
         let script = script::parse(&self.scenario.to_string(), "scenario.json").unwrap();
-        let provider = Recording { inner: Arc::new(script), watcher: Arc::clone(watcher) };
+        let provider = Recording {
+            inner: Arc::new(script),
+            watcher: Arc::clone(watcher),
+            refuses: self.refuses.clone(),
+        };
         let policy = RetryPolicy { max_retries: self.retries, ..RetryPolicy::new(&Env::default()) };
         let model = Model::with_provider(
             Arc::new(provider),
@@ -264,6 +276,7 @@ impl View for Watcher {
 struct Recording {
     inner: Arc<dyn Provider>,
     watcher: Arc<Watcher>,
+    refuses: Option<Refuses>,
 }
 
 impl Provider for Recording {
@@ -294,8 +307,13 @@ impl Provider for Recording {
             fixed: [request.prefix.system.wire().to_vec(), request.prefix.tools.wire().to_vec()]
                 .concat(),
         });
+        let refusal = self.refuses.as_ref().and_then(|refuses| refuses(&messages));
         self.watcher.requests.lock().push(Value::Array(messages));
         self.watcher.changed.notify_waiters();
+        if let Some(reason) = refusal {
+            let error = ModelError::new(ErrorKind::InvalidRequest, reason).with_status(400);
+            return Box::pin(futures_util::stream::iter([Err(error)]));
+        }
         self.inner.stream(request)
     }
 

@@ -14,13 +14,13 @@ use crate::bench::{Asked, Bench, Told};
 use crate::hook_stage::{Stage, every_event};
 
 /// What only a request for a summary says.
-const QUESTION: &str = "about to leave its window";
+pub(crate) const QUESTION: &str = "about to leave its window";
 /// What only a conversation says that begins with a summary.
-const GOES_ON: &str = "goes on from an earlier part that is no longer shown";
+pub(crate) const GOES_ON: &str = "goes on from an earlier part that is no longer shown";
 
 /// A bench whose model says the steps one after another, whatever it is told, and these summaries when it is asked for
 /// one. The last summary is given as often as one is asked for.
-fn telling(window: u64, summaries: &[Value], steps: &[Value]) -> Bench {
+pub(crate) fn telling(window: u64, summaries: &[Value], steps: &[Value]) -> Bench {
     let last = summaries.len().saturating_sub(1);
     let summary = |(n, respond): (usize, &Value)| {
         let when = json!({"last_user": QUESTION});
@@ -38,48 +38,48 @@ fn telling(window: u64, summaries: &[Value], steps: &[Value]) -> Bench {
     bench
 }
 
-fn read() -> Value {
+pub(crate) fn read() -> Value {
     json!([{"tool": "Read", "input": {"file_path": "long.txt"}}])
 }
 
-fn reads(times: usize) -> Vec<Value> {
+pub(crate) fn reads(times: usize) -> Vec<Value> {
     std::iter::repeat_with(read).take(times).collect()
 }
 
-fn is_compaction(asked: &Asked) -> bool {
+pub(crate) fn is_compaction(asked: &Asked) -> bool {
     asked.messages.as_array().unwrap().last().unwrap().to_string().contains(QUESTION)
 }
 
-fn boundaries(told: &Told) -> usize {
+pub(crate) fn boundaries(told: &Told) -> usize {
     told.of("system", Some("compact_boundary")).len()
 }
 
-fn failures(told: &Told) -> Vec<String> {
+pub(crate) fn failures(told: &Told) -> Vec<String> {
     let status = told.of("system", Some("status"));
     let failed = status.iter().filter(|it| it["compact_result"] == "failed");
     failed.map(|it| it["compact_error"].as_str().unwrap().to_owned()).collect()
 }
 
-fn text(asked: &Asked) -> String {
+pub(crate) fn text(asked: &Asked) -> String {
     asked.messages.to_string()
 }
 
 /// The requests that are no requests for a summary.
-fn of_work(told: &Told) -> Vec<&Asked> {
+pub(crate) fn of_work(told: &Told) -> Vec<&Asked> {
     told.asked.iter().filter(|asked| !is_compaction(asked)).collect()
 }
 
 /// The first request behind the first compaction.
-fn first_behind(told: &Told) -> &Asked {
+pub(crate) fn first_behind(told: &Told) -> &Asked {
     let is_shorter = |asked: &&Asked| text(asked).contains(GOES_ON) && !is_compaction(asked);
     told.asked.iter().find(is_shorter).unwrap_or_else(|| panic!("no compaction: {:?}", told.events))
 }
 
-fn good() -> Value {
+pub(crate) fn good() -> Value {
     json!("<analysis>hm</analysis>\n<summary>It read long.txt. SUMMARY-1.</summary>")
 }
 
-fn too_long() -> Value {
+pub(crate) fn too_long() -> Value {
     json!({"error": {
         "status": 400, "type": "invalid_request_error",
         "message": "prompt is too long: 250000 tokens > 200000 maximum",
@@ -87,7 +87,7 @@ fn too_long() -> Value {
 }
 
 /// Enough reading to fill a window of 40,000 tokens, and a last word.
-fn much() -> Vec<Value> {
+pub(crate) fn much() -> Vec<Value> {
     let mut steps = reads(14);
     steps.push(json!("All read."));
     steps
@@ -1053,7 +1053,7 @@ async fn prompts_beside_a_compaction_keep_their_order_and_its_failure_is_told() 
 }
 
 /// What a model says when it is asked for a summary.
-fn any_summary() -> impl Strategy<Value = Value> {
+pub(crate) fn any_summary() -> impl Strategy<Value = Value> {
     prop_oneof![
         4 => Just(good()),
         1 => Just(json!("<summary></summary>")),

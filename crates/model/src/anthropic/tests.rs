@@ -162,6 +162,19 @@ fn a_turn_starts_with_the_bytes_of_the_turn_before() {
 }
 
 #[test]
+fn thinking_that_another_provider_did_not_sign_is_not_sent() {
+    let thinking =
+        |signature: &str| Block::Thinking { thinking: "hm".into(), signature: signature.into() };
+    let blocks = [thinking(""), thinking("c2ln"), Block::text("so")];
+    let messages =
+        [Message::user("hi"), Message::new(Role::Assistant, &blocks), Message::user("on")];
+    let sent = json_of(&request("claude-opus-5-5", messages));
+    let kinds: Vec<&Value> = sent["messages"][1]["content"].as_array().unwrap().iter().collect();
+    assert_eq!(kinds.len(), 2, "{kinds:?}");
+    assert_eq!(kinds[0]["signature"], "c2ln");
+}
+
+#[test]
 fn nothing_of_a_conversation_is_copied() {
     let request = request("claude-opus-5-5", exchange());
     let body = body(&request, &info(&request), &request.model, &Map::new());

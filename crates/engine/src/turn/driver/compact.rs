@@ -28,7 +28,7 @@ use thiserror::Error;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::shorter::{CutTexts, Shorter};
+use self::shorter::{CutTexts, Newest, Shorter};
 use self::summary::Summary;
 use super::admit::COMPACT;
 use super::request::SMALL_ANSWER;
@@ -36,6 +36,7 @@ use super::{Driver, INTERRUPTED, Run};
 use crate::message::queue::Item;
 use crate::toolset::servers::Announced;
 use crate::turn::internal_fork::InternalForkError;
+use crate::turn::refusal::is_about_conversation;
 use crate::turn::typed::Typed;
 
 /// How many times in a row a conversation may fill up again at once, or fail to become shorter.
@@ -99,6 +100,15 @@ impl CompactError {
         matches!(self, Self::NoSummary(Model(error)) if too_long(error))
     }
 
+    /// Whether the provider refuses to read the conversation.
+    fn is_refusal(&self) -> bool {
+        use InternalForkError::Model;
+        let refused = |error: &ModelError| {
+            error.kind == ErrorKind::InvalidRequest && is_about_conversation(&error.message)
+        };
+        matches!(self, Self::NoSummary(Model(error)) if refused(error))
+    }
+
     /// Whether another try, at another time, would be as futile: the model was there and gave nothing of use. Where it
     /// could not be reached or paid, the conversation is better left as it is.
     fn is_futile(&self) -> bool {
@@ -125,6 +135,13 @@ pub(crate) struct CompactionCount {
     useless: u32,
     /// How many in a row failed.
     failed: u32,
+}
+
+impl CompactionCount {
+    /// Whether so many in a row were of no use that the run ended for it.
+    pub(crate) fn are_given_up(&self) -> bool {
+        self.useless >= MOST_IN_A_ROW
+    }
 }
 
 impl Driver {
@@ -204,6 +221,10 @@ impl Driver {
         let note = json!({"command": "compact", "arguments": text, "item": item.id});
         self.journal.note("command", &note)?;
         self.shared.queue.delivered(&[item.id]);
+        if !self.unanswered.is_empty() {
+            // Calls of a process that died: nothing can be asked behind them before they are answered.
+            self.deliver(Vec::new(), &[])?;
+        }
         let made = Box::pin(self.compact(run, &Cause::Asked(text), cancel)).await?;
         self.keep_point(run);
         Ok(match made {
@@ -235,12 +256,15 @@ impl Driver {
             return Ok(Err(CompactError::Off));
         }
         let started = Instant::now();
-        let drawn = self.draw();
+        // What a provider refuses for ever must go, if a person says so.
+        let is_refused = self.window.is_refused && matches!(cause, Cause::Asked(_));
+        let mut drawn = self.draw(if is_refused { Newest::Goes } else { Newest::Stays });
         let info = self.shared.model.info(&self.settings.model);
         // Over the limit is reason enough, for whatever can be done.
         let must = *cause == Cause::Overflow
             || self.estimate() + SMALL_ANSWER > self.context_rules().window(&info);
-        if !drawn.has_exchange() && (!must || *cause == Cause::Automatic) {
+        let may_be_refused = is_refused && !self.conversation.is_empty();
+        if !drawn.has_exchange() && !may_be_refused && (!must || *cause == Cause::Automatic) {
             return Ok(Err(CompactError::Nothing));
         }
         let instructions = match self.ask_hooks(cause, cancel).await {
@@ -268,8 +292,12 @@ impl Driver {
         let (shorter, is_by_rule) = match made {
             Ok(shorter) => (shorter, false),
             // There must be a way on, also where no model can say what was said.
-            Err(error) if (must || error.is_overflow()) && error.is_futile() => {
-                let summary = Summary::by_rule(rule::summary(&drawn, &self.standing));
+            Err(error) if self.may_go_by_rule(&error, cause, must) => {
+                if matches!(cause, Cause::Asked(_)) && error.is_refusal() {
+                    drawn = self.draw(Newest::Goes);
+                }
+                let summary =
+                    Summary::by_rule(rule::summary(&drawn, &self.standing, &self.state()));
                 match self.shorten(&drawn, summary, cut) {
                     Ok(shorter) => (shorter, true),
                     Err(_) => return self.tell_failed(error).map(Err),
@@ -283,6 +311,13 @@ impl Driver {
         run.compactions.failed = 0;
         let stopped = self.tell_compacted(cause, &summary, cancel).await?;
         Ok(stopped.map_or(Ok(()), |reason| Err(CompactError::Stopped(reason))))
+    }
+
+    /// Whether a rule writes what stands for the earlier part, because no model does and there must be a way on.
+    fn may_go_by_rule(&self, error: &CompactError, cause: &Cause, must: bool) -> bool {
+        let is_asked = matches!(cause, Cause::Asked(_));
+        let is_refused = is_asked && (self.window.is_refused || error.is_refusal());
+        error.is_futile() && (must || error.is_overflow() || is_refused)
     }
 
     /// Lets hooks object to a compaction, or say what its summary should heed.
@@ -316,13 +351,13 @@ impl Driver {
         let before = self.estimate();
         let fixed = self.fixed_tokens();
         let after = fixed + shorter.conversation.tokens() as u64;
-        self.dropped_tokens += before.saturating_sub(after);
+        self.window.dropped_tokens += before.saturating_sub(after);
         let data = BoundaryData {
             trigger: cause.trigger().name().to_owned(),
             by_rule,
             pre_tokens: before,
             post_tokens: after,
-            cumulative_dropped_tokens: self.dropped_tokens,
+            cumulative_dropped_tokens: self.window.dropped_tokens,
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             preserved_segment: None,
             preserved_messages: None,
@@ -333,6 +368,7 @@ impl Driver {
         let compacted = self.journal.compact(shorter.records(data))?;
         shorter.follow(&compacted, &mut self.standing);
         self.conversation = shorter.conversation;
+        self.window.is_refused = false;
         self.counted = None;
         self.cached = None;
         self.memory = shorter.memory;
@@ -412,7 +448,7 @@ impl Run {
         let count = &mut self.compactions;
         let is_soon = count.last.is_some_and(|last| self.turns < last + LEAST_TURNS);
         count.useless = if is_soon { count.useless + 1 } else { 0 };
-        if count.useless < MOST_IN_A_ROW {
+        if !count.are_given_up() {
             return true;
         }
         self.errors.push(format!(

@@ -7,7 +7,7 @@ use centurion_journal::transcript::Standing;
 use centurion_protocol::{Conversation, RecordId, Role};
 use serde_json::Value;
 
-use super::{Driver, Preamble};
+use super::{Driver, Preamble, WindowState};
 use crate::agent::skills::SkillView;
 use crate::toolset::servers::Announced;
 
@@ -67,7 +67,7 @@ impl Driver {
         self.preamble = Preamble { instructions: true, ..Preamble::default() };
         self.memory = self.memory.as_ref().map(centurion_config::memory::MemoryTracker::reloaded);
         self.announced = Announced::default();
-        self.dropped_tokens = 0;
+        self.window = WindowState::default();
         self.counted = None;
         self.cached = None;
         self.unanswered.clear();

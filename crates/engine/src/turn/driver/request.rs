@@ -78,6 +78,7 @@ impl Driver {
             }
             match streamed {
                 Streamed::Answer(answer) => {
+                    self.window.is_refused = false;
                     run.used.last = answer.usage;
                     run.used.first.get_or_insert(answer.usage);
                     // The answer itself is not in the history yet, and so counts with what comes now.
@@ -108,7 +109,7 @@ impl Driver {
         builder: AnswerBuilder,
         cancel: &CancellationToken,
     ) -> Result<Option<Outcome>, JournalError> {
-        if self.fall_back(error)? || self.replace_refused(error)? {
+        if self.fall_back(error)? || self.replace_refused(run, error)? {
             return Ok(None);
         }
         if error.kind == ErrorKind::ContextOverflow {

@@ -1,4 +1,6 @@
 //! What stands for the earlier part of a conversation where no model can say it: who said what, cut by a rule.
+//!
+//! Nothing is quoted of a conversation that a provider refuses to read: any of it may be what is refused.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,17 +8,28 @@ use std::fmt::Write as _;
 use centurion_journal::transcript::Standing;
 use centurion_protocol::{Block, Role};
 
-use super::shorter::Drawn;
+use super::shorter::{Drawn, Newest};
 
 /// How much of each text is kept, and how many texts of each speaker.
 const EXCERPT: usize = 400;
 const MOST_TEXTS: usize = 8;
 
-/// The texts of the earlier part, but for those that stay word for word.
-pub(super) fn summary(drawn: &Drawn, standing: &Standing) -> String {
+/// The texts of the earlier part, but for those that stay word for word, are told again, or are reminders of ours.
+pub(super) fn summary(
+    drawn: &Drawn,
+    standing: &Standing,
+    told_again: &[(&'static str, String)],
+) -> String {
+    if drawn.newest == Newest::Goes {
+        return "The provider refused to read what stood here, and so no model could summarise it. The record has all \
+                of it."
+            .to_owned();
+    }
     let stays = |text: &str| {
-        let kept = standing.all().flat_map(|it| &it.blocks);
-        kept.into_iter().any(|block| matches!(block, Block::Text(kept) if kept == text))
+        let mut kept = standing.all().flat_map(|it| &it.blocks);
+        text.starts_with("<system-reminder>")
+            || kept.any(|block| matches!(block, Block::Text(kept) if kept == text))
+            || told_again.iter().any(|(_, told)| told.contains(text.trim()))
     };
     let (mut people, mut answers) = (Vec::new(), Vec::new());
     let mut tools: BTreeMap<String, usize> = BTreeMap::new();

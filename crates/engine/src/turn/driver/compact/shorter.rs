@@ -11,7 +11,7 @@ use centurion_protocol::transcript::{
 };
 use centurion_protocol::{Block, Conversation, Message, RecordId, Role, ToolResultContent};
 
-use super::summary::Summary;
+use super::summary::{Gap, Summary};
 use super::{CompactError, Driver};
 use crate::agent::fork_point::FORK_RULES;
 use crate::agent::result_room::ResultRoom;
@@ -19,7 +19,7 @@ use crate::definition::prompt::instructions;
 use crate::toolset::servers::Announced;
 use crate::turn::bounded::bounded_parts;
 use crate::turn::driver::NOTES;
-use crate::turn::driver::refused::{MEDIA_LEFT_OUT, take_media};
+use crate::turn::refusal::{MEDIA_LEFT_OUT, take_media};
 
 /// How many bytes the newest round may have, pictures and documents included. Providers bound requests.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
@@ -31,6 +31,18 @@ pub(super) struct Drawn {
     /// The newest answer, and what came behind it. None of it stays where the answer itself takes too much room, or is
     /// in the record of another agent.
     round: Vec<Message>,
+    pub(super) newest: Newest,
+    /// How many tokens are left out with the newest round.
+    left_out: usize,
+}
+
+/// What becomes of the newest part of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Newest {
+    /// The newest round and the prompt stay word for word.
+    Stays,
+    /// They go: the provider refuses something that may be in them.
+    Goes,
 }
 
 /// Which texts of people and others may be cut, with the whole of them in a file.
@@ -44,12 +56,17 @@ pub(super) enum CutTexts {
 
 impl Driver {
     /// Draws the conversation apart.
-    pub(super) fn draw(&self) -> Drawn {
+    pub(super) fn draw(&self, newest: Newest) -> Drawn {
         let room = self.round_room();
         let messages: Vec<&Message> = self.conversation.iter().collect();
         let is_answer = |message: &&Message| message.role() == Role::Assistant;
         let stays = |at: &usize| self.journal.has_round() && messages[*at].tokens() * 4 <= room;
-        let from = messages.iter().rposition(is_answer).filter(stays).unwrap_or(messages.len());
+        let answer = messages.iter().rposition(is_answer);
+        let from = match newest {
+            Newest::Stays => answer.filter(stays),
+            Newest::Goes => answer,
+        };
+        let from = from.unwrap_or(messages.len());
         let mut earlier = Conversation::default();
         for message in &messages[..from] {
             // The beginning of a conversation is one.
@@ -57,7 +74,12 @@ impl Driver {
                 debug_assert!(false, "invariant: a part of a valid history is valid");
             }
         }
-        Drawn { earlier, round: messages[from..].iter().map(|it| (*it).clone()).collect() }
+        let mut round: Vec<Message> = messages[from..].iter().map(|it| (*it).clone()).collect();
+        let mut left_out = 0;
+        if newest == Newest::Goes {
+            left_out = round.drain(..).map(|message| message.tokens()).sum();
+        }
+        Drawn { earlier, round, newest, left_out }
     }
 }
 
@@ -67,8 +89,14 @@ impl Drawn {
         self.earlier.iter().any(|message| message.role() == Role::Assistant)
     }
 
+    /// What a summary of the earlier part does not tell of.
+    pub(super) fn gap(&self) -> Option<Gap> {
+        (self.newest == Newest::Goes).then_some(Gap::Refused)
+    }
+
     fn tokens(&self) -> usize {
-        self.earlier.tokens() + self.round.iter().map(Message::tokens).sum::<usize>()
+        let round = self.round.iter().map(Message::tokens).sum::<usize>();
+        self.earlier.tokens() + round + self.left_out
     }
 }
 
@@ -181,9 +209,14 @@ impl Driver {
         let is_elsewhere = |it: &KeptRecord| {
             !matches!(round, ShorterRound::Dropped) && self.journal.is_in_round(it.record)
         };
-        let mut replaced = Vec::new();
+        let is_refused = |it: &KeptRecord| {
+            let prompt = &self.standing.prompt;
+            drawn.newest == Newest::Goes && prompt.iter().any(|other| other.record == it.record)
+        };
+        let mut replaced: Vec<RecordId> =
+            self.standing.all().filter(|it| is_refused(it)).map(|it| it.record).collect();
         let mut kept = Vec::new();
-        for it in self.standing.all().filter(|it| !is_elsewhere(it)) {
+        for it in self.standing.all().filter(|it| !is_elsewhere(it) && !is_refused(it)) {
             if cut == CutTexts::All && self.is_large(&it.blocks) {
                 let cut = |block: &Block| self.cut_text(block, it.record);
                 let texts =
@@ -215,7 +248,8 @@ impl Driver {
             }
         }
         let (before, after) = (drawn.tokens(), conversation.tokens());
-        if after >= before {
+        // One that the provider refuses need not become smaller, but another.
+        if after >= before && drawn.newest == Newest::Stays {
             return Err(CompactError::NotSmaller { before, after });
         }
         Ok(Shorter {
@@ -241,8 +275,13 @@ impl Driver {
             ),
             None => String::new(),
         };
-        let partly =
-            if summary.is_of_all { "" } else { " A part of it was too long to be summarised." };
+        let partly = match summary.gap {
+            None => "",
+            Some(Gap::TooLong) => " A part of it was too long to be summarised.",
+            Some(Gap::Refused) => {
+                " Its newest part, with the last prompt, is left out: the provider refused to read it."
+            }
+        };
         format!(
             "<system-reminder>\nThis conversation goes on from an earlier part that is no longer shown. The summary \
              below stands for it.{partly}{record} What follows the summary is word for word as it was. Go on where the \

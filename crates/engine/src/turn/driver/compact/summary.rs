@@ -8,13 +8,14 @@ use parking_lot::Mutex;
 
 use super::shorter::Drawn;
 use super::{CompactError, Driver};
-use crate::turn::driver::refused::without_media;
+use crate::turn::driver::refused::note;
 use crate::turn::internal_fork::{COMPACT_PURPOSE, InternalFork, InternalForkError};
+use crate::turn::refusal::{Refused, without_media};
 
 /// What the model is asked.
 const QUESTION: &str = include_str!("../../../definition/prompts/compact.md");
 
-/// How often part of what is summarised is left out, because a provider finds it too long.
+/// How often part of what is summarised is left out, because a provider finds it too long or refuses it.
 const MOST_DROPS: usize = 5;
 
 /// What stands in the place of a part that no summary can be made of.
@@ -25,19 +26,29 @@ const LEFT_OUT: &str =
 #[derive(Clone, Debug)]
 pub(super) struct Summary {
     pub(super) text: String,
-    /// Whether it is about all of it.
-    pub(super) is_of_all: bool,
+    /// What it does not tell of.
+    pub(super) gap: Option<Gap>,
+}
+
+/// A part of a conversation that its summary does not tell of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gap {
+    /// It was too long.
+    TooLong,
+    /// It is the newest part, and the provider refuses to read it.
+    Refused,
 }
 
 impl Summary {
     pub(super) fn by_rule(text: String) -> Self {
-        Self { text, is_of_all: true }
+        Self { text, gap: None }
     }
 }
 
 impl Driver {
     /// The model's summary of the earlier part. The request is the conversation's own with one text behind it, so that
-    /// the provider reads what it has cached. Where that is refused, first pictures and documents go, then older parts.
+    /// the provider reads what it has cached. Where that is refused, the refused part goes; where it is too long, first
+    /// pictures and documents go, then older parts.
     pub(super) async fn summarise(
         &self,
         drawn: &Drawn,
@@ -51,28 +62,27 @@ impl Driver {
         let info = self.shared.model.info(&self.settings.model);
         let most = self.context_rules().largest_summary(&info);
         let mut conversation = drawn.earlier.clone();
-        let mut is_of_all = true;
+        let mut gap = drawn.gap();
+        let mut refused_before = false;
         for _ in 0..=MOST_DROPS {
-            let refusal = match self
-                .ask_summary(conversation.clone(), &question, Arc::clone(receipt))
-                .await
-            {
-                Ok(answer) => {
-                    return read(&answer, most).map(|text| Summary { text, is_of_all });
-                }
-                Err(InternalForkError::Model(error)) if is_about_size(&error) => error,
+            let asked = self.ask_summary(conversation.clone(), &question, Arc::clone(receipt));
+            let refusal = match asked.await {
+                Ok(answer) => return read(&answer, most).map(|text| Summary { text, gap }),
+                Err(InternalForkError::Model(error)) if may_be_cured(&error) => error,
                 Err(error) => return Err(error.into()),
             };
-            conversation = match without_media(&conversation) {
-                Some(plain) => plain,
-                None if refusal.kind != ErrorKind::ContextOverflow => {
-                    return Err(InternalForkError::Model(refusal).into());
+            conversation = if refusal.kind == ErrorKind::InvalidRequest {
+                let reason = &refusal.message;
+                match without_refused(&conversation, reason, &mut refused_before) {
+                    Some(accepted) => accepted,
+                    None => return Err(InternalForkError::Model(refusal).into()),
                 }
-                None => {
-                    is_of_all = false;
-                    let Some(newer) = newer_half(&conversation) else { break };
-                    newer
-                }
+            } else if let Some(plain) = without_media(&conversation) {
+                plain
+            } else {
+                gap = gap.or(Some(Gap::TooLong));
+                let Some(newer) = newer_half(&conversation) else { break };
+                newer
             };
         }
         let words = "it does not fit beside its own summary";
@@ -114,8 +124,25 @@ impl Driver {
 }
 
 /// Whether a request may be taken if there is less in it.
-fn is_about_size(error: &ModelError) -> bool {
+fn may_be_cured(error: &ModelError) -> bool {
     matches!(error.kind, ErrorKind::ContextOverflow | ErrorKind::InvalidRequest)
+}
+
+/// The conversation without what a provider refuses of it, or without pictures and documents where it does not say what
+/// that is. Where it refused something else before, all of the kind goes.
+fn without_refused(
+    conversation: &Conversation,
+    reason: &str,
+    refused_before: &mut bool,
+) -> Option<Conversation> {
+    match Refused::read(conversation, reason) {
+        None | Some(Refused::Media(_)) => without_media(conversation),
+        Some(refused) => {
+            let refused = if *refused_before { refused.widened() } else { refused };
+            *refused_before = true;
+            refused.replaced(conversation, &note(reason))
+        }
+    }
 }
 
 fn question(instructions: &str) -> String {
