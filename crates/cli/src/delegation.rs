@@ -293,8 +293,7 @@ fn rules(args: &RunArgs, settings: &Settings, env: &Env) -> anyhow::Result<Deleg
         forwards_text: flags.forward_subagent_text
             || env.is_on("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT"),
         append_prompt: flags.append_subagent_system_prompt.clone(),
-        forks: mode != SessionMode::Coordinator
-            && has_forks(chosen.fork.map(|gate| gate.value), env),
+        forks: has_forks(chosen.fork.map(|gate| gate.value), env),
         summaries: chosen.summaries,
     })
 }

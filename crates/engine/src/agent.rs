@@ -261,8 +261,9 @@ impl Agent {
         if self.only_directs() {
             return false;
         }
-        let view = self.task.as_ref().map(|task| &task.spec.tools);
-        let has = |tool| view.is_none_or(|view| view.admits(tool).is_ok());
+        let has = |tool| {
+            self.identity.is_main() || self.program_tools().iter().any(|it| it.name() == tool)
+        };
         (has("Read") && self.permissions.is_offered("Read")) || has("Bash")
     }
 

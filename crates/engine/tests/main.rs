@@ -48,6 +48,8 @@ mod delegation;
 mod explain;
 #[path = "story/faults.rs"]
 mod faults;
+#[path = "story/fork_histories.rs"]
+mod fork_histories;
 #[path = "story/hook_fields.rs"]
 mod hook_fields;
 #[path = "story/hook_handlers.rs"]

@@ -139,7 +139,7 @@ impl Journal {
         redaction: Redaction,
         target: Target,
     ) -> Self {
-        let (last, buffer) = (None, Vec::with_capacity(1024));
+        let (last, buffer) = (None, Vec::new());
         let state = Mutex::new(State { target, last, round: Round::default(), buffer });
         Self { stamp, world, redaction, state }
     }
@@ -337,7 +337,9 @@ impl Journal {
     /// Closes the file until there is something more to write: agents that wait their turn are many, and
     /// files that may be open at once are few.
     pub fn rest(&self) {
-        self.state.lock().target.rest();
+        let mut state = self.state.lock();
+        state.target.rest();
+        state.buffer = Vec::new();
     }
 
     /// Waits until everything appended so far is on the disk itself, beside whatever else goes on.

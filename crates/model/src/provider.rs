@@ -38,15 +38,30 @@ pub struct Prefix {
 impl Prefix {
     /// A digest of everything that is sent: requests with the same digest begin with the same bytes.
     pub fn digest(&self) -> Digest {
+        let mut hasher = self.fixed_hasher();
+        for message in self.conversation.iter() {
+            hasher.update(message.digest());
+        }
+        *hasher.finalize().as_bytes()
+    }
+
+    /// A digest of what stays the same from request to request, with the names of the tools that can be called.
+    pub fn fixed_digest(&self, names: &[String]) -> Digest {
+        let mut hasher = self.fixed_hasher();
+        for name in names {
+            hasher.update(&name.len().to_le_bytes());
+            hasher.update(name.as_bytes());
+        }
+        *hasher.finalize().as_bytes()
+    }
+
+    fn fixed_hasher(&self) -> blake3::Hasher {
         let mut hasher = blake3::Hasher::new();
         for part in [self.system.wire(), self.tools.wire()] {
             hasher.update(&part.len().to_le_bytes());
             hasher.update(part);
         }
-        for message in self.conversation.iter() {
-            hasher.update(message.digest());
-        }
-        *hasher.finalize().as_bytes()
+        hasher
     }
 
     /// About how many tokens everything has that is sent.

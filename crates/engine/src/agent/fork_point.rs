@@ -1,18 +1,17 @@
 //! The conversation of an agent as another one begins with it: what was sent, shared by reference.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use centurion_journal::{Journal, JournalError};
 use centurion_model::{Prefix, SystemPrompt};
-use centurion_protocol::{
-    Block, Conversation, Digest, RecordId, ToolResult, ToolSpecs, ToolUseId, Usage,
-};
+use centurion_protocol::{Block, Digest, RecordId, ToolResult, ToolSpecs, ToolUseId, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::definition::request_settings::RequestSettings;
+use crate::definition::resolve::ToolView;
 use crate::definition::spec::{ContextRef, DefinitionRef};
 use crate::toolset::servers::Announced;
 
@@ -35,7 +34,7 @@ pub(crate) struct ForkPoint {
     /// What its requests ask for.
     pub(crate) settings: RequestSettings,
     /// The tools that the agent can call or search for.
-    pub(crate) tools: Vec<String>,
+    pub(crate) tools: Arc<[String]>,
     /// What the agent knows of its servers.
     pub(crate) announced: Announced,
     /// What the provider counted for the last request, and our own guess for the same history.
@@ -45,6 +44,16 @@ pub(crate) struct ForkPoint {
     /// Where the agent's records go; `None` for a conversation that was read back.
     pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) cached: Option<Cached>,
+    /// Made for the first agent that goes on from here, and the same for all others.
+    pub(crate) digests: OnceLock<PointDigests>,
+}
+
+/// Digests of what is shared, as texts.
+pub(crate) struct PointDigests {
+    /// Of everything that was sent.
+    all: String,
+    /// Of the part that stays the same from request to request.
+    fixed: String,
 }
 
 /// What the provider should have in its cache of a conversation.
@@ -71,6 +80,23 @@ impl Cached {
 }
 
 impl ForkPoint {
+    fn digests(&self) -> &PointDigests {
+        self.digests.get_or_init(|| PointDigests {
+            all: hex(&self.prefix.digest()),
+            fixed: hex(&self.prefix.fixed_digest(&self.tools)),
+        })
+    }
+
+    /// The tools of a fork: exactly those.
+    pub(crate) fn tool_view(&self) -> ToolView {
+        ToolView::Exact(Arc::clone(&self.tools))
+    }
+
+    /// The digest of everything that was sent.
+    pub(crate) fn digest(&self) -> &str {
+        &self.digests().all
+    }
+
     /// The reference to this conversation that stands in an agent's record instead of a copy.
     pub(crate) fn reference(
         &self,
@@ -82,7 +108,7 @@ impl ForkPoint {
             record: self.record,
             messages: self.prefix.conversation.len(),
             bytes: self.prefix.bytes(),
-            digest: hex(&self.prefix.digest()),
+            digest: self.digest().to_owned(),
             prefix: kept,
         }
     }
@@ -94,12 +120,23 @@ pub(crate) struct PrefixNote {
     pub(crate) digest: String,
     system: Vec<String>,
     tools: Box<RawValue>,
+    /// The tools that can be called or searched for. Forks of earlier versions say it themselves.
+    #[serde(default)]
+    names: Arc<[String]>,
+}
+
+/// What requests began with, as it was written down.
+pub(crate) struct KeptPrefix {
+    pub(crate) system: SystemPrompt,
+    pub(crate) tools: ToolSpecs,
+    pub(crate) names: Arc<[String]>,
 }
 
 impl PrefixNote {
     /// The system prompt and the tools, with the bytes that they had.
-    pub(crate) fn read(self) -> Option<(SystemPrompt, ToolSpecs)> {
-        Some((SystemPrompt::new(self.system), ToolSpecs::from_wire(self.tools.get()).ok()?))
+    pub(crate) fn read(self) -> Option<KeptPrefix> {
+        let tools = ToolSpecs::from_wire(self.tools.get()).ok()?;
+        Some(KeptPrefix { system: SystemPrompt::new(self.system), tools, names: self.names })
     }
 }
 
@@ -111,26 +148,26 @@ impl KeptPrefixes {
     /// Writes down what requests begin with, unless that is done; gives its digest.
     pub(crate) fn keep(&mut self, point: &ForkPoint) -> Result<String, JournalError> {
         let prefix = &point.prefix;
-        let fixed = Prefix { conversation: Conversation::default(), ..prefix.clone() };
-        let digest = hex(&fixed.digest());
+        let digest = &point.digests().fixed;
         if let Some(journal) = &point.journal
-            && !self.0.contains(&digest)
+            && !self.0.contains(digest)
         {
             let tools = std::str::from_utf8(prefix.tools.wire()).unwrap_or("[]");
             let note = PrefixNote {
                 digest: digest.clone(),
                 system: prefix.system.sections().map(str::to_owned).collect(),
                 tools: RawValue::from_string(tools.to_owned()).unwrap_or_default(),
+                names: Arc::clone(&point.tools),
             };
             journal.note(PREFIX, &note)?;
             self.0.push(digest.clone());
         }
-        Ok(digest)
+        Ok(digest.clone())
     }
 }
 
 /// A digest as text: half of it is enough to tell conversations apart.
-pub(crate) fn hex(digest: &Digest) -> String {
+fn hex(digest: &Digest) -> String {
     use std::fmt::Write as _;
     digest.iter().take(16).fold(String::new(), |mut text, byte| {
         // Writing to a string cannot fail.

@@ -21,7 +21,9 @@ pub(crate) struct AgentSpec {
     pub(crate) source: String,
     pub(crate) color: String,
     pub(crate) description: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) parent: Option<AgentId>,
     pub(crate) depth: u32,
     /// The types from the main agent's children down to this one.
@@ -29,6 +31,7 @@ pub(crate) struct AgentSpec {
     /// The call that started it.
     pub(crate) call: ToolUseId,
     pub(crate) model: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) effort: Option<Effort>,
     pub(crate) thinking: Thinking,
     /// The mode at its start.
@@ -37,23 +40,29 @@ pub(crate) struct AgentSpec {
     #[serde(default)]
     pub(crate) own_mode: Option<Mode>,
     /// How many requests it may send in each of its runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_turns: Option<u32>,
     pub(crate) tools: ToolView,
     /// Rules that single tools are confined to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) only: Vec<String>,
-    /// The sections of the system prompt.
+    /// The sections of the system prompt; none for a fork, which sends its parent's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) system: Vec<String>,
     pub(crate) cwd: PathBuf,
     /// Whether it changes nothing, by no tool and no command.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) only_reads: bool,
     /// Whether it is told what the instruction files say.
     pub(crate) instructions: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reminder: Option<String>,
     /// What its answer must fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) schema: Option<Value>,
     pub(crate) in_background: bool,
     /// Whether it is not expected to be resumed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_one_shot: bool,
     /// What the call asked for, where it could differ from what is in force.
     pub(crate) requested: Value,

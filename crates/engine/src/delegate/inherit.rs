@@ -6,7 +6,7 @@
 //! the digest: another beginning than before is told, because the provider then reads it anew.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use centurion_journal::MOST_TRANSCRIPT;
 use centurion_journal::transcript::{self, Inherited};
@@ -15,7 +15,7 @@ use centurion_protocol::{AgentId, Conversation, RecordId, Role, ToolSpecs, bound
 use thiserror::Error;
 
 use crate::agent::delegation::Delegation;
-use crate::agent::fork_point::{ForkPoint, Inheritance, Inherits, PREFIX, PrefixNote, hex};
+use crate::agent::fork_point::{ForkPoint, Inheritance, Inherits, KeptPrefix, PREFIX, PrefixNote};
 use crate::agent::task::Task;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::ToolView;
@@ -69,8 +69,8 @@ pub(crate) fn behind(inheritance: &Inheritance) -> Inherited {
 
 /// Whether an agent begins with other bytes than those that it was started with.
 pub(crate) fn has_changed(spec: &AgentSpec, inheritance: &Inheritance) -> bool {
-    let digest = hex(&inheritance.point.prefix.digest());
-    spec.is_fork() && spec.context.as_ref().is_some_and(|context| context.digest != digest)
+    let began_with = spec.context.as_ref().filter(|_| spec.is_fork()).map(|it| &it.digest);
+    began_with.is_some_and(|digest| digest != inheritance.point.digest())
 }
 
 impl Inheritance {
@@ -100,11 +100,14 @@ fn reload(
     let conversation = source.conversation(delegation, context.record, 0)?;
     let fixed = context.prefix.as_ref().map(|digest| source.prefix(digest)).transpose()?;
     let what = if fixed.is_some() { Inherits::All } else { Inherits::Conversation };
-    let (system, tools) = fixed
-        .unwrap_or_else(|| (SystemPrompt::new(spec.system.clone()), ToolSpecs::new(Vec::new())));
+    let KeptPrefix { system, tools, names } = fixed.unwrap_or_else(|| KeptPrefix {
+        system: SystemPrompt::new(spec.system.clone()),
+        tools: ToolSpecs::new(Vec::new()),
+        names: Arc::default(),
+    });
     let names = match &spec.tools {
-        ToolView::Exact(names) => names.clone(),
-        ToolView::Chosen { .. } => Vec::new(),
+        ToolView::Exact(names) => Arc::clone(names),
+        ToolView::Inherited | ToolView::Chosen { .. } => names,
     };
     let point = ForkPoint {
         prefix: Prefix { system, tools, conversation },
@@ -115,6 +118,7 @@ fn reload(
         record: context.record,
         journal: None,
         cached: None,
+        digests: OnceLock::new(),
     };
     Ok(Inheritance { point: Arc::new(point), what })
 }
@@ -171,7 +175,7 @@ impl Source {
     }
 
     /// The system prompt and the tools that were kept under a digest.
-    fn prefix(&self, digest: &str) -> Result<(SystemPrompt, ToolSpecs), InheritError> {
+    fn prefix(&self, digest: &str) -> Result<KeptPrefix, InheritError> {
         let kept = recall::notes::<PrefixNote>(&self.text, PREFIX);
         let found = kept.map(|(_, note)| note.data).find(|note| note.digest == digest);
         found.and_then(PrefixNote::read).ok_or_else(|| self.gone())

@@ -117,6 +117,7 @@ pub(crate) struct Launch {
 struct SpawnNote<'a> {
     agent_id: &'a AgentId,
     run: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     asker: Option<Asker>,
     prompt: String,
     spec: &'a AgentSpec,
@@ -320,7 +321,7 @@ impl Child {
         agent.inherit_denied(parent.denied_by_skills());
         let hooks = register_hooks(shared, task, &start.powers.hooks);
         let parts = DriverParts {
-            view: spec.tools.clone(),
+            view: fork.map_or_else(|| spec.tools.own(), |fork| fork.point.tool_view()),
             system: match fork {
                 Some(fork) => fork.point.prefix.system.clone(),
                 None => SystemPrompt::new(spec.system.clone()),
@@ -468,9 +469,11 @@ impl Child {
             task.stop(Stopper::Watchdog);
             std::future::pending::<()>().await;
         };
+        // Large, and of no use to an agent that waits its turn.
+        let running = Box::pin(self.driver.run(&mut self.run, &items, cancel));
         let outcome = tokio::select! {
             biased;
-            outcome = self.driver.run(&mut self.run, &items, cancel) => outcome,
+            outcome = running => outcome,
             () = watchdog => Ok(()),
             never = summary::keep_telling(&self.shared, &self.task, &self.agent) => match never {},
         };

@@ -34,6 +34,7 @@ use crate::definition::environment::{Environment, GitState};
 use crate::definition::identity::Identity;
 use crate::definition::prompt::{main_sections, system_prompt};
 use crate::definition::resolve::LaunchError;
+use crate::definition::rules::SessionMode;
 use crate::delegate::build::DriverParts;
 use crate::delegate::recall;
 use crate::message::titles::listed;
@@ -225,7 +226,9 @@ fn build_shared(
     let servers = Servers::new(connections, Deferral::chosen(&options.base.env));
     servers.withhold(std::mem::take(&mut options.extensions.withheld_servers));
     servers.ask_for_tools(std::mem::take(&mut options.extensions.asked_tools));
-    let rules = std::mem::take(&mut options.agents.rules);
+    let mut rules = std::mem::take(&mut options.agents.rules);
+    // A coordinator directs agents that know nothing of its conversation, whatever the switch says.
+    rules.forks &= rules.mode != SessionMode::Coordinator;
     let zone = options.base.time_zone.clone();
     let schedules =
         schedule::of_session(&options.base.world, rules.mode, &options.base.env, zone, journal);

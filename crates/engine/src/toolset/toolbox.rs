@@ -181,7 +181,7 @@ impl Toolbox {
         Self {
             own,
             served: Served::default(),
-            view: ToolView::Exact(Vec::new()),
+            view: ToolView::Exact(Arc::default()),
             withheld: HashMap::new(),
             specs: ToolSpecs::new(Vec::new()),
             fixed: None,

@@ -170,9 +170,14 @@ async fn forks_are_off_unless_they_are_switched_on_and_never_in_a_coordinator() 
     assert!(!told.asked[0].listing.as_ref().unwrap().contains("fork"));
 
     let mut bench = Bench::cast(&scripts);
-    bench.knows_agents(|agents| agents.rules.mode = SessionMode::Coordinator);
+    bench.knows_agents(|agents| {
+        agents.rules.mode = SessionMode::Coordinator;
+        agents.rules.forks = true;
+    });
     let told = bench.run("@@lead").await;
     assert!(results(&told).contains("Forks are switched off"), "{}", results(&told));
+    let started = told.of("system", Some("task_started"));
+    assert!(started.iter().all(|it| it["subagent_type"] != "fork"), "{started:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -258,6 +263,17 @@ async fn deny_rules_and_limits_hold_for_forks() {
             forking(&json!({"lead": [[agent("fork", "@@work", &wish)], "done"], "work": ["x"]}));
         let told = bench.run("@@lead").await;
         assert!(results(&told).contains("it cannot have"), "{wish}: {}", results(&told));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_that_has_the_tag_of_forks_is_not_forked_whatever_its_lineage_is() {
+    // S-272: after a compaction, or in a record of another program, the tag is what is left
+    let scripts = json!({"lead": [[agent("fork", "@@work", &json!({}))], "done"], "work": ["x"]});
+    for (prompt, forks) in [("<fork-boilerplate> @@lead", 0), ("@@lead", 1)] {
+        let told = forking(&scripts).run(prompt).await;
+        assert_eq!(of_forks(&told).len(), forks, "{prompt}: {}", results(&told));
+        assert_eq!(results(&told).contains("forks are not forked"), forks == 0, "{prompt}");
     }
 }
 
@@ -523,7 +539,9 @@ async fn a_forks_record_leads_to_no_file_but_a_transcript_of_the_session() {
     let id = told.of("system", Some("task_started"))[0]["task_id"].as_str().unwrap().to_owned();
     let path = told.transcript.with_extension("").join(format!("subagents/agent-{id}.jsonl"));
     let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, text.replacen("\"parent\":null", "\"parent\":\"a/../../x\"", 1)).unwrap();
+    let forged = text.replacen("\"depth\":1", "\"depth\":1,\"parent\":\"a/../../x\"", 1);
+    assert_ne!(forged, text);
+    std::fs::write(&path, forged).unwrap();
     let later = bench.resume(&told, &format!("@@poke:{id}")).await;
     assert!(of_forks(&later).is_empty());
     assert!(results(&later).contains("names an agent that cannot be"), "{}", results(&later));

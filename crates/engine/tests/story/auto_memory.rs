@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use centurion_config::agent_memory::{AgentMemory, MemoryPlaces};
 use centurion_config::memory::{Memory, MemorySources};
@@ -11,7 +12,7 @@ use centurion_permissions::Mode;
 use centurion_protocol::{Block, Outcome, SeededWorld, World as _};
 use serde_json::{Value, json};
 
-use crate::agent_stage::agent;
+use crate::agent_stage::{agent, message};
 use crate::bench::{Asked, Bench, Told, Watcher};
 
 const HEADING: &str = "# Your memory of this project";
@@ -206,6 +207,17 @@ async fn ended(
     resumed: Option<PathBuf>,
     prompt: &str,
 ) -> (Told, Vec<String>) {
+    ended_and_later(bench, start, resumed, prompt, Duration::ZERO).await
+}
+
+/// The same, so much later.
+async fn ended_and_later(
+    bench: &Bench,
+    start: Start,
+    resumed: Option<PathBuf>,
+    prompt: &str,
+    later: Duration,
+) -> (Told, Vec<String>) {
     let watcher = Arc::<Watcher>::default();
     let mut session = bench.open(start, resumed, &watcher).await;
     let handle = session.handle();
@@ -216,6 +228,7 @@ async fn ended(
     let told = bench.told(&session, outcome, &watcher);
     // The transcript is free by then.
     drop(session);
+    tokio::time::sleep(later).await;
     let failures = match remembering {
         Some(remembering) => remembering.carry_out().await,
         None => Vec::new(),
@@ -339,6 +352,25 @@ async fn each_task_has_a_budget_and_a_model_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_provider_has_cached_makes_a_note_cheap_only_while_it_has_it() {
+    // About 25,000 tokens: $0.125 to read anew, $0.0125 from the cache; an answer is taken for $0.026.
+    let usage = |kind: &str| json!({"input_tokens": 10, kind: 25_000, "output_tokens": 10});
+    let note = json!({"text": "About tea\n\nNO-SUGAR", "usage": usage("cache_read_input_tokens")});
+    for (minutes, is_paid) in [(4, true), (6, false)] {
+        let cheap = MemorySettings { session: Some(on(0.08)), ..MemorySettings::default() };
+        let (mut bench, notes) = ending(SESSION, &note, cheap);
+        bench.scenario["rules"][1]["respond"] =
+            json!({"text": "hello", "usage": usage("cache_creation_input_tokens")});
+        let start = Start::New(SeededWorld::new(bench.seed).session_id());
+        let (prompt, later) = ("tea ".repeat(25_000), Duration::from_mins(minutes));
+        let (told, failures) = ended_and_later(&bench, start, None, &prompt, later).await;
+        assert_eq!(notes.join("sessions").exists(), is_paid, "{failures:?}");
+        assert_eq!(failures.is_empty(), is_paid, "{failures:?}");
+        assert_eq!(knows(told.asked.last().unwrap(), SESSION), is_paid, "{failures:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_is_made_of_a_session_that_failed_or_has_no_memory() {
     // D-34
     let all = || MemorySettings {
@@ -442,7 +474,7 @@ async fn what_takes_too_long_is_given_up_and_said() {
     let (bench, notes) = ending(SESSION, &slow, remembers);
     let before = tokio::time::Instant::now();
     let (_, failures) = runs(&bench, "make tea").await;
-    assert!(before.elapsed() < std::time::Duration::from_mins(3));
+    assert!(before.elapsed() < Duration::from_mins(3));
     assert_eq!(failures, ["the note on the session failed: the model took too long"]);
     assert!(!notes.join("sessions").exists());
 }
@@ -531,4 +563,48 @@ async fn a_fork_of_the_main_agent_has_its_notes_and_may_write_them() {
     );
     assert!(notes.join("tea.md").exists(), "{:?}", told.results());
     assert!(!bench.project().join("beside.md").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_that_is_resumed_has_the_notes_of_the_main_agent_as_they_are_then() {
+    let poke = json!([[message("${arg}", "@@more")], "said", "heard"]);
+    let scripts = json!({
+        "lead": [[{"tool": "Agent", "input": {"description": "fork", "prompt": "@@fork"}}], "done", "done"],
+        "fork": ["forked"],
+        "more": [[write("notes/tea.md", "tea"), write("beside.md", "b")], read_long(), "more"],
+        "poke": poke,
+    });
+    let (mut bench, notes) = remembering(Bench::cast(&scripts));
+    note(&bench, "NO-SUGAR");
+    bench.file("long.txt", &"0123456789abcde\n".repeat(2_000));
+    let project = bench.project();
+    bench.knows_agents(move |agents| {
+        agents.memory = Some(places(project.clone()));
+        agents.rules.forks = true;
+    });
+    bench.also(|options| options.permission.policy.mode = Mode::Default);
+    let told = bench.run("@@lead").await;
+    let id = told.of("system", Some("task_started"))[0]["task_id"].as_str().unwrap().to_owned();
+    // It may write them in a later process as it might in the first, and nothing else.
+    let later = bench.resume(&told, &format!("@@poke:{id}")).await;
+    assert_eq!(read(notes.join("tea.md")), "tea", "{:?}", later.results());
+    assert!(!bench.project().join("beside.md").exists(), "{:?}", later.results());
+    // When its conversation begins anew, it is told them as they are on disk.
+    note(&bench, "TWO-SUGARS");
+    bench.scenario["rules"] = json!([
+        {"match": {"last_user": "about to leave its window"}, "respond": "<summary>SUMMARY-1</summary>"},
+        {"match": {"first_user": "goes on from an earlier part"}, "respond": "Scope: done"},
+    ]);
+    bench.also(|options| {
+        options.context = ContextRules { window: Some(24_000), ..ContextRules::default() };
+    });
+    let again = bench.resume(&told, &format!("@@poke:{id}")).await;
+    let of_fork = again.asked.iter().filter(|asked| asked.agent.is_some());
+    let shorter = of_fork.into_iter().find(|asked| knows(asked, "SUMMARY-1"));
+    let shorter = shorter.unwrap_or_else(|| panic!("{:?}", again.results()));
+    assert!(knows(shorter, "TWO-SUGARS") && !knows(shorter, "NO-SUGAR"), "{}", shorter.messages);
+}
+
+fn read_long() -> Value {
+    json!([{"tool": "Read", "input": {"file_path": "long.txt"}}])
 }

@@ -498,3 +498,12 @@ fn a_limit_in_the_list_of_tools_becomes_a_rule_of_the_role() {
     assert_eq!(types.effective().view.startable(), Some("Explore, Plan"));
     assert!(types.effective().only.iter().next().is_none(), "types are no rule about calls");
 }
+
+#[test]
+fn an_agent_that_inherits_nothing_has_no_tools_of_a_parent() {
+    // A record says that it is a fork, and refers to no conversation.
+    let own = ToolView::Inherited.own();
+    for tool in ["Bash", "Agent", "Read", "mcp__server__tool"] {
+        assert_eq!(own.admits(tool), Err(LeftOut::NotListed), "{tool}");
+    }
+}

@@ -4,6 +4,7 @@
 //! away, what it lists, in this order; tools of its memory come back at the end.
 
 use std::fmt;
+use std::sync::Arc;
 
 use centurion_config::agents::AgentDefinition;
 use centurion_permissions::{Rule, RuleError, RuleOrigin, RuleSet, ToolSelector};
@@ -75,8 +76,10 @@ pub enum ToolView {
         /// Given for the agent's memory, though it would not have them otherwise.
         for_memory: Vec<String>,
     },
-    /// Exactly these: a fork has the tools of the agent that it comes from.
-    Exact(Vec<String>),
+    /// Exactly these.
+    Exact(Arc<[String]>),
+    /// Those of the agent that it was forked from, which that one's record names.
+    Inherited,
 }
 
 /// Why an agent does not have a tool.
@@ -111,7 +114,15 @@ impl fmt::Display for LeftOut {
 impl ToolView {
     /// Whether an agent may set up prompts for later: the main agent, and its forks.
     pub(crate) fn admits_scheduling(&self, is_main: bool) -> bool {
-        is_main || matches!(self, Self::Exact(_))
+        is_main || matches!(self, Self::Exact(_) | Self::Inherited)
+    }
+
+    /// The tools of an agent that inherits none: a record that says otherwise gives it nothing.
+    pub(crate) fn own(&self) -> Self {
+        match self {
+            Self::Inherited => Self::Exact(Arc::default()),
+            own => own.clone(),
+        }
     }
 
     /// What a definition asks for.
@@ -136,6 +147,8 @@ impl ToolView {
         let (reach, listed, taken, for_memory) = match self {
             Self::Exact(names) if names.iter().any(|name| name == tool) => return Ok(()),
             Self::Exact(_) => return Err(LeftOut::NotListed),
+            // Who forks has the tool that starts agents, and so has the fork; the others are in its toolbox or not.
+            Self::Inherited => return Ok(()),
             Self::Chosen { reach, listed, taken, for_memory } => (reach, listed, taken, for_memory),
         };
         if for_memory.iter().any(|name| name == tool) {

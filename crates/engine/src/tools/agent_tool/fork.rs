@@ -192,7 +192,7 @@ fn spec(
         mode: caller.permissions.mode(),
         own_mode: Some(caller.permissions.mode()),
         max_turns: input.max_turns,
-        tools: ToolView::Exact(point.tools.clone()),
+        tools: ToolView::Inherited,
         only: texts(&role.only),
         system: Vec::new(),
         cwd: starter.cwd,

@@ -1,7 +1,7 @@
 //! The calls of one answer: read-only ones side by side, the others one after another, in order.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use centurion_config::memory;
 use centurion_hooks::Event;
@@ -74,6 +74,7 @@ impl Driver {
             record: source.or_else(|| self.journal.last()),
             journal: Some(Arc::clone(&self.journal)),
             cached: Cached::of(&run.used.last),
+            digests: OnceLock::new(),
         }
     }
 
