@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_config::mcp::{Declared, McpConfiguration, McpStanding};
-use centurion_config::plugins::{Plugin, PluginCatalog};
+use centurion_config::mcp::{Declared, McpConfiguration, McpScope, McpStanding};
+use centurion_config::plugins::{AcceptedTree, Plugin, PluginCatalog, Power};
 use centurion_config::settings::{Level, Settings};
 use centurion_config::trust::Trust;
 use centurion_engine::{Elicitations, Extensions, HookHost, ServerPatience, WithheldServer};
@@ -145,24 +145,42 @@ pub(crate) fn settings_hooks(settings: &Settings) -> HookSet {
     hooks
 }
 
-/// Judges what a repository brings again before it runs. What lies in the user's own directories and in plugins is
-/// theirs.
+/// The plugins that the repository brings. They are compared with what was accepted before each of their commands
+/// runs.
+fn brought_plugins(plugins: &PluginCatalog) -> Vec<(String, AcceptedTree)> {
+    let brought = plugins.enabled.iter().filter_map(|plugin| match &plugin.power {
+        Power::Repository(tree) => Some((plugin.name().to_owned(), tree.clone())),
+        Power::Full | Power::Limited { .. } => None,
+    });
+    brought.collect()
+}
+
+/// Judges what a repository brings again before it runs. What lies in the user's own directories and in plugins of
+/// theirs counts.
 pub(crate) fn hook_judge(
     surroundings: &Surroundings,
     plugins: &PluginCatalog,
     trust: &Arc<Trust>,
 ) -> HookJudge {
-    let plugins = plugins.enabled.iter().map(|plugin| plugin.root().to_owned());
+    let brought = brought_plugins(plugins);
+    let is_own = |plugin: &&Arc<Plugin>| !matches!(plugin.power, Power::Repository(_));
+    let installed = plugins.enabled.iter().filter(is_own).map(|plugin| plugin.root().to_owned());
     let own: Vec<PathBuf> =
-        surroundings.dirs.config_dirs().iter().cloned().chain(plugins).collect();
+        surroundings.dirs.config_dirs().iter().cloned().chain(installed).collect();
     let trust = Arc::clone(trust);
     HookJudge::new(move |origin, command, cwd| {
+        let file = origin.file.as_deref();
+        let is_in = |tree: &AcceptedTree| file.is_some_and(|file| file.starts_with(tree.root()));
+        if let Some((_, tree)) = brought.iter().find(|(_, tree)| is_in(tree)) {
+            tree.judge().map_err(|it| it.to_string())?;
+        }
         let is_judged = match &origin.source {
             HookSource::Settings(level) => matches!(level, Level::Project | Level::Local),
             HookSource::Skill(_) | HookSource::Agent(_) => true,
-            HookSource::Plugin(_) | HookSource::Host => false,
+            HookSource::Plugin(plugin) => brought.iter().any(|(name, _)| *name == plugin.name),
+            HookSource::Host => false,
         };
-        let file = origin.file.as_deref().filter(|_| is_judged);
+        let file = file.filter(|_| is_judged);
         match file.filter(|file| !own.iter().any(|directory| file.starts_with(directory))) {
             Some(file) => trust.judge_command(file, command, cwd).map_err(|it| it.to_string()),
             None => Ok(()),
@@ -170,10 +188,22 @@ pub(crate) fn hook_judge(
     })
 }
 
-/// Judges the accepted servers of a repository again before each start.
-pub(crate) fn server_judge(surroundings: &Surroundings, trust: &Arc<Trust>) -> ServerJudge {
+/// Judges the accepted servers of a repository, and of plugins in it, again before each start.
+pub(crate) fn server_judge(
+    surroundings: &Surroundings,
+    plugins: &PluginCatalog,
+    trust: &Arc<Trust>,
+) -> ServerJudge {
     let (trust, cwd) = (Arc::clone(trust), surroundings.cwd.clone());
-    Arc::new(move |server| trust.judge_server(server, &cwd))
+    let brought = brought_plugins(plugins);
+    Arc::new(move |server| {
+        if let McpScope::Plugin(plugin) = &server.origin.scope
+            && let Some((_, tree)) = brought.iter().find(|(name, _)| name == plugin)
+        {
+            tree.judge()?;
+        }
+        trust.judge_server(server, &cwd)
+    })
 }
 
 /// The hooks that there are and what is wrong with them, for people.

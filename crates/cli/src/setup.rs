@@ -84,7 +84,7 @@ pub(crate) async fn options(
         control,
         found: &found,
         hook_judge: &hook_judge,
-        server_judge: extensions::server_judge(surroundings, &trust),
+        server_judge: extensions::server_judge(surroundings, &found.plugins, &trust),
     };
     let (extensions, pool) = extensions::extensions(args, surroundings, &settings, &around)?;
     let agents = found.into_options(&delegation::Run {

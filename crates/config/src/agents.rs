@@ -14,8 +14,8 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use catalog::directory_power;
 pub use catalog::{ActiveAgent, AgentCatalog, AgentLoader, ShadowedAgent, watched_directories};
+pub(crate) use catalog::{commands_of_text, directory_power};
 pub use definition::{
     AgentDefinition, AgentEffort, AgentModel, AgentOrigin, AgentSource, Color, Isolation,
     MemoryScope, PERMISSION_MODES,

@@ -4,6 +4,7 @@
 //! Nothing here fetches or runs anything: a directory that was fetched is handed in. Running what plugins
 //! bring is for others, too.
 
+mod accepted;
 mod adapt;
 mod bundle;
 mod catalog;
@@ -17,6 +18,7 @@ mod name;
 mod options;
 mod plugin;
 mod policy;
+mod skills_dir;
 mod source;
 mod store;
 #[cfg(test)]
@@ -25,6 +27,8 @@ mod tree;
 mod validate;
 mod variables;
 
+pub use accepted::AcceptedTree;
+pub(crate) use accepted::directory_power;
 pub(crate) use adapt::{adapt_agent, adapt_skill};
 pub use bundle::{Bundle, MainAgent, PluginHooks};
 pub use catalog::{PluginCatalog, PluginLoader, PluginSources};
@@ -34,10 +38,11 @@ pub use layout::{PartPathError, part};
 pub use manifest::Manifest;
 pub use marketplace::{MARKETPLACE_FILE, Marketplace, MarketplaceEntry};
 pub use name::{
-    INLINE, LOCAL, PluginId, PluginNameError, check_marketplace_name, check_plugin_name,
+    INLINE, LOCAL, PluginId, PluginNameError, SKILLS_DIR, check_marketplace_name, check_plugin_name,
 };
 pub use plugin::{EnabledBy, Plugin, PluginPlace, Power};
 pub use policy::MarketplacePolicy;
+pub(crate) use skills_dir::manifest_of;
 pub use source::{EntrySource, GitSource, MarketplaceSource, SourceError, without_secrets};
 pub use store::{InstallScope, InstalledPlugin, KnownMarketplace, PluginStores, StoreContents};
 pub use tree::TreeError;

@@ -36,6 +36,7 @@ pub use expand::{
 pub use listing::{ListingBudget, SkillListing};
 pub use lookup::SkillLookupError;
 pub use place::{SkillsOfPlace, read_skills_at};
+pub(crate) use power::commands_of_text;
 pub use preload::{Preload, Preloaded, SkillText};
 pub use reading::{ReadSkill, SkillReadError};
 pub use resources::Resources;

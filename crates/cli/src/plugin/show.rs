@@ -4,7 +4,7 @@ use std::path::Path;
 
 use centurion_config::agents::Vocabulary;
 use centurion_config::plugins::{
-    DisabledPlugin, EnabledBy, Plugin, PluginCatalog, PluginPlace, Power, Validation, validate,
+    DisabledPlugin, EnabledBy, Plugin, PluginCatalog, PluginPlace, Validation, validate,
 };
 use centurion_protocol::SystemWorld;
 use serde_json::{Value, json};
@@ -31,9 +31,9 @@ pub(super) fn list(catalog: &PluginCatalog, as_json: bool) {
 /// That a plugin is on, who says so, and how far.
 pub(super) fn state_line(plugin: &Plugin) -> String {
     let by = by(plugin);
-    match &plugin.power {
-        Power::Full => format!("enabled ({by})"),
-        Power::Limited { reason } => format!("enabled with limited power ({by}): {reason}"),
+    match plugin.power.limit() {
+        None => format!("enabled ({by})"),
+        Some(reason) => format!("enabled with limited power ({by}): {reason}"),
     }
 }
 
@@ -41,7 +41,10 @@ fn by(plugin: &Plugin) -> String {
     match &plugin.enabled_by {
         EnabledBy::Flag => "--plugin-dir".to_owned(),
         EnabledBy::Settings(origin) => origin.to_string(),
-        EnabledBy::Default => "installed, and on where nobody says".to_owned(),
+        EnabledBy::Default if matches!(plugin.place, PluginPlace::SkillsDir(_)) => {
+            "in a directory of skills, and on by default".to_owned()
+        }
+        EnabledBy::Default => "installed, and on by default".to_owned(),
     }
 }
 
@@ -95,13 +98,12 @@ pub(super) fn counted(count: usize, word: &str) -> String {
 fn enabled_json(plugin: &Plugin) -> Value {
     let manifest = plugin.manifest();
     let brought = looked_at(plugin.root());
-    let reason = match &plugin.power {
-        Power::Full => None,
-        Power::Limited { reason } => Some(reason),
-    };
+    let reason = plugin.power.limit();
     let place = match &plugin.place {
         PluginPlace::Flag => "--plugin-dir".to_owned(),
-        PluginPlace::Store(store) => store.display().to_string(),
+        PluginPlace::Store(directory) | PluginPlace::SkillsDir(directory) => {
+            directory.display().to_string()
+        }
     };
     json!({
         "id": plugin.id.to_string(), "name": plugin.name(), "version": manifest.version,

@@ -19,6 +19,7 @@ pub(crate) fn sources(
         levels: agents.levels,
         plugins: plugins.enabled.iter().map(|plugin| plugin.skills()).collect(),
         plugin_only: settings.plugin_only().skills.is_some(),
+        plugin_folders: plugins.skill_folders.clone(),
         nested: Vec::new(),
         bundled: said.bundled,
         overrides: said.overrides,

@@ -74,6 +74,81 @@ fn commands_of_a_repositorys_skill_wait_for_trust() {
 }
 
 #[test]
+fn a_plugin_among_a_repositorys_skills_acts_only_as_it_was_accepted() {
+    let stage = Stage::new(&json!({"lead": ["done"]}));
+    let scratch = &stage.program.scratch;
+    let write = |file: &str, text: &str| scratch.write(format!(".claude/skills/kit/{file}"), text);
+    write(".claude-plugin/plugin.json", r#"{"name": "kit"}"#);
+    let hook = json!({"type": "command", "command": "sh ${CLAUDE_PLUGIN_ROOT}/hook.sh"});
+    write("hooks/hooks.json", &json!({"hooks": {"SessionStart": [{"hooks": [hook]}]}}).to_string());
+    write("hook.sh", "touch hooked.txt\n");
+    write(
+        "skills/go/SKILL.md",
+        "---\nallowed-tools: Bash(touch *)\n---\n@@lead !`touch ran.txt`\n",
+    );
+    let made = |name: &str| scratch.project().join(name).exists();
+    let told = stage.run("/kit:go", &[]);
+    assert_eq!((told.ended.code, made("ran.txt"), made("hooked.txt")), (Some(1), false, false));
+    assert!(
+        told.ended.stderr.contains("hooks and servers of this plugin"),
+        "{}",
+        told.ended.stderr
+    );
+    let shown = stage.program.run(&["trust"]).stdout;
+    assert!(shown.contains("plugin `kit`"), "{shown}");
+    assert_eq!(stage.program.run(&["trust", "grant"]).code, Some(0));
+    let told = stage.run("/go", &[]);
+    assert_eq!(told.ended.code, Some(0), "{}{}", told.ended.stdout, told.ended.stderr);
+    assert!(made("ran.txt") && made("hooked.txt"));
+    let listed = stage.program.run(&["plugin", "list"]).stdout;
+    assert!(
+        listed.contains("kit@skills-dir") && listed.contains("in a directory of skills"),
+        "{listed}"
+    );
+    // Any other content of any of its files is off again.
+    std::fs::remove_file(scratch.project().join("ran.txt")).unwrap();
+    std::fs::remove_file(scratch.project().join("hooked.txt")).unwrap();
+    write("hook.sh", "touch hooked.txt; true\n");
+    let told = stage.run("/go", &[]);
+    assert_eq!((told.ended.code, made("ran.txt"), made("hooked.txt")), (Some(1), false, false));
+    // A person can switch it off, and then it is no skill either.
+    assert_eq!(stage.program.run(&["plugin", "disable", "kit@skills-dir"]).code, Some(0));
+    let told = stage.run("/go", &[]);
+    assert!(
+        told.of("result")[0].to_string().contains("there is no command /go"),
+        "{}",
+        told.ended.stdout
+    );
+}
+
+#[test]
+fn a_hook_of_an_accepted_plugin_does_not_run_once_the_plugin_changed_in_the_same_session() {
+    let stage = Stage::new(&json!({"lead": ["done"]}));
+    let scratch = &stage.program.scratch;
+    let write = |file: &str, text: &str| scratch.write(format!(".claude/skills/kit/{file}"), text);
+    write(".claude-plugin/plugin.json", r#"{"name": "kit"}"#);
+    let run = |script: &str| {
+        let command = format!("sh ${{CLAUDE_PLUGIN_ROOT}}/{script}");
+        json!([{"hooks": [{"type": "command", "command": command}]}])
+    };
+    let hooks = json!({"SessionStart": run("start.sh"), "Stop": run("stop.sh")});
+    write("hooks/hooks.json", &json!({"hooks": hooks}).to_string());
+    write("start.sh", "true\n");
+    write("stop.sh", "touch stopped.txt\n");
+    assert_eq!(stage.program.run(&["trust", "grant"]).code, Some(0));
+    let stopped = scratch.project().join("stopped.txt");
+    let told = stage.run("@@lead", &[]);
+    assert_eq!((told.ended.code, stopped.exists()), (Some(0), true), "{}", told.ended.stderr);
+    std::fs::remove_file(&stopped).unwrap();
+    // What was accepted changes a file that no command of the plugin names.
+    write("start.sh", "echo more > \"$CLAUDE_PLUGIN_ROOT/notes.txt\"\n");
+    assert_eq!(stage.program.run(&["trust", "grant"]).code, Some(0));
+    let told = stage.run("@@lead", &[]);
+    assert!(scratch.project().join(".claude/skills/kit/notes.txt").exists(), "the first hook ran");
+    assert!(!stopped.exists(), "{}", told.ended.stderr);
+}
+
+#[test]
 fn a_link_leads_no_skill_out_of_its_repository() {
     let stage = Stage::new(&json!({"lead": ["done"]}));
     let scratch = &stage.program.scratch;

@@ -166,6 +166,14 @@ fn withhold(read: ReadAgent, text: &str, content: &ContentTrust) -> ReadAgent {
     ReadAgent { definition: Arc::new(definition), problems }
 }
 
+/// The texts of an agent that may name files which run, whatever else the file is.
+pub(crate) fn commands_of_text(text: &str, path: &Path) -> Vec<String> {
+    let scope = AgentScope::Own(AgentSource::Project);
+    let read = read_markdown(text, path, &scope, &Vocabulary::default()).ok().flatten();
+    let item = read.and_then(|read| read.definition.power_item(text));
+    item.map(|item| item.commands().to_vec()).unwrap_or_default()
+}
+
 /// The definitions in one directory of a project that have to be accepted.
 pub(crate) fn directory_power(
     directory: &Path,

@@ -24,8 +24,8 @@ pub(crate) fn adapt_agent(plugin: &PluginAgents, read: ReadAgent) -> ReadAgent {
         servers.value = variables.fill_value(servers);
     }
     fill_hooks(&mut definition.hooks, variables);
-    if let Power::Limited { reason } = &plugin.power {
-        limit_agent(&mut definition, reason, &mut problems);
+    if let Some(reason) = plugin.power.limit() {
+        limit_agent(&mut definition, &reason, &mut problems);
     }
     ReadAgent { definition: Arc::new(definition), problems }
 }
@@ -44,9 +44,19 @@ pub(crate) fn adapt_skill(
         *rule = variables.fill(rule);
     }
     fill_hooks(&mut skill.hooks, variables);
-    if let Power::Limited { reason } = &plugin.power {
-        let path = skill.origin.path.clone();
-        take(&mut skill.hooks, "hooks", &path, reason, problems);
+    let path = skill.origin.path.clone();
+    match &plugin.power {
+        Power::Full => {}
+        Power::Limited { reason } => {
+            take(&mut skill.hooks, "hooks", &path, reason, problems);
+        }
+        Power::Repository(tree) => {
+            if let Err(reason) = tree.judge() {
+                let message = format!("what acts for the user in it is off: {reason}");
+                problems.push(Problem { path, line: None, message });
+                skill.withheld = Some(reason);
+            }
+        }
     }
     skill
 }

@@ -14,6 +14,7 @@ use crate::Problem;
 use crate::fields::Located;
 use crate::settings::document::{self, Json, Node};
 use crate::settings::{Lines, printable};
+use crate::trust::{collect_hook_texts, collect_texts};
 
 const HOOKS: &str = "hooks/hooks.json";
 const SERVERS: &str = ".mcp.json";
@@ -106,6 +107,18 @@ impl Bundle {
         bundle.read_servers(looks);
         bundle.read_settings(looks);
         Ok(bundle)
+    }
+
+    /// The texts in its hooks and servers that may name files which run.
+    pub(super) fn commands_of_hooks_and_servers(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        for hooks in &self.hooks {
+            collect_hook_texts(&hooks.value, &mut texts);
+        }
+        for server in &self.servers {
+            collect_texts(&server.value, &mut texts);
+        }
+        texts
     }
 
     fn error(&mut self, path: &Path, line: usize, message: String) {

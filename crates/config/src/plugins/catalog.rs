@@ -6,18 +6,21 @@ use std::sync::Arc;
 
 use centurion_protocol::World;
 
+use super::accepted::AcceptedTree;
 use super::bundle::Bundle;
 use super::decision::{Decision, DisabledPlugin, Unsaid, WhyDisabled, decide, managed_block};
 use super::looks::Looks;
-use super::name::{INLINE, PluginId};
+use super::name::{INLINE, PluginId, PluginNameError, SKILLS_DIR};
 use super::options::configured;
 use super::plugin::{EnabledBy, Plugin, PluginPlace, Power};
 use super::policy::MarketplacePolicy;
+use super::skills_dir::{Keeper, SkillsDir, skills_dirs};
 use super::store::{InstalledPlugin, PluginStores, StoreContents};
 use super::variables::PluginVariables;
 use crate::Problem;
 use crate::paths::Dirs;
 use crate::settings::{PluginSettings, Settings};
+use crate::trust::ContentTrust;
 
 /// Everything that decides which plugins there are. All paths are absolute.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +32,12 @@ pub struct PluginSources {
     pub project_dir: PathBuf,
     /// What the settings say, as far as the folder is trusted.
     pub settings: PluginSettings,
+    /// Directories of skills, in which plugins may lie, too.
+    skills_dirs: Vec<SkillsDir>,
+    /// Why those do not count, where the administrator of the machine says so.
+    skills_dirs_denied: Option<String>,
+    /// Says which plugins of the repository were accepted.
+    content: ContentTrust,
 }
 
 impl PluginSources {
@@ -44,6 +53,9 @@ impl PluginSources {
             stores: PluginStores::new(dirs),
             project_dir: project_dir.to_owned(),
             settings: settings.plugins(),
+            skills_dirs: skills_dirs(dirs, settings, project_dir),
+            skills_dirs_denied: denial_of_skills_dirs(settings),
+            content: settings.content_trust().clone(),
         }
     }
 }
@@ -55,6 +67,8 @@ pub struct PluginCatalog {
     pub enabled: Vec<Arc<Plugin>>,
     pub disabled: Vec<DisabledPlugin>,
     pub problems: Vec<Problem>,
+    /// The folders among skills that are plugins, on or off, and so are no skills.
+    pub skill_folders: Vec<PathBuf>,
 }
 
 impl PluginCatalog {
@@ -95,6 +109,8 @@ impl PluginLoader {
         let mut gathering = Gathering::new(sources);
         gathering.flagged();
         gathering.installed();
+        gathering.among_skills();
+        gathering.missing();
         let (catalog, looks) = gathering.finish();
         let before = self.last.take().map(|last| last.catalog);
         let catalog = match before.filter(|before| **before == catalog) {
@@ -158,8 +174,7 @@ impl<'s> Gathering<'s> {
             let id = match PluginId::new(&bundle.manifest.name, INLINE) {
                 Ok(id) => id,
                 Err(error) => {
-                    let (path, message) = (root.clone(), error.to_string());
-                    self.catalog.problems.push(Problem { path, line: None, message });
+                    self.refuse(root, &error);
                     continue;
                 }
             };
@@ -188,7 +203,6 @@ impl<'s> Gathering<'s> {
                 self.install(&installed);
             }
         }
-        self.missing(&ids);
     }
 
     fn install(&mut self, installed: &InstalledPlugin) {
@@ -231,8 +245,57 @@ impl<'s> Gathering<'s> {
         }
     }
 
+    /// What lies among skills. The user's own counts as a whole; what a repository brings has to be accepted.
+    fn among_skills(&mut self) {
+        for place in &self.sources.skills_dirs {
+            for root in place.plugins(&mut self.looks, &mut self.catalog.problems) {
+                self.among_skill(&root, place.keeper);
+                self.catalog.skill_folders.push(root);
+            }
+        }
+    }
+
+    fn among_skill(&mut self, root: &Path, keeper: Keeper) {
+        let usual_name = root.file_name().unwrap_or_default().to_string_lossy();
+        let bundle = match Bundle::look(root, &usual_name, &mut self.looks) {
+            Ok(bundle) => bundle,
+            Err(mut problems) => return self.catalog.problems.append(&mut problems),
+        };
+        let id = match PluginId::new(&bundle.manifest.name, SKILLS_DIR) {
+            Ok(id) => id,
+            Err(error) => return self.refuse(root, &error),
+        };
+        let denial = self.sources.skills_dirs_denied.clone();
+        if let Some(reason) = denial.or_else(|| self.policy.denial(None)) {
+            return self.disable(id, &bundle, WhyDisabled::Denied(reason));
+        }
+        let unsaid = Unsaid { is_for_user: true, default_enabled: bundle.manifest.default_enabled };
+        let (enabled_by, power) = match decide(&self.sources.settings.switches, &id, unsaid) {
+            Decision::Off(why) => return self.disable(id, &bundle, why),
+            Decision::On(by, Power::Full) if keeper == Keeper::Project => {
+                let content = self.sources.content.clone();
+                (by, Power::Repository(AcceptedTree { root: bundle.root.clone(), content }))
+            }
+            // The repository's own settings, not accepted, switch on what is off by default.
+            Decision::On(..) if keeper == Keeper::Project => {
+                return self.disable(id, &bundle, WhyDisabled::Default);
+            }
+            Decision::On(by, power) => (by, power),
+        };
+        let place = PluginPlace::SkillsDir(root.parent().unwrap_or(root).to_owned());
+        self.candidates.push(Candidate { id, place, bundle, enabled_by, power });
+    }
+
+    fn refuse(&mut self, root: &Path, error: &PluginNameError) {
+        let (path, message) = (root.to_owned(), error.to_string());
+        self.catalog.problems.push(Problem { path, line: None, message });
+    }
+
     /// Plugins that settings switch on and that are not there.
-    fn missing(&mut self, installed: &[PluginId]) {
+    fn missing(&mut self) {
+        let found = self.candidates.iter().map(|it| &it.id);
+        let known: Vec<PluginId> =
+            found.chain(self.catalog.disabled.iter().map(|it| &it.id)).cloned().collect();
         for switch in self.sources.settings.switches.iter().filter(|it| it.off.is_none()) {
             let origin = &switch.origin;
             let mut tell = |message: String| {
@@ -246,10 +309,14 @@ impl<'s> Gathering<'s> {
                     continue;
                 }
             };
-            if switch.is_on && !installed.contains(&id) && id.marketplace() != INLINE {
-                tell(format!(
-                    "plugin `{id}` is switched on and not installed; help: `centurion plugin add {id}`"
-                ));
+            if switch.is_on && !known.contains(&id) && id.marketplace() != INLINE {
+                tell(if id.marketplace() == SKILLS_DIR {
+                    format!("plugin `{id}` is switched on, and no directory of skills has it")
+                } else {
+                    format!(
+                        "plugin `{id}` is switched on and not installed; help: `centurion plugin add {id}`"
+                    )
+                });
                 let why = WhyDisabled::NotInstalled(origin.clone());
                 self.catalog.disabled.push(DisabledPlugin { id, version: None, root: None, why });
             }
@@ -296,10 +363,14 @@ impl<'s> Gathering<'s> {
         let told = &mut self.catalog.problems;
         told.extend(bundle.errors.iter().chain(&bundle.remarks).cloned());
         told.append(&mut problems);
-        if let Power::Limited { reason } = &power {
+        if let Some(reason) = power.limit() {
+            let also = match &power {
+                Power::Repository(_) => "what its skills allow and run, ",
+                Power::Full | Power::Limited { .. } => "",
+            };
             let message = format!(
-                "hooks and servers of this plugin, those of its agents, and their permission modes are \
-                 off: {reason}"
+                "hooks and servers of this plugin, {also}those of its agents, and their permission \
+                 modes are off: {reason}"
             );
             told.push(Problem { path: bundle.root.clone(), line: None, message });
         }
@@ -317,6 +388,14 @@ impl<'s> Gathering<'s> {
         let bundle = Arc::new(bundle);
         Plugin { id, place, enabled_by, power, data, options, bundle, variables }
     }
+}
+
+/// Why plugins in directories of skills do not count: where only plugins of marketplaces may bring something, a
+/// manifest beside a skill must not be the way around.
+fn denial_of_skills_dirs(settings: &Settings) -> Option<String> {
+    let only = settings.plugin_only();
+    let origin = [only.skills, only.agents, only.hooks, only.mcp].into_iter().flatten().next()?;
+    Some(format!("{origin} lets no plugin of a directory of skills count"))
 }
 
 impl Candidate {

@@ -9,30 +9,39 @@ const SETTLED_AFTER: i64 = 2;
 
 /// Places that were looked at, and what was there.
 #[derive(Debug, Default)]
-pub(super) struct Looks(Vec<(PathBuf, Option<Stamp>)>);
+pub(super) struct Looks {
+    places: Vec<(PathBuf, Option<Stamp>)>,
+    /// Whether something was looked for that the places do not tell of.
+    is_doubtful: bool,
+}
 
 impl Looks {
     /// Reads a small text and remembers that it was looked at; `None` where there is none.
     pub(super) fn read(&mut self, path: &Path) -> Result<Option<String>, FileError> {
         let (stamp, text) = files::read(path, LARGEST_SETTINGS);
-        self.0.push((path.to_owned(), stamp));
+        self.places.push((path.to_owned(), stamp));
         text
     }
 
     /// Whether something is there; remembers that it was looked at.
     pub(super) fn exists(&mut self, path: &Path) -> bool {
         let stamp = Stamp::of(path);
-        self.0.push((path.to_owned(), stamp));
+        self.places.push((path.to_owned(), stamp));
         stamp.is_some()
+    }
+
+    /// Says that more was looked for than is remembered.
+    pub(super) fn doubt(&mut self, is_doubtful: bool) {
+        self.is_doubtful |= is_doubtful;
     }
 
     /// Whether all is as it was, which is sure only of what had not changed for a moment.
     pub(super) fn are_current(&self) -> bool {
-        self.0.iter().all(|(path, stamp)| Stamp::of(path) == *stamp)
+        self.places.iter().all(|(path, stamp)| Stamp::of(path) == *stamp)
     }
 
     pub(super) fn are_settled(&self, now: i64) -> bool {
-        let stamps = self.0.iter().filter_map(|(_, stamp)| stamp.as_ref());
-        stamps.map(Stamp::changed_at).all(|at| at < now - SETTLED_AFTER)
+        let stamps = self.places.iter().filter_map(|(_, stamp)| stamp.as_ref());
+        !self.is_doubtful && stamps.map(Stamp::changed_at).all(|at| at < now - SETTLED_AFTER)
     }
 }

@@ -110,6 +110,9 @@ const FIELDS: [(&str, Shape, Use); 26] = [
     ("monitors", Shape::Anything, Use::NotYet),
 ];
 
+/// The folder of the better place.
+pub(super) const PLUGIN_FOLDER: &str = ".claude-plugin";
+
 /// Where a manifest may be, the better place first.
 pub(super) const PLACES: [&str; 2] = [".claude-plugin/plugin.json", "plugin.json"];
 

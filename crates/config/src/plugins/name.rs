@@ -17,8 +17,11 @@ pub const INLINE: &str = "inline";
 /// The marketplace of plugins that were added from a directory.
 pub const LOCAL: &str = "local";
 
+/// The marketplace of plugins that lie among skills.
+pub const SKILLS_DIR: &str = "skills-dir";
+
 /// Names that no marketplace may give itself.
-const RESERVED: [&str; 4] = [INLINE, LOCAL, "builtin", "skills-dir"];
+const RESERVED: [&str; 4] = [INLINE, LOCAL, "builtin", SKILLS_DIR];
 
 /// Why a name cannot be a plugin's or a marketplace's.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use centurion_files::private;
 use centurion_protocol::Env;
 
+use super::accepted::AcceptedTree;
 use super::bundle::{Bundle, MainAgent, PluginHooks};
 use super::manifest::Manifest;
 use super::name::PluginId;
@@ -25,6 +26,19 @@ pub enum Power {
     Full,
     /// Its hooks and servers, those of its agents, and the permission modes of its agents are off.
     Limited { reason: String },
+    /// A repository brings it: all that acts for the user in it is off unless the whole of it was accepted.
+    Repository(AcceptedTree),
+}
+
+impl Power {
+    /// Why not all of the plugin counts, as it is now.
+    pub fn limit(&self) -> Option<String> {
+        match self {
+            Self::Full => None,
+            Self::Limited { reason } => Some(reason.clone()),
+            Self::Repository(tree) => tree.judge().err().map(|reason| reason.to_string()),
+        }
+    }
 }
 
 /// Where a plugin was found.
@@ -34,6 +48,8 @@ pub enum PluginPlace {
     Flag,
     /// It is installed; this is the directory that keeps what is.
     Store(PathBuf),
+    /// A directory of skills.
+    SkillsDir(PathBuf),
 }
 
 /// Who switched a plugin on.
@@ -82,7 +98,7 @@ impl Plugin {
     }
 
     fn is_full(&self) -> bool {
-        self.power == Power::Full
+        self.power.limit().is_none()
     }
 
     pub fn agents(&self) -> PluginAgents {

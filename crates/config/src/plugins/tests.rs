@@ -3,6 +3,7 @@
 mod installing;
 mod loading;
 mod parts;
+mod skills_dir;
 mod validating;
 
 use std::fs;
@@ -73,15 +74,18 @@ impl Machine {
         PluginStores::new(&self.dirs())
     }
 
-    fn settings(&self, standing: Standing) -> Settings {
-        let sources = SettingsSources {
+    fn settings_sources(&self) -> SettingsSources {
+        SettingsSources {
             managed_dir: Some(self.path("etc")),
             start_dir: self.path("repo"),
             home: Some(self.path("home")),
             config_dirs: self.dirs().config_dirs().to_vec(),
             ..SettingsSources::default()
-        };
-        Settings::load(sources, standing)
+        }
+    }
+
+    fn settings(&self, standing: Standing) -> Settings {
+        Settings::load(self.settings_sources(), standing)
     }
 
     fn sources(&self, standing: Standing, plugin_dirs: &[&str]) -> PluginSources {

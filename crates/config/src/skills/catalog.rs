@@ -13,6 +13,7 @@ use super::reading::{ReadSkill, SkillReadError};
 use super::sources::{SkillPlace, SkillSources};
 use crate::Problem;
 use crate::scan::{Extent, Index, Memo, Place, Portion};
+use crate::plugins::manifest_of;
 use crate::settings::SkillOverride;
 use crate::trust::PowerItem;
 
@@ -189,6 +190,9 @@ impl SkillLoader {
             message: refused.reason,
         }));
         for found in visit.found {
+            if place.plugin.is_none() && sources.is_of_plugin(&found.path) {
+                continue;
+            }
             if search.taken.insert((place.plugin.clone(), found.identity)) {
                 search.add(sources, place, found.path, &found.value);
             }
@@ -319,6 +323,9 @@ pub(crate) fn directory_power(
         let within = Some(within.to_owned());
         let place = SkillPlace::new(directory, within.as_ref(), SkillSource::Project, kind);
         let visit = Memo::default().visit(&place.place, world, |path, text| {
+            if path.parent().is_some_and(|folder| manifest_of(folder).exists()) {
+                return None;
+            }
             let (definition, _): (SkillDefinition, _) =
                 super::definition::read_skill(text, place.origin(path)).ok()?;
             definition.power_item(text)

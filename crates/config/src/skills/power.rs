@@ -1,7 +1,9 @@
 //! What in a skill acts for the user: hooks, commands in its text, tools that it allows. In a project it has to be
 //! accepted before it counts.
 
-use super::definition::SkillDefinition;
+use std::path::Path;
+
+use super::definition::{SkillDefinition, SkillKind, SkillOrigin, SkillSource, read_skill};
 use super::expand::{CommandPart, Part, cut};
 use crate::settings::printable;
 use crate::trust::PowerItem;
@@ -39,4 +41,17 @@ impl SkillDefinition {
         };
         cut(&self.body, self.body.line).into_iter().filter_map(command).collect()
     }
+}
+
+/// The texts of a skill or command that may name files which run, whatever else the file is.
+pub(crate) fn commands_of_text(text: &str, path: &Path) -> Vec<String> {
+    let origin = SkillOrigin {
+        source: SkillSource::Plugin,
+        kind: SkillKind::Command,
+        path: path.to_owned(),
+        plugin: None,
+    };
+    let read = read_skill(text, origin).ok();
+    let item = read.and_then(|(definition, _)| definition.power_item(text));
+    item.map(|item| item.commands().to_vec()).unwrap_or_default()
 }

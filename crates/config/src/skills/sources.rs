@@ -27,6 +27,8 @@ pub struct SkillSources {
     pub plugins: Vec<PluginSkills>,
     /// Whether the program's own skills count.
     pub bundled: bool,
+    /// Folders among skills that are plugins, and so are no skills.
+    pub plugin_folders: Vec<PathBuf>,
     /// What the user says about single skills that are no plugin's.
     pub overrides: BTreeMap<String, SkillOverride>,
     /// Says which skills of projects were accepted with all that they bring.
@@ -88,6 +90,12 @@ impl SkillSources {
             place.place.root.push(SYNCED);
         }
         places
+    }
+
+    /// Whether the file of a skill lies in a folder that is a plugin.
+    pub(super) fn is_of_plugin(&self, file: &Path) -> bool {
+        let folder = file.parent();
+        self.plugin_folders.iter().any(|plugin| Some(plugin.as_path()) == folder)
     }
 
     /// The plugin that a skill belongs to.

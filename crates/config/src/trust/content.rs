@@ -228,6 +228,8 @@ pub enum Unaccepted {
     Program(PathBuf),
     /// It names more files than are looked at: what it runs is not known.
     TooManyFiles,
+    /// The whole of it cannot be read, and so not compared.
+    Unreadable(String),
 }
 
 impl fmt::Display for Unaccepted {
@@ -256,6 +258,9 @@ impl fmt::Display for Unaccepted {
                 "it names more files than are compared with what was accepted; \
                  help: let it run one script that names them",
             ),
+            Self::Unreadable(why) => {
+                write!(formatter, "it cannot be compared with what was accepted: {why}")
+            }
         }
     }
 }

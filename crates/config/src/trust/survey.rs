@@ -9,7 +9,7 @@ use super::PowerItem;
 use crate::paths::repo_root;
 use crate::repository::git_programs;
 use crate::settings::{Level, file_power};
-use crate::{agents, files, mcp, skills};
+use crate::{agents, files, mcp, plugins, skills};
 
 /// How many directories are looked into.
 const MOST_DIRECTORIES: usize = 100_000;
@@ -52,6 +52,7 @@ impl Survey {
             }
             self.items.append(&mut agents::directory_power(&directory, &self.root, world));
             self.items.append(&mut skills::directory_power(&directory, &self.root, world));
+            self.items.append(&mut plugins::directory_power(&directory));
         }
         self.items.append(&mut mcp::file_power(&base.join(".mcp.json")));
     }
