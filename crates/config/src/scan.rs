@@ -120,8 +120,8 @@ pub(crate) struct Visit<T> {
 
 pub(crate) struct Found<T> {
     pub(crate) path: PathBuf,
-    /// What the file is, under whatever names it can be reached.
-    pub(crate) identity: (u64, u64),
+    /// The version of the file that was looked at, which also tells what it is under whatever names it can be reached.
+    pub(crate) stamp: Stamp,
     pub(crate) value: Arc<T>,
 }
 
@@ -149,6 +149,10 @@ struct Listing {
     stamp: Stamp,
     is_settled: bool,
     entries: Arc<[Listed]>,
+    /// How many of them had to be looked at until enough was found.
+    needed: usize,
+    /// How many more there are, which are not kept.
+    more: usize,
 }
 
 struct Known<T> {
@@ -199,8 +203,8 @@ impl<T> Memo<T> {
             settled_until: world.now().as_second() - SETTLED_AFTER,
             before,
             listings: HashMap::new(),
-            files: HashMap::new(),
-            found: Vec::new(),
+            files: HashMap::with_capacity(known_files),
+            found: Vec::with_capacity(known_files),
             refused: Vec::new(),
             linked: HashSet::new(),
             entries: 0,
@@ -289,42 +293,61 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
             self.refuse(folder, format!("lies more than {DEEPEST} folders deep"));
             return;
         }
-        let entries = match self.list(folder, stamp) {
-            Ok(entries) => entries,
-            Err(error) => {
-                self.refuse(folder, FileError::Unreadable(error).to_string());
-                return;
+        let listed = self.list(folder, stamp).and_then(|(entries, more)| {
+            let seen = self.entries_of(folder, &entries, depth);
+            if more == 0 || self.found.len() >= self.extent.most {
+                return Ok((seen, more));
             }
-        };
-        for entry in entries.iter() {
-            self.entries += 1;
-            if self.entries > MOST_ENTRIES {
-                if self.entries == MOST_ENTRIES + 1 {
-                    self.refuse(
-                        folder,
-                        format!("more than {MOST_ENTRIES} files are not looked at"),
-                    );
+            // Some of the first are no skills any more: the others are needed.
+            let all = self.list_anew(folder, stamp)?;
+            let others = all.get(entries.len()..).unwrap_or_default();
+            Ok((entries.len() + self.entries_of(folder, others, depth), 0))
+        });
+        match listed {
+            Ok((seen, more)) => {
+                self.unread += more;
+                if let Some(listing) = self.listings.get_mut(folder.as_os_str()) {
+                    listing.needed = seen;
                 }
-                return;
             }
-            if self.found.len() >= self.extent.most {
-                self.unread += 1;
-                continue;
-            }
-            self.entry(folder, entry, depth);
+            Err(error) => self.refuse(folder, FileError::Unreadable(error).to_string()),
         }
     }
 
-    /// The entries of a folder, from memory where nothing changed in it.
-    fn list(&mut self, folder: &Path, stamp: Stamp) -> io::Result<Arc<[Listed]>> {
+    /// Looks at the entries of a folder until enough was found; how many those are.
+    fn entries_of(&mut self, folder: &Path, entries: &[Listed], depth: usize) -> usize {
+        for (index, entry) in entries.iter().enumerate() {
+            let is_enough = self.found.len() >= self.extent.most;
+            self.entries += if is_enough { entries.len() - index } else { 1 };
+            if self.entries > MOST_ENTRIES {
+                self.refuse(folder, format!("more than {MOST_ENTRIES} files are not looked at"));
+            }
+            if is_enough {
+                self.unread += entries.len() - index;
+            }
+            if is_enough || self.entries > MOST_ENTRIES {
+                return index;
+            }
+            self.entry(folder, entry, depth);
+        }
+        entries.len()
+    }
+
+    /// The entries of a folder, from memory where nothing changed in it, and how many more there are.
+    fn list(&mut self, folder: &Path, stamp: Stamp) -> io::Result<(Arc<[Listed]>, usize)> {
         if let Some(listing) = self.before.listings.remove(folder.as_os_str())
             && listing.is_settled
             && listing.stamp == stamp
         {
-            let entries = Arc::clone(&listing.entries);
+            let listed = (Arc::clone(&listing.entries), listing.more);
             self.listings.insert(folder.as_os_str().to_owned(), listing);
-            return Ok(entries);
+            return Ok(listed);
         }
+        Ok((self.list_anew(folder, stamp)?, 0))
+    }
+
+    /// The entries of a folder, from disk.
+    fn list_anew(&mut self, folder: &Path, stamp: Stamp) -> io::Result<Arc<[Listed]>> {
         self.has_changed = true;
         let mut entries = match &self.root {
             Some((root, directory)) if root == folder => directory.list(MOST_ENTRIES + 1)?,
@@ -334,7 +357,8 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         let entries: Arc<[Listed]> = entries.into();
         let is_settled = stamp.changed_at() < self.settled_until;
-        let listing = Listing { stamp, is_settled, entries: Arc::clone(&entries) };
+        let (needed, kept) = (entries.len(), Arc::clone(&entries));
+        let listing = Listing { stamp, is_settled, entries: kept, needed, more: 0 };
         self.listings.insert(folder.as_os_str().to_owned(), listing);
         Ok(entries)
     }
@@ -400,11 +424,10 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
     fn plain_file(&mut self, path: &Path) -> bool {
         let Some((root, directory)) = &self.root else { return false };
         let Some(below) = below(path, root) else { return false };
-        if let Some(known) = self.before.files.get(path.as_os_str()) {
-            let Ok(stat) = directory.stat(below.as_os_str()) else { return false };
-            let is_same = known.is_settled && known.stamp == Stamp::from(&stat);
-            if let (true, Some(known)) = (is_same, self.before.files.remove(path.as_os_str())) {
-                self.keep(path, known);
+        if let Some((key, known)) = self.before.files.remove_entry(path.as_os_str()) {
+            let stat = directory.stat(below.as_os_str());
+            if stat.is_ok_and(|stat| known.is_settled && known.stamp == Stamp::from(&stat)) {
+                self.keep(key, known);
                 return true;
             }
         }
@@ -430,7 +453,7 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
             && known.is_settled
             && known.stamp == stamp
         {
-            self.keep(path, known);
+            self.keep(path.as_os_str().to_owned(), known);
             return;
         }
         self.has_changed = true;
@@ -447,7 +470,7 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
             Ok(bytes) => {
                 let value = Arc::new((self.read)(path, &decode(bytes.as_ref())));
                 let is_settled = stamp.changed_at() < self.settled_until;
-                self.keep(path, Known { stamp, is_settled, value });
+                self.keep(path.as_os_str().to_owned(), Known { stamp, is_settled, value });
             }
             Err(error) => self.refuse(path, error.to_string()),
         }
@@ -463,13 +486,13 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         }
     }
 
-    fn keep(&mut self, path: &Path, known: Known<T>) {
+    fn keep(&mut self, path: OsString, known: Known<T>) {
         self.found.push(Found {
-            path: path.to_owned(),
-            identity: known.stamp.identity(),
+            path: path.clone().into(),
+            stamp: known.stamp,
             value: Arc::clone(&known.value),
         });
-        self.files.insert(path.as_os_str().to_owned(), known);
+        self.files.insert(path, known);
     }
 }
 

@@ -84,6 +84,8 @@ mod scenarios;
 mod schedules;
 #[path = "story/side_questions.rs"]
 mod side_questions;
+#[path = "story/skill_changes.rs"]
+mod skill_changes;
 #[path = "story/skills.rs"]
 mod skills;
 #[path = "story/summaries.rs"]

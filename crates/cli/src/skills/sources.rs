@@ -24,6 +24,8 @@ pub(crate) fn sources(
         bundled: said.bundled,
         overrides: said.overrides,
         content: agents.content.clone(),
+        chosen: None,
+        only_as_seen: false,
         index_dir: None,
     }
 }

@@ -265,8 +265,8 @@ impl<'s> Gathering<'s> {
 
     fn files(&mut self, place: &AgentPlace, found: Vec<Found<ReadFile>>) {
         let mut here: HashMap<String, PathBuf> = HashMap::new();
-        for Found { path, identity, value } in found {
-            if !self.taken.insert((place.source, place.plugin.clone(), identity)) {
+        for Found { path, stamp, value } in found {
+            if !self.taken.insert((place.source, place.plugin.clone(), stamp.identity())) {
                 continue;
             }
             match &*value {

@@ -17,7 +17,7 @@ use super::{Known, Listing, Memo, Place, Remembered};
 use crate::files::{Stamp, bytes_in};
 
 /// Another number for every other way to write it, or to read the files that it is about.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 3;
 
 /// A smaller number of files is read as fast.
 const LEAST: usize = 32;
@@ -162,12 +162,15 @@ fn write_place<T: Keep>(to: &mut Writer, place: &Place, remembered: &Remembered<
     let mut listings: Vec<_> = remembered.listings.iter().filter(|it| it.1.is_settled).collect();
     listings.sort_unstable_by_key(|(folder, _)| *folder);
     for (folder, listing) in listings {
+        // Of entries beyond what a visit needs, the number is enough.
+        let (kept, others) = listing.entries.split_at(listing.needed.min(listing.entries.len()));
         let names: Option<Vec<_>> =
-            listing.entries.iter().map(|it| Some((it.name.to_str()?, it.kind))).collect();
+            kept.iter().map(|it| Some((it.name.to_str()?, it.kind))).collect();
         let (Some(folder), Some(names)) = (folder.to_str(), names) else { continue };
         to.number(1);
         to.text(folder);
         to.stamp(&listing.stamp);
+        to.number((others.len() + listing.more) as u64);
         to.number(names.len() as u64);
         for (name, kind) in names {
             to.number(kind as u64);
@@ -197,13 +200,15 @@ fn read_place<T: Keep>(from: &mut Reader<'_>, place: &Place) -> Option<Remembere
     let (mut listings, mut files) = (HashMap::new(), HashMap::new());
     while from.number()? == 1 {
         let (folder, stamp) = (OsString::from(from.text()?), from.stamp()?);
+        let more = usize::try_from(from.number()?).ok()?;
         let count = from.number()?;
         let mut entries = Vec::with_capacity(usize::try_from(count).unwrap_or_default().min(1024));
         for _ in 0..count {
             let kind = kind_of(from.number()?)?;
             entries.push(Listed { name: from.text()?.into(), kind });
         }
-        listings.insert(folder, Listing { stamp, is_settled: true, entries: entries.into() });
+        let (needed, entries) = (entries.len(), entries.into());
+        listings.insert(folder, Listing { stamp, is_settled: true, entries, needed, more });
     }
     while from.number()? == 1 {
         let (path, stamp) = (OsString::from(from.text()?), from.stamp()?);
@@ -227,7 +232,7 @@ mod tests {
     use jiff::{SignedDuration, Timestamp};
 
     use super::*;
-    use crate::scan::Pick;
+    use crate::scan::{Extent, Pick};
 
     /// A world in which all that was written just now was written long ago.
     struct Later;
@@ -280,11 +285,18 @@ mod tests {
 
         /// What a new process finds, and how many files it reads for that.
         fn look(&self) -> (Vec<String>, usize) {
+            let (found, count, _) = self.look_at_most(usize::MAX);
+            (found, count)
+        }
+
+        /// The same where no more than so many are wanted, with how many were left unread.
+        fn look_at_most(&self, most: usize) -> (Vec<String>, usize, usize) {
             let (directory, mut count) = (self.index(), 0);
             let index = Index { directory: &directory };
             let mut memo = Memo::default();
             memo.recall(&self.place, index);
-            let visit = memo.visit(&self.place, &Later, |path, text| {
+            let extent = Extent { most, ..Extent::default() };
+            let visit = memo.visit_part(&self.place, extent, &Later, |path, text| {
                 assert!(path.components().all(|it| it != Component::ParentDir));
                 count += 1;
                 text.to_owned()
@@ -292,7 +304,8 @@ mod tests {
             if !visit.is_unchanged {
                 memo.keep(&self.place, index);
             }
-            (visit.found.iter().map(|found| String::clone(&found.value)).collect(), count)
+            let found = visit.found.iter().map(|found| String::clone(&found.value)).collect();
+            (found, count, visit.unread)
         }
     }
 
@@ -308,6 +321,26 @@ mod tests {
         assert_eq!((second.len(), count), (39, 1));
         assert!(second.contains(&"another text".to_owned()));
         assert_eq!(bench.look(), (second, 0));
+    }
+
+    #[test]
+    fn of_more_files_than_are_wanted_the_number_is_kept_and_the_others_come_when_they_are_needed() {
+        let bench = Bench::new(100);
+        let (first, count, unread) = bench.look_at_most(40);
+        assert_eq!((first.len(), count, unread), (40, 40, 60));
+        let kept = fs::read(bench.file()).unwrap();
+        assert!(memchr::memmem::find(&kept, b"s99").is_none());
+        assert_eq!(bench.look_at_most(40), (first.clone(), 0, 60));
+        // One of the first is no skill any more, which its parent does not tell.
+        fs::remove_file(bench.place.root.join("s10/SKILL.md")).unwrap();
+        let (second, count, unread) = bench.look_at_most(40);
+        assert_eq!((second.len(), count, unread), (40, 1, 59));
+        assert!(!second.contains(&"text 10".to_owned()));
+        assert_eq!(bench.look_at_most(40), (second, 0, 59));
+        // Who wants all of them has all.
+        let (all, count, unread) = bench.look_at_most(usize::MAX);
+        assert_eq!((all.len(), count, unread), (99, 59, 0));
+        assert_eq!(bench.look_at_most(usize::MAX), (all, 0, 0));
     }
 
     #[test]

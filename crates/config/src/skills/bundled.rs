@@ -25,7 +25,7 @@ pub(super) fn entries() -> impl Iterator<Item = SkillEntry> {
             plugin: None,
         };
         let (name, card) = read_card(text, &origin).ok()?;
-        Some(SkillEntry { name, card, origin, within: None })
+        Some(SkillEntry { name, card, origin, within: None, stamp: None })
     })
 }
 

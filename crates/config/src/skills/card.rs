@@ -262,14 +262,17 @@ impl Keep for Result<(String, SkillCard), SkillFileError> {
         let mut flag = || from.number().map(|flag| flag == 1);
         let (for_models, for_people, name_only) = (flag()?, flag()?, flag()?);
         let (is_fork, has_hooks) = (flag()?, flag()?);
-        let mut texts = || read_list(from);
-        let (mut summary, mut when_to_use, mut hint) = (texts()?, texts()?, texts()?);
+        let mut text = || match from.number()? {
+            0 => Some(None),
+            _ => Some(Some(from.text()?.to_owned())),
+        };
+        let (summary, when_to_use, argument_hint) = (text()?, text()?, text()?);
         let has_paths = from.number()? == 1;
         let paths = read_list(from)?;
         let card = SkillCard {
-            summary: summary.pop(),
-            when_to_use: when_to_use.pop(),
-            argument_hint: hint.pop(),
+            summary,
+            when_to_use,
+            argument_hint,
             for_models,
             for_people,
             name_only,

@@ -1,6 +1,6 @@
 //! All skills and commands: which one a name means. What they say is read when they are used.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,8 +12,9 @@ use super::definition::{SkillDefinition, SkillFileError, SkillKind, SkillOrigin,
 use super::reading::{ReadSkill, SkillReadError};
 use super::sources::{SkillPlace, SkillSources};
 use crate::Problem;
-use crate::scan::{Extent, Index, Memo, Place, Portion};
+use crate::files::Stamp;
 use crate::plugins::manifest_of;
+use crate::scan::{Extent, Found, Index, Memo, Place, Portion};
 use crate::settings::SkillOverride;
 use crate::trust::PowerItem;
 
@@ -30,6 +31,8 @@ pub struct SkillEntry {
     pub origin: SkillOrigin,
     /// What links on the way to it must not lead out of.
     pub(super) within: Option<PathBuf>,
+    /// The version of its file that was looked at; `None` for what is part of the program.
+    pub(super) stamp: Option<Stamp>,
 }
 
 /// All skills and commands, sorted by name.
@@ -193,8 +196,8 @@ impl SkillLoader {
             if place.plugin.is_none() && sources.is_of_plugin(&found.path) {
                 continue;
             }
-            if search.taken.insert((place.plugin.clone(), found.identity)) {
-                search.add(sources, place, found.path, &found.value);
+            if search.taken.insert((place.plugin.clone(), found.stamp.identity())) {
+                search.add(sources, place, found);
             }
         }
     }
@@ -213,13 +216,14 @@ impl Search {
         }
     }
 
-    fn add(&mut self, sources: &SkillSources, place: &SkillPlace, path: PathBuf, read: &ReadHead) {
-        match read {
+    fn add(&mut self, sources: &SkillSources, place: &SkillPlace, found: Found<ReadHead>) {
+        let Found { path, stamp, value } = found;
+        match &*value {
             Ok((name, card)) => {
                 let (name, card) = (name.clone(), card.clone());
                 let origin = place.origin(&path);
                 let within = place.place.within.clone();
-                let entry = SkillEntry { name, card, origin, within };
+                let entry = SkillEntry { name, card, origin, within, stamp: Some(stamp) };
                 self.enter_as_set(sources, entry, place.prefix.as_deref());
             }
             Err(error) => {
@@ -243,7 +247,7 @@ impl Search {
             Some(SkillOverride::UserInvocableOnly) => entry.card.for_models = false,
             Some(SkillOverride::On) | None => {}
         }
-        self.enter(entry, prefix);
+        self.enter(sources, entry, prefix);
     }
 
     fn switch_off(&mut self, entry: SkillEntry, by: OffSwitch) {
@@ -251,7 +255,7 @@ impl Search {
     }
 
     /// The first of each name counts. One from below the working directory goes by its directory then.
-    fn enter(&mut self, mut entry: SkillEntry, prefix: Option<&str>) {
+    fn enter(&mut self, sources: &SkillSources, mut entry: SkillEntry, prefix: Option<&str>) {
         if let (Some(_), Some(prefix)) = (self.winners.get(&entry.name), prefix) {
             entry.name = format!("{prefix}:{}", entry.name);
         }
@@ -260,6 +264,7 @@ impl Search {
             self.catalog.shadowed.push(ShadowedSkill { entry: Arc::new(entry), by });
             return;
         }
+        entry.card.for_models &= sources.is_chosen(&entry.name);
         self.winners.insert(entry.name.clone(), self.catalog.active.len());
         self.catalog.active.push(Arc::new(entry));
     }
@@ -288,6 +293,32 @@ impl SkillCatalog {
     /// Reads the whole file of a skill as it is now.
     pub fn read(&self, entry: &SkillEntry) -> Result<ReadSkill, SkillReadError> {
         super::reading::read(entry, &self.sources)
+    }
+
+    /// The files that are new, gone or different in a later catalog, in order.
+    pub fn changed_files(&self, later: &Self) -> Vec<PathBuf> {
+        let (before, now) = (self.versions(), later.versions());
+        let is_other = |(path, stamp): (&&Path, &Stamp)| before.get(path) != Some(stamp);
+        let changed = now.iter().filter(|(path, stamp)| is_other((path, stamp)));
+        let gone = before.iter().filter(|(path, _)| !now.contains_key(*path));
+        let files = changed.chain(gone).map(|(path, _)| path.to_path_buf());
+        files.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The files of all skills, each with the version that was looked at.
+    fn versions(&self) -> HashMap<&Path, Stamp> {
+        let active = self.active.iter();
+        let shadowed = self.shadowed.iter().map(|it| &it.entry);
+        let off = self.off.iter().map(|it| &it.entry);
+        let entries = active.chain(shadowed).chain(off);
+        entries.filter_map(|it| Some((it.origin.path.as_path(), it.stamp?))).collect()
+    }
+
+    /// The same catalog, of which no skill can be read that has changed since.
+    #[must_use]
+    pub fn as_seen(&self) -> Self {
+        let sources = SkillSources { only_as_seen: true, ..(*self.sources).clone() };
+        Self { sources: Arc::new(sources), ..self.clone() }
     }
 
     /// Reads all that there is, for those who want to know what is wrong with it.

@@ -1,5 +1,6 @@
 //! The list of skills that a model is told: bounded, and honest about what it leaves out.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use centurion_protocol::markup::contain;
@@ -67,7 +68,7 @@ impl SkillListing {
             }
         }
         for entry in named {
-            let about = about(entry, budget.each).filter(|about| about.len() + 2 <= room);
+            let about = about(entry, budget.each, room.saturating_sub(2));
             if let Some(about) = about {
                 room -= about.len() + 2;
                 listing.lines.push(format!("- {}: {about}", contain(&entry.name)));
@@ -103,21 +104,40 @@ fn is_about(entry: &SkillEntry, touched: &[&Path]) -> bool {
     relative_globs(paths).is_ok_and(|globs| touched.iter().any(|path| globs.is_match(path)))
 }
 
-/// What a skill is for and when to use it, in one line of at most so many characters.
-fn about(entry: &SkillEntry, most: usize) -> Option<String> {
+/// What a skill is for and when to use it, in one line of at most so many characters; `None` where there is no room for it.
+fn about(entry: &SkillEntry, most: usize, room: usize) -> Option<String> {
     let card = &entry.card;
     if card.name_only {
         return None;
     }
-    let mut text = card.summary.clone()?;
-    if let Some(when) = &card.when_to_use {
-        text.push_str(" - ");
-        text.push_str(when);
+    let summary = card.summary.as_deref()?;
+    let text = match &card.when_to_use {
+        Some(when) => Cow::Owned(format!("{summary} - {when}")),
+        None => Cow::Borrowed(summary),
+    };
+    let mut line = if is_line(&text) {
+        text
+    } else {
+        text.split_whitespace().collect::<Vec<_>>().join(" ").into()
+    };
+    if line.len() > most
+        && let Some((end, _)) = line.char_indices().nth(most)
+    {
+        line = format!("{}…", line.get(..end).unwrap_or_default()).into();
     }
-    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((end, _)) = line.char_indices().nth(most) {
-        line.truncate(end);
-        line.push('…');
+    // Most of hundreds find no room: nothing is made of them.
+    if line.len() > room {
+        return None;
     }
-    Some(contain(&line).into_owned())
+    Some(contain(&line).into_owned()).filter(|line| line.len() <= room)
+}
+
+/// Whether a text is words with one space between each two, as far as that is seen at once.
+fn is_line(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_usual = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
+    bytes.iter().all(is_usual)
+        && !text.starts_with(' ')
+        && !text.ends_with(' ')
+        && memchr::memmem::find(bytes, b"  ").is_none()
 }

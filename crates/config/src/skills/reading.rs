@@ -13,7 +13,7 @@ use super::catalog::SkillEntry;
 use super::definition::{SkillDefinition, SkillFileError, SkillSource, read_skill};
 use super::sources::{SkillPlace, SkillSources};
 use crate::Problem;
-use crate::files::{self, FileError};
+use crate::files::{self, FileError, Stamp};
 use crate::frontmatter::decode;
 use crate::plugins::adapt_skill;
 use crate::trust::Reach;
@@ -36,6 +36,8 @@ pub enum SkillReadError {
     Unreadable { name: String, path: std::path::PathBuf, source: FileError },
     #[error("the skill `{name}` cannot be used: {source}")]
     NoSkill { name: String, source: SkillFileError },
+    #[error("the skill `{name}` has changed, and hooks have not let the change count")]
+    Changed { name: String },
 }
 
 pub(super) fn read(
@@ -52,6 +54,13 @@ pub(super) fn read(
         let bytes = bytes(&entry.origin.path, entry.within.as_deref()).map_err(unusable)?;
         decode(&bytes).into_owned()
     };
+    // Looked at after it was read: what changed before or meanwhile is seen.
+    if sources.only_as_seen
+        && let Some(stamp) = entry.stamp
+        && Stamp::of(&entry.origin.path) != Some(stamp)
+    {
+        return Err(SkillReadError::Changed { name: entry.name.clone() });
+    }
     let read = read_skill(&text, entry.origin.clone());
     let no_skill = |source| SkillReadError::NoSkill { name: entry.name.clone(), source };
     let (mut definition, mut problems) = read.map_err(no_skill)?;
@@ -73,10 +82,11 @@ pub(super) fn read(
 /// The skill that a file of a place is, if it is one.
 pub(super) fn read_entry(place: &SkillPlace, path: &Path) -> Option<SkillEntry> {
     let within = place.place.within.clone();
+    let stamp = Stamp::of(path);
     let text = bytes(path, within.as_deref()).ok()?;
     let origin = place.origin(path);
     let (name, card) = read_card(&decode(&text), &origin).ok()?;
-    Some(SkillEntry { name, card, origin, within })
+    Some(SkillEntry { name, card, origin, within, stamp })
 }
 
 /// What is in a file now. What is found to be inside of its bounds is what is opened, wherever links lead by then.

@@ -1,6 +1,6 @@
 //! Where skills and commands are looked for, the strongest place first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::definition::{SkillKind, SkillOrigin, SkillSource};
@@ -31,8 +31,12 @@ pub struct SkillSources {
     pub plugin_folders: Vec<PathBuf>,
     /// What the user says about single skills that are no plugin's.
     pub overrides: BTreeMap<String, SkillOverride>,
+    /// The skills that a host lets models invoke, by name, with a plugin's name before it or without; `None` is all.
+    pub chosen: Option<BTreeSet<String>>,
     /// Says which skills of projects were accepted with all that they bring.
     pub content: ContentTrust,
+    /// Whether a skill can be used only as it was when the catalog was made: hooks are asked about changes first.
+    pub only_as_seen: bool,
     /// Where what was read of many skills is kept for the next process.
     pub index_dir: Option<PathBuf>,
 }
@@ -64,6 +68,12 @@ pub(super) struct SkillPlace {
 }
 
 impl SkillSources {
+    /// Whether a host lets models invoke the skill of this name.
+    pub(super) fn is_chosen(&self, name: &str) -> bool {
+        let bare = || name.rsplit(':').next().unwrap_or(name);
+        self.chosen.as_ref().is_none_or(|chosen| chosen.contains(name) || chosen.contains(bare()))
+    }
+
     /// All places, the strongest first: a skill goes before a command of the same name.
     pub(super) fn places(&self) -> Vec<SkillPlace> {
         let mut places = Vec::new();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use centurion_files::private::create_directory;
-use centurion_hooks::events::FileChanged;
+use centurion_hooks::events::{ConfigChange, FileChanged};
 use centurion_hooks::{
     Common, Effects, EffortLevel, Event, EventInput, Fired, HookRules, HookSet, Hooks, Registration,
 };
@@ -17,6 +17,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::agent::shared::Shared;
+
+/// The most files of a change of skills that hooks hear of one by one.
+const MOST_NAMED: usize = 16;
 
 /// The hooks of one agent, and what they are told of it.
 pub(crate) struct AgentHooks {
@@ -85,6 +88,37 @@ impl Agent {
         for change in hooks.changed_files(&self.workspace.cwd()) {
             let changed = FileChanged { file_path: &change.path, event: change.event };
             self.fire(&changed, cancel).await;
+        }
+    }
+
+    /// Takes up skills that changed on disk. Where hooks want to hear of it, a change counts only if none of them
+    /// objects.
+    pub(crate) async fn refresh_skills(&self, cancel: &CancellationToken) {
+        let (Some(_), Some(shared)) = (&self.hooks.hooks, self.shared.upgrade()) else { return };
+        let definitions = &shared.delegation.definitions;
+        if !self.has_hooks(Event::ConfigChange) {
+            definitions.let_skills_change();
+            return;
+        }
+        let _asking = definitions.ask_alone().await;
+        let Some(change) = definitions.skill_change() else { return };
+        // Of many files the first are named, and the others told of as one.
+        let named = change.files.iter().take(MOST_NAMED).map(|file| Some(file.as_path()));
+        let others = (change.files.len() > MOST_NAMED).then_some(None);
+        let mut is_kept_out = false;
+        for file_path in named.chain(others) {
+            let fired = self.fire(&ConfigChange { source: "skills", file_path }, cancel).await;
+            if let Some(reason) = fired.verdict.reason() {
+                is_kept_out = true;
+                let what = file_path.map_or("skills".to_owned(), |it| it.display().to_string());
+                self.inform("warning", format!("a hook keeps the change of {what} out: {reason}"));
+            }
+        }
+        match (cancel.is_cancelled(), is_kept_out) {
+            // A hook that was cut off might have said no: it is asked again.
+            (true, _) => {}
+            (false, true) => definitions.keep_skills_out(change),
+            (false, false) => definitions.take_skills(change),
         }
     }
 

@@ -6,7 +6,7 @@
 
 mod watch;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,6 +22,8 @@ use self::watch::DirectoryWatch;
 /// All definitions of a session.
 pub struct Definitions {
     state: Mutex<LoadState>,
+    /// Held while hooks are asked about a change of skills: agents ask one after the other.
+    asking: tokio::sync::Mutex<()>,
     world: Arc<dyn World>,
 }
 
@@ -37,8 +39,24 @@ struct LoadState {
     touched: HashSet<PathBuf>,
     /// The skills as they were at the last look; `None` where the next one has to be a real one.
     seen_skills: Option<Arc<SkillCatalog>>,
+    /// Set where hooks are asked before a change of skills counts.
+    gate: Option<Gate>,
     /// Whether a model may invoke a skill. Agents of a session all have the tool, or none has: tools stay the same.
     has_skills: Option<bool>,
+}
+
+/// The skills that count while hooks are asked about changes.
+struct Gate {
+    counted: Arc<SkillCatalog>,
+    /// What a hook kept out.
+    refused: Option<Arc<SkillCatalog>>,
+}
+
+/// A change of skills that does not count yet.
+pub(crate) struct SkillChange {
+    /// The files that are new, gone or different.
+    pub(crate) files: Vec<PathBuf>,
+    catalog: Arc<SkillCatalog>,
 }
 
 impl LoadState {
@@ -50,6 +68,9 @@ impl LoadState {
     }
 
     fn look_at_skills(&mut self, world: &dyn World) -> Arc<SkillCatalog> {
+        if let Some(gate) = &self.gate {
+            return Arc::clone(&gate.counted);
+        }
         let skills = self.skills.load(&self.skill_sources, world);
         self.seen_skills = Some(Arc::clone(&skills));
         skills
@@ -76,9 +97,10 @@ impl Definitions {
             looks: 0,
             touched: HashSet::new(),
             seen_skills: None,
+            gate: None,
             has_skills: None,
         };
-        Arc::new(Self { state: Mutex::new(state), world })
+        Arc::new(Self { state: Mutex::new(state), asking: tokio::sync::Mutex::default(), world })
     }
 
     fn state(&self) -> MutexGuard<'_, LoadState> {
@@ -110,6 +132,72 @@ impl Definitions {
     /// Has the next one who asks for skills look at them: time has passed.
     pub(crate) fn expire_skills(&self) {
         self.state().seen_skills = None;
+    }
+
+    /// Waits until no other agent asks hooks about a change of skills.
+    pub(crate) async fn ask_alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.asking.lock().await
+    }
+
+    /// Lets no change of skills count from now on but those that [`take`](Self::take_skills) lets; the change since
+    /// then, if there is one that was not kept out before.
+    pub(crate) fn skill_change(&self) -> Option<SkillChange> {
+        let mut state = self.state();
+        if state.gate.is_none() {
+            let counted = Arc::new(state.seen_skills(&*self.world).as_seen());
+            state.skill_sources.only_as_seen = true;
+            state.gate = Some(Gate { counted, refused: None });
+        }
+        let LoadState { skills, skill_sources, gate, .. } = &mut *state;
+        let gate = gate.as_mut()?;
+        let catalog = skills.load(skill_sources, &*self.world);
+        let is_refused =
+            gate.refused.as_ref().is_some_and(|it| it.changed_files(&catalog).is_empty());
+        if is_refused || Arc::ptr_eq(&gate.counted, &catalog) {
+            return None;
+        }
+        let files = gate.counted.changed_files(&catalog);
+        if files.is_empty() {
+            gate.counted = catalog;
+            gate.refused = None;
+            return None;
+        }
+        Some(SkillChange { files, catalog })
+    }
+
+    /// Lets a change of skills count.
+    pub(crate) fn take_skills(&self, change: SkillChange) {
+        let mut state = self.state();
+        state.seen_skills = Some(Arc::clone(&change.catalog));
+        state.gate = Some(Gate { counted: change.catalog, refused: None });
+    }
+
+    /// Keeps a change of skills out, until there is another one.
+    pub(crate) fn keep_skills_out(&self, change: SkillChange) {
+        if let Some(gate) = &mut self.state().gate {
+            gate.refused = Some(change.catalog);
+        }
+    }
+
+    /// Lets changes of skills count by themselves: no hook is there to be asked.
+    pub(crate) fn let_skills_change(&self) {
+        let mut state = self.state();
+        if state.gate.take().is_some() {
+            state.skill_sources.only_as_seen = false;
+            state.seen_skills = None;
+        }
+    }
+
+    /// Lets models invoke the skills of these names and no others; `None` is all.
+    pub(crate) fn choose_skills(&self, chosen: Option<BTreeSet<String>>) {
+        let mut state = self.state();
+        if state.skill_sources.chosen == chosen {
+            return;
+        }
+        state.skill_sources.chosen = chosen;
+        // What hooks are asked about next is a change of these.
+        state.skill_sources.only_as_seen = false;
+        (state.gate, state.seen_skills) = (None, None);
     }
 
     /// Has no model invoke a skill, whatever there is.

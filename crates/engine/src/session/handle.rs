@@ -1,5 +1,6 @@
 //! The way to reach a running session from outside.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -173,6 +174,11 @@ impl Handle {
     /// Looks at the skills as they are on disk now.
     pub fn reload_skills(&self) {
         self.0.delegation.definitions.skills_now();
+    }
+
+    /// Lets models invoke the skills of these names and no others; `None` is all. People may type every skill.
+    pub fn choose_skills(&self, chosen: Option<BTreeSet<String>>) {
+        self.0.delegation.definitions.choose_skills(chosen);
     }
 
     /// The skills that a model may invoke.

@@ -91,6 +91,8 @@ impl Session {
             self.driver.begin(source, cancel).await;
             *items = self.shared.queue.pending(None);
         } else {
+            // Hooks are asked about what changed since the last look: before that is forgotten.
+            self.driver.dispatch.agent.refresh_skills(cancel).await;
             self.shared.delegation.definitions.expire_skills();
         }
         if items.iter().any(|item| matches!(item.origin, Origin::Person)) {

@@ -56,6 +56,7 @@ impl Tool for SkillTool {
 
     async fn run(&self, input: SkillInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let shared = self.0.session()?;
+        self.0.refresh_skills(&context.cancel).await;
         let catalog = shared.delegation.definitions.skills_now();
         let failed = |error: &dyn std::fmt::Display| ToolError::failed(error.to_string());
         let entry = find(&catalog, input.name(), Invoker::Model).map_err(|it| failed(&it))?;

@@ -11,19 +11,19 @@ use crate::agent_stage::{agent, starts};
 use crate::bench::{Asked, Bench, Told};
 use crate::hook_stage::Stage;
 
-fn skill(bench: &Bench, name: &str, front: &str, body: &str) {
+pub(crate) fn skill(bench: &Bench, name: &str, front: &str, body: &str) {
     let directory = bench.project().join(".claude/skills").join(name);
     std::fs::create_dir_all(&directory).unwrap();
     let text = format!("---\ndescription: About {name}\n{front}---\n{body}\n");
     std::fs::write(directory.join("SKILL.md"), text).unwrap();
 }
 
-fn invokes(name: &str, arguments: &str) -> Value {
+pub(crate) fn invokes(name: &str, arguments: &str) -> Value {
     json!([{"tool": "Skill", "input": {"skill": name, "args": arguments}}])
 }
 
 /// All texts of a request's messages, one after the other.
-fn said(asked: &Asked) -> String {
+pub(crate) fn said(asked: &Asked) -> String {
     let mut text = String::new();
     for message in asked.messages.as_array().unwrap() {
         for block in message["content"].as_array().unwrap() {
@@ -43,12 +43,12 @@ fn result(told: &Told) -> &Value {
     told.of("result", None)[0]
 }
 
-fn bench(scripts: &Value) -> Bench {
+pub(crate) fn bench(scripts: &Value) -> Bench {
     Bench::cast(scripts)
 }
 
 /// Says one prompt after the other, each when the one before has its result.
-async fn talk(bench: &Bench, prompts: &[&str]) -> Told {
+pub(crate) async fn talk(bench: &Bench, prompts: &[&str]) -> Told {
     let (first, rest) = prompts.split_first().unwrap();
     bench
         .live(first, |handle, watcher| async move {

@@ -386,6 +386,7 @@ impl Driver {
     /// that they watch.
     pub(crate) async fn refresh(&self, cancel: &CancellationToken) {
         self.dispatch.agent.fire_file_changes(cancel).await;
+        self.dispatch.agent.refresh_skills(cancel).await;
         let permissions = &self.dispatch.agent.permissions;
         let Some(change) = permissions.changed() else { return };
         let mut objection = None;
