@@ -57,7 +57,7 @@ fn positions(expanded: &Expanded) -> Vec<(usize, usize, CommandForm)> {
 /// The only piece, which is text.
 fn text(expanded: &Expanded) -> &str {
     match expanded.pieces.as_slice() {
-        [Piece::Text(text)] => text,
+        [Piece::Text(filled)] => &filled.text,
         pieces => panic!("{pieces:?}"),
     }
 }

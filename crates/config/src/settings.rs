@@ -40,6 +40,7 @@ pub use self::edit::{
 };
 pub use self::hooks::{DeclaredHooks, HookLimits, Lines};
 pub(crate) use self::keys::closest;
+pub use self::keys::closest_words;
 use self::layer::Layer;
 pub(crate) use self::layer::printable;
 pub use self::level::{Level, LevelChoice, Origin, Sourced, UnknownSource};

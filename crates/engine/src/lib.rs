@@ -81,7 +81,7 @@ pub use policy::rule_text::{UnreadRule, read_rule};
 pub use session::{
     AgentOptions, AsideError, Base, ExplainError, Extensions, FILE_HISTORY, Handle, OpenError,
     Options, PROTOCOL_VERSION, PermissionOptions, Remembering, Session, Start, Storage, ToolReply,
-    ToolServer, TypedCommand,
+    ToolServer,
 };
 pub use tools::agent_tool::Explanation;
 pub use toolset::servers::{
@@ -89,6 +89,8 @@ pub use toolset::servers::{
 };
 pub use toolset::structured::{SchemaError, StructuredOutput};
 pub use toolset::toolbox::{ToolChoice, ToolUnavailable, ToolboxError};
+pub use turn::commands::TypedCommand;
+pub use turn::context_usage::{ContextPart, ContextUsage};
 pub use turn::elicitation::Elicitations;
 pub use turn::hooks::HookHost;
 pub use turn::internal_fork::InternalForkError;

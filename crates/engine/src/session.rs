@@ -34,7 +34,6 @@ use futures_util::future::join_all;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub use self::commands::TypedCommand;
 pub use self::explain::ExplainError;
 pub use self::handle::Handle;
 use self::memory::MainMemory;

@@ -1,6 +1,8 @@
 //! One turn of an agent: requests, calls, hooks, and what is recorded of them.
 
 mod bounded;
+pub(crate) mod commands;
+pub(crate) mod context_usage;
 pub(crate) mod dispatch;
 pub(crate) mod driver;
 pub(crate) mod elicitation;

@@ -86,9 +86,15 @@ mod schedules;
 mod side_questions;
 #[path = "story/skill_changes.rs"]
 mod skill_changes;
+#[path = "story/skill_forks.rs"]
+mod skill_forks;
+#[path = "story/skill_texts.rs"]
+mod skill_texts;
 #[path = "story/skills.rs"]
 mod skills;
 #[path = "story/summaries.rs"]
 mod summaries;
 #[path = "story/tools.rs"]
 mod tools;
+#[path = "story/typed_commands.rs"]
+mod typed_commands;

@@ -54,6 +54,8 @@ pub struct Loaded {
     pub counted: Option<(u64, usize)>,
     /// Results that tell which content of a file the agent has seen, oldest first.
     pub seen_files: Vec<Value>,
+    /// The skills whose texts are in the conversation.
+    pub told_skills: Vec<UsedSkill>,
     /// The call that a hook put off when the session last ended, to be taken up again.
     pub deferred: Option<ToolUse>,
     /// Whether the provider refused the conversation as it is.
@@ -121,6 +123,11 @@ pub fn last_words(text: &[u8]) -> Option<String> {
 }
 
 fn load_chain(inherited: &Inherited, text: &[u8], is_side: bool) -> Loaded {
+    let told_skills = used_skills::told_skills(text, is_side);
+    Loaded { told_skills, ..load_conversation(inherited, text, is_side) }
+}
+
+fn load_conversation(inherited: &Inherited, text: &[u8], is_side: bool) -> Loaded {
     let history = || History::behind(inherited, text);
     // What was said before the last boundary is not sent any more.
     let start = boundary::last(text, is_side).unwrap_or(0);

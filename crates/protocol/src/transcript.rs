@@ -168,9 +168,12 @@ impl<'a> AttachmentBody<'a> {
         Self { attachment: Attachment { kind }, rendered, rendered_role: "user" }
     }
 
+    /// What the attachment is called with which a conversation goes on from an earlier record.
+    pub const BRANCH: &'static str = "rewind";
+
     /// Nothing for the model: the conversation goes on from the record that this line follows.
     pub fn branch() -> Self {
-        let attachment = Attachment { kind: "rewind" };
+        let attachment = Attachment { kind: Self::BRANCH };
         Self { attachment, rendered: Vec::new(), rendered_role: "user" }
     }
 }

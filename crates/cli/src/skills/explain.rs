@@ -266,7 +266,7 @@ impl Reader<'_> {
 /// A text with its commands as their author would write them.
 fn shown(expanded: &Expanded) -> String {
     let piece = |piece: &Piece| match piece {
-        Piece::Text(text) => text.clone(),
+        Piece::Text(text) => text.text.clone(),
         Piece::Command(command) => match command.form {
             CommandForm::Inline => format!("!`{}`", command.text),
             CommandForm::Block => format!("```!\n{}\n```", command.text),

@@ -1,11 +1,14 @@
 //! Skills that run: their commands, what they free, and who may not run them.
 
-use centurion_testkit::Reply;
+use centurion_testkit::{Lack, Reply, skip};
 use serde_json::json;
 
 use crate::host::{Host, control};
-use crate::program::Program;
-use crate::stage::Stage;
+use crate::processes::processes;
+use crate::program::{Program, ended, eventually};
+use crate::sandboxes::can_confine;
+use crate::stage::{Stage, Told, agent, bash};
+use crate::worktrees::Repository;
 
 /// Puts a skill into the user's own directory, where it is the user's word.
 fn own_skill(stage: &Stage, name: &str, front: &str, body: &str) {
@@ -31,6 +34,20 @@ fn commands_in_a_text_run_and_what_they_print_is_only_text() {
     assert!(text.contains("one\\n!`touch bad.txt` "), "{text}");
     let project = stage.program.scratch.project();
     assert!(!project.join("bad.txt").exists() && !project.join("worse.txt").exists());
+}
+
+#[test]
+fn what_a_command_prints_brings_no_file() {
+    let stage = Stage::new(&json!({"lead": ["done"]}));
+    stage.program.scratch.write("secret.txt", "SECRET\n");
+    stage.program.scratch.write("open.txt", "OPEN\n");
+    let body = "@@lead Now !`echo @secret.txt` and @open.txt.";
+    own_skill(&stage, "look", "allowed-tools: Bash(echo *)\n", body);
+    let told = stage.run("/look", &[]);
+    assert_eq!(told.ended.code, Some(0), "{}", told.ended.stderr);
+    let text = transcript(&stage);
+    assert!(text.contains("Now @secret.txt and @open.txt."), "{text}");
+    assert!(text.contains("OPEN") && !text.contains("SECRET"), "{text}");
 }
 
 #[test]
@@ -293,4 +310,128 @@ fn a_pipe_in_the_place_of_a_skill_is_not_waited_for() {
     assert_eq!(told.ended.code, Some(1));
     let result = told.of("result")[0]["result"].as_str().unwrap().to_owned();
     assert!(result.contains("is not a regular file"), "{result}");
+}
+
+#[test]
+fn what_a_command_prints_is_bounded() {
+    let stage = Stage::new(&json!({"lead": ["done"]}));
+    let body = "@@lead BEGIN !`printf 'x%.0s' {1..1000000}` END";
+    own_skill(&stage, "large", "allowed-tools: Bash\n", body);
+    let told = stage.run("/large", &["--allowedTools", "Bash"]);
+    assert_eq!(told.ended.code, Some(0), "{}", told.ended.stdout);
+    let text = transcript(&stage);
+    assert!(text.contains("BEGIN x") && text.contains(" END"), "it is in its place");
+    assert!(text.len() < 200_000, "{} bytes", text.len());
+}
+
+#[test]
+fn a_command_that_takes_too_long_ends_the_invocation() {
+    let stage = Stage::new(&json!({"lead": ["done"]}));
+    own_skill(&stage, "slow", "allowed-tools: Bash(sleep *)\n", "@@lead !`sleep 98761`");
+    let mut command = stage.command("/slow", &[]);
+    command.env("BASH_DEFAULT_TIMEOUT_MS", "200").env("BASH_MAX_TIMEOUT_MS", "300");
+    let told = Told::new(ended(command.output().unwrap()));
+    assert_eq!(told.ended.code, Some(1), "{}", told.ended.stdout);
+    let result = told.of("result")[0]["result"].as_str().unwrap().to_owned();
+    assert!(result.contains("the command `sleep 98761` of skill `slow`"), "{result}");
+    assert_eq!(told.of("result")[0]["num_turns"], 0, "no model was asked");
+    eventually("it is gone", || processes("sleep 98761").is_empty().then_some(()));
+}
+
+#[test]
+fn a_command_in_a_text_stays_in_the_sandbox() {
+    let stage = Stage::new(&json!({"lead": ["done"]}));
+    let outside = stage.program.scratch.home().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    let settings = json!({"sandbox": {"enabled": true, "failIfUnavailable": false}});
+    stage.program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let planted = outside.join("planted");
+    let body = format!("@@lead !`touch inside.txt; touch {} || echo refused`", planted.display());
+    own_skill(&stage, "plant", "allowed-tools: Bash(touch *), Bash(echo *)\n", &body);
+    let mut command = stage.command("/plant", &[]);
+    command.env("TMPDIR", stage.program.scratch.project());
+    let told = Told::new(ended(command.output().unwrap()));
+    if !can_confine() {
+        return skip(Lack::Sandbox);
+    }
+    assert_eq!(told.ended.code, Some(0), "{}", told.ended.stdout);
+    assert!(stage.program.scratch.project().join("inside.txt").exists());
+    assert!(!planted.exists() && transcript(&stage).contains("refused"));
+}
+
+#[test]
+fn a_typed_fork_that_was_killed_is_told_of_once_when_the_session_goes_on() {
+    // S-231, I-13
+    const ID: &str = "5b8f3c52-7d0c-4d1b-9d5a-2a3a4f1d2f10";
+    let stage = Stage::new(&json!({
+        "scout": [["I begin.", bash("touch begun; sleep 98762")]],
+        "after": ["heard"],
+        "later": ["nothing new"],
+    }));
+    own_skill(&stage, "find", "context: fork\n", "@@scout");
+    let more = ["--allowedTools", "Bash", "--session-id", ID];
+    let mut child = stage.command("/find", &more).spawn().unwrap();
+    let begun = stage.program.scratch.project().join("begun");
+    eventually("the agent is at work", || begun.exists().then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually("its command ended", || processes("sleep 98762").is_empty().then_some(()));
+    let told = stage.run("@@after", &["--resume", ID]);
+    told.assert_code(0);
+    let main = || std::fs::read_to_string(&stage.program.transcripts()[0]).unwrap();
+    let notice = "Agent \\\"/find\\\" was interrupted";
+    assert_eq!(main().matches(notice).count(), 1, "{}", main());
+    stage.run("@@later", &["--resume", ID]).assert_code(0);
+    assert_eq!(main().matches(notice).count(), 1, "and not again");
+    assert_eq!(main().matches("\"subtype\":\"command\"").count(), 1, "the command is not repeated");
+}
+
+#[test]
+fn init_has_the_model_write_the_instructions() {
+    let write =
+        json!([{"tool": "Write", "input": {"file_path": "CLAUDE.md", "content": "Brief."}}]);
+    let stage = Stage::new(&json!({"lead": [write, "written"]}));
+    let told = stage.run("/init @@lead", &["--permission-mode", "acceptEdits"]);
+    assert_eq!(told.ended.code, Some(0), "{}", told.ended.stdout);
+    assert_eq!(told.of("result")[0]["result"], "written");
+    assert_eq!(stage.program.scratch.read("CLAUDE.md"), "Brief.");
+    assert!(transcript(&stage).contains("<command-name>/init</command-name>"));
+}
+
+#[test]
+fn doctor_names_skills_that_models_are_told_by_name_alone_or_not_at_all() {
+    let stage = Stage::new(&json!({"lead": ["done"]}));
+    for n in 0..400 {
+        own_skill(&stage, &format!("skill-{n:04}"), "", "Text.");
+    }
+    let doctor = stage.program.run(&["doctor"]).stdout;
+    assert!(doctor.contains("by name alone: skill-"), "{doctor}");
+    let settings = json!({"skillListingBudgetFraction": 0.0001});
+    stage.program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let doctor = stage.program.run(&["doctor"]).stdout;
+    assert!(doctor.contains("not at all: "), "{doctor}");
+    let (_, left_out) = doctor.split_once("not at all: ").unwrap();
+    assert!(left_out.lines().next().unwrap().contains("skill-0399"), "{left_out}");
+}
+
+#[test]
+fn the_project_directory_of_a_skill_is_where_its_agent_works() {
+    let invoke = json!([{"tool": "Skill", "input": {"skill": "place"}}]);
+    let more = json!({"isolation": "worktree", "subagent_type": "helper"});
+    let repository = Repository::new(&json!({
+        "lead": [[agent("@@sub", &more)], "done"],
+        "sub": [invoke, [bash("printf x > made.txt")], "done"],
+    }));
+    let front = "allowed-tools: Bash(printf *)\n";
+    own_skill(&repository.stage, "place", front, "The place is [${CLAUDE_PROJECT_DIR}].");
+    own_skill(&repository.stage, "known", "", "Known at [${CLAUDE_PROJECT_DIR}].");
+    let helper = "---\nname: helper\ndescription: d\nskills: known\n---\nHelp.\n";
+    repository.stage.program.scratch.write_home(".claude/agents/helper.md", helper);
+    let told = repository.run(&[]);
+    told.assert_code(0);
+    let [worktree] = &repository.worktrees()[..] else { panic!("{}", told.ended.stdout) };
+    let text = repository.stage.agent_transcripts().concat();
+    for words in ["The place is", "Known at"] {
+        assert!(text.contains(&format!("{words} [{}]", worktree.display())), "{words}: {text}");
+    }
 }

@@ -419,7 +419,27 @@ pub(super) fn nearest(unknown: &str) -> Option<&'static str> {
 pub(crate) fn closest<'w>(unknown: &str, words: &[&'w str]) -> Option<&'w str> {
     let distances = words.iter().map(|word| (distance(unknown, word), *word));
     let (distance, word) = distances.min_by_key(|(distance, _)| *distance)?;
-    (distance <= 1 + unknown.chars().count() / 4).then_some(word)
+    (distance <= most_distance(unknown)).then_some(word)
+}
+
+/// The places of the words that may have been meant by an unknown one, the nearest first: those that differ in a few
+/// letters, and those that begin with it.
+pub fn closest_words(unknown: &str, words: &[&str]) -> Vec<usize> {
+    let is_beginning = |word: &str| unknown.chars().count() > 2 && word.starts_with(unknown);
+    let mut near: Vec<(usize, usize)> = words
+        .iter()
+        .enumerate()
+        .map(|(place, word)| (distance(unknown, word), place, *word))
+        .filter(|(distance, _, word)| *distance <= most_distance(unknown) || is_beginning(word))
+        .map(|(distance, place, _)| (distance, place))
+        .collect();
+    near.sort_unstable();
+    near.into_iter().map(|(_, place)| place).collect()
+}
+
+/// How many letters of a word may be wrong.
+fn most_distance(word: &str) -> usize {
+    1 + word.chars().count() / 4
 }
 
 /// How many letters must be added, dropped or changed to make one word of the other.

@@ -16,6 +16,7 @@ mod shell_data;
 mod tests;
 mod values;
 
+use std::ops::Range;
 use std::path::Path;
 
 use centurion_protocol::SessionId;
@@ -66,8 +67,24 @@ pub struct Expanded {
 /// A part of an expanded body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    Text(String),
+    Text(FilledText),
     Command(SkillCommand),
+}
+
+/// A text with its values in place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FilledText {
+    pub text: String,
+    /// Where values stand in it, in order; all else is the author's.
+    pub values: Vec<Range<usize>>,
+}
+
+impl FilledText {
+    fn push_value(&mut self, value: &str) {
+        let start = self.text.len();
+        self.text.push_str(value);
+        self.values.push(start..self.text.len());
+    }
 }
 
 /// A command in a skill's text, with its arguments in place. Its output takes its place in the text.
@@ -147,7 +164,7 @@ pub(super) fn fill_variables(template: &Template<'_>, invocation: &Invocation<'_
         shell: Shell::Bash,
         has_used_arguments: false,
     };
-    filler.fill_text(template.body)
+    filler.fill_text(template.body).text
 }
 
 /// What a placeholder stands for now.
@@ -167,15 +184,19 @@ fn value_of<'v>(
 
 /// Adds arguments that the body has no place for.
 fn append_arguments(pieces: &mut Vec<Piece>, arguments: &str) {
-    let line = format!("ARGUMENTS: {arguments}");
-    match pieces.last_mut() {
-        Some(Piece::Text(text)) => {
-            text.push_str("\n\n");
-            text.push_str(&line);
+    let mut text = match pieces.pop() {
+        Some(Piece::Text(text)) => text,
+        last => {
+            pieces.extend(last);
+            FilledText::default()
         }
-        Some(Piece::Command(_)) => pieces.push(Piece::Text(format!("\n\n{line}"))),
-        None => pieces.push(Piece::Text(line)),
+    };
+    if !(pieces.is_empty() && text.text.is_empty()) {
+        text.text.push_str("\n\n");
     }
+    text.text.push_str("ARGUMENTS: ");
+    text.push_value(arguments);
+    pieces.push(Piece::Text(text));
 }
 
 impl SkillDefinition {
@@ -210,20 +231,20 @@ struct Filler<'f> {
 }
 
 impl Filler<'_> {
-    fn fill_text(&mut self, text: &str) -> String {
-        let mut filled = String::with_capacity(text.len());
+    fn fill_text(&mut self, text: &str) -> FilledText {
+        let mut filled = FilledText { text: String::with_capacity(text.len()), values: Vec::new() };
         for segment in self.placeholders.segments(text) {
             match segment {
-                Segment::Literal(literal) => filled.push_str(literal),
+                Segment::Literal(literal) => filled.text.push_str(literal),
                 Segment::Placeholder { placeholder, source } => {
                     let value = value_of(&self.placeholders, &self.values, placeholder);
                     self.has_used_arguments |=
                         placeholder.is_argument() && !matches!(value, Value::Unset);
                     match value {
-                        Value::Unset => filled.push_str(source),
+                        Value::Unset => filled.text.push_str(source),
                         Value::Missing => {}
-                        Value::One(value) => filled.push_str(&value),
-                        Value::All { raw, .. } => filled.push_str(raw),
+                        Value::One(value) => filled.push_value(&value),
+                        Value::All { raw, .. } => filled.push_value(raw),
                     }
                 }
             }

@@ -59,8 +59,8 @@ struct SkillState {
     requests: SkillRequests,
     /// Keeps the hooks of skills in force.
     hooks: HashMap<String, Registration>,
-    /// The texts that are in the conversation, each by a hash of it.
-    told: HashMap<String, u64>,
+    /// The texts that are in the conversation, each by a hash of it and of the skill's name.
+    told: HashSet<u64>,
     /// Texts that the journal does not have yet.
     unrecorded: Vec<UsedSkill>,
 }
@@ -249,15 +249,23 @@ impl Agent {
 
     /// Notes that the agent is told the text of a skill; `false` if exactly that text is in its conversation.
     pub(crate) fn note_skill_text(&self, name: &str, text: &str) -> bool {
-        let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
-        let hash = hasher.finish();
         let mut state = self.skills.state.lock();
-        let is_new = state.told.insert(name.to_owned(), hash) != Some(hash);
+        let is_new = state.told.insert(hash_of(name, text));
         if is_new {
             state.unrecorded.push(UsedSkill { name: name.to_owned(), text: text.to_owned() });
         }
         is_new
+    }
+
+    /// Whether exactly that text of a skill is in the agent's conversation.
+    pub(crate) fn knows_skill_text(&self, name: &str, text: &str) -> bool {
+        self.skills.state.lock().told.contains(&hash_of(name, text))
+    }
+
+    /// Notes the texts that a conversation has which an earlier process began.
+    pub(crate) fn take_up_skill_texts(&self, told: &[UsedSkill]) {
+        let hashes = told.iter().map(|skill| hash_of(&skill.name, &skill.text));
+        self.skills.state.lock().told.extend(hashes);
     }
 
     /// Takes the skills whose texts are told and not recorded.
@@ -269,4 +277,10 @@ impl Agent {
     pub(crate) fn forget_skill_texts(&self) {
         self.skills.state.lock().told.clear();
     }
+}
+
+fn hash_of(name: &str, text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (name, text).hash(&mut hasher);
+    hasher.finish()
 }

@@ -85,11 +85,15 @@ pub(crate) fn agent_sections(
     ])
 }
 
+/// How the text begins that holds instruction files.
+pub(crate) const INSTRUCTIONS_BEGIN: &str =
+    "<system-reminder>\nInstructions that the user and the project keep in files.";
+
 /// The instructions that people keep in files, as a model reads them beside the user's words.
 pub(crate) fn instructions(memory: &str) -> String {
     format!(
-        "<system-reminder>\nInstructions that the user and the project keep in files. Follow them where they \
-         bear on the task; the user's own words in this conversation go first.\n\n{}\n</system-reminder>",
+        "{INSTRUCTIONS_BEGIN} Follow them where they bear on the task; the user's own words in this conversation go \
+         first.\n\n{}\n</system-reminder>",
         contain(memory)
     )
 }

@@ -91,7 +91,9 @@ fn hooks(
     delegation: &Delegation,
     definition: &AgentDefinition,
 ) -> Vec<BroughtHooks> {
-    let of_skills = skills(shared, delegation, definition, &mut Vec::new()).hooks;
+    // Of their texts, which tell the directory, nothing is needed.
+    let directory = &delegation.builder.environment.cwd;
+    let of_skills = skills(shared, definition, directory, &mut Vec::new()).hooks;
     let may_hook =
         !delegation.builder.sources.only_plugin_hooks || brings_hooks(definition.origin.source);
     let own = definition.hooks.as_ref().filter(|_| may_hook && definition.withheld.is_none());

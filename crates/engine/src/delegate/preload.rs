@@ -1,7 +1,7 @@
 //! What an agent knows when it begins, beside its task: its memory, its skills, and what the program tells
 //! its own agents about the user's things.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use centurion_config::agent_memory::{AgentMemory, MemoryError, SnapshotStanding};
 use centurion_config::agents::{AgentDefinition, AgentEffort, AgentSource};
@@ -50,7 +50,7 @@ pub(crate) fn preload(
         problems
             .push("`initialPrompt` is not in force until its definition is accepted".to_owned());
     }
-    let skills = skills(shared, delegation, definition, &mut problems);
+    let skills = skills(shared, definition, &effective.cwd.value, &mut problems);
     Preloaded { memory, skills, problems }
 }
 
@@ -138,24 +138,20 @@ pub(crate) struct Skills {
     pub(crate) hooks: Vec<BroughtHooks>,
 }
 
-/// The skills that a definition names.
+/// The skills that a definition names, for an agent that works in this directory.
 pub(crate) fn skills(
     shared: &Shared,
-    delegation: &Delegation,
     definition: &AgentDefinition,
+    project_dir: &Path,
     problems: &mut Vec<String>,
 ) -> Skills {
+    let delegation = &shared.delegation;
     if definition.skills.is_none() {
         return Skills::default();
     }
     let catalog = delegation.definitions.skills_now();
     let effort = delegation.builder.settings.effort.map(AgentEffort::Level);
-    let preload = Preload {
-        catalog: &catalog,
-        project_dir: &delegation.builder.environment.cwd,
-        session: shared.id,
-        effort,
-    };
+    let preload = Preload { catalog: &catalog, project_dir, session: shared.id, effort };
     let loaded = preload.for_agent(definition);
     problems.extend(loaded.problems.iter().map(ToString::to_string));
     let mut hooks = Vec::new();

@@ -335,7 +335,8 @@ impl Child {
         };
         let has_begun = start.loaded.last.is_some();
         let mut driver = builder.driver(shared, Arc::clone(&agent), parts)?;
-        let Loaded { counted, standing, dropped_tokens, .. } = start.loaded;
+        let Loaded { counted, standing, dropped_tokens, told_skills, .. } = start.loaded;
+        agent.take_up_skill_texts(&told_skills);
         let window = WindowState { dropped_tokens, ..WindowState::default() };
         driver.go_on_from(counted, standing, window);
         if let Some(inherited) = start.inherited {

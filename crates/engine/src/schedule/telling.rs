@@ -25,9 +25,13 @@ pub(super) fn prompt(schedule: &Schedule, is_last: bool) -> String {
     } else {
         String::new()
     };
+    // The words are the agent's own: it invokes a skill by its tool and under its rules, not in a person's place.
+    let is_skill = prompt.trim_start().starts_with('/');
+    let skill =
+        if is_skill { " `/name` means a skill: invoke it with the Skill tool." } else { "" };
     let prompt = contain(prompt);
     format!(
-        "Schedule {id} (`{cron}`) is due. You set it up earlier; the user has not said this just now.{last}\n\n\
+        "Schedule {id} (`{cron}`) is due. You set it up earlier; the user has not said this just now.{last}{skill}\n\n\
          {prompt}"
     )
 }

@@ -7,10 +7,8 @@
 mod back;
 mod fork;
 mod main_state;
-mod show;
+pub(super) mod show;
 mod talk;
-
-use std::sync::Arc;
 
 use centurion_journal::JournalError;
 use centurion_protocol::Outcome;
@@ -18,20 +16,11 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::Session;
-use crate::agent::shared::Shared;
 use crate::message::queue::Item;
+use crate::turn::commands::typed_commands;
 use crate::turn::driver::Run;
 use crate::turn::skill::forked;
-use crate::turn::typed::{BUILT_IN_COMMANDS, Typed, is_built_in};
-
-/// A command that a person can type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TypedCommand {
-    /// Without the slash.
-    pub name: String,
-    pub description: String,
-    pub argument_hint: String,
-}
+use crate::turn::typed::{Typed, is_built_in};
 
 /// What came of a command of the program.
 #[derive(Debug)]
@@ -42,28 +31,6 @@ pub(super) enum CommandEnd {
     Failed(String),
     /// It was a run of the agent, whose end is the run's.
     Ran,
-}
-
-/// All commands that a person can type, the program's first.
-pub(super) fn all(shared: &Arc<Shared>) -> Vec<TypedCommand> {
-    let built_in = BUILT_IN_COMMANDS.iter().map(|command| TypedCommand {
-        name: command.name.to_owned(),
-        description: command.about.to_owned(),
-        argument_hint: command.argument_hint.to_owned(),
-    });
-    let skills = shared.delegation.definitions.skills();
-    let typable = skills.active.iter().filter(|it| it.card.for_people && !is_built_in(&it.name));
-    let of_skills = typable.map(|skill| TypedCommand {
-        name: skill.name.clone(),
-        description: skill.card.summary.clone().unwrap_or_default(),
-        argument_hint: skill.card.argument_hint.clone().unwrap_or_default(),
-    });
-    let of_servers = shared.servers.commands().into_iter().map(|name| TypedCommand {
-        name,
-        description: "A prompt of an MCP server".to_owned(),
-        argument_hint: String::new(),
-    });
-    built_in.chain(of_skills).chain(of_servers).collect()
 }
 
 impl Session {
@@ -123,7 +90,7 @@ impl Session {
             ("cost" | "usage", _) => CommandEnd::Said(show::cost(shared)),
             ("export", file) => self.export(file),
             ("goal", condition) => self.set_goal(run, condition, cancel).await?,
-            ("help", _) => CommandEnd::Said(show::help(&all(shared))),
+            ("help", _) => CommandEnd::Said(show::help(&typed_commands(shared))),
             ("hooks", _) => CommandEnd::Said(show::hooks(shared)),
             ("mcp", _) => CommandEnd::Said(show::servers(shared)),
             ("memory", _) => CommandEnd::Said(self.memory_files()),
@@ -132,6 +99,7 @@ impl Session {
             }
             ("model", name) => self.change_model(name),
             ("permissions", _) => CommandEnd::Said(show::permissions(shared)),
+            ("reload-skills", _) => CommandEnd::Said(show::reloaded(shared)),
             ("rename", title) => self.rename(title),
             ("resume", _) => CommandEnd::Said(show::sessions(shared)),
             ("rewind", number) => back::rewind(shared, number),

@@ -11,7 +11,6 @@ use centurion_permissions::Mode;
 use centurion_protocol::{Block, RecordId, Thinking};
 use centurion_tools::{Rewind, RewindError, StopError};
 
-use super::commands::{self, TypedCommand};
 use super::rewind;
 use super::side_question::{self, AsideError};
 use super::title;
@@ -22,6 +21,8 @@ use crate::message::queue::{Item, Origin, Priority};
 use crate::policy::broker::Answerer;
 use crate::policy::permissions::BypassRefused;
 use crate::toolset::servers::{RequireError, WithheldServer};
+use crate::turn::commands::{TypedCommand, typed_commands};
+use crate::turn::context_usage::{self, ContextUsage};
 use crate::turn::internal_fork::InternalForkError;
 
 /// A way to reach a running session from outside.
@@ -44,6 +45,11 @@ impl Handle {
     pub fn submit_with(&self, id: RecordId, content: Vec<Block>, priority: Priority) {
         let origin = Origin::Person;
         self.0.queue.push(Item { id, priority, addressee: None, content, origin });
+    }
+
+    /// What the last request of the main agent filled of its window.
+    pub fn context_usage(&self) -> ContextUsage {
+        context_usage::context_usage(&self.0)
     }
 
     /// Asks the main agent's model something beside its conversation, which never hears of it. Dropping the future
@@ -168,7 +174,7 @@ impl Handle {
 
     /// The commands that a person can type: the program's, skills, and those that the servers bring.
     pub fn commands(&self) -> Vec<TypedCommand> {
-        commands::all(&self.0)
+        typed_commands(&self.0)
     }
 
     /// Looks at the skills as they are on disk now.

@@ -127,6 +127,7 @@ impl Session {
         if let Some(memory) = memory.as_ref().filter(|_| asked_for.1.replace.is_none()) {
             memory.introduce(&mut driver);
         }
+        driver.dispatch.agent.take_up_skill_texts(&loaded.told_skills);
         let window =
             WindowState { dropped_tokens: loaded.dropped_tokens, is_refused: loaded.is_refused };
         driver.go_on_from(loaded.counted, loaded.standing, window);

@@ -16,6 +16,7 @@ use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use thiserror::Error;
 
 pub(crate) use self::answer::about;
 pub use self::explain::Explanation;
@@ -96,20 +97,54 @@ impl AgentTool {
     }
 }
 
+/// What came of an agent that was started.
+pub(crate) struct Launched {
+    task: Arc<Task>,
+    /// `None` while it works in the background.
+    end: Option<Arc<End>>,
+}
+
+/// An agent ended without success: why, and what it had said until then.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(crate) struct CutOff(String);
+
+impl Launched {
+    /// What the model reads that started it.
+    pub(crate) fn for_model(&self, caller: &Agent) -> Result<ToolOutput, ToolError> {
+        match &self.end {
+            Some(end) => answer::ended(&self.task, end, caller.report_room()),
+            None => Ok(answer::launched(&self.task, caller)),
+        }
+    }
+
+    /// What the person is shown who typed the skill: its report, or why there is none.
+    pub(crate) fn for_person(&self) -> Result<String, CutOff> {
+        match &self.end {
+            Some(end) => answer::shown(&self.task, end),
+            None => Ok(format!(
+                "{} works in the background as agent {}. You are shown its report when it has ended.",
+                self.task.spec.description, self.task.id
+            )),
+        }
+    }
+}
+
 /// Starts an agent, and waits for it unless it works in the background.
 async fn carry_out(
     shared: &Arc<Shared>,
     caller: &Arc<Agent>,
     launch: Launch,
     context: &ToolContext,
-) -> Result<ToolOutput, ToolError> {
+) -> Result<Launched, ToolError> {
     let in_background = launch.spec.in_background;
     let (task, end) = spawn(shared, caller, launch)
         .map_err(|error| ToolError::failed(format!("the agent could not be started: {error}")))?;
-    match end {
+    let end = match end {
         Some(end) if !in_background => wait(shared, caller, &task, end, context).await,
-        _ => Ok(answer::launched(&task, caller)),
-    }
+        _ => None,
+    };
+    Ok(Launched { task, end })
 }
 
 /// Carries out a skill by an agent of its own, with the skill's text as its task.
@@ -118,7 +153,7 @@ pub(crate) async fn carry_out_skill(
     caller: &Arc<Agent>,
     skill: &InvokedSkill,
     context: &ToolContext,
-) -> Result<ToolOutput, ToolError> {
+) -> Result<Launched, ToolError> {
     let definition = &skill.definition;
     let rules = &shared.delegation.rules;
     let wants = definition.background.as_ref().is_some_and(|it| it.value);
@@ -140,14 +175,14 @@ pub(crate) async fn carry_out_skill(
     carry_out(shared, caller, launch, context).await
 }
 
-/// Waits until the agent has ended, or until the call no longer waits for it.
+/// Waits until the agent has ended; `None` if the call no longer waits for it.
 async fn wait(
     shared: &Arc<Shared>,
     caller: &Arc<Agent>,
     task: &Arc<Task>,
     end: tokio::sync::oneshot::Receiver<Arc<End>>,
     context: &ToolContext,
-) -> Result<ToolOutput, ToolError> {
+) -> Option<Arc<End>> {
     let patience = shared.delegation.rules.auto_background;
     let mut waiting = AwaitedEnd { shared, task, end: OnceLock::new(), has_answered: false };
     let mut end = std::pin::pin!(end);
@@ -167,17 +202,12 @@ async fn wait(
         })
         .await;
     waiting.has_answered = true;
-    match ended {
-        None => {
-            notification::show_detached(shared, task);
-            Ok(answer::launched(task, caller))
-        }
+    match &ended {
+        None => notification::show_detached(shared, task),
         // Of a cancelled call as well: its caller is told, and no other agent has to be.
-        Some(end) => {
-            caller.note_denials(shared.take_denials(end.notification));
-            answer::ended(task, &end, caller.report_room())
-        }
+        Some(end) => caller.note_denials(shared.take_denials(end.notification)),
     }
+    ended
 }
 
 /// A call that waits for an agent. If it is dropped before it has answered, the agent is stopped, or its end, if
@@ -241,6 +271,6 @@ impl Tool for AgentTool {
         }
         let launch = launch::prepare(&shared, &self.caller, &input, context).await;
         let launch = launch.map_err(|error| launch::refused(&shared, &error))?;
-        carry_out(&shared, &self.caller, launch, context).await
+        carry_out(&shared, &self.caller, launch, context).await?.for_model(&self.caller)
     }
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::agent::Agent;
 use crate::agent::builder::SKILL_TOOL;
 use crate::tools::agent_tool::carry_out_skill;
-use crate::turn::skill::{Invoker, find, invoke};
+use crate::turn::skill::{FOLLOW, Invoker, KNOWN_TEXT, find, invoke};
 
 /// Invokes a skill: instructions for a kind of task, written by the user or the project.
 ///
@@ -69,15 +69,15 @@ impl Tool for SkillTool {
         let invoking = invoke(&shared, &self.0, &catalog, &entry, given, &context.cancel);
         let skill = invoking.await.map_err(|it| failed(&it))?;
         if skill.definition.fork.is_some() {
-            return carry_out_skill(&shared, &self.0, &skill, context).await;
+            return carry_out_skill(&shared, &self.0, &skill, context).await?.for_model(&self.0);
         }
         self.0.put_in_force(&skill.definition);
         let text = skill.for_agent();
         let is_new = self.0.note_skill_text(&skill.definition.name, &text);
         let answer = if is_new {
-            Cow::Owned(format!("Follow this skill now.\n\n{text}"))
+            Cow::Owned(format!("{FOLLOW}\n\n{text}"))
         } else {
-            Cow::Borrowed("You were given exactly this text already, above. Follow it.")
+            Cow::Borrowed(KNOWN_TEXT)
         };
         let allowed = skill.definition.allowed_tools.as_ref().map(|it| it.value.clone());
         let data = json!({

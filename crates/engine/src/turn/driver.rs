@@ -8,6 +8,7 @@ mod admit;
 mod calls;
 mod command_output;
 mod compact;
+mod context_parts;
 mod conversation_state;
 mod fit;
 mod goal;
@@ -513,7 +514,6 @@ impl Driver {
             self.record_attachment(SKILL_LISTING, &text)?;
             blocks.push(Block::Text(text));
         }
-        self.record_skills()?;
         self.record_worktree()?;
         let items = self.fit(items, &blocks);
         let mut delivered = Vec::with_capacity(items.len());
@@ -531,6 +531,8 @@ impl Driver {
             blocks.extend(item.content.iter().cloned());
             delivered.push(item.id);
         }
+        // Behind their texts: a note says that the conversation has one.
+        self.record_skills()?;
         if !opening.is_empty() || !blocks.is_empty() {
             self.push_message(Message::with_shared(Role::User, &opening, &blocks));
         }

@@ -2,7 +2,8 @@
 //!
 //! A mention is read like a call of the Read tool by the agent, with its rules, but no person is asked.
 
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use centurion_permissions::{Access, Call, Verdict};
 use centurion_protocol::markup::contain;
@@ -33,30 +34,73 @@ struct Mention {
     lines: Option<(usize, Option<usize>)>,
 }
 
-/// What the files hold that a text mentions, each framed as data. Words that name no file are left alone.
+/// A text in which files are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mentioning<'t> {
+    pub(crate) text: &'t str,
+    /// Parts of it that may complete a mention and begin none.
+    pub(crate) values: &'t [Range<usize>],
+}
+
+impl<'t> Mentioning<'t> {
+    /// A text that may mention files everywhere.
+    pub(crate) fn all(text: &'t str) -> Self {
+        Self { text, values: &[] }
+    }
+
+    fn is_value(&self, at: usize) -> bool {
+        // Values stand in order.
+        let next = self.values.partition_point(|value| value.end <= at);
+        self.values.get(next).is_some_and(|value| value.contains(&at))
+    }
+}
+
+/// A file that goes along with a text.
+#[derive(Clone, Debug)]
+pub(crate) struct Attachment {
+    path: PathBuf,
+    lines: Option<(usize, Option<usize>)>,
+    /// What it holds, framed as data.
+    pub(crate) text: String,
+}
+
+/// Adds attachments that are not among the others yet.
+pub(crate) fn add_new(attachments: &mut Vec<Attachment>, more: Vec<Attachment>) {
+    for new in more {
+        if !attachments.iter().any(|it| (&it.path, it.lines) == (&new.path, new.lines)) {
+            attachments.push(new);
+        }
+    }
+}
+
+/// What the files hold that texts mention, each once. Words that name no file are left alone.
 pub(crate) async fn attached(
     dispatch: &Dispatch,
-    text: &str,
+    texts: &[Mentioning<'_>],
     cancel: &CancellationToken,
-) -> Vec<String> {
-    let mut attached = Vec::new();
+) -> Vec<Attachment> {
+    let mut attached: Vec<Attachment> = Vec::new();
     let mut bytes = 0;
-    for mention in mentions(text) {
+    for mention in mentions(texts) {
         let path = dispatch.agent.workspace.absolute(&mention.path);
+        let lines = mention.lines;
+        if attached.iter().any(|it| (&it.path, it.lines) == (&path, lines)) {
+            continue;
+        }
         let Ok(metadata) = std::fs::metadata(&path) else { continue };
         let content = if metadata.is_dir() {
             listing(dispatch, &path)
         } else {
             read(dispatch, &mention, &path, cancel).await
         };
-        if bytes + content.len() > MOST_BYTES {
-            let shown = contain(&mention.path).into_owned();
-            attached
-                .push(framed(&shown, "It is not shown here: there is too much already. Read it."));
-            continue;
-        }
-        bytes += content.len();
-        attached.push(framed(&contain(&mention.path), &content));
+        let text = if bytes + content.len() > MOST_BYTES {
+            let too_much = "It is not shown here: there is too much already. Read it.";
+            framed(&contain(&mention.path), too_much)
+        } else {
+            bytes += content.len();
+            framed(&contain(&mention.path), &content)
+        };
+        attached.push(Attachment { path, lines, text });
     }
     attached
 }
@@ -109,33 +153,44 @@ async fn read(
     }
 }
 
-/// The mentions in a text, each once. Every word of the text is looked at once.
-fn mentions(text: &str) -> Vec<Mention> {
-    let mut found: Vec<Mention> = Vec::new();
-    let (mut rest, mut before) = (text, None);
+/// The mentions in texts, each once.
+fn mentions(texts: &[Mentioning<'_>]) -> Vec<Mention> {
+    let mut found = Vec::new();
+    for text in texts {
+        find_mentions(text, &mut found);
+    }
+    found
+}
+
+/// Adds the mentions in a text. Every word of it is looked at once.
+fn find_mentions(searched: &Mentioning<'_>, found: &mut Vec<Mention>) {
+    let (mut rest, mut before) = (searched.text, None);
     while let Some((skipped, after)) = rest.split_once('@') {
+        if found.len() >= MOST {
+            return;
+        }
         before = skipped.chars().next_back().or(before);
         // An address has a letter before its sign.
-        let is_begin = before.is_none_or(|it: char| it.is_whitespace() || "([\"'".contains(it));
+        let is_begin = before.is_none_or(|it: char| it.is_whitespace() || "([\"'".contains(it))
+            && !searched.is_value(searched.text.len() - after.len() - '@'.len_utf8());
         before = Some('@');
         rest = after;
+        if !is_begin {
+            continue;
+        }
         let near = after.get(..after.floor_char_boundary(LONGEST)).unwrap_or_default();
         let word = match near.strip_prefix('"') {
             Some(quoted) => quoted.split_once('"').map(|(path, _)| path),
             None => near.split(|it: char| it.is_whitespace() || "\"'`)]<>".contains(it)).next(),
         };
-        let Some(word) = word.filter(|_| is_begin) else { continue };
+        let Some(word) = word else { continue };
         rest = after.get(word.len()..).unwrap_or_default();
         before = word.chars().next_back().or(before);
         let Some(mention) = Mention::read(word) else { continue };
         if !found.contains(&mention) {
             found.push(mention);
         }
-        if found.len() == MOST {
-            break;
-        }
     }
-    found
 }
 
 impl Mention {
@@ -162,7 +217,18 @@ mod tests {
     use super::*;
 
     fn paths(text: &str) -> Vec<String> {
-        mentions(text).into_iter().map(|it| it.path).collect()
+        mentions(&[Mentioning::all(text)]).into_iter().map(|it| it.path).collect()
+    }
+
+    #[test]
+    fn values_complete_mentions_and_begin_none() {
+        let of = |text, values: &[Range<usize>]| -> Vec<String> {
+            let found = mentions(&[Mentioning { text, values }]);
+            found.into_iter().map(|it| it.path).collect()
+        };
+        assert_eq!(of("@a.txt @b.txt", &[1..6, 13..13]), ["a.txt", "b.txt"]);
+        assert_eq!(of("@a.txt @b.txt", &[0..6, 13..13]), ["b.txt"]);
+        assert_eq!(of("@x/@types/a @b @c", &[3..9, 12..14]), ["x/@types/a", "c"]);
     }
 
     #[test]
@@ -175,7 +241,7 @@ mod tests {
 
     #[test]
     fn lines_may_be_named() {
-        let lines = |text: &str| mentions(text)[0].lines;
+        let lines = |text: &str| mentions(&[Mentioning::all(text)])[0].lines;
         assert_eq!(lines("@a"), None);
         assert_eq!(lines("@a#L7"), Some((7, None)));
         assert_eq!(lines("@a#L7-9."), Some((7, Some(9))));

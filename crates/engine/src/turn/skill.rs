@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use centurion_config::agents::AgentEffort;
 use centurion_config::skills::{
-    CommandForm, ExpandError, Expanded, Invocation, Piece, ReadSkill, Shell, SkillCatalog,
-    SkillCommand, SkillDefinition, SkillEntry, SkillLookupError, SkillReadError, SkillText, expand,
+    CommandForm, ExpandError, Expanded, FilledText, Invocation, Piece, ReadSkill, Shell,
+    SkillCatalog, SkillCommand, SkillDefinition, SkillEntry, SkillLookupError, SkillReadError,
+    SkillText, expand,
 };
 use centurion_protocol::{ToolUse, ToolUseId};
 use serde_json::json;
@@ -21,7 +22,7 @@ use crate::agent::Agent;
 use crate::agent::shared::Shared;
 use crate::toolset::toolbox::Toolbox;
 use crate::turn::dispatch::{Dispatch, text_of};
-use crate::turn::mention::{self, attached};
+use crate::turn::mention::{self, Attachment, Mentioning};
 use crate::turn::typed::{Typed, is_built_in};
 
 /// How long a command in a skill's text may take.
@@ -29,6 +30,12 @@ const PATIENCE_MS: u64 = 120_000;
 
 /// What stands in the place of a command where the settings keep commands from running.
 const SWITCHED_OFF: &str = "[shell command execution disabled by policy]";
+
+/// What a model is told before the text of a skill that it asked for.
+pub(crate) const FOLLOW: &str = "Follow this skill now.";
+
+/// What a model is told in the place of a text that its conversation has.
+pub(crate) const KNOWN_TEXT: &str = "You were given exactly this text already, above. Follow it.";
 
 /// Programs whose exit code 1 says that there was nothing to find, or a difference.
 const ONE_IS_AN_ANSWER: [&str; 9] =
@@ -41,7 +48,7 @@ pub(crate) enum SkillError {
     Lookup(#[from] SkillLookupError),
     #[error(transparent)]
     Read(#[from] SkillReadError),
-    #[error("only people may invoke the skill `{0}` (it says `disable-model-invocation`)")]
+    #[error("only people may invoke the skill `{0}`: its file, the settings or the host say so")]
     ForPeople(String),
     #[error("the skill `{0}` is for models and not to be typed (it says `user-invocable: false`)")]
     ForModels(String),
@@ -81,15 +88,19 @@ pub(crate) enum Invoker {
 pub(crate) struct InvokedSkill {
     pub(crate) definition: SkillDefinition,
     pub(crate) text: SkillText,
-    /// What the files hold that its text mentions.
-    pub(crate) attached: Vec<String>,
+    /// The files that its text mentions.
+    pub(crate) attached: Vec<Attachment>,
 }
 
 impl InvokedSkill {
     /// The skill as an agent reads it: its text, and the files that this mentions.
     pub(crate) fn for_agent(&self) -> String {
-        let texts = std::iter::once(self.text.for_model()).chain(self.attached.iter().cloned());
-        texts.collect::<Vec<_>>().join("\n\n")
+        let mut text = self.text.for_model();
+        for attachment in &self.attached {
+            text.push_str("\n\n");
+            text.push_str(&attachment.text);
+        }
+        text
     }
 }
 
@@ -145,11 +156,13 @@ pub(crate) async fn invoke(
         agent.inform("warning", problem.to_string());
     }
     let effort = definition.effort.as_ref().map(|it| it.value);
+    // Where the agent works, which may be a worktree: its rules mean the same directory.
+    let root = agent.workspace.root();
     let invocation = Invocation {
         arguments,
-        project_dir: &shared.delegation.builder.environment.cwd,
+        project_dir: &root,
         session: shared.id,
-        effort: effort.or(agent.starter(agent.workspace.root()).effort.map(AgentEffort::Level)),
+        effort: effort.or(agent.starter(root.clone()).effort.map(AgentEffort::Level)),
     };
     let expanded = expand(&definition.template(), &invocation);
     let name = || definition.name.clone();
@@ -157,16 +170,26 @@ pub(crate) async fn invoke(
     let dispatch = dispatch_of(shared, agent);
     // What the skill frees is free for its commands now, and for the agent once the skill is in force.
     let before = agent.role_now();
-    let body = run_commands(shared, &dispatch, &definition, expanded, cancel).await;
+    let body = run_commands(shared, &dispatch, &definition, &expanded, cancel).await;
     agent.take_back_rules(before);
-    let body = body?;
-    let mut attached = attached(&dispatch, &definition.body, cancel).await;
+    let text = SkillText::new(&definition, body?);
+    let mut attached = mention::attached(&dispatch, &mentioning(&expanded), cancel).await;
     if by == Invoker::Person && definition.fork.is_some() {
         // Of other typed texts, the prompt brings along what they mention.
-        attached.extend(mention::attached(&dispatch, arguments, cancel).await);
+        let typed = mention::attached(&dispatch, &[Mentioning::all(arguments)], cancel).await;
+        mention::add_new(&mut attached, typed);
     }
-    let text = SkillText::new(&definition, body);
     Ok(InvokedSkill { definition, text, attached })
+}
+
+/// Where a skill's text may mention files: in what its author wrote, with values in place, and in nothing that a
+/// command prints.
+fn mentioning(expanded: &Expanded) -> Vec<Mentioning<'_>> {
+    let texts = expanded.pieces.iter().filter_map(|piece| match piece {
+        Piece::Text(FilledText { text, values }) => Some(Mentioning { text, values }),
+        Piece::Command(_) => None,
+    });
+    texts.collect()
 }
 
 /// Puts what its commands print in their places.
@@ -174,14 +197,14 @@ async fn run_commands(
     shared: &Shared,
     dispatch: &Dispatch,
     skill: &SkillDefinition,
-    expanded: Expanded,
+    expanded: &Expanded,
     cancel: &CancellationToken,
 ) -> Result<String, SkillError> {
     let mut body = String::new();
-    for piece in expanded.pieces {
+    for piece in &expanded.pieces {
         let command = match piece {
             Piece::Text(text) => {
-                body.push_str(&text);
+                body.push_str(&text.text);
                 continue;
             }
             Piece::Command(command) => command,
@@ -199,7 +222,7 @@ async fn run_commands(
         }
         // They may use what the skill frees.
         dispatch.agent.put_rules_in_force(skill);
-        let output = run_command(dispatch, skill, &command, cancel).await?;
+        let output = run_command(dispatch, skill, command, cancel).await?;
         body.push_str(output.trim_end());
         if command.form == CommandForm::Block {
             body.push('\n');

@@ -41,6 +41,7 @@ pub const BUILT_IN_COMMANDS: &[BuiltInCommand] = &[
     built_in("memory", "", "List the instruction files and notes that are in force"),
     built_in("model", "[name]", "Show or change the model"),
     built_in("permissions", "", "List the permission mode and rules"),
+    built_in("reload-skills", "", "Look at skills and commands as they are on disk now"),
     built_in("rename", "<title>", "Name the session"),
     built_in("resume", "", "List the sessions of this directory that can be resumed"),
     built_in(

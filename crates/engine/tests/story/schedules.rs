@@ -115,6 +115,29 @@ async fn a_schedule_comes_between_turns_again_and_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_skill_that_is_scheduled_is_invoked_by_the_agent_and_its_rules() {
+    // The words of a schedule are the agent's own: it must not get at what only people may type.
+    let bench = assistant(&json!({
+        "lead": [[schedule("*/5 * * * *", "/fix @@tick", &json!({}))], "it is set up"],
+        "tick": [crate::skills::invokes("fix", ""), "ticked"],
+    }));
+    crate::skills::skill(&bench, "look", "", "Look.");
+    crate::skills::skill(&bench, "fix", "disable-model-invocation: true\n", "FIX-TEXT");
+    let told = bench
+        .live(
+            "@@lead",
+            |_, watcher| async move { watcher.until(|events, _| results(events, 2)).await },
+        )
+        .await;
+    let all: Vec<String> = told.asked.iter().map(crate::skills::said).collect();
+    assert!(
+        all.iter().any(|it| it.contains("`/name` means a skill: invoke it with the Skill tool."))
+    );
+    assert!(all.iter().any(|it| it.contains("only people may invoke the skill `fix`")), "{all:?}");
+    assert!(!all.iter().any(|it| it.contains("FIX-TEXT")));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_persons_input_goes_before_a_schedule_that_waited_longer() {
     // S-216, S-220
     let bench = assistant(&json!({

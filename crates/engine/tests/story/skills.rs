@@ -1,7 +1,7 @@
 //! Skills: invoked by people and by models, with what they free, what they run and who carries them out.
 
 use centurion_config::settings::SkillSettings;
-use centurion_engine::{AgentOptions, SessionMode};
+use centurion_engine::AgentOptions;
 use centurion_hooks::Event;
 use centurion_permissions::Mode;
 use centurion_protocol::{Block, Effort, Outcome, SeededWorld, World};
@@ -77,6 +77,18 @@ async fn a_typed_skill_is_its_text_with_its_arguments() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_more_than_six_skills_share_what_follows() {
+    let bench = bench(&json!({"lead": ["done"]}));
+    for n in 0..7 {
+        skill(&bench, &format!("s{n}"), "", &format!("@@lead TEXT-{n}: $ARGUMENTS."));
+    }
+    let told = bench.run("/s0 /s1 /s2 /s3 /s4 /s5 /s6 rest").await;
+    let text = said(&told.asked[0]);
+    assert!((0..6).all(|n| text.contains(&format!("TEXT-{n}: /s6 rest."))), "{text}");
+    assert!(!text.contains("TEXT-6"), "the seventh is what the others work on: {text}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn skills_at_the_beginning_of_a_message_share_what_follows() {
     let bench = bench(&json!({"lead": ["done"]}));
     skill(&bench, "one", "", "@@lead First: $ARGUMENTS.");
@@ -110,7 +122,7 @@ async fn what_a_skill_says_about_who_invokes_it_counts() {
     assert!(!said(&told.asked[0]).contains("- secret"), "it is not listed");
     assert!(said(&told.asked[0]).contains("- inner: About inner"));
     let answer = said(&told.asked[1]);
-    assert!(answer.contains("only people may invoke the skill `secret`"), "{answer}");
+    assert!(answer.contains("only people may invoke the skill `secret`: its file"), "{answer}");
     assert!(!answer.contains("Secret text."));
     let told = bench.run("/inner").await;
     assert_eq!((told.asked.len(), told.outcome), (0, Some(Outcome::CommandFailed)));
@@ -364,35 +376,6 @@ async fn a_goal_keeps_the_agent_at_work_until_it_is_reached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn used_skills_are_told_again_after_a_compaction_from_the_record() {
-    let scripts = json!({
-        "lead": [invokes("fix", ""), "done"],
-        "then": ["on"],
-    });
-    let bench = bench(&scripts);
-    skill(&bench, "fix", "", "The rule is 4711.");
-    let told = talk(&bench, &["@@lead", "/compact", "@@then"]).await;
-    let last = told.asked.last().unwrap();
-    assert!(said(last).contains("The rule is 4711."), "{}", said(last));
-    assert!(said(last).contains("- fix: About fix"), "the list is told again");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_fork_in_assistant_mode_is_not_waited_for_and_told_of_later() {
-    // S-285, D-30
-    let scripts = json!({"scout": ["found it"]});
-    let mut bench = Bench::cast(&scripts);
-    bench.knows_agents(|agents: &mut AgentOptions| agents.rules.mode = SessionMode::Assistant);
-    skill(&bench, "find", "context: fork\n", "@@scout Find it.");
-    let told = bench.run("/find").await;
-    let results = told.of("result", None);
-    let first = results[0]["result"].as_str().unwrap();
-    assert!(first.contains("The agent works in the background."), "{first}");
-    let news = said(told.asked.last().unwrap());
-    assert!(news.contains("<task-notification>") && news.contains("found it"), "{news}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_deny_rule_takes_a_skill_from_models() {
     let scripts = json!({"lead": [invokes("fix", ""), invokes("look", "x"), "done"]});
     let mut bench = bench(&scripts);
@@ -575,7 +558,7 @@ async fn a_goal_that_is_never_reached_is_no_success() {
 }
 
 /// A hook in frontmatter that keeps one tool from running.
-fn denies(tool: &str, reason: &str) -> String {
+pub(crate) fn denies(tool: &str, reason: &str) -> String {
     let verdict = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
                                                 "permissionDecisionReason": reason}});
     let hook = json!({"type": "mcp_tool", "server": "desk", "tool": "judge", "input": {"verdict": verdict}});

@@ -195,7 +195,8 @@ fn variables_stand_in_the_texts_of_agents_and_skills() {
         effort: None,
     };
     let expanded = expand(&skill.template(), &invocation).unwrap();
-    assert_eq!(expanded.pieces, [Piece::Text(format!("Keep it in {}.", data.display()))]);
+    let [Piece::Text(filled)] = expanded.pieces.as_slice() else { panic!("{expanded:?}") };
+    assert_eq!(filled.text, format!("Keep it in {}.", data.display()));
     assert_eq!(skill.allowed_tools.as_ref().unwrap().value, [format!("Bash({root}/run *)")]);
 }
 

@@ -33,11 +33,16 @@ fn expand_body(body: &str, arguments: &str) -> Result<Expanded, ExpandError> {
     expand(&template, &invocation(arguments))
 }
 
+/// A text without values.
+fn literal(text: &str) -> Piece {
+    Piece::Text(FilledText { text: text.to_owned(), values: Vec::new() })
+}
+
 /// The body as one text, which has no commands.
 fn text(body: &str, arguments: &str) -> String {
     match expand_body(body, arguments).unwrap().pieces.as_slice() {
         [] => String::new(),
-        [Piece::Text(text)] => text.clone(),
+        [Piece::Text(text)] => text.text.clone(),
         pieces => panic!("{pieces:?}"),
     }
 }
@@ -94,8 +99,8 @@ fn the_session_is_known_by_its_variables() {
         shell: Shell::Bash,
         plugin: &PluginVariables::default(),
     };
-    let kept = Piece::Text("${CLAUDE_EFFORT} ${CLAUDE_EFFORT}".to_owned());
-    assert_eq!(expand(&template, &unknown).unwrap().pieces, [kept]);
+    let kept = expand(&template, &unknown).unwrap().pieces;
+    assert_eq!(kept, [literal("${CLAUDE_EFFORT} ${CLAUDE_EFFORT}")]);
 }
 
 #[test]
@@ -132,7 +137,9 @@ fn arguments_without_a_place_come_at_the_end() {
     let used = expand_body("!`echo $0`", "a").unwrap();
     assert_eq!(used.pieces.len(), 1);
     let unused = expand_body("!`date`", "a").unwrap();
-    assert_eq!(unused.pieces[1..], [Piece::Text("\n\nARGUMENTS: a".to_owned())]);
+    let [_, Piece::Text(end)] = unused.pieces.as_slice() else { panic!("{unused:?}") };
+    let values: Vec<_> = end.values.iter().map(|value| &end.text[value.clone()]).collect();
+    assert_eq!((end.text.as_str(), values.as_slice()), ("\n\nARGUMENTS: a", ["a"].as_slice()));
 }
 
 #[test]
@@ -167,7 +174,10 @@ fn a_definition_says_what_is_expanded() {
     let file = "---\narguments: env\n---\n\nTo $env from ${CLAUDE_SKILL_DIR}: !`x $env`";
     let (skill, _) = crate::skills::read_skill(file, origin).unwrap();
     let expanded = expand(&skill.template(), &invocation("'the moon'")).unwrap();
-    let text = "To the moon from /home/a/.claude/skills/deploy: ".to_owned();
+    let text = FilledText {
+        text: "To the moon from /home/a/.claude/skills/deploy: ".to_owned(),
+        values: vec![3..11, 17..46],
+    };
     let command =
         SkillCommand { text: "x 'the moon'".to_owned(), line: 5, form: CommandForm::Inline };
     assert_eq!(expanded.pieces, [Piece::Text(text), Piece::Command(command)]);

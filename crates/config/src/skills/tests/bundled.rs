@@ -27,6 +27,7 @@ fn every_bundled_skill_reads_without_problems() {
         };
         let expanded = expand(&skill.template(), &invocation).unwrap();
         let [Piece::Text(text)] = expanded.pieces.as_slice() else { panic!("{name}") };
+        let text = &text.text;
         assert!(text.contains(": the parser\n"), "{name}");
         assert!(!text.contains("\\$") && !text.contains("ARGUMENTS: "), "{name}");
     }

@@ -39,14 +39,23 @@ impl Session {
             decided: None,
             is_approved: false,
         };
-        let done = carry_out_skill(&self.shared, &agent, &skill, &context).await;
-        let (text, is_failure) = match done {
-            Ok(output) => (output.as_text(), false),
-            Err(ToolError::FailedWith { message, .. }) => (message, true),
-            Err(error) => (error.to_string(), true),
+        // The model reads more about it than the person does: that it is an agent's text, and how to go on with that.
+        let (told, end) = match carry_out_skill(&self.shared, &agent, &skill, &context).await {
+            Ok(launched) => {
+                let told = launched.for_model(&agent).map(|output| output.as_text());
+                let end = match launched.for_person() {
+                    Ok(report) => CommandEnd::Said(report),
+                    Err(cut_off) => CommandEnd::Failed(cut_off.to_string()),
+                };
+                (told, end)
+            }
+            Err(error) => (Ok(error.to_string()), CommandEnd::Failed(error.to_string())),
         };
-        let (name, arguments) = (&skill.definition.name, typed.arguments);
-        self.driver.say_command_output(name, arguments, &text)?;
-        Ok(if is_failure { CommandEnd::Failed(text) } else { CommandEnd::Said(text) })
+        let told = told.unwrap_or_else(|error| match error {
+            ToolError::FailedWith { message, .. } => message,
+            other => other.to_string(),
+        });
+        self.driver.say_command_output(&skill.definition.name, typed.arguments, &told)?;
+        Ok(end)
     }
 }

@@ -19,7 +19,7 @@ impl Session {
     pub(super) fn context(&self) -> String {
         let parts = self.driver.context_parts();
         let window = self.shared.model.info(&self.driver.settings.model).context_window;
-        let used: u64 = parts.iter().map(|(_, tokens)| tokens).sum();
+        let used: u64 = parts.iter().map(|part| part.tokens).sum();
         let share = |tokens: u64| tokens as f64 * 100.0 / window.max(1) as f64;
         let model = &self.driver.settings.model;
         let mut text = format!(
@@ -28,7 +28,8 @@ impl Session {
             share(used)
         );
         let free = ("Free", window.saturating_sub(used));
-        for (name, tokens) in parts.into_iter().chain([free]) {
+        let parts = parts.into_iter().map(|part| (part.name, part.tokens));
+        for (name, tokens) in parts.chain([free]) {
             // Writing to a string cannot fail.
             let _ = write!(text, "\n| {name} | {tokens} | {:.1} % |", share(tokens));
         }

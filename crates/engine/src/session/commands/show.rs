@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use centurion_config::skills::SkillCatalog;
 use centurion_journal::Glance;
 use centurion_protocol::sdk::ModelUsage;
 
-use super::TypedCommand;
 use crate::agent::shared::Shared;
 use crate::agent::task::Task;
 use crate::message::titles::title;
+use crate::turn::commands::TypedCommand;
 
 /// How many sessions are listed.
 const MOST_SESSIONS: usize = 20;
@@ -37,7 +38,7 @@ pub(super) fn agents(shared: &Shared) -> String {
 }
 
 /// What the session has cost, by model.
-pub(super) fn cost(shared: &Shared) -> String {
+pub(crate) fn cost(shared: &Shared) -> String {
     let totals = shared.usage_totals.lock().clone();
     let mut text = format!("Total cost: ${:.4}", totals.total_cost());
     for (model, usage) in totals.by_model() {
@@ -51,6 +52,26 @@ pub(super) fn cost(shared: &Shared) -> String {
         );
     }
     text
+}
+
+/// Looks at the skills as they are on disk now; how many there are.
+pub(super) fn reloaded(shared: &Shared) -> String {
+    let before: Vec<String> = names(&shared.delegation.definitions.skills());
+    let after = names(&shared.delegation.definitions.skills_now());
+    let missing = |of: &[String], from: &[String]| -> Vec<String> {
+        of.iter().filter(|name| !from.contains(name)).cloned().collect()
+    };
+    let mut text = format!("There are {} skills and commands now.", after.len());
+    for (what, names) in [("New", missing(&after, &before)), ("Gone", missing(&before, &after))] {
+        if !names.is_empty() {
+            let _ = write!(text, "\n{what}: {}", names.join(", "));
+        }
+    }
+    text
+}
+
+fn names(catalog: &SkillCatalog) -> Vec<String> {
+    catalog.active.iter().map(|skill| skill.name.clone()).collect()
 }
 
 /// What works in the background.

@@ -1,4 +1,5 @@
-//! What came of an agent: as data for hosts and transcripts, and as the text that a model reads.
+//! What came of an agent: as data for hosts and transcripts, as the text that a model reads, and as a person reads it
+//! who typed a skill.
 //!
 //! What an agent says is data to its reader: our own markup in it is defused (invariant I-9).
 
@@ -8,11 +9,12 @@ use centurion_protocol::Outcome;
 use centurion_tools::{ToolError, ToolOutput};
 use serde_json::{Value, json};
 
+use super::CutOff;
 use crate::agent::Agent;
 use crate::agent::isolation::{WorktreeEnd, unconfined};
 use crate::agent::task::{End, SharedContext, Task};
 use crate::delegate::outcome::{
-    REPORT_BOUND, bounded_result, failure, result_within, worktree_words,
+    REPORT_BOUND, bounded_result, failure, result_within, whole_result, worktree_words,
 };
 use crate::message::titles::{listed, title};
 use centurion_protocol::markup::contain;
@@ -51,6 +53,19 @@ pub(super) fn ended(task: &Task, end: &End, room: usize) -> Result<ToolOutput, T
         return Ok(ToolOutput::text(text).with_data(data));
     }
     Err(ToolError::FailedWith { message: text, data })
+}
+
+/// What the person is shown who asked for it: the report alone, and where the agent's work is if it worked apart.
+pub(super) fn shown(task: &Task, end: &End) -> Result<String, CutOff> {
+    let mut text = whole_result(task, end);
+    if let Some(worktree) = &end.worktree {
+        let _ = write!(text, "\n{}", worktree_words(worktree));
+    }
+    if let Some(fault) = &end.unconfined {
+        let _ = write!(text, "\nNote that {}.", unconfined(fault));
+    }
+    let text = text.trim_end().to_owned();
+    if end.outcome.is_success() { Ok(text) } else { Err(CutOff(text)) }
 }
 
 fn says_something(end: &End) -> bool {

@@ -17,9 +17,10 @@ use super::{Driver, Run};
 use crate::message::queue::{Item, Origin, Priority};
 use crate::policy::permissions::Objection;
 use crate::toolset::servers::Expansion;
+use crate::turn::commands::unknown_command;
 use crate::turn::dispatch::Aside;
-use crate::turn::mention::attached;
-use crate::turn::skill::{InvokedSkill, Invoker, SkillError, find, invoke};
+use crate::turn::mention::{self, Mentioning};
+use crate::turn::skill::{InvokedSkill, Invoker, KNOWN_TEXT, SkillError, find, invoke};
 use crate::turn::typed::{MOST_STACKED, Typed};
 use centurion_journal::JournalError;
 
@@ -157,14 +158,17 @@ impl Driver {
     ) -> Option<ExpandRefusal> {
         let text = text(&item.content);
         let servers = &self.dispatch.agent.servers;
-        let mut mentioned = servers.mentioned(&text).await;
-        mentioned.extend(attached(&self.dispatch, &text, cancel).await);
+        let mentioned = servers.mentioned(&text).await;
+        let mut files = mention::attached(&self.dispatch, &[Mentioning::all(&text)], cancel).await;
         let refused = match (servers.command(&text), Typed::read(&text)) {
             (Some(command), _) => self.expand_prompt(item, &command, &text, aside, cancel).await,
             (None, Some(typed)) => {
                 match self.expand_skills(item, typed, &text, aside, cancel).await {
                     Ok(invoked) => {
                         *skills = invoked;
+                        for skill in skills.iter().filter(|it| !self.knows(it)) {
+                            mention::add_new(&mut files, skill.attached.clone());
+                        }
                         None
                     }
                     Err(refused) => Some(refused),
@@ -172,7 +176,8 @@ impl Driver {
             }
             (None, None) => None,
         };
-        item.content.extend(mentioned.into_iter().map(Block::Text));
+        let files = files.into_iter().map(|file| file.text);
+        item.content.extend(mentioned.into_iter().chain(files).map(Block::Text));
         refused
     }
 
@@ -234,7 +239,11 @@ impl Driver {
             }
             Ok(entry) => entries.push(entry),
             Err(SkillError::Lookup(_)) if typed.may_be_path() => return Ok(Vec::new()),
-            Err(error) => return Err(ExpandRefusal::Failed(unknown_command(typed.name, &error))),
+            Err(SkillError::Lookup(SkillLookupError::Unknown { .. })) => {
+                let reason = unknown_command(&self.shared, typed.name);
+                return Err(ExpandRefusal::Failed(reason));
+            }
+            Err(error) => return Err(failed(&error)),
         }
         while let Some(next) = Typed::read(arguments).filter(|_| entries.len() < MOST_STACKED)
             && let Ok(entry) = find(&catalog, next.name, Invoker::Person)
@@ -254,8 +263,9 @@ impl Driver {
             let (agent, given) = (&self.dispatch.agent, (arguments, Invoker::Person));
             let invoking = invoke(&self.shared, agent, &catalog, &entry, given, cancel);
             let skill = invoking.await.map_err(|error| failed(&error))?;
-            blocks.extend(skill.text.typed_blocks(arguments).map(Block::Text));
-            blocks.extend(skill.attached.iter().cloned().map(Block::Text));
+            let [head, text] = skill.text.typed_blocks(arguments);
+            let text = if self.knows(&skill) { KNOWN_TEXT.to_owned() } else { text };
+            blocks.extend([head, text].map(Block::Text));
             invoked.push(skill);
         }
         let others = item.content.iter().filter(|block| !matches!(block, Block::Text(_)));
@@ -264,12 +274,17 @@ impl Driver {
         Ok(invoked)
     }
 
+    /// Whether the conversation has the text of a skill, and the files that go along with it.
+    fn knows(&self, skill: &InvokedSkill) -> bool {
+        self.dispatch.agent.knows_skill_text(&skill.definition.name, &skill.for_agent())
+    }
+
     /// Puts skills in force whose texts the model is about to be told.
     fn put_in_force(&self, skills: &[InvokedSkill]) {
         let agent = &self.dispatch.agent;
         for skill in skills {
             agent.put_in_force(&skill.definition);
-            agent.note_skill_text(&skill.definition.name, &skill.text.for_model());
+            agent.note_skill_text(&skill.definition.name, &skill.for_agent());
         }
     }
 
@@ -422,17 +437,6 @@ fn text(content: &[Block]) -> String {
         _ => None,
     };
     content.iter().filter_map(text).collect::<Vec<_>>().join("\n")
-}
-
-/// What is said of a command that is not there.
-fn unknown_command(name: &str, error: &SkillError) -> String {
-    match error {
-        SkillError::Lookup(SkillLookupError::Unknown { nearest, .. }) => {
-            let hint = nearest.as_ref().map(|it| format!("; did you mean /{it}?"));
-            format!("there is no command /{name}{}", hint.unwrap_or_default())
-        }
-        other => other.to_string(),
-    }
 }
 
 /// A skill as hooks are told of it when a person types its name.

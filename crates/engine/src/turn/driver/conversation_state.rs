@@ -1,4 +1,4 @@
-//! The conversation as people see it from outside: what fills its window, its text, and beginning a new one.
+//! The conversation as people see it from outside: its text, and beginning a new one.
 
 use std::fmt::Write as _;
 
@@ -7,28 +7,12 @@ use centurion_journal::transcript::Standing;
 use centurion_protocol::{Conversation, RecordId, Role};
 use serde_json::Value;
 
+use super::context_parts::result_text;
 use super::{Driver, Preamble, WindowState};
 use crate::agent::skills::SkillView;
 use crate::toolset::servers::Announced;
 
 impl Driver {
-    /// About how many tokens each part of a request has.
-    pub(crate) fn context_parts(&self) -> Vec<(&'static str, u64)> {
-        let tokens = |bytes: usize| bytes as u64 / 4;
-        let toolbox = &self.dispatch.toolbox;
-        let (own, served) = toolbox.sizes();
-        let system = tokens(self.system.wire().len());
-        let (own, served) = (tokens(own), tokens(served));
-        // Where the provider has counted, what our guess misses belongs to what was said.
-        let messages = self.estimate().saturating_sub(system + own + served);
-        vec![
-            ("System prompt", system),
-            ("Tools", own),
-            ("MCP tools", served),
-            ("Messages", messages),
-        ]
-    }
-
     /// What was said, as plain text.
     pub(crate) fn conversation_text(&self) -> String {
         let mut text = String::new();
@@ -77,17 +61,5 @@ impl Driver {
         *self.dispatch.agent.skill_view() = SkillView::default();
         self.dispatch.agent.workspace.todos.lock().clear();
         Ok(record)
-    }
-}
-
-/// The texts of a result.
-fn result_text(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => {
-            let texts = parts.iter().filter_map(|part| part["text"].as_str());
-            texts.collect::<Vec<_>>().join("\n")
-        }
-        _ => String::new(),
     }
 }

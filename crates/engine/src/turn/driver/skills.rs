@@ -16,8 +16,25 @@ use crate::agent::hooks::reminder;
 /// What records call the list of skills.
 pub(super) const SKILL_LISTING: &str = "skill_listing";
 
+/// What is said before the list of skills, and before texts that are told again.
+const LISTED: &str =
+    "Skills that you can invoke with the Skill tool. Invoke one when the task is what it is for:";
+const USED: &str = "Skills that you have used. What they say still counts:";
+
+/// How the same texts begin in a conversation.
+pub(super) const LISTING_BEGINS: &str =
+    "<system-reminder>\nSkills that you can invoke with the Skill tool.";
+pub(super) const USED_AGAIN: &str = "<system-reminder>\nSkills that you have used.";
+
 /// How many bytes of the text of one skill are told again after a compaction, and of all together.
 const MOST_AGAIN: (usize, usize) = (20_000, 100_000);
+
+/// How many skills are named whose texts are not told again.
+const MOST_NAMES: usize = 40;
+
+/// What stands for the rest of the text of a skill.
+const SKILL_CUT: &str =
+    "\n[The rest of this skill is left out for want of room. Invoke it again where you need it.]";
 
 impl Driver {
     /// The list of skills, where the agent can invoke them and does not know it as it is now.
@@ -63,10 +80,7 @@ impl Driver {
         if listing.lines.is_empty() {
             return None;
         }
-        let mut text = format!(
-            "Skills that you can invoke with the {SKILL_TOOL} tool. Invoke one when the task is what it is for:\n{}",
-            listing.lines.join("\n")
-        );
+        let mut text = format!("{LISTED}\n{}", listing.lines.join("\n"));
         if !listing.left_out.is_empty() {
             let count = listing.left_out.len();
             // Writing to a string cannot fail.
@@ -124,18 +138,33 @@ impl Driver {
             self.dispatch.agent.skill_view().used.clone()
         };
         let (most, most_together) = MOST_AGAIN;
-        let (mut room, mut texts) = (most_together, Vec::new());
+        let (mut room, mut texts, mut left_out) = (most_together, Vec::new(), Vec::new());
         for UsedSkill { name, text } in used.iter().rev() {
             let end = text.floor_char_boundary(most.min(room));
-            let Some(shown) = text.get(..end).filter(|shown| !shown.is_empty()) else { break };
+            let shown = &text[..end];
+            if shown.is_empty() {
+                left_out.push(name.as_str());
+                continue;
+            }
             room -= shown.len();
-            let cut = if end < text.len() { "\n[The rest is left out.]" } else { "" };
+            let cut = if end < text.len() { SKILL_CUT } else { "" };
             texts.push(format!("Skill {name}:\n{shown}{cut}"));
         }
+        if texts.is_empty() {
+            return None;
+        }
+        texts.push(USED.to_owned());
         texts.reverse();
-        let list = texts.join("\n\n");
-        (!list.is_empty())
-            .then(|| format!("Skills that you have used. What they say still counts:\n\n{list}"))
+        if !left_out.is_empty() {
+            let more = left_out.len().saturating_sub(MOST_NAMES);
+            let names = left_out[..left_out.len() - more].join(", ");
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            texts.push(format!(
+                "You have also used these, whose texts are left out for want of room: {names}{more}. Invoke them again \
+                 where you need them."
+            ));
+        }
+        Some(texts.join("\n\n"))
     }
 }
 

@@ -35,15 +35,14 @@ fn commands_in_lines_begin_after_a_blank() {
 #[test]
 fn texts_and_commands_keep_their_order() {
     let pieces = expand_body("Now: !`date`.\n```!\nls\npwd\n```\nEnd", "").unwrap().pieces;
-    let text = |text: &str| Piece::Text(text.to_owned());
     let command =
         |text: &str, line, form| Piece::Command(SkillCommand { text: text.to_owned(), line, form });
     let expected = [
-        text("Now: "),
+        literal("Now: "),
         command("date", 5, CommandForm::Inline),
-        text(".\n"),
+        literal(".\n"),
         command("ls\npwd", 6, CommandForm::Block),
-        text("\nEnd"),
+        literal("\nEnd"),
     ];
     assert_eq!(pieces, expected);
 }

@@ -92,6 +92,18 @@ proptest! {
     }
 
     #[test]
+    fn what_values_bring_is_told_from_the_authors_text(body in bodies(), arguments in arguments()) {
+        let (body, arguments) = (body.replace('@', ""), arguments.replace('a', "@"));
+        let expanded = expand_body(&body, &arguments).unwrap_or_default();
+        for piece in expanded.pieces {
+            let Piece::Text(FilledText { text, values }) = piece else { continue };
+            for (at, _) in text.match_indices('@') {
+                prop_assert!(values.iter().any(|value| value.contains(&at)), "{:?} {:?}", text, values);
+            }
+        }
+    }
+
+    #[test]
     fn a_body_without_placeholders_stays_as_it_is(body in "[^$!]*") {
         prop_assert_eq!(text(&body, ""), body);
     }

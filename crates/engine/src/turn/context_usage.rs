@@ -1,0 +1,95 @@
+//! What fills the window of the main agent, as hosts and commands show it.
+
+use crate::agent::fork_point::ForkPoint;
+use crate::agent::shared::Shared;
+
+/// A part of a request, with about how many tokens it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextPart {
+    /// What the part is, for programs.
+    pub id: &'static str,
+    /// The same for people.
+    pub name: &'static str,
+    pub tokens: u64,
+}
+
+/// What the last request of the main agent filled of its window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextUsage {
+    pub model: String,
+    /// How many tokens the window holds.
+    pub window: u64,
+    pub parts: Vec<ContextPart>,
+    /// The tools that were offered, each with about how many tokens it takes.
+    pub tools: Vec<(String, u64)>,
+    /// Whether a conversation that grows near the window is made shorter without being asked.
+    pub compacts_itself: bool,
+}
+
+/// How large the parts of a request are that stay the same, in bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct FixedSizes {
+    pub(crate) system: usize,
+    /// The definitions of the program's tools.
+    pub(crate) own: usize,
+    /// The definitions of tools of servers.
+    pub(crate) served: usize,
+}
+
+/// About how many tokens so many bytes are.
+fn tokens(bytes: usize) -> u64 {
+    bytes as u64 / 4
+}
+
+/// The parts of a request that has about `total` tokens.
+pub(crate) fn parts(sizes: FixedSizes, total: u64) -> Vec<ContextPart> {
+    let [system, own, served] = [sizes.system, sizes.own, sizes.served].map(tokens);
+    // Where the provider has counted, what our guess misses belongs to what was said.
+    let messages = total.saturating_sub(system + own + served);
+    [
+        ("system_prompt", "System prompt", system),
+        ("system_tools", "Tools", own),
+        ("mcp_tools", "MCP tools", served),
+        ("messages", "Messages", messages),
+    ]
+    .map(|(id, name, tokens)| ContextPart { id, name, tokens })
+    .into()
+}
+
+/// What the main agent sent last; nothing before its first request.
+pub(crate) fn context_usage(shared: &Shared) -> ContextUsage {
+    let point = shared.main_point();
+    let model = point.as_ref().map_or(shared.model.name(), |point| point.settings.model.as_str());
+    let rules = shared.delegation.builder.context;
+    let (parts, tools) = point.as_deref().map(sent).unwrap_or_default();
+    ContextUsage {
+        model: model.to_owned(),
+        window: shared.model.info(model).context_window,
+        parts,
+        tools,
+        compacts_itself: rules.automatic && rules.allowed,
+    }
+}
+
+fn sent(point: &ForkPoint) -> (Vec<ContextPart>, Vec<(String, u64)>) {
+    let prefix = &point.prefix;
+    let sizes = prefix.tools.iter().map(|spec| {
+        let size = spec.name.len() + spec.description.len() + spec.input_schema.get().len();
+        (spec.name.clone(), size)
+    });
+    let sizes: Vec<(String, usize)> = sizes.collect();
+    let of_servers = sizes.iter().filter(|(name, _)| name.starts_with("mcp__"));
+    let served = of_servers.map(|(_, size)| size).sum();
+    let fixed = FixedSizes {
+        system: prefix.system.wire().len(),
+        own: prefix.tools.wire().len().saturating_sub(served),
+        served,
+    };
+    let said = prefix.conversation.tokens();
+    let (counted, guess) = point
+        .counted
+        .unwrap_or_else(|| (tokens(prefix.system.wire().len() + prefix.tools.wire().len()), 0));
+    let total = counted + said.saturating_sub(guess) as u64;
+    let tools = sizes.into_iter().map(|(name, size)| (name, tokens(size))).collect();
+    (parts(fixed, total), tools)
+}
