@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::tree::{assert_none, root};
 
 /// Each crate with those of the project that it may depend on.
-const LAYERS: [(&str, &[&str]); 17] = [
+const LAYERS: [(&str, &[&str]); 18] = [
     ("centurion-protocol", &[]),
     ("centurion-files", &[]),
     ("centurion-redact", &["centurion-files"]),
@@ -17,6 +17,7 @@ const LAYERS: [(&str, &[&str]); 17] = [
     ("centurion-permissions", &["centurion-protocol", "centurion-config"]),
     ("centurion-sandbox", &["centurion-protocol"]),
     ("centurion-worktree", &["centurion-files", "centurion-protocol"]),
+    ("centurion-team", &["centurion-files", "centurion-protocol", "centurion-redact"]),
     (
         "centurion-tools",
         &[

@@ -19,7 +19,7 @@ const WRITES: [&str; 9] = [
 ];
 
 /// Files that may, and what they write.
-const WRITERS: [(&str, &str); 25] = [
+const WRITERS: [(&str, &str); 26] = [
     ("crates/redact/src/kept_file.rs", "what a session keeps, redacted"),
     ("crates/tools/src/shell/redacted.rs", "outputs of commands, redacted"),
     ("crates/journal/src/transcript_file.rs", "records, redacted"),
@@ -45,6 +45,7 @@ const WRITERS: [(&str, &str); 25] = [
         "crates/tools/src/checkpoints.rs",
         "copies of the user's files, which come back byte for byte",
     ),
+    ("crates/team/src", "tasks, whose texts are redacted before they are changes"),
     ("crates/tools/src/disk.rs", "no text: files are opened to be read or emptied"),
     ("crates/tools/src/guard/", "files of the kernel"),
     ("crates/tools/src/shell/files.rs", "scratch files of one command, removed with it"),
