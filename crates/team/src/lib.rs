@@ -11,6 +11,8 @@
 mod frames;
 mod log;
 mod names;
+pub mod peers;
+pub mod socket;
 mod tasks;
 
 pub use frames::Frame;

@@ -1,0 +1,113 @@
+//! Peers: other sessions of the same user on this machine, each with a socket of its own.
+//!
+//! The directory of sockets is the directory of peers. A session is listed when it has answered; the name that a
+//! dead one left is removed. A message is plain text with an id that its sender chose. The recipient writes down
+//! that it has it and says so after that; a message that comes again is acknowledged and not delivered again.
+//!
+//! A sender is not believed, the kernel is: a process counts as a session when it serves that session's socket
+//! itself. Nothing here knows what sessions do with a message.
+
+mod call;
+mod directory;
+mod serve;
+mod wire;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use centurion_protocol::{RecordId, SessionId};
+use thiserror::Error;
+
+pub use call::SendError;
+pub use directory::{LivePeer, PeerDirectory};
+pub use serve::{Inbox, PeerListener};
+pub use wire::MOST_TEXT;
+
+/// What addresses of peers begin with.
+pub const SCHEME: &str = "uds:";
+
+/// A session as it introduces itself to others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Introduction {
+    pub session: SessionId,
+    /// Where it works, in words for people.
+    pub cwd: String,
+}
+
+/// Who sent a message, as far as it is known for sure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// The process that serves this session's socket.
+    Session(Introduction),
+    /// Some process of the user.
+    Process(Option<u32>),
+}
+
+/// A message for this session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// The same whenever this sender sends the message again, and never that of another sender's message.
+    pub id: RecordId,
+    pub from: Sender,
+    pub text: String,
+}
+
+/// Why a session does not take a message.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    #[error("too many messages wait there to be read: send it again later")]
+    Full,
+    #[error("the session is ending")]
+    Ending,
+    #[error("it cannot be kept there: {0}")]
+    Lost(String),
+}
+
+/// A message to another session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    pub id: RecordId,
+    pub text: String,
+}
+
+/// Where a peer is: `uds:` and the id of its session, or the path of its socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeerAddress {
+    Session(SessionId),
+    Socket(PathBuf),
+}
+
+/// Why an address means no peer.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "`{0}` is no address of a session: write `uds:` and the id of a session or the path of its socket"
+)]
+pub struct AddressError(String);
+
+impl FromStr for PeerAddress {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let wrong = || AddressError(text.to_owned());
+        let place = text.strip_prefix(SCHEME).map(str::trim).ok_or_else(wrong)?;
+        if place.starts_with('/') {
+            return Ok(Self::Socket(PathBuf::from(place)));
+        }
+        let session: SessionId = place.parse().map_err(|_| wrong())?;
+        // One spelling only, so that a rule about a session cannot be escaped.
+        if session.to_string() == place { Ok(Self::Session(session)) } else { Err(wrong()) }
+    }
+}
+
+impl fmt::Display for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Session(it) => {
+                write!(f, "Another session ({SCHEME}{}, in {})", it.session, it.cwd)
+            }
+            Self::Process(Some(pid)) => write!(f, "Another process (number {pid})"),
+            Self::Process(None) => f.write_str("Another process"),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Sending a message to another session.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::wire::{Answer, MOST_TEXT, Request};
+use super::{Introduction, Outgoing, PeerAddress, PeerDirectory};
+use crate::socket::{Connection, FrameError, Patience, SocketError};
+
+/// How long the other session may take to write a message down.
+const RECEIPT: Patience =
+    Patience { until_next: Some(Duration::from_secs(10)), for_one: Duration::from_secs(5) };
+/// How often a message is sent when the connection breaks before it is acknowledged.
+const ATTEMPTS: usize = 3;
+/// How long a session that ended its connection has before the next attempt.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Why a message is not known to be delivered.
+#[derive(Debug, Error)]
+pub enum SendError {
+    #[error(
+        "it leads to no socket of a session: only sessions of this user on this machine can be reached"
+    )]
+    Elsewhere,
+    #[error("the message has {0} bytes, more than the {MOST_TEXT} that it may have")]
+    TooLong(usize),
+    #[error("it was not sent: {0}")]
+    Unreachable(#[source] SocketError),
+    #[error("the session did not take it: {0}")]
+    Refused(String),
+    #[error("it is not known whether the session has it: {0}")]
+    Unknown(String),
+}
+
+impl PeerDirectory {
+    /// Sends a message, and returns when the other session has written it down.
+    pub async fn send(
+        &self,
+        to: &PeerAddress,
+        own: Option<&Introduction>,
+        message: &Outgoing,
+    ) -> Result<(), SendError> {
+        let session = self.session(to).ok_or(SendError::Elsewhere)?;
+        if message.text.len() > MOST_TEXT {
+            return Err(SendError::TooLong(message.text.len()));
+        }
+        let mut lost = None;
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                tokio::time::sleep(PAUSE).await;
+            }
+            // What was sent once may have arrived, whatever becomes of the next attempt.
+            let mut connection = match self.greet(session, own).await {
+                Ok((connection, _)) => connection,
+                Err(error) => match lost {
+                    None => return Err(SendError::Unreachable(error)),
+                    Some(reason) => return Err(SendError::Unknown(reason)),
+                },
+            };
+            match exchange(&mut connection, message).await {
+                Ok(Answer::Accepted(id)) if id == message.id => return Ok(()),
+                Ok(Answer::Refused(reason)) => return Err(SendError::Refused(reason)),
+                Ok(Answer::Accepted(_)) => lost = Some("it answered something else".to_owned()),
+                Err(error) => lost = Some(error.to_string()),
+            }
+        }
+        Err(SendError::Unknown(lost.unwrap_or_default()))
+    }
+}
+
+async fn exchange(connection: &mut Connection, message: &Outgoing) -> Result<Answer, FrameError> {
+    let request = Request::Message { id: message.id, text: message.text.clone() };
+    connection.writer.write(&request, RECEIPT.for_one).await?;
+    connection.reader.read(RECEIPT).await?.ok_or(FrameError::Torn)
+}
