@@ -21,6 +21,7 @@ use crate::mcp::McpArgs;
     after_help = "Commands:\n  \
         centurion demo             Show a real agent at work: no key, no network\n  \
         centurion sessions         List the sessions of this directory; `sessions show ID` prints one\n  \
+        centurion tasks            The task lists that agents share: `tasks show LIST [NUMBER]` prints one\n  \
         centurion worktrees        What agents that worked apart left: list, show, diff, merge, restore, clean\n  \
         centurion agents           List agents, check their files, write new ones\n  \
         centurion skills           List skills, check their files, explain and write them\n  \

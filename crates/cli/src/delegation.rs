@@ -16,7 +16,7 @@ use centurion_config::skills::SkillCatalog;
 use centurion_config::trust::collect_texts;
 use centurion_engine::{
     AgentOptions, AgentServers, AgentServersError, BroughtBy, Definitions, DelegationRules, Limits,
-    MainFlags, SessionMode, worktree_name,
+    MainFlags, SessionMode, TASK_TOOLS, TaskListPlace, ToolChoice, worktree_name,
 };
 use centurion_hooks::{HookOrigin, HookSet, HookSource, PluginSource};
 use centurion_mcp::{Connection, Pool};
@@ -213,6 +213,7 @@ impl Found {
             only_managed_rules: settings.permissions().managed_rules_only.is_some(),
             skills: settings.skills(),
             worktrees: settings.worktrees(),
+            task_list: task_list(args, settings, env, surroundings, run.session),
             begins_in: args
                 .session
                 .worktree
@@ -220,6 +221,40 @@ impl Found {
                 .map(|name| name.clone().unwrap_or_else(|| worktree_name(run.session))),
         })
     }
+}
+
+/// Whether agents with a name join a team.
+fn has_team(settings: &Settings, env: &Env) -> bool {
+    match env.get("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS") {
+        Some(_) => env.is_on("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"),
+        None => settings.subagents().teams,
+    }
+}
+
+/// The task list of a session, where it has one: `CLAUDE_CODE_ENABLE_TASKS` asks for it, a team, or `--tools`.
+fn task_list(
+    args: &RunArgs,
+    settings: &Settings,
+    env: &Env,
+    surroundings: &Surroundings,
+    session: SessionId,
+) -> Option<TaskListPlace> {
+    let names_one = || match args.tool_choice() {
+        ToolChoice::Only(names) => names.iter().any(|name| TASK_TOOLS.contains(&name.as_str())),
+        ToolChoice::All => false,
+    };
+    let is_wanted = match env.get("CLAUDE_CODE_ENABLE_TASKS") {
+        Some(_) => env.is_on("CLAUDE_CODE_ENABLE_TASKS"),
+        None => names_one() || has_team(settings, env),
+    };
+    let lists = if args.session.no_session_persistence {
+        surroundings.scratch.join("tasks")
+    } else {
+        surroundings.dirs.task_lists_dir()
+    };
+    // An id has nothing in it that a name may not have.
+    let name = session.to_string().parse().ok()?;
+    is_wanted.then_some(TaskListPlace { lists, name })
 }
 
 /// Where agents keep their memories. A directory of the user's choice that cannot be one is told at once.

@@ -89,7 +89,9 @@ fn parse<'a>(call: &'a str, surroundings: &Surroundings) -> anyhow::Result<Asked
         "Write" | "Edit" | "NotebookEdit" => Access::Write(resolve(&path())),
         "WebFetch" => Access::Network(what.to_owned()),
         "Agent" | "Task" | "ListAgents" | "SendMessage" | "TodoWrite" | "AskUserQuestion"
-        | "TaskOutput" | "TaskStop" => Access::Session,
+        | "TaskOutput" | "TaskStop" | "TaskCreate" | "TaskGet" | "TaskList" | "TaskUpdate" => {
+            Access::Session
+        }
         _ => bail!("there is no tool named {tool}"),
     };
     let named = matches!(access, Access::Read(_) | Access::Write(_)).then(path);

@@ -35,6 +35,7 @@ mod skills;
 mod slow_servers;
 mod stdin;
 mod surroundings;
+mod tasks;
 mod trust;
 mod used_files;
 mod users_files;
@@ -96,6 +97,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Some("trust") => command(|args| trust::run(&args)),
         Some("skills") => command(skills::run),
         Some("sessions") => command(|args| sessions::run(&args)),
+        Some("tasks") => command(|args| tasks::run(&args)),
         Some("worktrees") => command(|args| block_on(worktrees::run(args))),
         _ => parsed(std::env::args_os(), |args: RunArgs| {
             if let Err(message) = args.check() {

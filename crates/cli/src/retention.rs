@@ -15,6 +15,7 @@ use centurion_config::paths::Dirs;
 use centurion_config::settings::Settings;
 use centurion_engine::FILE_HISTORY;
 use centurion_protocol::SessionId;
+use centurion_team::TaskList;
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -26,6 +27,8 @@ const PARTS: [&str; 3] = ["subagents", "tool-results", FILE_HISTORY];
 pub(crate) struct Sweep {
     /// Where sessions are kept, by project.
     projects: PathBuf,
+    /// Where the task lists are that agents share.
+    task_lists: PathBuf,
     /// What was last changed before this time is removed.
     before: SystemTime,
 }
@@ -35,11 +38,13 @@ impl Sweep {
     pub(crate) fn new(settings: &Settings, dirs: &Dirs, now: SystemTime) -> Option<Self> {
         let days = settings.cleanup_period_days()?;
         let before = now.checked_sub(DAY.checked_mul(days)?)?;
-        Some(Self { projects: dirs.projects_dir(), before })
+        let (projects, task_lists) = (dirs.projects_dir(), dirs.task_lists_dir());
+        Some(Self { projects, task_lists, before })
     }
 
     /// Removes what is too old. May be cut off at any moment: what is left is found again.
     pub(crate) fn run(&self) {
+        self.sweep_task_lists();
         // The directory itself may be a link that leads to another program's files.
         if !is_directory(&self.projects) {
             return;
@@ -52,6 +57,17 @@ impl Sweep {
                     let transcript = session.transcript.display();
                     tracing::debug!(%transcript, %error, "an old session could not be removed");
                 }
+            }
+        }
+    }
+
+    fn sweep_task_lists(&self) {
+        if !is_directory(&self.task_lists) {
+            return;
+        }
+        for list in TaskList::names(&self.task_lists) {
+            if let Err(error) = TaskList::remove_unchanged(&self.task_lists, &list, self.before) {
+                tracing::debug!(%list, %error, "an old task list could not be removed");
             }
         }
     }
@@ -223,7 +239,8 @@ mod tests {
         /// Removes what is older than thirty days.
         fn sweep(&self) {
             let before = SystemTime::now() - 30 * DAY;
-            Sweep { projects: self.projects(), before }.run();
+            let task_lists = self.projects().with_file_name("tasks");
+            Sweep { projects: self.projects(), task_lists, before }.run();
         }
 
         /// A session with all its parts, everything as old as that.
@@ -380,7 +397,8 @@ mod tests {
         age(&linked_file.directory.join("tool-results"), 31);
         // The links themselves are as new as this test.
         let later = SystemTime::now() + DAY;
-        Sweep { projects: state.projects(), before: later }.run();
+        let task_lists = state.projects().with_file_name("tasks");
+        Sweep { projects: state.projects(), task_lists, before: later }.run();
         for path in &kept {
             assert!(path.is_file(), "{}", path.display());
         }
@@ -412,8 +430,10 @@ mod tests {
                 SettingsSources { config_dirs: vec![config.clone()], ..SettingsSources::default() };
             Sweep::new(&Settings::load(sources, Standing::Untrusted), &dirs, now)
         };
-        let expected =
-            |days: u32| Some(Sweep { projects: config.join("projects"), before: now - days * DAY });
+        let expected = |days: u32| {
+            let (projects, task_lists) = (config.join("projects"), config.join("tasks"));
+            Some(Sweep { projects, task_lists, before: now - days * DAY })
+        };
         assert_eq!(sweep("{}"), expected(30));
         assert_eq!(sweep("{\"cleanupPeriodDays\": 3}"), expected(3));
         assert_eq!(sweep("{\"cleanupPeriodDays\": 0}"), None);

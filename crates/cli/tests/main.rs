@@ -100,6 +100,8 @@ mod skill_runs;
 mod skills;
 #[path = "program/stage.rs"]
 mod stage;
+#[path = "program/tasks.rs"]
+mod tasks;
 #[path = "program/troubleshooting.rs"]
 mod troubleshooting;
 #[path = "program/trust.rs"]

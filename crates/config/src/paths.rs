@@ -79,6 +79,11 @@ impl Dirs {
         self.state.join("cache/skills")
     }
 
+    /// Where the task lists are that agents share.
+    pub fn task_lists_dir(&self) -> PathBuf {
+        self.state.join("tasks")
+    }
+
     /// Where sessions are kept, by project; nothing is written outside of it.
     pub fn projects_dir(&self) -> PathBuf {
         self.state.join("projects")

@@ -11,6 +11,7 @@ pub(crate) mod listing;
 pub(crate) mod meant;
 pub(crate) mod progress;
 pub(crate) mod result_room;
+pub(crate) mod session_tasks;
 pub(crate) mod shared;
 mod sharers;
 pub(crate) mod skills;

@@ -53,8 +53,9 @@ mod tools;
 mod toolset;
 mod turn;
 
-pub use agent::builder::{AgentServers, AgentServersError, BroughtBy, ModelRefusal};
+pub use agent::builder::{AgentServers, AgentServersError, BroughtBy, ModelRefusal, TASK_TOOLS};
 pub use agent::isolation::entered::usual_name as worktree_name;
+pub use agent::session_tasks::TaskListPlace;
 pub use agent::shared::{RoomFuture, View};
 pub use centurion_journal::{JournalError, Redaction};
 pub use centurion_mcp::{Elicitation, ElicitationAnswer, ElicitationKind};

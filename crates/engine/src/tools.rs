@@ -1,4 +1,4 @@
-//! The tools that need the engine: they reach agents, schedules and worktrees.
+//! The tools that need the engine: they reach agents, tasks, schedules and worktrees.
 
 pub(crate) mod agent_tool;
 pub(crate) mod cron_create;
@@ -9,6 +9,10 @@ pub(crate) mod exit_worktree;
 pub(crate) mod list_agents;
 pub(crate) mod send_message;
 pub(crate) mod skill_tool;
+pub(crate) mod task_create;
+pub(crate) mod task_get;
+pub(crate) mod task_list;
+pub(crate) mod task_update;
 pub(crate) mod worktrees_tool;
 
 use std::sync::Arc;
@@ -25,6 +29,10 @@ use crate::tools::exit_worktree::ExitWorktree;
 use crate::tools::list_agents::ListAgents;
 use crate::tools::send_message::SendMessage;
 use crate::tools::skill_tool::SkillTool;
+use crate::tools::task_create::TaskCreate;
+use crate::tools::task_get::TaskGet;
+use crate::tools::task_list::TaskListTool;
+use crate::tools::task_update::TaskUpdate;
 use crate::tools::worktrees_tool::WorktreesTool;
 
 pub(crate) const ENGINE_TOOLS: EngineTools = EngineTools {
@@ -35,6 +43,14 @@ pub(crate) const ENGINE_TOOLS: EngineTools = EngineTools {
     invoking: |agent| erase(SkillTool(Arc::clone(agent))),
     moving: |agent| {
         vec![erase(EnterWorktree(Arc::clone(agent))), erase(ExitWorktree(Arc::clone(agent)))]
+    },
+    sharing: |agent| {
+        vec![
+            erase(TaskCreate(Arc::clone(agent))),
+            erase(TaskGet(Arc::clone(agent))),
+            erase(TaskListTool(Arc::clone(agent))),
+            erase(TaskUpdate(Arc::clone(agent))),
+        ]
     },
     merging: |agent| erase(WorktreesTool(Arc::clone(agent))),
     scheduling: |agent| {

@@ -95,8 +95,12 @@ const FIRED: &[Event] = &[
     Event::ConfigChange,
     Event::CwdChanged,
     Event::FileChanged,
+    Event::WorktreeCreate,
+    Event::WorktreeRemove,
     Event::Elicitation,
     Event::ElicitationResult,
+    Event::TaskCreated,
+    Event::TaskCompleted,
     Event::SessionEnd,
 ];
 

@@ -1,7 +1,7 @@
 //! Old sessions go while a run goes on.
 
 use std::fs::{File, FileTimes};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use centurion_testkit::Reply;
@@ -17,9 +17,14 @@ fn transcript(program: &Program, id: &str, days: u64) -> PathBuf {
     let path = format!(".centurion/projects/-elsewhere/{id}.jsonl");
     program.scratch.write_home(&path, "{}\n");
     let path = program.scratch.home().join(path);
-    let then = SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60);
-    File::open(&path).unwrap().set_times(FileTimes::new().set_modified(then)).unwrap();
+    age(&path, days);
     path
+}
+
+/// Has a file look as if it was last written this many days ago.
+fn age(path: &Path, days: u64) {
+    let then = SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60);
+    File::open(path).unwrap().set_times(FileTimes::new().set_modified(then)).unwrap();
 }
 
 #[test]
@@ -35,8 +40,15 @@ fn a_session_that_is_too_old_goes_while_the_first_request_is_answered() {
     let settings = json!({"cleanupPeriodDays": 5});
     program.scratch.write_home(".claude/settings.json", settings.to_string());
     let (old, young) = (transcript(&program, OLD, 6), transcript(&program, YOUNG, 4));
+    let lists = program.scratch.home().join(".centurion/tasks");
+    for (name, days) in [("old", 6), ("young", 4)] {
+        program.scratch.write_home(format!(".centurion/tasks/{name}/log.jsonl"), "");
+        age(&lists.join(name).join("log.jsonl"), days);
+    }
     send.send(old.clone()).unwrap();
     let ended = program.run(&["-p", "hi"]);
     assert_eq!((ended.code, ended.stdout.trim()), (Some(0), "done"), "{}", ended.stderr);
     assert!(!old.exists() && young.exists());
+    let has = ["old", "young"].map(|name| lists.join(name).exists());
+    assert_eq!(has, [false, true], "task lists go with them");
 }

@@ -272,6 +272,7 @@ pub(super) static KEYS: &[Key] = &[
         .if_it(|value| value != "inherit"),
     key("subagents.background", Kind::Bool).works().folder().if_it(is_on),
     key("subagents.fork", Kind::Choice(FORKS)).works().folder().if_it(|value| value != "off"),
+    key("subagents.teams", Kind::Bool).works().folder().if_it(is_on),
     key("subagents.escStopsBackground", Kind::Bool).works().folder().if_it(is_off),
     key("subagents.disabled", TEXTS).works(),
     key("subagents.memorySnapshot", Kind::Bool).works().folder().if_it(is_on),

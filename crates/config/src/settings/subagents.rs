@@ -23,6 +23,8 @@ pub struct SubagentSettings {
     pub background: bool,
     /// When an agent may start another with its own conversation.
     pub fork: Option<Sourced<ForkGate>>,
+    /// Whether agents with a name join a team.
+    pub teams: bool,
     /// Whether stopping a turn stops the agents in the background, too.
     pub esc_stops_background: bool,
     /// Built-in agents that are switched off, by name.
@@ -137,6 +139,7 @@ impl SubagentSettings {
                 "always" => Some(ForkGate::Always),
                 _ => None,
             }),
+            teams: switch("teams"),
             esc_stops_background: switch("escStopsBackground"),
             disabled: merged.texts(&path("disabled")),
             memory_snapshot: switch("memorySnapshot"),

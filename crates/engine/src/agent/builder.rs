@@ -49,6 +49,9 @@ const AGENT_TOOLS: [&str; 3] = [AGENT_TOOL, "ListAgents", "SendMessage"];
 /// The tool by which an agent brings over what others did apart.
 const MERGE_TOOL: &str = "Worktrees";
 
+/// The tools about the tasks that agents share.
+pub const TASK_TOOLS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
+
 /// The tools by which an agent enters and leaves worktrees.
 const WORKTREE_TOOLS: [&str; 2] = ["EnterWorktree", "ExitWorktree"];
 
@@ -118,6 +121,8 @@ pub(crate) struct EngineTools {
     pub(crate) invoking: fn(&Arc<Agent>) -> Arc<dyn DynTool>,
     /// The tools by which an agent enters and leaves worktrees.
     pub(crate) moving: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
+    /// The tools about the tasks that agents share.
+    pub(crate) sharing: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
     /// The tool by which an agent brings over what others did apart.
     pub(crate) merging: fn(&Arc<Agent>) -> Arc<dyn DynTool>,
     /// The tools about schedules.
@@ -209,11 +214,14 @@ impl AgentBuilder {
         let for_worktrees: &[&str] = if self.has_repository() { &WORKTREE_TOOLS } else { &[] };
         let merges = starts_agents && self.has_repository();
         let for_merging: &[&str] = if merges { &[MERGE_TOOL] } else { &[] };
+        let has_tasks = shared.delegation.task_list.is_some();
+        let for_tasks: &[&str] = if has_tasks { &TASK_TOOLS } else { &[] };
         let built_in = self.tools.iter().map(|tool| tool.name());
         let names = built_in
             .chain(for_agents.iter().copied())
             .chain(for_schedules.iter().copied())
             .chain(for_skills.iter().copied())
+            .chain(for_tasks.iter().copied())
             .chain(for_worktrees.iter().copied())
             .chain(for_merging.iter().copied());
         let mut pool = self.offer(scope.permissions, &shared.broker).names(names);

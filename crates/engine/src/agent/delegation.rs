@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::agent::builder::AgentBuilder;
 use crate::agent::listing::LastListing;
+use crate::agent::session_tasks::SessionTasks;
 use crate::agent::slots::Slots;
 use crate::agent::task::Task;
 use crate::definition::definitions::Definitions;
@@ -30,6 +31,8 @@ pub(crate) struct Delegation {
     pub(crate) rules: DelegationRules,
     pub(crate) definitions: Arc<Definitions>,
     pub(crate) builder: Arc<AgentBuilder>,
+    /// What there is to do; `None` where agents keep lists of their own.
+    pub(crate) task_list: Option<Arc<SessionTasks>>,
     pub(crate) slots: Arc<Slots>,
     pub(crate) gate: SpawnGate,
     /// What models were last told about the agents that there are.
@@ -62,6 +65,7 @@ impl Delegation {
         rules: DelegationRules,
         definitions: Arc<Definitions>,
         builder: Arc<AgentBuilder>,
+        task_list: Option<Arc<SessionTasks>>,
     ) -> Self {
         Self {
             slots: Slots::new(rules.limits.running),
@@ -70,6 +74,7 @@ impl Delegation {
             rules,
             definitions,
             builder,
+            task_list,
             listing: LastListing::default(),
             telling: Arc::default(),
             table: Mutex::default(),
@@ -81,7 +86,7 @@ impl Delegation {
     pub(crate) fn without_agents(&self) -> Self {
         let limits = Limits { depth: 0, ..self.rules.limits.clone() };
         let rules = DelegationRules { limits, ..self.rules.clone() };
-        Self::new(rules, Arc::clone(&self.definitions), Arc::clone(&self.builder))
+        Self::new(rules, Arc::clone(&self.definitions), Arc::clone(&self.builder), None)
     }
 
     pub(crate) fn summarises(&self) -> bool {

@@ -6,6 +6,8 @@ use centurion_protocol::{AgentId, ToolUseId};
 
 use crate::definition::spec::AgentSpec;
 
+pub(crate) use centurion_team::LEAD;
+
 /// One agent of a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Identity {
@@ -51,6 +53,12 @@ impl Identity {
             subagent_type: self.kind.clone().unwrap_or_default(),
             task_description: self.description.clone(),
         })
+    }
+
+    /// The name under which it works on tasks.
+    pub(crate) fn task_name(&self) -> String {
+        let id = || self.id.as_ref().map(ToString::to_string);
+        self.name.clone().or_else(id).unwrap_or_else(|| LEAD.to_owned())
     }
 
     pub(crate) fn is_main(&self) -> bool {

@@ -61,6 +61,9 @@ impl AgentBuilder {
         if shared.delegation.definitions.has_skills_for_models() {
             tools.push((self.engine_tools.invoking)(agent));
         }
+        if shared.delegation.task_list.is_some() {
+            tools.extend((self.engine_tools.sharing)(agent));
+        }
         if self.has_repository() && agent.isolation.is_none() {
             tools.extend((self.engine_tools.moving)(agent));
         }

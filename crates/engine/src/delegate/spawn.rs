@@ -571,6 +571,9 @@ impl Child {
         self.hooks.clear();
         self.driver.dispatch.agent.workspace.shells.shutdown().await;
         self.let_worktrees_go().await;
+        if let Some(tasks) = &self.shared.delegation.task_list {
+            tasks.release(&self.shared).await;
+        }
         for server in &self.servers {
             server.close().await;
         }

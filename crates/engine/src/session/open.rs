@@ -13,7 +13,7 @@ use centurion_journal::{Journal, JournalError, Stamp, TranscriptFile};
 use centurion_protocol::sdk::Init;
 use centurion_protocol::SessionId;
 use centurion_tools::{
-    ChangeLog, Checkpoints, ReadState, Todo, builtin_under, resolve, share_checkpoints,
+    ChangeLog, Checkpoints, DynTool, ReadState, Todo, builtin_under, resolve, share_checkpoints,
 };
 use centurion_worktree::left_in;
 use thiserror::Error;
@@ -28,6 +28,7 @@ use crate::agent::delegation::Delegation;
 use crate::agent::isolation::Isolator;
 use crate::agent::isolation::entered::{self, EnteredPlace, Wanted};
 use crate::agent::meant;
+use crate::agent::session_tasks::SessionTasks;
 use crate::agent::shared::{Shared, SharedParts};
 use crate::agent::{Agent, AgentParts, kept_todos};
 use crate::definition::environment::{Environment, GitState};
@@ -233,6 +234,9 @@ fn build_shared(
     let zone = options.base.time_zone.clone();
     let schedules =
         schedule::of_session(&options.base.world, rules.mode, &options.base.env, zone, journal);
+    let world = &options.base.world;
+    let place = options.agents.task_list.clone();
+    let task_list = place.map(|place| Arc::new(SessionTasks::new(place, Arc::clone(world))));
     let shared = Arc::new_cyclic(|session| {
         let checkpoints = checkpoints(options, journal);
         let builder = Arc::new(agent_builder(options, session, environment, stamp, checkpoints));
@@ -246,7 +250,7 @@ fn build_shared(
             permissions: Arc::new(permissions),
             servers,
             server_patience: options.extensions.server_patience,
-            delegation: Delegation::new(rules, definitions, builder),
+            delegation: Delegation::new(rules, definitions, builder, task_list),
             schedules,
         })
     });
@@ -282,6 +286,7 @@ fn agent_builder(
     let hooks = session_hooks(options, env_file.clone()).build(session);
     let settings_hooks = hooks.add(Scope::Session, std::mem::take(&mut options.extensions.hooks));
     let users_env_file = options.base.env.get("CLAUDE_ENV_FILE").map(PathBuf::from);
+    let tools = builtin(options);
     let (storage, agents) = (&options.storage, &mut options.agents);
     AgentBuilder {
         guard: options.base.guard.clone(),
@@ -294,7 +299,7 @@ fn agent_builder(
         ),
         sandbox: options.permission.sandbox.clone(),
         allows_sandboxed: options.permission.allows_sandboxed,
-        tools: builtin_under(options.permission.sandbox.as_deref()),
+        tools,
         engine_tools: ENGINE_TOOLS,
         choice: std::mem::take(&mut options.tools),
         environment,
@@ -327,6 +332,13 @@ fn agent_builder(
     }
 }
 
+/// The built-in tools. Where agents share a task list, none keeps a list of its own.
+fn builtin(options: &Options) -> Vec<Arc<dyn DynTool>> {
+    let mut tools = builtin_under(options.permission.sandbox.as_deref());
+    tools.retain(|tool| options.agents.task_list.is_none() || tool.name() != "TodoWrite");
+    tools
+}
+
 fn session_hooks(options: &mut Options, env_file: PathBuf) -> SessionHooks {
     let extensions = &mut options.extensions;
     SessionHooks {
@@ -356,6 +368,9 @@ async fn restore_work(
         // Its fault is not the session's: what is not restored now is found when it is asked for.
         if let Err(fault) = tokio::task::spawn_blocking(move || recall::restore(&restored)).await {
             tracing::error!(%fault, "the agents of earlier processes could not be restored");
+        }
+        if let Some(tasks) = &shared.delegation.task_list {
+            tasks.release(shared).await;
         }
         // Where there are no schedules they stay in the journal.
         if let Some(schedules) = &shared.schedules {

@@ -19,6 +19,7 @@ use centurion_tools::guard::GuardProgram;
 use jiff::tz::TimeZone;
 
 use crate::agent::builder::{AgentServers, ModelRefusal};
+use crate::agent::session_tasks::TaskListPlace;
 use crate::agent::shared::{Unseen, View};
 use crate::definition::context_rules::ContextRules;
 use crate::definition::definitions::Definitions;
@@ -246,6 +247,8 @@ pub struct AgentOptions {
     pub skills: SkillSettings,
     /// What is said about worktrees of agents.
     pub worktrees: WorktreeSettings,
+    /// The task list that agents share; `None` where each keeps a list of its own.
+    pub task_list: Option<TaskListPlace>,
     /// The worktree that the session itself works in from its beginning.
     pub begins_in: Option<String>,
 }
@@ -266,6 +269,7 @@ impl AgentOptions {
             only_managed_rules: false,
             skills: SkillSettings::default(),
             worktrees: WorktreeSettings::default(),
+            task_list: None,
             begins_in: None,
         }
     }

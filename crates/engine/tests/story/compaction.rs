@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use centurion_config::memory::{Memory, MemorySources};
-use centurion_engine::ContextRules;
+use centurion_engine::{ContextRules, TaskListPlace};
 use centurion_hooks::Event;
 use centurion_protocol::{Block, Outcome, SeededWorld, World as _};
 use proptest::prelude::*;
@@ -286,6 +286,35 @@ async fn what_is_done_and_what_is_open_comes_back_from_the_list_also_in_a_later_
     assert_eq!(later.outcome, Some(Outcome::Completed), "{}", later.result());
     let next = bench.resume(&told, "go on").await;
     assert!(text(&next.asked[0]).contains("[open] THIRD-THING"), "{}", text(&next.asked[0]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_open_tasks_of_a_shared_list_come_back_also_in_a_later_process() {
+    // report 16: anthropics/claude-code#23620
+    let create = |subject: &str| json!({"tool": "TaskCreate", "input": {"subject": subject, "description": ""}});
+    let update = |task: &str, status: &str| json!({"tool": "TaskUpdate", "input": {"taskId": task, "status": status}});
+    let mut steps = vec![
+        json!([create("FIRST-THING"), create("SECOND-THING"), create("THIRD-THING")]),
+        json!([update("1", "completed"), update("2", "in_progress")]),
+    ];
+    steps.extend(much());
+    steps.extend(much());
+    let mut bench = telling(40_000, &[good()], &steps);
+    let (lists, name) = (bench.project().with_file_name("lists"), "alpha".parse().unwrap());
+    let place = TaskListPlace { lists, name };
+    bench.also(move |options| options.agents.task_list = Some(place.clone()));
+    let told = bench.run("go").await;
+    let open = ["#2 [in_progress, yours] SECOND-THING", "#3 [pending] THIRD-THING"];
+    let after = text(first_behind(&told));
+    assert!(open.iter().all(|line| after.contains(line)), "{after}");
+    assert!(!after.contains("[completed] FIRST-THING"), "{after}");
+    bench.resume(&told, "/compact").await;
+    let next = bench.resume(&told, "go on").await;
+    assert!(
+        open.iter().all(|line| text(&next.asked[0]).contains(line)),
+        "{}",
+        text(&next.asked[0])
+    );
 }
 
 #[tokio::test(start_paused = true)]

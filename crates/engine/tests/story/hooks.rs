@@ -24,8 +24,15 @@ use crate::bench::{Bench, Watcher};
 use crate::hook_stage::{Stage, every_event};
 
 /// Events that a story in process cannot make happen. The tests of the whole program do:
-/// `every_event_of_a_session_reaches_a_command`.
-const ELSEWHERE: [Event; 1] = [Event::CwdChanged];
+/// `every_event_of_a_session_reaches_a_command`, `hooks_take_a_task_back_and_keep_one_open`, and by those of worktrees
+/// that hooks make.
+const ELSEWHERE: [Event; 5] = [
+    Event::CwdChanged,
+    Event::TaskCreated,
+    Event::TaskCompleted,
+    Event::WorktreeCreate,
+    Event::WorktreeRemove,
+];
 
 const SCHEMA: &str = r#"{"type": "object", "properties": {"n": {"type": "number"}}}"#;
 

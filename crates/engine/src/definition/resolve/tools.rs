@@ -15,7 +15,7 @@ const MAIN_ONLY: [&str; 6] =
     ["AskUserQuestion", "CronCreate", "CronDelete", "CronList", "EnterPlanMode", "TaskOutput"];
 
 /// The built-in tools that an agent in the background may have. Tools of servers it may have all.
-const IN_BACKGROUND: [&str; 22] = [
+const IN_BACKGROUND: [&str; 26] = [
     "Agent",
     "Bash",
     "Edit",
@@ -31,7 +31,11 @@ const IN_BACKGROUND: [&str; 22] = [
     "ReadMcpResourceTool",
     "SendMessage",
     "Skill",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
     "TaskStop",
+    "TaskUpdate",
     "TodoWrite",
     "ToolSearch",
     "WebFetch",

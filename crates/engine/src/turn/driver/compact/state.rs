@@ -18,6 +18,9 @@ fn one_line(text: &str) -> String {
 /// How many files are named that the agent has read.
 const MOST_FILES: usize = 40;
 
+/// How many open tasks are named.
+const MOST_TASKS: usize = 40;
+
 impl Driver {
     /// The texts, each with what records call it.
     pub(super) fn state(&self) -> Vec<(&'static str, String)> {
@@ -26,6 +29,7 @@ impl Driver {
         });
         let parts = [
             ("todos", self.todos()),
+            ("tasks", self.open_tasks()),
             ("agents", self.roster()),
             ("files", self.files_read()),
             ("mode", mode),
@@ -61,6 +65,23 @@ impl Driver {
             let _ = write!(text, "\n- [{status}] {}", one_line(&todo.content));
         }
         Some(text)
+    }
+
+    /// What is left to do of the list that agents share.
+    fn open_tasks(&self) -> Option<String> {
+        let tasks = self.shared.delegation.task_list.as_ref()?.open_tasks();
+        let you = self.dispatch.agent.identity.task_name();
+        let mut text = "The open tasks of the list (TaskList shows all of them):".to_owned();
+        for task in tasks.iter().take(MOST_TASKS) {
+            let owner = match task.owner.as_deref() {
+                Some(owner) if owner == you => ", yours".to_owned(),
+                Some(owner) => format!(", {owner}'s"),
+                None => String::new(),
+            };
+            let (id, status) = (task.id, task.status.as_str());
+            let _ = write!(text, "\n- #{id} [{status}{owner}] {}", one_line(&task.subject));
+        }
+        (!tasks.is_empty()).then_some(text)
     }
 
     /// The agents and shells that work for this agent.
