@@ -38,6 +38,10 @@ mod auto_memory;
 mod bench;
 #[path = "story/compaction.rs"]
 mod compaction;
+#[path = "story/compaction_bounds.rs"]
+mod compaction_bounds;
+#[path = "story/compaction_state.rs"]
+mod compaction_state;
 #[path = "story/contract.rs"]
 mod contract;
 #[path = "story/deferred.rs"]

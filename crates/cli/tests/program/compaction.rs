@@ -137,6 +137,8 @@ fn flags_variables_and_settings_say_when_conversations_are_compacted() {
         (&["--autocompact", "100k"][..], &[percent][..]),
         (&[], &[percent, window]),
         (&["--settings", &settings], &[percent]),
+        // Of a model that is not known the user can say the window.
+        (&["--model", "strange-model"], &[("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "30000")]),
     ] {
         assert!(compactions(arguments, variables) > 0, "{arguments:?} {variables:?}");
     }
@@ -145,7 +147,52 @@ fn flags_variables_and_settings_say_when_conversations_are_compacted() {
         (&["--autocompact", "100k"], &[percent, ("DISABLE_AUTO_COMPACT", "1")]),
         (&["--autocompact", "100k"], &[percent, ("DISABLE_COMPACT", "1")]),
         (&["--autocompact", "100k", "--settings", &off], &[percent]),
+        (&["--model", "claude-opus-5-5"], &[("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "30000")]),
+        // Half of 80,000 is more than there is to read, and half of what 30,000 leave is less.
+        (&["--autocompact", "30k"], &[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "50")]),
     ] {
         assert_eq!(compactions(arguments, variables), 0, "{arguments:?} {variables:?}");
     }
+}
+
+#[test]
+fn a_hook_before_a_compaction_says_what_the_summary_should_heed() {
+    // D-57
+    let (program, _) = reader("<summary>SUMMARY-1</summary>");
+    assert_eq!(run(&program, &["-p", "read it"], None).code, Some(0));
+    let hook = |command: &str| {
+        let hooks = json!([{"hooks": [{"type": "command", "command": command}]}]);
+        json!({"hooks": {"PreCompact": hooks}}).to_string()
+    };
+    let json = r#"echo '{"systemMessage": "FOR-PEOPLE", "suppressOutput": true}'"#;
+    for (command, heeds) in [("echo HOOK-WISH", true), (json, false)] {
+        let settings = hook(command);
+        let flags = ["-p", "--continue", "/compact", "--settings", &settings];
+        let ended = run(&program, &flags, None);
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+        let asked = program.server().last().json()["messages"].to_string();
+        let heeded = asked.contains("Heed this in the summary:\\nHOOK-WISH");
+        assert_eq!(heeded, heeds, "{asked}");
+        assert!(!asked.contains("systemMessage") && !asked.contains("FOR-PEOPLE"), "{asked}");
+        run(&program, &["-p", "--continue", "read it again"], None);
+    }
+}
+
+#[test]
+fn prompts_are_suggested_only_where_nonessential_requests_are_allowed() {
+    // context.md 6
+    let requests = |variable: Option<&str>| {
+        let program = Program::answering([Reply::text("hi"), Reply::text("do the next thing")]);
+        let flags =
+            ["-p", "hi", "--prompt-suggestions", "--output-format", "stream-json", "--verbose"];
+        let mut command = program.command(flags);
+        if let Some(name) = variable {
+            command.env(name, "1");
+        }
+        let ended = ended(command.output().unwrap());
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+        program.server().requests().len()
+    };
+    assert_eq!(requests(None), 2);
+    assert_eq!(requests(Some("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC")), 1);
 }

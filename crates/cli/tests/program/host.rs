@@ -1,7 +1,7 @@
 //! A host that drives the program over standard input and output.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 use centurion_testkit::{Fault, Reply, Server};
 use serde_json::{Value, json};
@@ -17,9 +17,19 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn start(program: &Program, extra: &[&str]) -> Self {
+        Self::start_with(program, extra, |_| {})
+    }
+
+    /// Starts the program in surroundings of the test's choice.
+    pub(crate) fn start_with(
+        program: &Program,
+        extra: &[&str],
+        surround: impl FnOnce(&mut Command),
+    ) -> Self {
         let base = ["--output-format", "stream-json", "--input-format", "stream-json", "--verbose"];
-        let mut child =
-            program.command([&base, extra].concat()).stdin(Stdio::piped()).spawn().unwrap();
+        let mut command = program.command([&base, extra].concat());
+        surround(&mut command);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
         Self { child, stdin, lines: BufReader::new(stdout).lines() }
     }
@@ -44,6 +54,14 @@ impl Host {
                 return seen;
             }
         }
+    }
+
+    /// Puts a control request and gives the response to it.
+    pub(crate) fn ask(&mut self, request: &Value) -> Value {
+        let id = request["subtype"].as_str().unwrap();
+        self.send(&control(id, request));
+        let is_answer = |event: &Value| event["response"]["request_id"] == id;
+        self.until(is_answer).pop().unwrap()["response"].clone()
     }
 
     pub(crate) fn result(&mut self) -> Value {

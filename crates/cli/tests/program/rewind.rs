@@ -3,6 +3,7 @@
 use centurion_testkit::Reply;
 use serde_json::{Value, json};
 
+use crate::host::Host;
 use crate::program::{Ended, Program, call, ended};
 
 /// A session of two prompts, each of which changes the same file.
@@ -98,4 +99,114 @@ fn without_checkpoints_only_the_conversation_goes_back() {
     assert_eq!(program.run(&["-p", "THIRD-PROMPT", "--continue"]).code, Some(0));
     let sent = program.server().last().json()["messages"].to_string();
     assert!(!sent.contains("SECOND-PROMPT"), "{sent}");
+}
+
+#[test]
+fn a_conversation_goes_back_over_a_compaction_to_what_was_said_before() {
+    // D-56
+    let program = Program::answering([
+        Reply::text(&format!("FIRST-ANSWER {}", "word ".repeat(5_000))),
+        Reply::text(&format!("SECOND-ANSWER {}", "word ".repeat(5_000))),
+        Reply::text("<summary>SUMMARY-1</summary>"),
+        Reply::text("third is done"),
+    ]);
+    for prompt in ["FIRST-PROMPT", "SECOND-PROMPT", "/compact"] {
+        let more = (prompt != "FIRST-PROMPT").then_some("--continue");
+        let ended =
+            ended(program.command(["-p", prompt].into_iter().chain(more)).output().unwrap());
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    }
+    let transcript = program.transcripts().remove(0);
+    let before = std::fs::read(&transcript).unwrap();
+    assert!(memchr::memmem::find(&before, b"compact_boundary").is_some());
+    let id = transcript.file_stem().unwrap().to_str().unwrap().to_owned();
+    let listed = prompts(&program, &id);
+    let second = listed.iter().find(|it| it["text"] == "SECOND-PROMPT");
+    let back = rewind(&program, &id, second.expect("prompts before it"), &["--conversation"]);
+    assert_eq!(back.code, Some(0), "{}", back.stderr);
+    let next = program.run(&["-p", "THIRD-PROMPT", "--continue"]);
+    assert_eq!(next.code, Some(0), "{}", next.stderr);
+    let sent = program.server().last().json()["messages"].to_string();
+    for (text, is_sent) in [
+        ("FIRST-PROMPT", true),
+        ("FIRST-ANSWER", true),
+        ("THIRD-PROMPT", true),
+        ("SECOND-PROMPT", false),
+        ("SUMMARY-1", false),
+    ] {
+        assert_eq!(sent.contains(text), is_sent, "{text}: {sent}");
+    }
+    assert!(
+        std::fs::read(&transcript).unwrap().starts_with(&before),
+        "nothing of the record is gone"
+    );
+}
+
+/// Says something, and gives the id of the message behind the end of the turn.
+fn say(host: &mut Host, text: &str) -> Value {
+    host.say(text);
+    let replayed = host.until(|event| event["type"] == "user" && event["isReplay"] == true);
+    host.result();
+    replayed.last().unwrap()["uuid"].clone()
+}
+
+#[test]
+fn a_host_brings_files_back_and_can_try_it_first() {
+    // D-56, context.md 6
+    let write =
+        |id: &str, text: &str| call(id, "Write", json!({"file_path": "a.txt", "content": text}));
+    let replies = || {
+        [
+            call("t0", "Read", json!({"file_path": "a.txt"})),
+            write("t1", "first\n"),
+            Reply::text("first is done"),
+            write("t2", "second\n"),
+            Reply::text("second is done"),
+        ]
+    };
+    let flags = ["--permission-mode", "acceptEdits", "--replay-user-messages"];
+    let program = Program::answering(replies());
+    program.scratch.write("a.txt", "original\n");
+    let mut host = Host::start_with(&program, &flags, |command| {
+        command.env("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "1");
+    });
+    let (first, second) = (say(&mut host, "one"), say(&mut host, "two"));
+    let mut rewind = |to: &Value, more: &Value| {
+        let mut request = json!({"subtype": "rewind_files", "user_message_id": to});
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        host.ask(&request)
+    };
+    let path = program.scratch.project().join("a.txt");
+    let trial = rewind(&second, &json!({"dry_run": true}));
+    assert_eq!(trial["subtype"], "success", "{trial}");
+    let said = &trial["response"];
+    assert_eq!(said["canRewind"], true, "{said}");
+    assert_eq!(said["filesChanged"], json!([path.canonicalize().unwrap()]), "{said}");
+    assert_eq!((&said["insertions"], &said["deletions"]), (&json!(1), &json!(1)), "{said}");
+    assert!(said.get("skippedLinks").is_none(), "{said}");
+    assert_eq!(content(&program), "second\n", "a trial changes nothing");
+
+    let done = rewind(&second, &json!({}));
+    assert_eq!(done["response"]["canRewind"], true, "{done}");
+    assert_eq!(done["response"]["skippedLinks"], json!([]), "{done}");
+    assert_eq!(content(&program), "first\n");
+    rewind(&first, &json!({"dry_run": false}));
+    assert_eq!(content(&program), "original\n");
+
+    for unknown in [json!("00000000-0000-4000-8000-000000000000"), json!("no id"), json!(7)] {
+        let refused = rewind(&unknown, &json!({}));
+        assert_eq!(refused["subtype"], "error", "{refused}");
+        assert!(refused["error"].as_str().is_some_and(|it| !it.is_empty()), "{refused}");
+    }
+    assert_eq!(content(&program), "original\n");
+    assert_eq!(host.finish(), 0);
+
+    let program = Program::answering(replies());
+    program.scratch.write("a.txt", "original\n");
+    let mut host = Host::start(&program, &flags);
+    let first = say(&mut host, "one");
+    let refused = host.ask(&json!({"subtype": "rewind_files", "user_message_id": first}));
+    assert_eq!(refused["subtype"], "error", "without checkpoints: {refused}");
+    assert_eq!(content(&program), "first\n");
+    assert_eq!(host.finish(), 0);
 }

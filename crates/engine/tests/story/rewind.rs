@@ -80,13 +80,20 @@ async fn files_become_again_what_they_were_at_a_prompt_bytes_modes_and_all() {
     // D-56
     let bench = keeping(&json!({
         "begin": ["ready"],
-        "one": [[read("a.txt"), read("crlf.txt")], [edit("a.txt", "alpha", "beta"), edit("crlf.txt", "x", "y"), write("new/n.txt", "n\n")], "done"],
+        "one": [
+            [read("a.txt"), read("crlf.txt"), read("wide.txt")],
+            [edit("a.txt", "alpha", "beta"), edit("crlf.txt", "x", "y"), write("new/n.txt", "n\n"), write("wide.txt", "b\n")],
+            "done",
+        ],
         "two": [[edit("a.txt", "beta", "gamma"), write("new/n.txt", "m\n")], "done"],
     }));
     let (a, crlf) = (bench.file("a.txt", "alpha\n"), bench.file("crlf.txt", "x\r\n\u{feff}é\r\n"));
     std::fs::set_permissions(&a, std::fs::Permissions::from_mode(0o750)).unwrap();
     let new = bench.project().join("new/n.txt");
-    let before = (content(&a), content(&crlf));
+    // Not UTF-8: what is kept are bytes, not texts.
+    let wide = bench.project().join("wide.txt");
+    std::fs::write(&wide, b"\xff\xfea\0\xe9\0\n\0").unwrap();
+    let before = (content(&a), content(&crlf), content(&wide));
     let trial = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&trial);
     let (_, rewound) = play(&bench, &["@@one", "@@two"], move |handle| {
@@ -98,11 +105,11 @@ async fn files_become_again_what_they_were_at_a_prompt_bytes_modes_and_all() {
     })
     .await;
     let plan = trial.lock()[0].clone();
-    assert_eq!((plan.files.len(), plan.set_aside.len(), plan.failed.len()), (3, 0, 0), "{plan:?}");
+    assert_eq!((plan.files.len(), plan.set_aside.len(), plan.failed.len()), (4, 0, 0), "{plan:?}");
     assert!(plan.files.iter().any(|it| it.path == a && (it.insertions, it.deletions) == (1, 1)));
     let rewound = rewound.unwrap();
     assert!(rewound.set_aside.is_empty() && rewound.failed.is_empty(), "{rewound:?}");
-    assert_eq!((content(&a), content(&crlf)), before);
+    assert_eq!((content(&a), content(&crlf), content(&wide)), before);
     assert_eq!(std::fs::metadata(&a).unwrap().permissions().mode() & 0o7777, 0o750);
     assert!(!new.exists(), "what was made is gone");
 }
