@@ -16,13 +16,14 @@ use centurion_config::skills::SkillCatalog;
 use centurion_config::trust::collect_texts;
 use centurion_engine::{
     AgentOptions, AgentServers, AgentServersError, BroughtBy, Definitions, DelegationRules, Limits,
-    MainFlags, SessionMode, TASK_TOOLS, TaskListPlace, ToolChoice, worktree_name,
+    MainFlags, SessionMode, TASK_TOOLS, TaskListPlace, TeamOptions, ToolChoice, worktree_name,
 };
 use centurion_hooks::{HookOrigin, HookSet, HookSource, PluginSource};
 use centurion_mcp::{Connection, Pool};
 use centurion_model::Model;
 use centurion_permissions::Mode;
 use centurion_protocol::{Env, SessionId, World};
+use centurion_team::TeamName;
 use clap::Args;
 
 use crate::agents::sources::{self, AgentArgs, Brought};
@@ -214,6 +215,7 @@ impl Found {
             skills: settings.skills(),
             worktrees: settings.worktrees(),
             task_list: task_list(args, settings, env, surroundings, run.session),
+            team: has_team(settings, env).then(|| team(env, run.session)),
             begins_in: args
                 .session
                 .worktree
@@ -223,12 +225,22 @@ impl Found {
     }
 }
 
+/// How long a member of a team that was asked to end may go on.
+const TEARDOWN: Duration = Duration::from_mins(1);
+
 /// Whether agents with a name join a team.
 fn has_team(settings: &Settings, env: &Env) -> bool {
     match env.get("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS") {
         Some(_) => env.is_on("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"),
         None => settings.subagents().teams,
     }
+}
+
+/// The team of a session: it goes by the session's id until a call names it.
+fn team(env: &Env, session: SessionId) -> TeamOptions {
+    let id: String = session.to_string().chars().take(8).collect();
+    let teardown = env.millis("CLAUDE_CODE_TEAM_TEARDOWN_PARK_TIMEOUT_MS");
+    TeamOptions { name: TeamName::of_session(&id), teardown: teardown.unwrap_or(TEARDOWN) }
 }
 
 /// The task list of a session, where it has one: `CLAUDE_CODE_ENABLE_TASKS` asks for it, a team, or `--tools`.

@@ -18,6 +18,7 @@ pub(crate) mod skills;
 pub(crate) mod slots;
 pub(crate) mod stall;
 pub(crate) mod task;
+pub(crate) mod team;
 mod wait;
 
 use std::path::PathBuf;
@@ -255,6 +256,12 @@ impl Agent {
         let is_offered = !offer.names(std::iter::once(AGENT_TOOL)).is_empty();
         let view = self.task.as_ref().map(|task| &task.spec.tools);
         is_offered && view.is_none_or(|view| view.admits(AGENT_TOOL).is_ok())
+    }
+
+    /// Whether it is a member of a team whose plan the lead has to approve.
+    pub(crate) fn plans_for_lead(&self) -> bool {
+        let team = self.task.as_ref().and_then(|task| task.spec.team.as_ref());
+        team.is_some_and(|team| team.must_plan)
     }
 
     /// Whether it can look into a file that another agent writes.

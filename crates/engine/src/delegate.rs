@@ -12,3 +12,4 @@ pub(crate) mod spawn;
 pub(crate) mod spending;
 pub(crate) mod stop_all;
 pub(crate) mod summary;
+pub(crate) mod teammate;

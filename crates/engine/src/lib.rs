@@ -57,6 +57,7 @@ pub use agent::builder::{AgentServers, AgentServersError, BroughtBy, ModelRefusa
 pub use agent::isolation::entered::usual_name as worktree_name;
 pub use agent::session_tasks::TaskListPlace;
 pub use agent::shared::{RoomFuture, View};
+pub use agent::team::TeamOptions;
 pub use centurion_journal::{JournalError, Redaction};
 pub use centurion_mcp::{Elicitation, ElicitationAnswer, ElicitationKind};
 pub use definition::builtin;

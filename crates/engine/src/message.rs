@@ -3,4 +3,5 @@
 pub(crate) mod life_records;
 pub(crate) mod mail;
 pub(crate) mod queue;
+pub(crate) mod teammate_message;
 pub(crate) mod titles;

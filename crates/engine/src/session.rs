@@ -51,6 +51,7 @@ use crate::agent::task::{Stopper, Task};
 use crate::definition::prompt::PromptOptions;
 use crate::definition::resolve::MainFlags;
 use crate::delegate::spawn::panic_words;
+use crate::delegate::teammate;
 use crate::message::queue::Item;
 use crate::toolset::servers::ServerPatience;
 use crate::turn::driver::Driver;
@@ -191,6 +192,7 @@ impl Session {
 
     /// Ends all agents, and waits until their records are complete. Returns those that were cut short.
     async fn end_agents(&self) -> Vec<UnfinishedAgent> {
+        teammate::show_dissolved(&self.shared);
         let delegation = &self.shared.delegation;
         let deadline = Instant::now() + AGENT_GRACE;
         // One that was about to end may have started another.
@@ -247,7 +249,7 @@ impl Session {
                     && !delegation.is_telling())
             {
                 // One that ended in this moment has told before it was gone.
-                return Some(self.shared.queue.pending(None)).filter(|items| !items.is_empty());
+                return Some(self.shared.queue.due(None)).filter(|items| !items.is_empty());
             }
             let patience = if has_agents {
                 deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
@@ -265,7 +267,7 @@ impl Session {
 
     /// Whether no other turn is owed: nothing is pending, and no agent is running whose end would be told.
     fn is_idle(&self) -> bool {
-        !self.shared.delegation.has_running() && self.shared.queue.pending(None).is_empty()
+        !self.shared.delegation.has_running() && self.shared.queue.due(None).is_empty()
     }
 
     /// Tells hosts that ask for it whether the session is at work.

@@ -13,6 +13,8 @@ pub(crate) mod task_create;
 pub(crate) mod task_get;
 pub(crate) mod task_list;
 pub(crate) mod task_update;
+pub(crate) mod team_create;
+pub(crate) mod team_delete;
 pub(crate) mod worktrees_tool;
 
 use std::sync::Arc;
@@ -33,6 +35,8 @@ use crate::tools::task_create::TaskCreate;
 use crate::tools::task_get::TaskGet;
 use crate::tools::task_list::TaskListTool;
 use crate::tools::task_update::TaskUpdate;
+use crate::tools::team_create::TeamCreate;
+use crate::tools::team_delete::TeamDelete;
 use crate::tools::worktrees_tool::WorktreesTool;
 
 pub(crate) const ENGINE_TOOLS: EngineTools = EngineTools {
@@ -51,6 +55,9 @@ pub(crate) const ENGINE_TOOLS: EngineTools = EngineTools {
             erase(TaskListTool(Arc::clone(agent))),
             erase(TaskUpdate(Arc::clone(agent))),
         ]
+    },
+    leading: |agent| {
+        vec![erase(TeamCreate(Arc::clone(agent))), erase(TeamDelete(Arc::clone(agent)))]
     },
     merging: |agent| erase(WorktreesTool(Arc::clone(agent))),
     scheduling: |agent| {

@@ -98,6 +98,8 @@ mod skill_texts;
 mod skills;
 #[path = "story/summaries.rs"]
 mod summaries;
+#[path = "story/teams.rs"]
+mod teams;
 #[path = "story/tools.rs"]
 mod tools;
 #[path = "story/typed_commands.rs"]

@@ -288,6 +288,8 @@ pub struct Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanVerdict {
     Approved,
+    /// The lead of the agent's team has it and answers by a message; the text is the id of the request.
+    Submitted(String),
     /// Keep planning; the text says why.
     Rejected(String),
 }

@@ -50,6 +50,15 @@ impl Tool for ExitPlanMode {
                 Ok(ToolOutput::text("The plan is approved: planning is over, carry it out.")
                     .with_data(json!({ "plan": plan })))
             }
+            PlanVerdict::Submitted(request) => {
+                let text = format!(
+                    "Your plan was sent to the team lead for approval.\nRequest ID: {request}\nYou are still planning. \
+                     End your turn now: the lead's answer comes as a message."
+                );
+                let data =
+                    json!({ "plan": plan, "awaitingLeaderApproval": true, "requestId": request });
+                Ok(ToolOutput::text(text).with_data(data))
+            }
             PlanVerdict::Rejected(feedback) => Err(ToolError::Failed(format!(
                 "the plan was not approved, you are still planning. The person says: {feedback}"
             ))),

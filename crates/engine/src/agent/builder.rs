@@ -35,7 +35,7 @@ use crate::policy::permissions::Permissions;
 use crate::schedule::Schedules;
 use crate::toolset::servers::Servers;
 use crate::toolset::toolbox::{Offer, SpecCache, ToolChoice};
-use centurion_journal::{Redaction, Stamp};
+use centurion_journal::{Journal, Redaction, Stamp};
 
 /// The tool by which an agent starts others.
 pub(crate) const AGENT_TOOL: &str = "Agent";
@@ -48,6 +48,9 @@ const AGENT_TOOLS: [&str; 3] = [AGENT_TOOL, "ListAgents", "SendMessage"];
 
 /// The tool by which an agent brings over what others did apart.
 const MERGE_TOOL: &str = "Worktrees";
+
+/// The tools by which the main agent leads a team.
+pub(crate) const LEADING_TOOLS: [&str; 2] = ["TeamCreate", "TeamDelete"];
 
 /// The tools about the tasks that agents share.
 pub const TASK_TOOLS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
@@ -123,6 +126,8 @@ pub(crate) struct EngineTools {
     pub(crate) moving: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
     /// The tools about the tasks that agents share.
     pub(crate) sharing: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
+    /// The tools by which the main agent leads a team.
+    pub(crate) leading: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
     /// The tool by which an agent brings over what others did apart.
     pub(crate) merging: fn(&Arc<Agent>) -> Arc<dyn DynTool>,
     /// The tools about schedules.
@@ -171,6 +176,8 @@ pub(crate) struct SessionFiles {
     pub(crate) agents_dir: PathBuf,
     /// The main agent's transcript.
     pub(crate) transcript: PathBuf,
+    /// What writes it.
+    pub(crate) journal: Arc<Journal>,
     /// Where agents keep their memories; `None` where they keep none.
     pub(crate) memories: Option<MemoryPlaces>,
 }
@@ -216,12 +223,15 @@ impl AgentBuilder {
         let for_merging: &[&str] = if merges { &[MERGE_TOOL] } else { &[] };
         let has_tasks = shared.delegation.task_list.is_some();
         let for_tasks: &[&str] = if has_tasks { &TASK_TOOLS } else { &[] };
+        let leads = scope.is_main && shared.delegation.team.is_some();
+        let for_leading: &[&str] = if leads { &LEADING_TOOLS } else { &[] };
         let built_in = self.tools.iter().map(|tool| tool.name());
         let names = built_in
             .chain(for_agents.iter().copied())
             .chain(for_schedules.iter().copied())
             .chain(for_skills.iter().copied())
             .chain(for_tasks.iter().copied())
+            .chain(for_leading.iter().copied())
             .chain(for_worktrees.iter().copied())
             .chain(for_merging.iter().copied());
         let mut pool = self.offer(scope.permissions, &shared.broker).names(names);
@@ -240,7 +250,12 @@ impl AgentBuilder {
 
     /// What decides which tools an agent is offered.
     pub(crate) fn offer<'a>(&'a self, permissions: &'a Permissions, broker: &Broker) -> Offer<'a> {
-        Offer { choice: &self.choice, permissions, has_answerer: broker.has_answerer() }
+        Offer {
+            choice: &self.choice,
+            permissions,
+            has_answerer: broker.has_answerer(),
+            plans_for_lead: false,
+        }
     }
 
     /// Decides what a definition means for an agent at this place.

@@ -15,6 +15,7 @@ use crate::agent::listing::LastListing;
 use crate::agent::session_tasks::SessionTasks;
 use crate::agent::slots::Slots;
 use crate::agent::task::Task;
+use crate::agent::team::Team;
 use crate::definition::definitions::Definitions;
 use crate::definition::limits::{Limits, SpawnGate};
 use crate::definition::rules::DelegationRules;
@@ -33,6 +34,8 @@ pub(crate) struct Delegation {
     pub(crate) builder: Arc<AgentBuilder>,
     /// What there is to do; `None` where agents keep lists of their own.
     pub(crate) task_list: Option<Arc<SessionTasks>>,
+    /// The team of the session; `None` where teams are off.
+    pub(crate) team: Option<Arc<Team>>,
     pub(crate) slots: Arc<Slots>,
     pub(crate) gate: SpawnGate,
     /// What models were last told about the agents that there are.
@@ -66,6 +69,7 @@ impl Delegation {
         definitions: Arc<Definitions>,
         builder: Arc<AgentBuilder>,
         task_list: Option<Arc<SessionTasks>>,
+        team: Option<Arc<Team>>,
     ) -> Self {
         Self {
             slots: Slots::new(rules.limits.running),
@@ -75,6 +79,7 @@ impl Delegation {
             definitions,
             builder,
             task_list,
+            team,
             listing: LastListing::default(),
             telling: Arc::default(),
             table: Mutex::default(),
@@ -86,7 +91,7 @@ impl Delegation {
     pub(crate) fn without_agents(&self) -> Self {
         let limits = Limits { depth: 0, ..self.rules.limits.clone() };
         let rules = DelegationRules { limits, ..self.rules.clone() };
-        Self::new(rules, Arc::clone(&self.definitions), Arc::clone(&self.builder), None)
+        Self::new(rules, Arc::clone(&self.definitions), Arc::clone(&self.builder), None, None)
     }
 
     pub(crate) fn summarises(&self) -> bool {

@@ -27,14 +27,18 @@ pub(crate) struct SessionTasks {
     world: Arc<dyn World>,
 }
 
-/// The names of the agents that can have tasks now: the main agent, and the agents that are at work.
+/// The names of the agents that can have tasks now: the main agent, the agents that are at work, and the members of the
+/// team that rest.
 #[derive(Clone, Debug)]
 pub(crate) struct Members(Vec<String>);
 
 impl Members {
     fn of(delegation: &Delegation) -> Self {
         let running = delegation.running();
-        let names = running.iter().map(|task| task.identity.task_name());
+        let resting = delegation.team.iter().flat_map(|team| team.members());
+        let resting = resting.filter(|task| task.end().is_some_and(|end| end.outcome.is_success()));
+        let agents = running.into_iter().chain(resting);
+        let names = agents.map(|task| task.identity.task_name());
         Self(std::iter::once(LEAD.to_owned()).chain(names).collect())
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use centurion_config::agent_memory::AgentMemory;
 use centurion_hooks::{HookSet, Registration, Scope};
+use centurion_journal::JournalError;
 use centurion_model::Model;
 use centurion_permissions::Mode;
 use centurion_protocol::sdk::{Event, EventBody, PermissionDenial, Status, System};
@@ -15,9 +16,12 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::agent::Agent;
 use crate::agent::background_tasks::{self, BackgroundTasks};
 use crate::agent::delegation::Delegation;
 use crate::agent::fork_point::ForkPoint;
+use crate::agent::task::Posted;
+use crate::message::mail::{self, Arrival, Mail};
 use crate::message::queue::Queue;
 use crate::money::budget::Budget;
 use crate::money::usage::UsageTotals;
@@ -96,6 +100,8 @@ struct RunState {
     /// The main agent's conversation as it last could be gone on with.
     main_point: Option<Arc<ForkPoint>>,
     main_notes: Option<Arc<AgentMemory>>,
+    /// Weak, because its driver owns it.
+    main_agent: Weak<Agent>,
 }
 
 /// What a session is built from.
@@ -177,6 +183,25 @@ impl Shared {
 
     pub(crate) fn main_notes(&self) -> Option<Arc<AgentMemory>> {
         self.run.lock().main_notes.clone()
+    }
+
+    /// The main agent, above which there is none, for as long as the session runs.
+    pub(crate) fn main_agent(&self) -> Option<Arc<Agent>> {
+        self.run.lock().main_agent.upgrade()
+    }
+
+    pub(crate) fn set_main_agent(&self, agent: &Arc<Agent>) {
+        self.run.lock().main_agent = Arc::downgrade(agent);
+    }
+
+    /// Accepts a message for the main agent: it is written down, and then put before it.
+    pub(crate) fn post_to_main(&self, mail: &Mail) -> Result<Posted, JournalError> {
+        if mail::is_full(self.queue.mail_load(None)) {
+            return Ok(Posted::Full);
+        }
+        mail.accept(&self.delegation.builder.files.journal)?;
+        self.queue.push(mail.item(None, Arrival::AtWork));
+        Ok(Posted::Queued)
     }
 
     pub(crate) fn title(&self) -> Option<String> {

@@ -24,7 +24,7 @@ use crate::agent::isolation::WorktreeEnd;
 use crate::agent::stall::StallTimer;
 use crate::definition::identity::Identity;
 use crate::definition::spec::AgentSpec;
-use crate::message::mail::{Arrival, Mail};
+use crate::message::mail::{self, Arrival, Mail};
 use crate::message::queue::Queue;
 use crate::money::budget::Account;
 use centurion_journal::OutputFile;
@@ -34,6 +34,14 @@ use centurion_journal::{Journal, JournalError};
 pub(crate) struct Files {
     pub(crate) transcript: PathBuf,
     pub(crate) output: PathBuf,
+}
+
+/// Whether a run is an agent's first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunStart {
+    First,
+    /// It has worked before, in this process or an earlier one.
+    Resumed,
 }
 
 /// How an agent stood before it was set to work again.
@@ -56,6 +64,8 @@ pub(crate) struct Task {
     door: Mutex<()>,
     /// Whether it has ended, for callers that wait.
     ended: watch::Sender<bool>,
+    /// Until when it may go on, if the lead of its team has asked it to end.
+    teardown: watch::Sender<Option<Instant>>,
 }
 
 struct TaskState {
@@ -67,6 +77,10 @@ struct TaskState {
     stopped_by: Option<Stopper>,
     /// Whether the caller that stopped it tells of its end.
     is_quiet: bool,
+    /// Whether it has spoken to the lead of its team in this run.
+    has_reported: bool,
+    /// Whether it ends before its next request, because it agreed to or had no more time.
+    is_leaving: bool,
 }
 
 /// How an agent stands.
@@ -79,7 +93,16 @@ enum Standing {
 impl TaskState {
     fn new(run: TaskRun, standing: Standing) -> Self {
         let progress = Progress::default();
-        Self { run, waiter: None, standing, progress, stopped_by: None, is_quiet: false }
+        Self {
+            run,
+            waiter: None,
+            standing,
+            progress,
+            stopped_by: None,
+            is_quiet: false,
+            has_reported: false,
+            is_leaving: false,
+        }
     }
 
     fn end(&self) -> Option<&Arc<End>> {
@@ -97,6 +120,8 @@ pub(crate) enum Posted {
     Queued,
     /// The agent has ended, and nothing was done.
     HasEnded,
+    /// Too much waits for the agent, and nothing was done.
+    Full,
 }
 
 /// The agent that set another one to work, and in which of its own runs.
@@ -139,6 +164,8 @@ pub(crate) enum Stopper {
     Agent,
     /// A person or their host.
     Person,
+    /// The lead of its team asked it to end, and it agreed or did not answer in time.
+    Shutdown,
     /// The session is over.
     Session,
     /// It was silent for too long.
@@ -180,6 +207,9 @@ pub(crate) struct End {
     /// Why its commands were not kept from the checkout that it worked apart from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unconfined: Option<String>,
+    /// Whether it had spoken to the lead of its team.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) has_reported: bool,
     /// How many messages for it waited unread.
     #[serde(default, skip_serializing_if = "is_none")]
     pub(crate) unread: usize,
@@ -293,6 +323,7 @@ impl Task {
             state: Mutex::new(state),
             door: Mutex::default(),
             ended: watch::Sender::new(has_ended),
+            teardown: watch::Sender::default(),
         })
     }
 
@@ -354,6 +385,59 @@ impl Task {
         self.state().waiter.take().is_some()
     }
 
+    /// It has spoken to the lead of its team.
+    pub(crate) fn note_report(&self) {
+        self.state().has_reported = true;
+    }
+
+    pub(crate) fn has_reported(&self) -> bool {
+        self.state().has_reported
+    }
+
+    /// Has it end before its next request.
+    pub(crate) fn leave(&self) {
+        self.state().is_leaving = true;
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.state().is_leaving
+    }
+
+    /// Sets until when it may go on.
+    pub(crate) fn set_teardown(&self, until: Option<Instant>) {
+        self.teardown.send_replace(until);
+    }
+
+    /// Waits until it has gone on for too long after the lead of its team asked it to end.
+    pub(crate) async fn overdue(&self) {
+        let mut teardown = self.teardown.subscribe();
+        loop {
+            let until = *teardown.borrow_and_update();
+            let time = async {
+                match until {
+                    Some(until) => tokio::time::sleep_until(until).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                // The sender lives as long as the task.
+                _ = teardown.changed() => {}
+                () = time => return,
+            }
+        }
+    }
+
+    /// An agent at rest leaves its team: its last end says so from now on. Whether it was at rest.
+    pub(crate) fn dismiss(&self, by: Stopper, record: impl FnOnce(&End)) -> bool {
+        let mut state = self.state();
+        let Standing::Ended(end) = &state.standing else { return false };
+        let end = Arc::new(End { stopped_by: Some(by), ..End::clone(end) });
+        or_log(|| record(&end), "recording");
+        state.standing = Standing::Ended(end);
+        true
+    }
+
     /// Wants the agent to end. Whether it was running.
     pub(crate) fn stop(&self, by: Stopper) -> bool {
         let mut state = self.state();
@@ -377,8 +461,11 @@ impl Task {
     pub(crate) fn post(&self, queue: &Queue, mail: &Mail) -> Result<Posted, JournalError> {
         let state = self.state();
         let Standing::AtWork(journal) = &state.standing else { return Ok(Posted::HasEnded) };
+        if mail::is_full(queue.mail_load(Some(&self.id))) {
+            return Ok(Posted::Full);
+        }
         mail.accept(journal)?;
-        queue.push(mail.item(&self.id, Arrival::AtWork));
+        queue.push(mail.item(Some(&self.id), Arrival::AtWork));
         Ok(Posted::Queued)
     }
 
@@ -396,7 +483,9 @@ impl Task {
         let mut state = self.state();
         let heir = state.run.asker.as_ref().map(|asker| &asker.agent);
         end.unread = match end.outcome {
-            Outcome::Completed => queue.leave_if_idle(&self.id, heir)?,
+            Outcome::Completed if end.stopped_by.is_none() => {
+                queue.leave_if_idle(&self.id, heir)?
+            }
             _ => queue.leave(&self.id, heir),
         };
         let end = Arc::new(end);

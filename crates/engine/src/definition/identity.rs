@@ -3,6 +3,7 @@
 use centurion_config::agents::Color;
 use centurion_protocol::sdk::AgentTag;
 use centurion_protocol::{AgentId, ToolUseId};
+use centurion_team::TeamName;
 
 use crate::definition::spec::AgentSpec;
 
@@ -28,6 +29,8 @@ pub(crate) struct Identity {
     pub(crate) color: Option<Color>,
     /// The types from the main agent's children down to this one.
     pub(crate) path: Vec<String>,
+    /// The team that it is a member of.
+    pub(crate) team: Option<TeamName>,
 }
 
 impl Identity {
@@ -43,6 +46,15 @@ impl Identity {
             name: spec.name.clone(),
             color: spec.color.parse().ok(),
             path: spec.path.clone(),
+            team: spec.team.as_ref().map(|team| team.name.clone()),
+        }
+    }
+
+    /// Its id as providers are told: members of a team go by `name@team`.
+    pub(crate) fn provider_id(&self) -> Option<AgentId> {
+        match (&self.team, &self.name) {
+            (Some(team), Some(name)) => Some(AgentId::new(format!("{name}@{team}"))),
+            _ => self.id.clone(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use centurion_model::SystemPrompt;
 use centurion_protocol::markup::contain;
+use centurion_team::TeamName;
 use serde::Serialize;
 
 use crate::definition::environment::Environment;
@@ -13,6 +14,9 @@ const MAIN: &str = include_str!("prompts/main.md");
 const COORDINATOR: &str = include_str!("prompts/coordinator.md");
 /// What every agent is told that another one starts.
 const CHILD: &str = include_str!("prompts/child.md");
+
+/// What a member of a team is told.
+const TEAMMATE: &str = include_str!("prompts/teammate.md");
 
 /// How the user changes the system prompt of a run.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +87,17 @@ pub(crate) fn agent_sections(
         ("what the user adds", rules.append_prompt.as_deref().unwrap_or("")),
         ("the environment", &environment.render()),
     ])
+}
+
+/// The sections of a member of a team: it is told about that in the place of what other started agents are told. Names
+/// are plain words.
+pub(crate) fn teammate_sections(sections: Vec<String>, name: &str, team: &TeamName) -> Vec<String> {
+    let about = TEAMMATE.replace("{name}", name).replace("{team}", team.as_str());
+    let replace = |section: String| match section.as_str() {
+        text if text == CHILD.trim() => about.trim().to_owned(),
+        _ => section,
+    };
+    sections.into_iter().map(replace).collect()
 }
 
 /// How the text begins that holds instruction files.

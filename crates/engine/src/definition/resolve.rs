@@ -23,11 +23,15 @@ use thiserror::Error;
 pub(crate) use self::background::runs_in_background;
 pub use self::provenance::{Decided, Provenance};
 pub use self::tools::{LeftOut, Reach, ToolView};
+use self::tools::{MEMORY_TOOLS, TEAM_TOOLS};
 use crate::definition::builtin;
 use crate::definition::rules::{DelegationRules, SessionMode};
 use crate::policy::permissions::Bypass;
 
 /// What binds the mode of an agent, as `agents explain` says it.
+const BESIDE_LEAD: &str = "a member of a team works beside its lead";
+const LEADS_MODE: &str = "the mode of the lead when the member joins";
+const PLAN_FIRST: &str = "the lead has to approve a plan first";
 const PLANNING: &str = "an agent below a planner plans";
 const NOT_ASKING: &str = "a parent in the mode dontAsk makes its agents dontAsk";
 const SKIPPING: &str = "permissions are skipped only where the user enabled it for this run";
@@ -40,6 +44,16 @@ pub(crate) struct Wishes {
     pub isolation: Option<Isolation>,
     pub max_turns: Option<u32>,
     pub cwd: Option<PathBuf>,
+    /// How it joins the team of the agent that starts it, if it does.
+    pub joins: Option<Joining>,
+}
+
+/// How an agent joins a team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Joining {
+    AtWork,
+    /// It changes nothing until the lead has approved its plan.
+    Planning,
 }
 
 /// Who starts the agent.
@@ -178,11 +192,15 @@ pub(crate) fn resolve(
     let mut problems = Vec::new();
     let background = match place {
         Place::Main(_) => Decided::new(false, Provenance::Default("the session itself")),
+        Place::Below(Wishes { joins: Some(_), .. }) => {
+            Decided::new(true, Provenance::Default(BESIDE_LEAD))
+        }
         Place::Below(wishes) => runs_in_background(definition, wishes.background, context.rules),
     };
     let usual = context.rules.child_mode.filter(|_| matches!(place, Place::Below(_)));
     let (own_mode, problem) = own_mode(definition, starter.stance.mode, usual);
     problems.extend(problem);
+    let own_mode = resolving.member_mode(own_mode);
     let permission_mode = resolving.mode(own_mode.as_ref());
     let memory = definition.memory.as_ref().filter(|_| context.keeps_memory);
     let (view, for_memory) =
@@ -326,6 +344,26 @@ impl Resolving<'_> {
         }
     }
 
+    fn joins(&self) -> Option<Joining> {
+        match self.place {
+            Place::Main(_) => None,
+            Place::Below(wishes) => wishes.joins,
+        }
+    }
+
+    /// The mode of a member of a team: planning, its definition's, or the lead's of this moment. Other agents have their
+    /// own.
+    fn member_mode(&self, own: Option<Decided<OwnMode>>) -> Option<Decided<OwnMode>> {
+        let Some(joins) = self.joins() else { return own };
+        let leads = self.starter.stance.mode;
+        if joins == Joining::Planning || leads == Mode::Plan {
+            let by = Provenance::Default(PLAN_FIRST);
+            return Some(Decided::new(OwnMode::Given(Mode::Plan), by));
+        }
+        let leads = || Decided::new(OwnMode::Modest(leads), Provenance::Default(LEADS_MODE));
+        Some(own.unwrap_or_else(leads))
+    }
+
     /// Why the definition may not bring what acts for the user, if so.
     fn is_powerless(&self) -> Option<&Unaccepted> {
         self.definition.withheld.as_ref()
@@ -344,7 +382,10 @@ impl Resolving<'_> {
             },
         };
         let mut view = ToolView::new(self.definition, reach);
-        let for_memory = if has_memory { view.inject() } else { Vec::new() };
+        if self.joins().is_some() {
+            view.give(&TEAM_TOOLS);
+        }
+        let for_memory = if has_memory { view.give(&MEMORY_TOOLS) } else { Vec::new() };
         (view, for_memory)
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use centurion_permissions::Mode;
 use centurion_protocol::{AgentId, Effort, RecordId, Thinking, ToolUseId};
+use centurion_team::TeamName;
 use centurion_worktree::Slug;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -78,6 +79,22 @@ pub(crate) struct AgentSpec {
     /// Where it works apart from others: in a worktree of its own, or in that of an agent above it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) worktree: Option<WorktreeSpec>,
+    /// The team that it is a member of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) team: Option<Membership>,
+}
+
+/// An agent as a member of a team.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Membership {
+    pub(crate) name: TeamName,
+    /// Whether it changes nothing until the lead has approved its plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) must_plan: bool,
+    /// The mode that its definition limits it to when its plan is approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) limit: Option<Mode>,
 }
 
 /// Where an agent works apart, as its record says it.

@@ -18,7 +18,7 @@ use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::ToolView;
 use crate::delegate::host::AgentHost;
 use crate::toolset::structured::StructuredOutput;
-use crate::toolset::toolbox::{Toolbox, ToolboxError};
+use crate::toolset::toolbox::{Offer, Toolbox, ToolboxError};
 use crate::turn::dispatch::Dispatch;
 use crate::turn::driver::{Driver, Preamble};
 
@@ -50,9 +50,11 @@ impl AgentBuilder {
         let listing = Listing::of(&shared.delegation, &agent.tool_scope());
         let hash = Listing::hash(listing.as_ref());
         let mut tools = self.tools.clone();
+        if listing.is_some() || agent.identity.team.is_some() {
+            tools.extend((self.engine_tools.reaching)(agent));
+        }
         if let Some(listing) = listing {
             tools.push((self.engine_tools.starting)(Arc::clone(agent), listing));
-            tools.extend((self.engine_tools.reaching)(agent));
             tools.extend(self.has_repository().then(|| (self.engine_tools.merging)(agent)));
         }
         if view.admits_scheduling(agent.identity.is_main()) && shared.schedules.is_some() {
@@ -63,6 +65,9 @@ impl AgentBuilder {
         }
         if shared.delegation.task_list.is_some() {
             tools.extend((self.engine_tools.sharing)(agent));
+        }
+        if agent.identity.is_main() && shared.delegation.team.is_some() {
+            tools.extend((self.engine_tools.leading)(agent));
         }
         if self.has_repository() && agent.isolation.is_none() {
             tools.extend((self.engine_tools.moving)(agent));
@@ -124,7 +129,10 @@ impl AgentBuilder {
     ) -> Result<Driver, ToolboxError> {
         let DriverParts { view, structured, .. } = parts;
         let (tools, hash) = self.candidates(shared, &agent, &view);
-        let offer = self.offer(&agent.permissions, &shared.broker);
+        let offer = Offer {
+            plans_for_lead: agent.plans_for_lead(),
+            ..self.offer(&agent.permissions, &shared.broker)
+        };
         let cache = Some(Arc::clone(&self.specs));
         let mut toolbox = Toolbox::new(tools, view, &offer, cache, hash)?;
         let for_program = ["Bash", "Read"].into_iter().filter_map(|name| toolbox.get(name).ok());

@@ -6,6 +6,7 @@ use std::time::Duration;
 use centurion_permissions::Mode;
 use centurion_protocol::sdk::{EventBody, ToolProgress, WaitsFor};
 use centurion_protocol::{AgentId, ToolUseId};
+use centurion_team::Frame;
 use centurion_tools::{
     AgentState, AgentStop, Answer, Host, HostFuture, NoAnswer, PlanModeError, PlanVerdict,
     Question, ShellChange, ShellEnd, StopRefusal,
@@ -17,9 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::agent::shared::Shared;
-use crate::agent::task::{Stopper, Task};
+use crate::agent::task::{Posted, Stopper, Task};
 use crate::delegate::notification;
 use crate::delegate::outcome::whole_result;
+use crate::delegate::teammate;
+use crate::message::mail::{Mail, TeamMail};
 use crate::policy::broker::{Ask, AskingAgent, Reply};
 use centurion_protocol::markup::contain;
 
@@ -76,6 +79,41 @@ impl Reached {
         let asker = other.run().asker.map(|asker| asker.agent);
         let works_here = is_among(other.identity.parent.clone(), own) || is_among(asker, own);
         (!works_here).then(|| StopRefusal::Stranger(other.id.clone()))
+    }
+
+    /// Sends the plan of a member to the lead of its team. `None` for other agents.
+    fn submit_plan(&self, plan: &str) -> Option<PlanVerdict> {
+        let team = self.shared.delegation.team.as_ref()?;
+        let task = self.agent.task.as_ref().filter(|_| self.agent.plans_for_lead())?;
+        let address = teammate::address(task)?;
+        let name = task.spec.name.clone().unwrap_or_default();
+        let id = format!("plan_approval-{}@{address}", self.shared.world.now().as_millisecond());
+        let frame = Frame::PlanApprovalRequest {
+            request_id: id.clone(),
+            from: name.clone(),
+            plan_content: plan.to_owned(),
+        };
+        let mail = Mail {
+            id: self.shared.world.record_id(),
+            from: name,
+            text: frame.to_text(),
+            team: Some(TeamMail {
+                color: Some(task.spec.color.clone()),
+                summary: Some("asks to approve its plan".to_owned()),
+                frame: Some(frame),
+            }),
+        };
+        team.propose_plan(&task.id, &id);
+        Some(match self.shared.post_to_main(&mail) {
+            Ok(Posted::Full) => PlanVerdict::Rejected(
+                "too much waits unread for the lead: try again later".to_owned(),
+            ),
+            Ok(_) => {
+                task.note_report();
+                PlanVerdict::Submitted(id)
+            }
+            Err(error) => PlanVerdict::Rejected(format!("the plan cannot be kept: {error}")),
+        })
     }
 
     async fn put(&self, tool: &str, call: &ToolUseId, input: serde_json::Value) -> Reply {
@@ -156,6 +194,9 @@ impl Host for AgentHost {
             if permissions.mode() != Mode::Plan {
                 return PlanVerdict::Rejected("plan mode is not on".to_owned());
             }
+            if let Some(verdict) = reached.submit_plan(&plan) {
+                return verdict;
+            }
             // No agent below a planner writes, even if a person approves it (invariant I-1).
             if permissions.must_plan() {
                 let reason = "you work for an agent that plans: put your plan into your report";
@@ -204,7 +245,8 @@ impl Host for AgentHost {
             if let Some(reason) = reached.refuses_to_end(&task) {
                 return Some(Err(reason));
             }
-            let was_running = task.stop(Stopper::Agent);
+            let was_resting = teammate::dismiss(&reached.shared, &task, Stopper::Agent);
+            let was_running = was_resting || task.stop(Stopper::Agent);
             // Its end is known when the call answers.
             task.ended(STOP_PATIENCE).await;
             let (id, description) = (task.id.to_string(), task.spec.description.clone());

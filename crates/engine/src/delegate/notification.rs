@@ -16,8 +16,9 @@ use serde_json::json;
 use crate::agent::background_tasks;
 use crate::agent::isolation::{WorktreeEnd, unconfined};
 use crate::agent::shared::Shared;
-use crate::agent::task::{End, SharedContext, Stopper, Task, TaskRun};
+use crate::agent::task::{End, RunStart, SharedContext, Stopper, Task, TaskRun};
 use crate::delegate::outcome::{bounded_result, failure, worktree_work};
+use crate::delegate::teammate;
 use crate::message::queue::{Item, Origin, Priority, Queue};
 use crate::message::titles::{listed, title};
 
@@ -105,8 +106,11 @@ pub(crate) fn owe_shell_end(shared: &Shared, end: &ShellEnd, agent: Option<&Agen
     shared.queue.tell(agent, news);
 }
 
-/// Shows observers that an agent begins.
-pub(crate) fn show_started(shared: &Arc<Shared>, task: &Task) {
+/// Shows observers that an agent begins, perhaps once more.
+pub(crate) fn show_started(shared: &Arc<Shared>, task: &Task, beginning: RunStart) {
+    if task.spec.team.is_some() {
+        return teammate::show_started(shared, task, beginning);
+    }
     let (run, is_background) = (task.run(), task.is_background());
     shared.show(EventBody::System(System::TaskStarted(Box::new(TaskStarted {
         task_id: task.id.to_string(),
@@ -146,8 +150,17 @@ pub(crate) fn show_detached(shared: &Arc<Shared>, task: &Task) {
     enter(shared, task);
 }
 
-/// Shows observers that an agent has ended.
+/// Shows observers that an agent has ended. A member of a team may only rest.
 pub(crate) fn show_ended(shared: &Arc<Shared>, task: &Task, end: &End) {
+    if task.spec.team.is_some() {
+        teammate::show_ended(shared, task, end);
+    } else {
+        show_run_ended(shared, task, end);
+    }
+}
+
+/// Shows observers that an agent has ended for good, or until it is resumed.
+pub(super) fn show_run_ended(shared: &Arc<Shared>, task: &Task, end: &End) {
     let (task_id, run) = (task.id.to_string(), task.run());
     let mut patch = ended_now(shared, end.status());
     patch.error = (!end.outcome.is_success()).then(|| failure(end));
@@ -187,6 +200,9 @@ fn summary(task: &Task, end: &End) -> String {
 
 /// The news of how a run of an agent ended, for the main agent unless the caller names another recipient.
 pub(crate) fn agent_news(task: &Task, run: &TaskRun, end: &End) -> Item {
+    if task.spec.team.is_some() {
+        return teammate::idle_news(task, run, end);
+    }
     Item {
         id: end.notification,
         priority: Priority::Later,
@@ -198,6 +214,9 @@ pub(crate) fn agent_news(task: &Task, run: &TaskRun, end: &End) -> Item {
 
 /// Tells the agent that asked for a run how it ended, or the main agent once that one is gone.
 pub(crate) fn tell_end(queue: &Queue, task: &Task, run: &TaskRun, end: &End) {
+    if task.spec.team.is_some() {
+        return teammate::tell_idle(queue, task, run, end);
+    }
     queue.tell(run.asker.as_ref().map(|asker| &asker.agent), agent_news(task, run, end));
 }
 

@@ -27,7 +27,7 @@ use crate::delegate::notification;
 use crate::delegate::spawn;
 use crate::delegate::spending::{self, PastRun};
 use crate::message::life_records::{END, ENTERED, RESUME, SPAWN};
-use crate::message::mail;
+use crate::message::mail::{self, Arrival};
 use crate::money::budget::{Account, Amount};
 use centurion_journal::transcript;
 use centurion_journal::{Journal, MOST_TRANSCRIPT, Stamp, TranscriptFile};
@@ -84,6 +84,16 @@ pub(crate) fn restore(shared: &Arc<Shared>) {
     paths.insert(0, delegation.builder.files.transcript.clone());
     for (task, Ended { run, end }) in untold(ends, &paths) {
         shared.queue.push(notification::agent_news(&task, &run, &end));
+    }
+    restore_main_mail(shared);
+}
+
+/// Queues the mail that the main agent of an earlier process had accepted and not read.
+fn restore_main_mail(shared: &Shared) {
+    let path = &shared.delegation.builder.files.transcript;
+    let text = bounded::read_file(path, MOST_TRANSCRIPT).unwrap_or_default();
+    for mail in mail::waiting(&text) {
+        shared.queue.push(mail.item(None, Arrival::AtBeginning));
     }
 }
 
@@ -279,9 +289,16 @@ impl ToldEnds {
         let (spec, last) = (Arc::new(self.spec), Arc::new(end.clone()));
         let task = Task::recalled(self.id.clone(), spec, files, account, run.clone(), last);
         if was_interrupted {
-            record_interruption(shared, delegation, &task, end);
+            append_end(shared, &task, end);
         }
         delegation.enter(&task);
+        if let Some(team) = &delegation.team {
+            team.enter(&task);
+        }
+        if task.spec.team.is_some() {
+            // What it was doing before is told by how it stands now.
+            self.ends.drain(..self.ends.len() - 1);
+        }
         Some((task, self.ends))
     }
 }
@@ -309,6 +326,7 @@ impl Interrupted {
                 let isolator = &shared.delegation.builder.isolator;
                 isolator.again(worktree).ok()?.sandbox.isolation_fault()
             }),
+            has_reported: false,
             unread: 0,
             notification: shared.world.record_id(),
         };
@@ -316,7 +334,9 @@ impl Interrupted {
     }
 }
 
-fn record_interruption(shared: &Shared, delegation: &Delegation, task: &Task, end: &End) {
+/// Writes the end of an agent that is not at work into its transcript.
+pub(super) fn append_end(shared: &Shared, task: &Task, end: &End) {
+    let delegation = &shared.delegation;
     let stamp = Stamp {
         agent: Some(task.id.clone()),
         cwd: task.spec.cwd.display().to_string(),
@@ -334,7 +354,7 @@ fn record_interruption(shared: &Shared, delegation: &Delegation, task: &Task, en
         journal.note(END, &json!({"run": task.run().id, "status": end.status(), "end": end}))
     });
     if let Err(error) = written {
-        tracing::error!(%error, agent = %task.id, "an interruption could not be recorded");
+        tracing::error!(%error, agent = %task.id, "the end of an agent at rest could not be recorded");
     }
 }
 

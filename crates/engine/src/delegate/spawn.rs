@@ -19,6 +19,7 @@ use centurion_permissions::{Role, Rule, RuleError, RuleOrigin};
 use centurion_protocol::markup::contain;
 use centurion_protocol::sdk::WaitsFor;
 use centurion_protocol::{AgentId, Block, Outcome, ToolUseId};
+use centurion_team::LEAD;
 use centurion_tools::ReadState;
 use futures_util::FutureExt;
 use serde::Serialize;
@@ -35,7 +36,7 @@ use crate::agent::hooks::reminder;
 use crate::agent::isolation::entered::EnteredPlace;
 use crate::agent::isolation::{self, AgentWorktree, IsolationError, WorktreeEnd};
 use crate::agent::shared::Shared;
-use crate::agent::task::{Asker, End, Files, SharedContext, Stopper, Task, TaskRun};
+use crate::agent::task::{Asker, End, Files, RunStart, SharedContext, Stopper, Task, TaskRun};
 use crate::agent::{Agent, AgentParts, kept_todos};
 use crate::definition::builtin;
 use crate::definition::request_settings::RequestSettings;
@@ -46,8 +47,10 @@ use crate::delegate::notification;
 use crate::delegate::powers::Powers;
 use crate::delegate::preload::hook_set;
 use crate::delegate::summary;
+use crate::delegate::teammate;
 use crate::message::life_records::{END, SPAWN};
 use crate::message::queue::{Item, Origin, Priority};
+use crate::message::teammate_message::TeammateMessage;
 use crate::money::budget::{Account, Amount};
 use crate::toolset::servers::Servers;
 use crate::toolset::structured::{SchemaError, StructuredOutput};
@@ -143,6 +146,7 @@ struct Child {
     worktree_end: Option<WorktreeEnd>,
     /// A worktree that it had entered when it ended.
     goes_back_to: Option<EnteredPlace>,
+    beginning: RunStart,
     /// Whether hooks know that it began.
     has_begun: bool,
     has_ended: bool,
@@ -271,26 +275,31 @@ struct ChildParts {
     worktree: Option<Arc<AgentWorktree>>,
 }
 
+/// What an agent may do beside the rules that bind all.
+fn role(spec: &AgentSpec, start: &mut ChildParts, parent: &Agent) -> Result<Role, SpawnError> {
+    let only = spec.only.iter().map(|text| Rule::parse(text, RuleOrigin::Session));
+    let only = only.collect::<Result<Vec<_>, _>>()?;
+    Ok(Role {
+        only: only.into_iter().collect(),
+        allow: std::mem::take(&mut start.allow).into_iter().collect(),
+        deny: parent.denied_by_skills().into_iter().collect(),
+        memory: start.powers.memory.take(),
+        apart: worktree::apart(start.worktree.as_deref(), parent),
+        // Earlier records do not say it.
+        only_reads: spec.only_reads || builtin::is_scout(&spec.source, &spec.agent_type),
+    })
+}
+
 impl Child {
     fn new(
         shared: &Arc<Shared>,
         delegation: &Delegation,
         task: &Arc<Task>,
-        start: ChildParts,
+        mut start: ChildParts,
         parent: &Agent,
     ) -> Result<Self, SpawnError> {
         let (spec, builder) = (&task.spec, &delegation.builder);
-        let only = spec.only.iter().map(|text| Rule::parse(text, RuleOrigin::Session));
-        let only = only.collect::<Result<Vec<_>, _>>()?;
-        let role = Role {
-            only: only.into_iter().collect(),
-            allow: start.allow.into_iter().collect(),
-            deny: parent.denied_by_skills().into_iter().collect(),
-            memory: start.powers.memory,
-            apart: worktree::apart(start.worktree.as_deref(), parent),
-            // Earlier records do not say it.
-            only_reads: spec.only_reads || builtin::is_scout(&spec.source, &spec.agent_type),
-        };
+        let role = role(spec, &mut start, parent)?;
         let permissions = Arc::new(parent.permissions.child(role, start.powers.own_mode));
         let parents = start.parent_servers.unwrap_or_else(|| Arc::clone(&shared.servers));
         let fork = start.inherited.as_ref().filter(|it| it.what == Inherits::All);
@@ -355,6 +364,7 @@ impl Child {
             is_inside: false,
             worktree_end: None,
             goes_back_to: None,
+            beginning: if has_begun { RunStart::Resumed } else { RunStart::First },
             has_begun: false,
             has_ended: false,
         })
@@ -363,7 +373,7 @@ impl Child {
     /// Shows observers that it begins, and what it has to do without.
     fn show_beginning(&self) {
         write_meta(&self.task, None);
-        notification::show_started(&self.shared, &self.task);
+        notification::show_started(&self.shared, &self.task, self.beginning);
         let kind = &self.task.spec.agent_type;
         let unconfined = self.agent.isolation.as_ref().and_then(|it| it.unconfined());
         for problem in self.problems.iter().chain(&unconfined) {
@@ -405,9 +415,14 @@ impl Child {
         let cancel = self.task.run().cancel;
         loop {
             let is_broken = self.run.outcome == Outcome::Fault;
+            let task = Arc::clone(&self.task);
             let work = AssertUnwindSafe(async {
                 if !is_broken {
-                    self.work(&cancel).await;
+                    tokio::select! {
+                        biased;
+                        () = self.work(&cancel) => {}
+                        never = teammate::end_overdue(&task) => match never {},
+                    }
                 }
             });
             if let Err(panic) = work.catch_unwind().await {
@@ -416,6 +431,12 @@ impl Child {
             // Hooks that were told of the start are told of the stop, however it ended.
             if self.has_begun && !std::mem::take(&mut self.run.told_stop) {
                 self.driver.fire_stop(&self.run.text, &CancellationToken::new()).await;
+            }
+            if self.task.spec.team.is_some() && self.run.outcome == Outcome::Completed {
+                teammate::end_if_asked(&self.shared, &self.task);
+                if !self.task.is_leaving() {
+                    teammate::ask_hooks(&self.shared, &self.agent, &self.task).await;
+                }
             }
             self.leave_worktree().await;
             if let Some(end) = self.settle() {
@@ -504,7 +525,11 @@ impl Child {
         let tell = |end: &End| notification::tell_end(queue, task, &task_run, end);
         let end = self.end();
         self.shared.keep_denials(end.notification, &self.run.denials);
+        // The session does not end before the lead of a team is told what it has to hear.
+        let telling = self.shared.delegation.will_tell();
         let ended = task.finish(end, queue, record, tell)?;
+        teammate::settle_team(&self.shared, task);
+        drop(telling);
         self.has_ended = true;
         self.shared.delegation.note_end(task);
         self.shared.pass_on_side_notes(&self.task.id);
@@ -522,7 +547,8 @@ impl Child {
     /// How it ended, as data.
     fn end(&self) -> End {
         let run = &self.run;
-        let stopped_by = self.task.stopped_by();
+        let is_leaving = self.task.is_leaving();
+        let stopped_by = if is_leaving { Some(Stopper::Shutdown) } else { self.task.stopped_by() };
         let ended_on_denial = run.outcome == Outcome::Completed && run.ended_on_denial;
         let outcome = match (run.outcome, stopped_by) {
             (Outcome::Cancelled, Some(Stopper::Watchdog)) => Outcome::Stalled,
@@ -532,7 +558,7 @@ impl Child {
         let millis = self.task.run().started.elapsed().as_millis();
         End {
             outcome,
-            stopped_by: stopped_by.filter(|_| outcome != Outcome::Completed),
+            stopped_by: stopped_by.filter(|_| is_leaving || outcome != Outcome::Completed),
             text: run.text.clone(),
             structured: run.structured.clone(),
             errors: run.errors.clone(),
@@ -547,6 +573,7 @@ impl Child {
             shared: self.shared_context(),
             worktree: self.worktree_end.clone(),
             unconfined: self.agent.isolation.as_ref().and_then(|it| it.sandbox.isolation_fault()),
+            has_reported: self.task.has_reported(),
             unread: 0,
             notification: self.shared.world.record_id(),
         }
@@ -648,6 +675,9 @@ fn first_items(
         }
         return vec![item(text, Origin::Delegation)];
     }
+    if task.spec.team.is_some() {
+        return vec![first_mail(shared, task, initial_prompt, prompt)];
+    }
     match initial_prompt {
         // A command stands alone, so that it can be replaced by what it means.
         Some(initial) if initial.trim_start().starts_with('/') => {
@@ -655,6 +685,23 @@ fn first_items(
         }
         Some(initial) => vec![item(format!("{initial}\n\n{prompt}"), Origin::Delegation)],
         None => vec![item(prompt.to_owned(), Origin::Delegation)],
+    }
+}
+
+/// What a member of a team is told first: its lead speaks to it, as it does later.
+fn first_mail(shared: &Shared, task: &Task, initial: Option<String>, prompt: &str) -> Item {
+    let text = match initial {
+        Some(initial) => format!("{initial}\n\n{prompt}"),
+        None => prompt.to_owned(),
+    };
+    let summary = Some(task.spec.description.as_str());
+    let message = TeammateMessage { from: LEAD, color: None, summary, text: &text };
+    Item {
+        id: shared.world.record_id(),
+        priority: Priority::Next,
+        addressee: Some(task.id.clone()),
+        content: vec![Block::Text(message.words(false))],
+        origin: Origin::Delegation,
     }
 }
 

@@ -6,13 +6,17 @@
 
 use std::collections::HashSet;
 
+use centurion_permissions::Mode;
 use centurion_protocol::transcript::{QueueOperation, QueueOperationBody};
 use centurion_protocol::{AgentId, Block, RecordId};
+use centurion_team::Frame;
 use memchr::memmem::Finder;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::message::life_records::RESUME;
 use crate::message::queue::{Item, Origin, Priority};
+use crate::message::teammate_message::TeammateMessage;
 use centurion_journal::{Journal, JournalError};
 use centurion_protocol::markup::contain;
 
@@ -20,9 +24,33 @@ use centurion_protocol::markup::contain;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mail {
     pub(crate) id: RecordId,
-    /// The sender, in words for the recipient.
+    /// The sender, in words for the recipient; a member of a team by its name.
     pub(crate) from: String,
     pub(crate) text: String,
+    /// What else mail among members of a team says; `None` for other agents.
+    pub(crate) team: Option<TeamMail>,
+}
+
+/// What mail among members of a team says beside its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TeamMail {
+    /// The sender's colour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) color: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) summary: Option<String>,
+    /// The structured message that the text tells of. Only the runtime makes these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) frame: Option<Frame>,
+}
+
+/// How many messages may wait for one agent, and how many bytes they may have. Beyond that the sender is told that
+/// nothing was sent.
+const MOST_WAITING: (usize, usize) = (10_000, 16 << 20);
+
+/// Whether an agent for which so many messages with so many bytes wait takes no more.
+pub(crate) fn is_full((count, bytes): (usize, usize)) -> bool {
+    count >= MOST_WAITING.0 || bytes >= MOST_WAITING.1
 }
 
 /// What the recipient is doing when it comes.
@@ -34,29 +62,60 @@ pub(crate) enum Arrival {
 }
 
 impl Mail {
-    /// The message as it is put before an agent.
-    pub(crate) fn item(&self, to: &AgentId, arrival: Arrival) -> Item {
-        let (from, text) = (&self.from, contain(&self.text));
-        let said = match arrival {
-            Arrival::AtWork => {
-                format!(
-                    "{from} says, while you are at work (an agent speaks, not the user):\n{text}"
-                )
-            }
-            Arrival::AtBeginning => format!("{from} says:\n{text}"),
-        };
+    /// The message as it is put before an agent; `None` is the main agent.
+    pub(crate) fn item(&self, to: Option<&AgentId>, arrival: Arrival) -> Item {
         Item {
             id: self.id,
             priority: Priority::Next,
-            addressee: Some(to.clone()),
-            content: vec![Block::Text(said)],
-            origin: Origin::Message { from: self.from.clone() },
+            addressee: to.cloned(),
+            content: vec![Block::Text(self.words(to.is_none(), arrival))],
+            origin: Origin::Message { from: self.from.clone(), hands_over: self.hands_over() },
         }
+    }
+
+    /// The permission mode that it hands over, if it approves a plan.
+    fn hands_over(&self) -> Option<Mode> {
+        match self.team.as_ref()?.frame.as_ref()? {
+            Frame::PlanApprovalResponse { approve: true, permission_mode, .. } => {
+                permission_mode.as_ref()?.parse().ok()
+            }
+            _ => None,
+        }
+    }
+
+    fn words(&self, is_for_lead: bool, arrival: Arrival) -> String {
+        let from = &self.from;
+        match (&self.team, arrival) {
+            (Some(team), _) => {
+                let message = TeammateMessage {
+                    from,
+                    color: team.color.as_deref(),
+                    summary: team.summary.as_deref(),
+                    text: &self.text,
+                };
+                message.words(is_for_lead)
+            }
+            (None, Arrival::AtWork) => format!(
+                "{from} says, while you are at work (an agent speaks, not the user):\n{}",
+                contain(&self.text)
+            ),
+            (None, Arrival::AtBeginning) => format!("{from} says:\n{}", contain(&self.text)),
+        }
+    }
+
+    /// Where it comes from, as transcripts say it.
+    pub(crate) fn origin(&self) -> Value {
+        let from = Origin::Message { from: self.from.clone(), hands_over: None };
+        let mut origin = from.to_value().unwrap_or_default();
+        if let (Some(team), Some(fields)) = (&self.team, origin.as_object_mut()) {
+            fields.insert("team".to_owned(), serde_json::json!(team));
+        }
+        origin
     }
 
     /// Writes down that it was accepted.
     pub(crate) fn accept(&self, journal: &Journal) -> Result<(), JournalError> {
-        let origin = Origin::Message { from: self.from.clone() }.to_value().unwrap_or_default();
+        let origin = self.origin();
         journal.enqueue(QueueOperationBody {
             operation: QueueOperation::Enqueue,
             content: &self.text,
@@ -77,12 +136,13 @@ struct MailLine {
     content: Option<String>,
     origin: Option<Peer>,
     subtype: Option<String>,
-    data: Option<serde_json::Value>,
+    data: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct Peer {
     from: Option<String>,
+    team: Option<TeamMail>,
 }
 
 /// A message that set its agent to work: the note of the run's beginning accepts it.
@@ -91,24 +151,22 @@ struct Beginning {
     item: RecordId,
     from: String,
     prompt: String,
+    team: Option<TeamMail>,
+}
+
+/// The ids of all mail that a transcript has accepted.
+pub(crate) fn accepted(transcript: &[u8]) -> Vec<RecordId> {
+    Mailbox::of(transcript).accepted.iter().map(|mail| mail.id).collect()
 }
 
 /// The mail that a transcript has accepted and its agent has not read, oldest first.
 pub(crate) fn waiting(transcript: &[u8]) -> Vec<Mail> {
-    let mut mailbox = Mailbox::default();
-    // Nearly all transcripts have none.
-    let has = |text: &str| memchr::memmem::find(transcript, text.as_bytes()).is_some();
-    if has("queue-operation") || has(RESUME) {
-        let (item, resume) = (Finder::new("\"queueItem\""), Finder::new(RESUME));
-        let lines = transcript.split(|byte| *byte == b'\n');
-        for line in lines.filter(|line| item.find(line).or_else(|| resume.find(line)).is_some()) {
-            // A line that was torn says nothing.
-            if let Ok(line) = serde_json::from_slice::<MailLine>(line) {
-                mailbox.take(line);
-            }
-        }
-    }
-    mailbox.waiting()
+    Mailbox::of(transcript).waiting()
+}
+
+/// The permission mode that the last approval of a plan handed over, if a transcript has accepted one.
+pub(crate) fn approved_mode(transcript: &[u8]) -> Option<Mode> {
+    Mailbox::of(transcript).accepted.iter().rev().find_map(Mail::hands_over)
 }
 
 /// What lines have told of mail so far.
@@ -119,18 +177,39 @@ struct Mailbox {
 }
 
 impl Mailbox {
+    fn of(transcript: &[u8]) -> Self {
+        let mut mailbox = Mailbox::default();
+        // Nearly all transcripts have none.
+        let has = |text: &str| memchr::memmem::find(transcript, text.as_bytes()).is_some();
+        if has("queue-operation") || has(RESUME) {
+            let (item, resume) = (Finder::new("\"queueItem\""), Finder::new(RESUME));
+            let lines = transcript.split(|byte| *byte == b'\n');
+            for line in lines.filter(|line| item.find(line).or_else(|| resume.find(line)).is_some())
+            {
+                // A line that was torn says nothing.
+                if let Ok(line) = serde_json::from_slice::<MailLine>(line) {
+                    mailbox.take(line);
+                }
+            }
+        }
+        mailbox
+    }
+
     fn take(&mut self, line: MailLine) {
         match (line.kind.as_str(), line.queue_item) {
             ("queue-operation", Some(id)) if line.operation == Some(QueueOperation::Enqueue) => {
-                let from = line.origin.and_then(|origin| origin.from);
-                let mail = from.zip(line.content).map(|(from, text)| Mail { id, from, text });
-                self.accepted.extend(mail);
+                let Some(Peer { from: Some(from), team }) = line.origin else { return };
+                self.accepted.extend(line.content.map(|text| Mail { id, from, text, team }));
             }
             ("user", Some(id)) => drop(self.read.insert(id)),
             ("system", _) if line.subtype.as_deref() == Some(RESUME) => {
                 let begun = line.data.and_then(|data| Beginning::deserialize(data).ok());
-                let mail = begun.map(|it| Mail { id: it.item, from: it.from, text: it.prompt });
-                self.accepted.extend(mail);
+                self.accepted.extend(begun.map(|it| Mail {
+                    id: it.item,
+                    from: it.from,
+                    text: it.prompt,
+                    team: it.team,
+                }));
             }
             _ => {}
         }
@@ -149,7 +228,8 @@ mod tests {
     use serde_json::json;
 
     fn mail(world: &SeededWorld, text: &str) -> Mail {
-        Mail { id: world.record_id(), from: "The agent bob".to_owned(), text: text.to_owned() }
+        let from = "The agent bob".to_owned();
+        Mail { id: world.record_id(), from, text: text.to_owned(), team: None }
     }
 
     fn accepted(mail: &Mail) -> String {
@@ -190,8 +270,7 @@ mod tests {
     #[test]
     fn a_call_whose_input_looks_like_mail_is_none() {
         let world = SeededWorld::new(1);
-        let input: serde_json::Value =
-            serde_json::from_str(&accepted(&mail(&world, "forged"))).unwrap();
+        let input: Value = serde_json::from_str(&accepted(&mail(&world, "forged"))).unwrap();
         let call = json!({"type": "assistant", "message": {"content": [{"input": input}]}});
         assert!(waiting(call.to_string().as_bytes()).is_empty());
     }

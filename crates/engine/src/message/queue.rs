@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use centurion_permissions::Mode;
 use centurion_protocol::{AgentId, Block, RecordId};
 use jiff::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
@@ -50,12 +51,25 @@ pub(crate) enum Origin {
     Delegation,
     /// What a definition puts before the first input.
     Initial,
-    /// Another agent says it.
-    Message { from: String },
+    /// Another agent says it. It may hand the recipient a permission mode over: the lead approved its plan.
+    Message { from: String, hands_over: Option<Mode> },
+    /// A member of a team has nothing to do after this run.
+    TeammateIdle { member: AgentId, run: String, wakes: Wakes },
     /// A schedule of the main agent was due.
     Schedule { id: String, due: Timestamp },
     /// Schedules were due while the session was closed, until it was opened again.
     MissedSchedules { ids: Vec<String>, until: Timestamp },
+}
+
+/// When the notice that a member of a team is idle begins a turn of the lead. Until then it goes along with the
+/// lead's next turn, whatever begins that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wakes {
+    /// The lead knows what there is to know.
+    Never,
+    /// The lead has to hear what the member said, and can hear it together with the others.
+    WhenAllAreIdle,
+    AtOnce,
 }
 
 /// What kind of origin a schedule is.
@@ -81,7 +95,10 @@ impl Origin {
                 serde_json::json!({"kind": TASK_NOTIFICATION, "producer": PRODUCER, "covers": covers}),
             ),
             Self::Delegation | Self::Initial => Some(serde_json::json!({"kind": "coordinator"})),
-            Self::Message { from } => Some(serde_json::json!({"kind": "peer", "from": from})),
+            Self::Message { from, .. } => Some(serde_json::json!({"kind": "peer", "from": from})),
+            Self::TeammateIdle { member, run, .. } => {
+                Some(serde_json::json!({"kind": "teammate", "agentId": member, "runId": run}))
+            }
             Self::Schedule { id, due } => Some(
                 serde_json::json!({"kind": SCHEDULE, "id": id, "due": centurion_protocol::Timestamp::from(*due)}),
             ),
@@ -94,7 +111,7 @@ impl Origin {
     /// The ends of agents that an item with this id tells of, by the ids of their news.
     pub(crate) fn told_ends(&self, id: RecordId) -> Vec<RecordId> {
         match self {
-            Self::TaskNotification { run: Some(_) } => vec![id],
+            Self::TaskNotification { run: Some(_) } | Self::TeammateIdle { .. } => vec![id],
             Self::TaskNotifications { covers } => covers.clone(),
             _ => Vec::new(),
         }
@@ -102,12 +119,27 @@ impl Origin {
 
     /// Whether it tells of something that is over, and asks for nothing.
     pub(crate) fn is_news(&self) -> bool {
-        matches!(self, Self::TaskNotification { .. } | Self::TaskNotifications { .. })
+        matches!(
+            self,
+            Self::TaskNotification { .. }
+                | Self::TaskNotifications { .. }
+                | Self::TeammateIdle { .. }
+        )
+    }
+
+    /// Whether it begins a turn by itself.
+    fn wakes(&self) -> bool {
+        !matches!(self, Self::TeammateIdle { wakes: Wakes::Never | Wakes::WhenAllAreIdle, .. })
     }
 
     /// Whether it tells how agents ended.
     pub(crate) fn is_of_agents(&self) -> bool {
         matches!(self, Self::TaskNotification { run: Some(_) } | Self::TaskNotifications { .. })
+    }
+
+    /// Whether agents say it, or it tells how they ended.
+    pub(crate) fn is_by_agents(&self) -> bool {
+        self.is_of_agents() || matches!(self, Self::Message { .. } | Self::TeammateIdle { .. })
     }
 
     /// Whether it tells of this schedule.
@@ -178,6 +210,53 @@ impl Queue {
     pub(crate) fn pending(&self, addressee: Option<&AgentId>) -> Vec<Item> {
         let state = self.state.lock();
         state.items.iter().filter(|item| item.addressee.as_ref() == addressee).cloned().collect()
+    }
+
+    /// The same, if something of it begins a turn by itself.
+    pub(crate) fn due(&self, addressee: Option<&AgentId>) -> Vec<Item> {
+        let pending = self.pending(addressee);
+        if pending.iter().any(|item| item.origin.wakes()) { pending } else { Vec::new() }
+    }
+
+    /// How many messages of agents wait for an agent, and how many bytes they have.
+    pub(crate) fn mail_load(&self, addressee: Option<&AgentId>) -> (usize, usize) {
+        let state = self.state.lock();
+        let is_mail = |item: &&Item| {
+            item.addressee.as_ref() == addressee && matches!(item.origin, Origin::Message { .. })
+        };
+        let size = |item: &Item| match item.content.first() {
+            Some(Block::Text(text)) => text.len(),
+            _ => 0,
+        };
+        state
+            .items
+            .iter()
+            .filter(is_mail)
+            .fold((0, 0), |(count, bytes), item| (count + 1, bytes + size(item)))
+    }
+
+    /// Puts the notice that a member is idle before the lead, in the place of an earlier one that it has not read.
+    pub(crate) fn tell_idle(&self, member: &AgentId, notice: Item) {
+        let mut state = self.state.lock();
+        let is_its = |origin: &Origin| matches!(origin, Origin::TeammateIdle { member: of, .. } if of == member);
+        state.items.retain(|item| !is_its(&item.origin));
+        state.push(notice);
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// All members of the team are idle: what the lead has to hear begins a turn now.
+    pub(crate) fn tell_all_idle(&self) {
+        let mut state = self.state.lock();
+        for item in &mut state.items {
+            if let Origin::TeammateIdle { wakes, .. } = &mut item.origin
+                && *wakes == Wakes::WhenAllAreIdle
+            {
+                *wakes = Wakes::AtOnce;
+            }
+        }
+        drop(state);
+        self.changed.notify_waiters();
     }
 
     /// Takes away items that a recorded turn contains.
@@ -273,8 +352,8 @@ impl Queue {
 
     /// Waits until something is due for an agent; `None` when the queue is closed and nothing is.
     pub(crate) async fn next(&self, addressee: Option<&AgentId>) -> Option<Vec<Item>> {
-        self.wait(|queue| match queue.pending(addressee) {
-            pending if !pending.is_empty() => Some(Some(pending)),
+        self.wait(|queue| match queue.due(addressee) {
+            due if !due.is_empty() => Some(Some(due)),
             _ => queue.is_closed().then_some(None),
         })
         .await
@@ -283,8 +362,8 @@ impl Queue {
     /// Waits until something is due for an agent, though the input is closed; `None` when the session is to end
     /// instead.
     pub(crate) async fn arrival(&self, addressee: Option<&AgentId>) -> Option<Vec<Item>> {
-        self.wait(|queue| match queue.pending(addressee) {
-            pending if !pending.is_empty() => Some(Some(pending)),
+        self.wait(|queue| match queue.due(addressee) {
+            due if !due.is_empty() => Some(Some(due)),
             _ => queue.is_abandoned().then_some(None),
         })
         .await
@@ -406,7 +485,7 @@ mod tests {
         queue.tell(Some(&child), news("in time"));
         queue.push(Item {
             addressee: Some(child.clone()),
-            origin: Origin::Message { from: "The agent bob".to_owned() },
+            origin: Origin::Message { from: "The agent bob".to_owned(), hands_over: None },
             ..item(&world, Priority::Next, "hello")
         });
         assert_eq!(queue.leave_if_idle(&child, None), None, "there is something to read");
@@ -442,6 +521,36 @@ mod tests {
             ["one", "two"],
             "the main agent hears what no other can"
         );
+    }
+
+    #[tokio::test]
+    async fn notices_of_idle_members_wake_the_lead_once_when_all_are_idle() {
+        // D-64, teams.md 10.11
+        let (world, queue) = (SeededWorld::new(1), Queue::default());
+        let (one, two) = (world.agent_id(), world.agent_id());
+        let notice = |member: &AgentId, wakes, text: &str| Item {
+            origin: Origin::TeammateIdle { member: member.clone(), run: "r".to_owned(), wakes },
+            ..item(&world, Priority::Later, text)
+        };
+        queue.tell_idle(&one, notice(&one, Wakes::Never, "one reported"));
+        queue.tell_all_idle();
+        assert!(queue.due(None).is_empty(), "the lead knows already");
+        queue.tell_idle(&one, notice(&one, Wakes::WhenAllAreIdle, "one said something"));
+        queue.tell_idle(&two, notice(&two, Wakes::WhenAllAreIdle, "two said something"));
+        assert!(queue.due(None).is_empty());
+        assert_eq!(queue.pending(None).len(), 2, "a newer notice takes the place of the older");
+        queue.tell_all_idle();
+        let due = queue.arrival(None).await.unwrap();
+        assert_eq!(texts(&due), ["one said something", "two said something"]);
+        queue.delivered(&due.iter().map(|item| item.id).collect::<Vec<_>>());
+        queue.tell_idle(&one, notice(&one, Wakes::AtOnce, "one failed"));
+        assert_eq!(texts(&queue.due(None)), ["one failed"]);
+        queue.tell_idle(&two, notice(&two, Wakes::Never, "two is idle"));
+        assert_eq!(queue.due(None).len(), 2, "it goes along");
+        queue.close();
+        queue.delivered(&queue.pending(None).iter().map(|item| item.id).collect::<Vec<_>>());
+        queue.tell_idle(&two, notice(&two, Wakes::Never, "two is idle"));
+        assert!(queue.next(None).await.is_none(), "it keeps no session open");
     }
 
     #[test]

@@ -89,9 +89,6 @@ pub(crate) struct Permissions {
     state: RwLock<RulesState>,
     /// Those of the parent, which are followed; `None` for the main agent.
     above: Option<Arc<Self>>,
-    /// Whether the parent was planning when it started this agent: then this one plans to its end, and no
-    /// approval ends that.
-    began_below_planner: bool,
     bypass: Bypass,
     source: Mutex<Watched>,
     /// What hooks kept out is still in the files, and comes along with the next change.
@@ -157,6 +154,9 @@ struct RulesState {
     lost_directories: Vec<PathBuf>,
     /// What to go back to when a plan is approved; `None` unless the model itself began to plan.
     before_plan: Option<BeforePlan>,
+    /// Whether the parent was planning when it started this agent: then this one plans to its end, unless its
+    /// lead approves its plan.
+    began_below_planner: bool,
 }
 
 /// A mode that an answer, or its own planning, gave to one agent while it worked.
@@ -242,11 +242,11 @@ impl Permissions {
             session_directories: Vec::new(),
             lost_directories: Vec::new(),
             before_plan: None,
+            began_below_planner: false,
         };
         Self {
             state: RwLock::new(state),
             above: None,
-            began_below_planner: false,
             bypass,
             source: Mutex::new(Watched { source, looked: None }),
             kept_out: Mutex::default(),
@@ -273,11 +273,11 @@ impl Permissions {
             let mut own_state = child.state_mut();
             own_state.version = state.version;
             own_state.own = own;
+            own_state.began_below_planner = state.policy.mode == Mode::Plan;
             drop(own_state);
             child
         };
-        let began_below_planner = self.mode() == Mode::Plan;
-        Self { above: Some(Arc::clone(self)), began_below_planner, ..child }
+        Self { above: Some(Arc::clone(self)), ..child }
     }
 
     /// The main agent's, whose rules bind every agent of the session.
@@ -333,7 +333,7 @@ impl Permissions {
 
     fn stance_below(&self, above: &Self, state: &RulesState) -> Stance {
         let mut stance = above.stance();
-        if self.began_below_planner {
+        if state.began_below_planner {
             stance.mode = Mode::Plan;
         }
         // Planning goes on: nothing gives less.
@@ -614,8 +614,17 @@ impl Permissions {
 
     /// Whether it plans for an agent that plans, or planned when this one began.
     pub(crate) fn must_plan(&self) -> bool {
-        self.began_below_planner
+        self.state().began_below_planner
             || self.above.as_ref().is_some_and(|above| above.mode() == Mode::Plan)
+    }
+
+    /// The lead of the team approved the agent's plan: it has this mode from now on, and at most what the lead has.
+    pub(crate) fn hand_over(&self, mode: Mode) {
+        let mut state = self.state_mut();
+        state.own = OwnMode::Modest(mode);
+        state.chosen = None;
+        state.before_plan = None;
+        state.began_below_planner = false;
     }
 
     /// The plan was approved: the mode before it is back.

@@ -17,6 +17,7 @@ use super::title;
 use crate::agent::shared::Shared;
 use crate::agent::task::Stopper;
 use crate::delegate::stop_all::stop_all;
+use crate::delegate::teammate;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::policy::broker::Answerer;
 use crate::policy::permissions::BypassRefused;
@@ -103,7 +104,9 @@ impl Handle {
     /// Ends an agent or a shell in the background, whichever agent's; `Err` says why nothing was ended.
     pub async fn stop_task(&self, id: &str) -> Result<(), StopError> {
         if let Some(task) = self.0.delegation.find(id) {
-            return if task.stop(Stopper::Person) { Ok(()) } else { Err(StopError::NotRunning) };
+            let was_at_rest = teammate::dismiss(&self.0, &task, Stopper::Person);
+            let is_stopped = was_at_rest || task.stop(Stopper::Person);
+            return if is_stopped { Ok(()) } else { Err(StopError::NotRunning) };
         }
         for shells in self.0.all_shells() {
             match shells.stop(id).await {

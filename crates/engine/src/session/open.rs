@@ -30,6 +30,7 @@ use crate::agent::isolation::entered::{self, EnteredPlace, Wanted};
 use crate::agent::meant;
 use crate::agent::session_tasks::SessionTasks;
 use crate::agent::shared::{Shared, SharedParts};
+use crate::agent::team::Team;
 use crate::agent::{Agent, AgentParts, kept_todos};
 use crate::definition::environment::{Environment, GitState};
 use crate::definition::identity::Identity;
@@ -110,7 +111,7 @@ impl Session {
             notes: memory.as_ref().map(|memory| Arc::clone(&memory.notes)),
         };
         let parts = agent_parts(&shared, &main, identity, &options.base.cwd, known);
-        let agent = builder.agent(&shared, parts);
+        let agent = main_agent(&shared, parts);
         extensions.elicitations.attach(Arc::clone(&shared.broker), Arc::clone(&agent));
         let environment = enter_worktree(&shared, &agent, worktree, begins_in).await?;
         let system = main_sections(&main.prompt, &environment, mode, main.memory.as_deref());
@@ -191,6 +192,13 @@ fn agent_parts(
     }
 }
 
+/// Builds the main agent, which agents of the session find when they work for it.
+fn main_agent(shared: &Arc<Shared>, parts: AgentParts) -> Arc<Agent> {
+    let agent = shared.delegation.builder.agent(shared, parts);
+    shared.set_main_agent(&agent);
+    agent
+}
+
 /// Looks at where the session stands.
 async fn observe(options: &Options) -> Environment {
     let git = match &options.base.repository {
@@ -237,9 +245,11 @@ fn build_shared(
     let world = &options.base.world;
     let place = options.agents.task_list.clone();
     let task_list = place.map(|place| Arc::new(SessionTasks::new(place, Arc::clone(world))));
+    let team = options.agents.team.take().map(|team| Arc::new(Team::new(team)));
     let shared = Arc::new_cyclic(|session| {
         let checkpoints = checkpoints(options, journal);
-        let builder = Arc::new(agent_builder(options, session, environment, stamp, checkpoints));
+        let builder =
+            Arc::new(agent_builder(options, session, environment, stamp, checkpoints, journal));
         let definitions = Arc::clone(&options.agents.definitions);
         Shared::new(SharedParts {
             id: options.start.id(),
@@ -250,7 +260,7 @@ fn build_shared(
             permissions: Arc::new(permissions),
             servers,
             server_patience: options.extensions.server_patience,
-            delegation: Delegation::new(rules, definitions, builder, task_list),
+            delegation: Delegation::new(rules, definitions, builder, task_list, team),
             schedules,
         })
     });
@@ -281,6 +291,7 @@ fn agent_builder(
     environment: Environment,
     stamp: Stamp,
     checkpoints: Option<Arc<Checkpoints>>,
+    journal: &Arc<Journal>,
 ) -> AgentBuilder {
     let env_file = options.storage.output_dir.join("hook-environment.sh");
     let hooks = session_hooks(options, env_file.clone()).build(session);
@@ -312,6 +323,7 @@ fn agent_builder(
             known: Arc::default(),
             checkpoints,
             agents_dir: agents_dir(storage),
+            journal: Arc::clone(journal),
             transcript: storage.transcript.clone().unwrap_or_default(),
             memories: agents.memory.take(),
         },

@@ -21,6 +21,7 @@ use jiff::tz::TimeZone;
 use crate::agent::builder::{AgentServers, ModelRefusal};
 use crate::agent::session_tasks::TaskListPlace;
 use crate::agent::shared::{Unseen, View};
+use crate::agent::team::TeamOptions;
 use crate::definition::context_rules::ContextRules;
 use crate::definition::definitions::Definitions;
 use crate::definition::prompt::PromptOptions;
@@ -249,6 +250,8 @@ pub struct AgentOptions {
     pub worktrees: WorktreeSettings,
     /// The task list that agents share; `None` where each keeps a list of its own.
     pub task_list: Option<TaskListPlace>,
+    /// The team that agents with a name join; `None` where teams are off.
+    pub team: Option<TeamOptions>,
     /// The worktree that the session itself works in from its beginning.
     pub begins_in: Option<String>,
 }
@@ -270,6 +273,7 @@ impl AgentOptions {
             skills: SkillSettings::default(),
             worktrees: WorktreeSettings::default(),
             task_list: None,
+            team: None,
             begins_in: None,
         }
     }

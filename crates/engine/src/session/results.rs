@@ -73,5 +73,5 @@ impl Results {
 fn owes_news(shared: &Shared) -> bool {
     let works = |it: &Delegation| it.is_telling() || it.has_running();
     works(&shared.delegation)
-        || shared.queue.pending(None).iter().any(|item| item.origin.is_of_agents())
+        || shared.queue.due(None).iter().any(|item| item.origin.is_by_agents())
 }

@@ -35,6 +35,7 @@ impl Session {
             Err(panic) => self.fail(&mut run, &panic_words(&*panic)),
         }
         self.shared.end_run();
+        self.settle_asks();
         self.report(&run, items.first().and_then(|item| item.origin.to_value())).await
     }
 
@@ -45,6 +46,14 @@ impl Session {
         let mut run = Run::new();
         self.fail(&mut run, reason);
         self.report(&run, None).await
+    }
+
+    /// Questions of members of the team that the main agent has read and not answered in the run are denied.
+    fn settle_asks(&self) {
+        if let Some(team) = &self.shared.delegation.team {
+            let unread = self.shared.queue.pending(None);
+            team.drop_asks(|mail| unread.iter().any(|item| item.id == *mail));
+        }
     }
 
     fn fail(&self, run: &mut Run, reason: &str) {

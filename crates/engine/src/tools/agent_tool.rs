@@ -5,6 +5,7 @@ mod explain;
 mod fork;
 mod launch;
 pub(crate) mod name;
+mod teammate;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -77,12 +78,19 @@ pub(crate) struct AgentTool {
     caller: Arc<Agent>,
     listing: Arc<Listing>,
     withheld: Vec<&'static str>,
+    /// Whether agents with a name join its team.
+    leads: bool,
 }
 
 impl AgentTool {
     pub(crate) fn new(caller: Arc<Agent>, listing: Arc<Listing>) -> Self {
         let mut withheld: Vec<&'static str> = HIDDEN.into();
         let shared = caller.shared.upgrade();
+        let leads = caller.identity.is_main()
+            && shared.as_ref().is_some_and(|shared| shared.delegation.team.is_some());
+        if leads {
+            withheld.retain(|field| !["team_name", "mode"].contains(field));
+        }
         let rules = shared.as_ref().map(|shared| &shared.delegation.rules);
         if rules.is_none_or(|rules| rules.background_is_off || rules.forks) {
             withheld.push("run_in_background");
@@ -93,7 +101,7 @@ impl AgentTool {
         if rules.is_some_and(|rules| rules.mode == SessionMode::Coordinator) {
             withheld.push("model");
         }
-        Self { caller, listing, withheld }
+        Self { caller, listing, withheld, leads }
     }
 }
 
@@ -249,7 +257,8 @@ impl Tool for AgentTool {
     }
 
     fn describe(&self, usual: String) -> String {
-        format!("{usual}\n\n{}", self.listing.text)
+        let about_teams = if self.leads { teammate::ABOUT } else { "" };
+        format!("{usual}{about_teams}\n\n{}", self.listing.text)
     }
 
     /// Agents that are asked for together work at the same time.
@@ -268,6 +277,14 @@ impl Tool for AgentTool {
                 return Err(ToolError::failed(launch::NO_PROMPT));
             }
             return send_message::resume(&shared, &self.caller, id, &input.prompt, &context.call);
+        }
+        match teammate::joined_team(&shared, &self.caller, &input) {
+            Ok(None) => {}
+            Ok(Some(team)) => {
+                let started = teammate::start(&shared, &self.caller, &team, &input, context).await;
+                return started.map_err(|error| launch::refused(&shared, &error));
+            }
+            Err(refusal) => return Err(launch::refused(&shared, &refusal.into())),
         }
         let launch = launch::prepare(&shared, &self.caller, &input, context).await;
         let launch = launch.map_err(|error| launch::refused(&shared, &error))?;

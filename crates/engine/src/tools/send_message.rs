@@ -1,29 +1,43 @@
-//! The `SendMessage` tool: one agent speaks to another, which may be at work or have ended.
+//! The `SendMessage` tool: one agent speaks to another, which may be at work, at rest, or have ended.
+
+mod deliver;
+mod structured;
 
 use std::sync::Arc;
 
 use centurion_permissions::Access;
 use centurion_protocol::ToolUseId;
+use centurion_team::Frame;
 use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::deliver::{Letter, Recipient};
 use crate::agent::Agent;
-use crate::agent::meant;
 use crate::agent::shared::Shared;
-use crate::agent::task::{Posted, Stopper, Task};
-use crate::delegate::recall;
-use crate::delegate::spawn;
-use crate::message::mail::Mail;
+use crate::agent::task::Task;
 use crate::message::titles::listed;
 use crate::tools::agent_tool::name;
 
 /// How much of a message stands for all of it.
 const SUMMARY_BYTES: usize = 200;
 
-/// Says something to an agent that you or others started. One at work reads it before its next step; one
-/// that has ended goes on in the background with all that it knows, and you are told when it ends.
+/// How many names are suggested in the place of one that no agent has.
+const MOST_NEAR: usize = 3;
+
+/// How near a name must be to be suggested: 1 is the same.
+const NEAR: f64 = 0.7;
+
+/// What the description says to an agent of a session with a team.
+const ABOUT_TEAMS: &str = "\n\nIn a team: `to` is a member's name, `team-lead`, or `*` for all others. `message` may also be an \
+    object. The lead asks a member to end: {\"type\": \"shutdown_request\", \"reason\"?}. A member answers: {\"type\": \
+    \"shutdown_response\", \"request_id\", \"approve\", \"reason\"?}. The lead answers a plan: {\"type\": \
+    \"plan_approval_response\", \"request_id\", \"approve\", \"feedback\"?}, and a member's question whether a call may run: \
+    {\"type\": \"permission_response\", \"request_id\", \"approve\", \"reason\"?}.";
+
+/// Sends a message to an agent of this session, or to the agent `main`. A running agent reads it before its next step. An
+/// agent that has ended resumes in the background with its whole conversation, and you are told when it ends.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SendMessageInput {
@@ -42,6 +56,12 @@ impl Tool for SendMessage {
 
     const NAME: &'static str = "SendMessage";
 
+    fn describe(&self, usual: String) -> String {
+        let has_team =
+            self.0.shared.upgrade().is_some_and(|shared| shared.delegation.team.is_some());
+        if has_team { format!("{usual}{ABOUT_TEAMS}") } else { usual }
+    }
+
     fn is_read_only(&self, _: &SendMessageInput) -> bool {
         false
     }
@@ -56,28 +76,30 @@ impl Tool for SendMessage {
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let shared = self.0.session()?;
-        let Value::String(message) = &input.message else {
-            let reason = "a message that is no text is for members of a team, and there are no teams in \
-                          this version: send text";
-            return Err(ToolError::Input(reason.to_owned()));
-        };
         let to = input.to.trim();
-        if to == "*" {
-            let reason = "there is no team to speak to: send a message to each agent by name or id";
-            return Err(ToolError::Input(reason.to_owned()));
-        }
         if to.starts_with("uds:") || to.starts_with("bridge:") {
             let reason = "other sessions cannot be reached in this version";
             return Err(ToolError::Input(reason.to_owned()));
         }
-        if let Some(fault) = name::path_fault(to) {
-            return Err(ToolError::Input(format!("no agent can have the name in `to`: {fault}")));
-        }
-        if message.trim().is_empty() {
+        let text = match &input.message {
+            Value::String(text) => text,
+            structured => {
+                return structured::send(&shared, &self.0, to, structured, &context.call);
+            }
+        };
+        if text.trim().is_empty() {
             return Err(ToolError::Input("the message is empty: say something".to_owned()));
         }
-        let summary = summary(input.summary.as_deref(), message);
-        send(&shared, &self.0, to, message, &summary, &context.call)
+        if shared.delegation.team.is_some() && Frame::is_imitated_by(text) {
+            let reason = "the text is a structured message of a team: give it as an object";
+            return Err(ToolError::Input(reason.to_owned()));
+        }
+        let letter =
+            Letter { text, summary: &summary(input.summary.as_deref(), text), frame: None };
+        if to == "*" {
+            return broadcast(&shared, &self.0, &letter, &context.call);
+        }
+        send(&shared, &self.0, to, &letter, &context.call)
     }
 }
 
@@ -96,95 +118,112 @@ pub(crate) fn resume(
     message: &str,
     call: &ToolUseId,
 ) -> Result<ToolOutput, ToolError> {
-    send(shared, caller, id.trim(), message, &summary(None, message), call)
+    let letter = Letter { text: message, summary: &summary(None, message), frame: None };
+    send(shared, caller, id.trim(), &letter, call)
+}
+
+/// Tells a member of the team that a task is its own now, unless it took the task itself.
+pub(crate) fn assign(
+    caller: &Agent,
+    task: &centurion_team::Task,
+    call: &ToolUseId,
+) -> Result<(), ToolError> {
+    let shared = caller.session()?;
+    let assigned_by = caller.identity.task_name();
+    let owner = task.owner.as_deref().filter(|owner| *owner != assigned_by);
+    let Some(recipient) = owner.and_then(|owner| Recipient::find(&shared, owner)) else {
+        return Ok(());
+    };
+    if !recipient.is_teammate_of(caller) {
+        return Ok(());
+    }
+    let frame = Frame::TaskAssignment {
+        task_id: task.id.to_string(),
+        subject: task.subject.clone(),
+        description: task.description.clone(),
+        assigned_by,
+    };
+    let text = frame.to_text();
+    let letter = Letter { text: &text, summary: &task.subject, frame: Some(frame) };
+    recipient.deliver(&shared, caller, &letter, call).map(drop)
 }
 
 fn send(
     shared: &Arc<Shared>,
     caller: &Agent,
     to: &str,
-    message: &str,
-    summary: &str,
+    letter: &Letter<'_>,
     call: &ToolUseId,
 ) -> Result<ToolOutput, ToolError> {
-    let Some(task) = recall::find(shared, to) else { return Ok(unreachable(shared, to)) };
-    if caller.identity.id.as_ref() == Some(&task.id) {
+    let Some(recipient) = address(shared, caller, to)? else { return Ok(unreachable(shared, to)) };
+    let delivered = recipient.deliver(shared, caller, letter, call)?;
+    Ok(receipt(delivered.receipt(caller, &recipient, to, letter)))
+}
+
+/// Sends the same text to the lead and all members but the sender.
+fn broadcast(
+    shared: &Arc<Shared>,
+    caller: &Agent,
+    letter: &Letter<'_>,
+    call: &ToolUseId,
+) -> Result<ToolOutput, ToolError> {
+    let team = shared.delegation.team.as_ref();
+    let Some(team) = team.filter(|_| caller.identity.is_main() || caller.identity.team.is_some())
+    else {
+        let reason = "you are in no team: send a message to each agent by name or id";
+        return Err(ToolError::Input(reason.to_owned()));
+    };
+    let is_other = |task: &Arc<Task>| caller.identity.id.as_ref() != Some(&task.id);
+    let others = team.members().into_iter().filter(is_other).map(Recipient::Agent);
+    let lead = (!caller.identity.is_main()).then_some(Recipient::Main);
+    let (mut sent, mut receipts) = (0, Vec::new());
+    for recipient in lead.into_iter().chain(others) {
+        let name = recipient.name();
+        let answer = match recipient.deliver(shared, caller, letter, call) {
+            Ok(delivered) => {
+                sent += usize::from(delivered.is_accepted());
+                delivered.receipt(caller, &recipient, &name, letter)
+            }
+            Err(error) => json!({"success": false, "to": name, "message": error.to_string()}),
+        };
+        receipts.push(answer);
+    }
+    let message = match receipts.len() {
+        0 => "There is no other member to speak to.".to_owned(),
+        all => format!("Message sent to {sent} of {all} members."),
+    };
+    let success = sent > 0 && sent == receipts.len();
+    Ok(receipt(json!({"success": success, "message": message, "recipients": receipts})))
+}
+
+/// The agent that `to` means; `None` if there is no such agent.
+fn address(shared: &Arc<Shared>, caller: &Agent, to: &str) -> Result<Option<Recipient>, ToolError> {
+    if let Some((name, _)) = to.split_once('@').filter(|_| shared.delegation.team.is_some()) {
+        let reason = format!("give the bare name of the member: {name:?}");
+        return Err(ToolError::Input(reason));
+    }
+    if let Some(fault) = name::path_fault(to) {
+        return Err(ToolError::Input(format!("no agent can have the name in `to`: {fault}")));
+    }
+    let recipient = Recipient::find(shared, to);
+    if recipient.as_ref().is_some_and(|it| it.is(caller)) {
         return Err(ToolError::Input("this is you: speak to another agent".to_owned()));
     }
-    // One after another: of two that speak to an agent that has ended, one sets it to work.
-    let _door = task.door();
-    if task.end().is_some_and(|end| end.stopped_by == Some(Stopper::Person)) {
-        let text = format!(
-            "The user stopped agent {to}, and only the user sets it to work again: it was not told."
-        );
-        return Ok(receipt(
-            json!({"success": false, "message": text, "status": "stopped_by_user"}),
-        ));
-    }
-    let mail =
-        Mail { id: shared.world.record_id(), from: sender(caller), text: message.to_owned() };
-    let pin =
-        json!({"id": task.id, "name": task.identity.name.as_deref().unwrap_or(task.id.as_str())});
-    let posted = task.post(&shared.queue, &mail).map_err(|error| {
-        ToolError::failed(format!("the message was not sent, because it cannot be kept: {error}"))
-    })?;
-    if posted == Posted::Queued {
-        return Ok(receipt(json!({
-            "success": true,
-            "message": format!("Queued: {to} reads it before its next step."),
-            "status": "queued",
-            "summary": summary,
-            "msg_id": mail.id,
-            "pin": pin,
-        })));
-    }
-    if let Some(reason) = refusal(shared, caller, &task) {
-        return Err(ToolError::Failed(reason));
-    }
-    spawn::resume(shared, caller, &task, call.clone(), &mail)
-        .map_err(|error| ToolError::failed(format!("the agent cannot go on: {error}")))?;
-    Ok(receipt(json!({
-        "success": true,
-        "message": format!(
-            "Agent {to} had ended and goes on in the background with your message. You are told when it ends."
-        ),
-        "status": "resumed",
-        "summary": summary,
-        "msg_id": mail.id,
-        "resumedAgentId": task.id,
-        "outputFile": task.output.path(),
-        "pin": pin,
-    })))
+    Ok(recipient)
 }
 
-/// Why an agent that has ended is not set to work again, if so: rules that came since may forbid its type.
-fn refusal(shared: &Shared, caller: &Agent, task: &Task) -> Option<String> {
-    let kind = &task.spec.agent_type;
-    let catalog = shared.delegation.definitions.agents();
-    let is_denied = caller.permissions.denies_agent(&meant::names(&catalog, kind));
-    is_denied.then(|| {
-        format!(
-            "Agents of type '{kind}' may not be set to work: a deny rule forbids it. Do without it."
-        )
-    })
-}
-
-fn sender(caller: &Agent) -> String {
-    match (&caller.identity.name, &caller.identity.id) {
-        (Some(name), _) => format!("The agent {name}"),
-        (None, Some(id)) => format!("The agent {id}"),
-        (None, None) => "The agent that leads".to_owned(),
-    }
-}
-
-/// Says who can be reached instead. It is an answer, not a failure: nothing was lost.
+/// Says which agents can be reached instead. It is an answer, not a failure: nothing was lost.
 fn unreachable(shared: &Shared, to: &str) -> ToolOutput {
     let tasks = shared.delegation.tasks();
     let name = |task: &Arc<Task>| task.identity.name.clone().unwrap_or_else(|| task.id.to_string());
     let names: Vec<String> = tasks.iter().map(name).collect();
+    let mut near: Vec<&String> =
+        names.iter().filter(|name| strsim::jaro_winkler(name, to) >= NEAR).collect();
+    near.truncate(MOST_NEAR);
     let known = match names.as_slice() {
-        [] => "There is nobody to speak to: start an agent first.".to_owned(),
-        names => format!("Those who can be reached: {}.", listed(names.iter().rev(), ", ")),
+        [] => "There are no agents yet: start an agent first.".to_owned(),
+        _ if !near.is_empty() => format!("Did you mean: {}?", listed(near.iter(), ", ")),
+        names => format!("Reachable agents: {}.", listed(names.iter().rev(), ", ")),
     };
     let text = format!("No agent named '{to}' is reachable. {known}");
     receipt(json!({"success": false, "message": text, "status": "no_such_agent"}))

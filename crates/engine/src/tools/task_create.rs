@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use centurion_hooks::events::TaskCreated;
 use centurion_permissions::Access;
-use centurion_team::{NewTask, Status, Wish};
+use centurion_team::{NewTask, Status, TeamName, Wish};
 use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -58,7 +58,9 @@ impl Tool for TaskCreate {
         };
         let task = desk.with(move |list, actor, now| list.create(actor, new, now)).await?;
         let number = task.id.to_string();
-        let created = TaskCreated(hook_task(&number, &task, &desk.worker, None));
+        let team = desk.team();
+        let team = team.as_ref().map(TeamName::as_str);
+        let created = TaskCreated(hook_task(&number, &task, &desk.worker, team));
         let fired = self.0.fire(&created, &context.cancel).await;
         if let Some(reason) = fired.verdict.reason() {
             let taken_back = Wish { status: Some(Status::Deleted), ..Wish::new(task.id) };

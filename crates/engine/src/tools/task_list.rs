@@ -5,7 +5,7 @@ use std::sync::Arc;
 use centurion_hooks::events;
 use centurion_permissions::Access;
 use centurion_protocol::Timestamp;
-use centurion_team::{Actor, Task, TaskList, TaskListError, TaskNumber};
+use centurion_team::{Actor, Task, TaskList, TaskListError, TaskNumber, TeamName};
 use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -36,6 +36,11 @@ impl TaskDesk {
         let tasks = shared.delegation.task_list.clone();
         let tasks = tasks.ok_or_else(|| ToolError::failed("this session has no task list"))?;
         Ok(Self { shared, tasks, worker: TaskWorker(agent.identity.task_name()) })
+    }
+
+    /// The name of the team that shares the list.
+    pub(crate) fn team(&self) -> Option<TeamName> {
+        self.shared.delegation.team.as_ref().map(|team| team.name())
     }
 
     pub(crate) async fn with<T: Send + 'static>(

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use centurion_hooks::events::TaskCompleted;
 use centurion_permissions::Access;
-use centurion_team::{Status, TaskNumber, Updated, Wish};
+use centurion_team::{Status, TaskNumber, TeamName, Updated, Wish};
 use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::agent::Agent;
+use crate::tools::send_message;
 use crate::tools::task_list::{TaskDesk, hook_task, number, numbers};
 
 /// Changes a task of the list. Set `in_progress` before you begin: the task is yours then, or you are told whose it
@@ -101,6 +102,9 @@ impl Tool for TaskUpdate {
             self.ask_hooks(&desk, &wish, context).await?;
         }
         let updated = desk.with(move |list, actor, now| list.update(actor, &wish, now)).await?;
+        if updated.fields.contains(&"owner") {
+            send_message::assign(&self.0, &updated.task, &context.call)?;
+        }
         Ok(ToolOutput::text(told(&updated)).with_data(data(&updated)))
     }
 }
@@ -120,7 +124,9 @@ impl TaskUpdate {
             return Ok(());
         }
         let number = judged.task.id.to_string();
-        let completed = TaskCompleted(hook_task(&number, &judged.task, &desk.worker, None));
+        let team = desk.team();
+        let team = team.as_ref().map(TeamName::as_str);
+        let completed = TaskCompleted(hook_task(&number, &judged.task, &desk.worker, team));
         let fired = self.0.fire(&completed, &context.cancel).await;
         fired.verdict.reason().map_or(Ok(()), |reason| Err(ToolError::failed(reason)))
     }

@@ -13,6 +13,9 @@ use thiserror::Error;
 use crate::definition::resolve::ToolView;
 use crate::policy::permissions::Permissions;
 
+/// The tool by which an agent puts its plan to a person, or to the lead of its team.
+const PLAN_TOOL: &str = "ExitPlanMode";
+
 /// Tools that need a person who answers.
 const NEED_A_PERSON: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
 
@@ -94,6 +97,8 @@ pub(crate) struct Offer<'a> {
     pub(crate) choice: &'a ToolChoice,
     pub(crate) permissions: &'a Permissions,
     pub(crate) has_answerer: bool,
+    /// Whether the lead of the agent's team answers its plan in a person's place.
+    pub(crate) plans_for_lead: bool,
 }
 
 impl Offer<'_> {
@@ -101,8 +106,11 @@ impl Offer<'_> {
     fn refusal(&self, name: &str) -> Option<&'static str> {
         if !self.choice.contains(name) {
             Some("this run was started without it")
-        } else if !self.has_answerer && NEED_A_PERSON.contains(&name) {
-            Some("nobody is there to answer; decide yourself and say what you assumed")
+        } else if !self.has_answerer
+            && NEED_A_PERSON.contains(&name)
+            && !(self.plans_for_lead && name == PLAN_TOOL)
+        {
+            Some("no user can answer; decide yourself and say what you assumed")
         } else if !self.permissions.is_offered(name) {
             Some("a deny rule takes it away")
         } else {

@@ -4,6 +4,7 @@
 //! the result from the driver. No kind of agent has another way to a tool.
 
 mod hooked;
+mod lead;
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
@@ -299,6 +300,9 @@ impl Dispatch {
             answer
         } else {
             self.call_for_attention(&ready.call.name, &context.cancel, aside).await;
+            if let Some(reply) = self.asked_lead(&ready, &reason, context).await {
+                return self.settled(ready, reply, context, aside).await;
+            }
             let ask = Ask {
                 tool: ready.call.name.clone(),
                 call: ready.call.id.clone(),
@@ -311,6 +315,17 @@ impl Dispatch {
             let asking = self.broker.ask(ask, &context.cancel);
             self.agent.wait(WaitsFor::Person, asking).await
         };
+        self.settled(ready, reply, context, aside).await
+    }
+
+    /// What a reply makes of the call.
+    async fn settled<'a>(
+        &self,
+        ready: Ready<'a>,
+        reply: Reply,
+        context: &ToolContext,
+        aside: &mut Aside,
+    ) -> Result<Ready<'a>, Box<Dispatched>> {
         match reply {
             // What was asked about is what may be touched, wherever links lead by now.
             Reply::Allowed { input: None, remember } => {

@@ -363,6 +363,9 @@ impl Driver {
                 self.say(INTERRUPTED)?;
                 break Outcome::Cancelled;
             }
+            if self.task().is_some_and(|task| task.is_leaving()) {
+                break Outcome::Completed;
+            }
             if self.settings.max_turns.is_some_and(|most| run.turns >= most) {
                 break Outcome::MaxTurns;
             }
@@ -525,6 +528,9 @@ impl Driver {
                 _ => self.record_item(item)?,
             };
             self.keep_standing(record, item);
+            if let Origin::Message { hands_over: Some(mode), .. } = item.origin {
+                self.dispatch.agent.permissions.hand_over(mode);
+            }
             for news in item.origin.told_ends(item.id) {
                 self.dispatch.agent.note_denials(self.shared.take_denials(news));
             }

@@ -101,7 +101,7 @@ fn a_message_that_set_an_agent_to_work_is_read_though_the_process_died() {
     }));
     // One place, and another agent has it: the message cannot have been read.
     bench.knows_agents(|agents| agents.rules.limits.running = 1);
-    let is_resumed = |asked: &Asked| asked.messages.to_string().contains("had ended and goes on");
+    let is_resumed = |asked: &Asked| asked.messages.to_string().contains("had ended and resumes");
     let died = dies_when(&bench, |_, asked| asked.iter().any(is_resumed));
     let id = &died.agent_ids()[0];
     let path = died.agent_transcript(id);

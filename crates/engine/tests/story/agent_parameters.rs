@@ -356,7 +356,7 @@ async fn a_launch_is_checked_in_order_and_each_failure_says_what_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn messages_exist_where_agents_do_and_teams_are_not_there_yet() {
+async fn messages_exist_where_agents_do_and_team_messages_need_a_team() {
     // S-227, S-241, D-6, D-15
     let mut bench = Bench::cast(&json!({
         "lead": [
@@ -374,8 +374,8 @@ async fn messages_exist_where_agents_do_and_teams_are_not_there_yet() {
     let receipt = receipts.into_iter().find(|it| it["status"] == "resumed").unwrap();
     assert_eq!(receipt["summary"], "go on", "a missing one is the first line");
     let results = told.results();
-    assert!(results[2].1 && results[2].0.contains("no teams"), "{results:?}");
-    assert!(results[3].1 && results[3].0.contains("no team"), "{results:?}");
+    assert!(results[2].1 && results[2].0.contains("for members of a team"), "{results:?}");
+    assert!(results[3].1 && results[3].0.contains("in no team"), "{results:?}");
     bench.knows_agents(|agents| agents.rules.limits.depth = 0);
     let told = bench.run("@@lead").await;
     for tool in ["Agent", "SendMessage"] {
@@ -399,7 +399,7 @@ async fn what_comes_with_later_versions_is_refused_with_the_reason() {
     }));
     let told = bench.run("@@lead").await;
     let expected = [
-        "A team (team_name) is not available",
+        "teams are switched off",
         "isolation: remote is not available",
         "isolation: worktree cannot be given, so the agent was not started: there is no git",
         "This kind of isolation is not available",

@@ -290,8 +290,20 @@ impl Fold {
     /// How an agent ended is told by the notification that follows.
     fn update(&mut self, updated: &TaskUpdated) -> Option<String> {
         let style = self.style;
-        updated.patch.is_backgrounded.filter(|is_it| *is_it)?;
         let worker = self.find_mut(&updated.task_id)?;
+        match updated.patch.status {
+            // A member of a team rests until a message wakes it.
+            Some("pending") => {
+                worker.is_running = false;
+                return Some(worker.line(style, "◌", "idle"));
+            }
+            Some("running") => {
+                worker.is_running = true;
+                return Some(worker.line(style, "▶", "at work again"));
+            }
+            _ => {}
+        }
+        updated.patch.is_backgrounded.filter(|is_it| *is_it)?;
         worker.is_background = true;
         Some(worker.line(style, "◌", "continues in the background"))
     }

@@ -50,6 +50,10 @@ const ORCHESTRATION: [&str; 5] = ["Agent", "ListAgents", "SendMessage", "TaskOut
 /// What an agent needs to keep its memory.
 pub(crate) const MEMORY_TOOLS: [&str; 3] = ["Edit", "Read", "Write"];
 
+/// What a member of a team needs to work with the others.
+pub(crate) const TEAM_TOOLS: [&str; 5] =
+    ["SendMessage", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
+
 /// Whose tools they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -77,8 +81,8 @@ pub enum ToolView {
         /// `None` is all.
         listed: Option<Vec<ToolSelector>>,
         taken: Vec<ToolSelector>,
-        /// Given for the agent's memory, though it would not have them otherwise.
-        for_memory: Vec<String>,
+        /// Given for the agent's memory or its team, though it would not have them otherwise.
+        given: Vec<String>,
     },
     /// Exactly these.
     Exact(Arc<[String]>),
@@ -137,25 +141,25 @@ impl ToolView {
             reach,
             listed: listed.map(|tools| selectors(tools)),
             taken: taken.map(|tools| selectors(tools)).unwrap_or_default(),
-            for_memory: Vec::new(),
+            given: Vec::new(),
         }
     }
 
     /// All tools that an agent of this reach may have.
     pub(crate) fn all(reach: Reach) -> Self {
-        Self::Chosen { reach, listed: None, taken: Vec::new(), for_memory: Vec::new() }
+        Self::Chosen { reach, listed: None, taken: Vec::new(), given: Vec::new() }
     }
 
     /// Whether the agent has a tool of this name.
     pub fn admits(&self, tool: &str) -> Result<(), LeftOut> {
-        let (reach, listed, taken, for_memory) = match self {
+        let (reach, listed, taken, given) = match self {
             Self::Exact(names) if names.iter().any(|name| name == tool) => return Ok(()),
             Self::Exact(_) => return Err(LeftOut::NotListed),
             // Who forks has the tool that starts agents, and so has the fork; the others are in its toolbox or not.
             Self::Inherited => return Ok(()),
-            Self::Chosen { reach, listed, taken, for_memory } => (reach, listed, taken, for_memory),
+            Self::Chosen { reach, listed, taken, given } => (reach, listed, taken, given),
         };
-        if for_memory.iter().any(|name| name == tool) {
+        if given.iter().any(|name| name == tool) {
             return Ok(());
         }
         reach.admits(tool)?;
@@ -170,15 +174,13 @@ impl ToolView {
         }
     }
 
-    /// Gives the tools that a memory needs; returns those that the agent would not have had.
-    pub(crate) fn inject(&mut self) -> Vec<String> {
-        let missing: Vec<String> = MEMORY_TOOLS
-            .into_iter()
-            .filter(|tool| self.admits(tool).is_err())
-            .map(str::to_owned)
-            .collect();
-        if let Self::Chosen { for_memory, .. } = self {
-            for_memory.clone_from(&missing);
+    /// Gives the agent tools; returns those that it would not have had.
+    pub(crate) fn give(&mut self, tools: &[&str]) -> Vec<String> {
+        let is_missing = |tool: &&&str| self.admits(tool).is_err();
+        let missing: Vec<String> =
+            tools.iter().filter(is_missing).map(|it| (*it).to_owned()).collect();
+        if let Self::Chosen { given, .. } = self {
+            given.extend(missing.iter().cloned());
         }
         missing
     }

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use centurion_config::agents::AgentSource;
+use centurion_permissions::{Mode, OwnMode};
 use centurion_protocol::{RecordId, ToolUseId};
 use centurion_tools::ReadState;
 use serde_json::json;
@@ -55,7 +56,8 @@ pub(crate) fn resume(
     let run = new_run(shared, asker, call, mail.text.clone());
     let before = task.begin(run, Arc::clone(&journal)).ok_or(SpawnError::AtWork)?;
     let made = catch_unwind(AssertUnwindSafe(|| {
-        let parts = Restored { loaded, inherited, journal };
+        let approved = task.spec.team.as_ref().and_then(|_| mail::approved_mode(&text));
+        let parts = Restored { loaded, inherited, journal, approved };
         let mut child = rebuild(shared, delegation, asker, task, parts, mail)?;
         if has_changed {
             child.problems.push(CHANGED.to_owned());
@@ -81,6 +83,8 @@ struct Restored {
     loaded: Loaded,
     inherited: Option<Inheritance>,
     journal: Arc<Journal>,
+    /// The permission mode that the lead of its team handed over with the approval of its plan.
+    approved: Option<Mode>,
 }
 
 /// What is said of a fork that does not begin with the bytes that it was started with.
@@ -97,9 +101,12 @@ fn rebuild(
     mail: &Mail,
 ) -> Result<Child, SpawnError> {
     let spec = &task.spec;
-    let Restored { loaded, inherited, journal } = restored;
+    let Restored { loaded, inherited, journal, .. } = restored;
     let schema = spec.schema.as_ref().map(|schema| StructuredOutput::parse(&schema.to_string()));
-    let powers = Powers::on_resume(shared, delegation, spec, asker.permissions.mode());
+    let mut powers = Powers::on_resume(shared, delegation, spec, asker.permissions.mode());
+    if let Some(mode) = member_mode(spec, restored.approved) {
+        powers.own_mode = mode;
+    }
     let start = ChildParts {
         read_state: seen(&loaded),
         loaded,
@@ -117,12 +124,23 @@ fn rebuild(
     };
     let child = Child::new(shared, delegation, task, start, asker)?;
     let TaskRun { id, call, asker, prompt, .. } = task.run();
-    let note = json!({
+    let mut note = json!({
         "agentId": task.id, "run": id, "call": call, "asker": asker,
         "prompt": prompt, "item": mail.id, "from": mail.from,
     });
+    if let Some(team) = &mail.team {
+        note["team"] = json!(team);
+    }
     child.driver.journal.note(RESUME, &note)?;
     Ok(child)
+}
+
+/// The mode of a member of a team that does not depend on its definition: it plans until its plan is approved, and then
+/// has what the approval handed over.
+fn member_mode(spec: &AgentSpec, approved: Option<Mode>) -> Option<OwnMode> {
+    let team = spec.team.as_ref()?;
+    let planning = || team.must_plan.then_some(OwnMode::Given(Mode::Plan));
+    approved.map(OwnMode::Modest).or_else(planning)
 }
 
 /// What an agent reads first when it is set to work again: the task that its process did not come to tell
@@ -135,7 +153,7 @@ fn left_unread(shared: &Shared, task: &Task, transcript: &[u8], mail: &Mail) -> 
     let mut held: HashMap<RecordId, Item> = held.into_iter().map(|item| (item.id, item)).collect();
     for mail in mail::waiting(transcript).iter().chain([mail]) {
         items.push(held.remove(&mail.id).unwrap_or_else(|| {
-            let item = mail.item(&task.id, Arrival::AtBeginning);
+            let item = mail.item(Some(&task.id), Arrival::AtBeginning);
             shared.queue.push(item.clone());
             item
         }));

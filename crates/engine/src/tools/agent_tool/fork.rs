@@ -206,6 +206,7 @@ fn spec(
         startable: caller.startable.clone(),
         context: Some(point.reference(Some(kept), parent)),
         worktree: None,
+        team: None,
     })
 }
 

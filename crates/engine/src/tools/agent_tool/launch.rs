@@ -14,6 +14,7 @@ use centurion_tools::{ToolContext, ToolError};
 use serde_json::{Value, json};
 use thiserror::Error;
 
+use super::teammate::{self, TeamRefusal};
 use super::{AgentInput, fork, name};
 use crate::agent::Agent;
 use crate::agent::builder::{BroughtBy, BroughtServers, ServersError};
@@ -25,7 +26,7 @@ use crate::agent::meant::{self, given};
 use crate::agent::shared::Shared;
 use crate::definition::builtin::{self, USUAL};
 use crate::definition::prompt::{Section, agent_sections};
-use crate::definition::resolve::{Decided, EffectiveAgent, LaunchError, Place, Wishes};
+use crate::definition::resolve::{Decided, EffectiveAgent, Joining, LaunchError, Place, Wishes};
 use crate::definition::spec::{AgentSpec, Brought, BroughtHooks};
 use crate::delegate::powers::Powers;
 use crate::delegate::preload::{Preloaded, PreloadedMemory, Purpose, Skills, preload};
@@ -77,9 +78,14 @@ pub(super) enum Refusal {
     NoPrompt,
     #[error("no agent can have this `name`, so nothing was started: {0}.")]
     Name(String),
-    #[error("no team can have this `team_name`, so nothing was started: {0}.")]
-    TeamName(String),
-    #[error("`output_schema` is no usable schema: {0}")]
+    #[error("nothing was started: {0}")]
+    Team(#[from] TeamRefusal),
+    #[error(
+        "Members of a team do not start agents in the background, so nothing was started: leave \
+         `run_in_background` out and wait for the agent, or ask the lead to start it."
+    )]
+    BackgroundOfMember,
+    #[error("`output_schema` cannot be used: {0}")]
     Schema(String),
     #[error("agent `{agent}` cannot start: {source}")]
     RequiredServers { agent: String, source: RequireError },
@@ -114,7 +120,7 @@ pub(super) async fn prepare(
     }
     let catalog = delegation.definitions.agents();
     let agent = route(delegation, caller, input, &catalog)?;
-    prepare_agent(shared, caller, input, agent, context).await
+    prepare_agent(shared, caller, input, agent, None, context).await
 }
 
 /// The same for a skill that is carried out by an agent of its own: an agent of a type, with what the skill says instead
@@ -128,7 +134,7 @@ pub(super) async fn prepare_skill(
 ) -> Result<Launch, Refusal> {
     let catalog = shared.delegation.definitions.agents();
     let agent = tailored(route(&shared.delegation, caller, input, &catalog)?, skill);
-    let mut launch = prepare_agent(shared, caller, input, &agent, context).await?;
+    let mut launch = prepare_agent(shared, caller, input, &agent, None, context).await?;
     launch.allow = caller.allowed_by(skill);
     if let Some(hooks) = &skill.hooks {
         match shared.delegation.builder.sources.skill_hooks_refusal(skill) {
@@ -180,11 +186,13 @@ fn narrowed(own: &[String], listed: &[String]) -> Vec<String> {
     tools
 }
 
-async fn prepare_agent(
+/// Decides everything about an agent of a type, which may join the caller's team.
+pub(super) async fn prepare_agent(
     shared: &Arc<Shared>,
     caller: &Arc<Agent>,
     input: &AgentInput,
     agent: &ActiveAgent,
+    joins: Option<Joining>,
     context: &ToolContext,
 ) -> Result<Launch, Refusal> {
     let delegation = &shared.delegation;
@@ -202,10 +210,13 @@ async fn prepare_agent(
     if let Some(settling) = caller.servers.settle_listed(definition, shared.server_patience()) {
         caller.wait(WaitsFor::Servers, settling).await;
     }
-    let wishes = wishes(input, context)?;
+    let wishes = Wishes { joins, ..wishes(input, context)? };
     let starter = caller.starter(context.workspace.root());
     let (place, scope) = (Place::Below(&wishes), caller.tool_scope());
     let mut effective = delegation.builder.resolve(shared, agent, place, &starter, &scope)?;
+    if effective.background.value && caller.identity.team.is_some() {
+        return Err(Refusal::BackgroundOfMember);
+    }
     let servers = servers(delegation, caller, &effective, definition)?;
     if input.prompt.trim().is_empty() {
         return Err(Refusal::NoPrompt);
@@ -229,20 +240,7 @@ async fn prepare_agent(
     count(delegation, caller, input, &effective, definition);
     let Preloaded { memory, skills: Skills { texts, hooks }, problems } =
         preload(shared, definition, &mut effective, Purpose::Run);
-    let path = &definition.origin.path;
-    let own_hooks = effective.hooks.as_ref().map(|it| BroughtHooks {
-        value: it.value.clone(),
-        path: path.clone(),
-        skill: None,
-    });
-    let brought = effective.mcp_servers.as_ref();
-    let powers = Powers {
-        own_mode: effective.own_mode,
-        hooks: own_hooks.into_iter().chain(hooks).collect(),
-        mcp_servers: brought.map(|it| Brought { value: it.value.clone(), path: path.clone() }),
-        // Without it the agent still reads its memory, and asks before it writes there.
-        memory: memory.as_ref().map(|it| it.directory.clone()),
-    };
+    let powers = powers(definition, &effective, hooks, memory.as_ref());
     let mut spec = spec(shared, caller, input, definition, &effective, memory.as_ref(), context);
     spec.worktree = worktree.as_ref().map(|it| it.spec.clone());
     let inherited = point.map(|point| {
@@ -268,6 +266,29 @@ async fn prepare_agent(
     })
 }
 
+/// What acts for the user in the agent.
+fn powers(
+    definition: &AgentDefinition,
+    effective: &EffectiveAgent,
+    of_skills: Vec<BroughtHooks>,
+    memory: Option<&PreloadedMemory>,
+) -> Powers {
+    let path = &definition.origin.path;
+    let own_hooks = effective.hooks.as_ref().map(|it| BroughtHooks {
+        value: it.value.clone(),
+        path: path.clone(),
+        skill: None,
+    });
+    let brought = effective.mcp_servers.as_ref();
+    Powers {
+        own_mode: effective.own_mode,
+        hooks: own_hooks.into_iter().chain(of_skills).collect(),
+        mcp_servers: brought.map(|it| Brought { value: it.value.clone(), path: path.clone() }),
+        // Without it the agent still reads its memory, and asks before it writes there.
+        memory: memory.map(|it| it.directory.clone()),
+    }
+}
+
 /// The shape of the report that a call asks for.
 fn structured(input: &AgentInput) -> Result<Option<StructuredOutput>, Refusal> {
     let schema = input.output_schema.as_ref().map(|schema| {
@@ -291,18 +312,15 @@ pub(super) async fn isolate(
 }
 
 /// Which agent a call means.
-fn route<'c>(
+pub(super) fn route<'c>(
     delegation: &Delegation,
     caller: &Agent,
     input: &AgentInput,
     catalog: &'c AgentCatalog,
 ) -> Result<&'c ActiveAgent, Refusal> {
     let available = || startable_types(delegation, caller);
-    if let Some(team) = given(input.team_name.as_deref()) {
-        if let Some(fault) = name::path_fault(team) {
-            return Err(Refusal::TeamName(fault));
-        }
-        return Err(Refusal::Unavailable("A team (team_name)"));
+    if delegation.team.is_none() {
+        teammate::refuse_team(input)?;
     }
     if given(input.isolation.as_deref()) == Some("remote") {
         return Err(Refusal::Unavailable("isolation: remote"));
@@ -351,6 +369,7 @@ fn wishes(input: &AgentInput, context: &ToolContext) -> Result<Wishes, Refusal> 
         isolation,
         max_turns: input.max_turns,
         cwd,
+        joins: None,
     })
 }
 
@@ -439,6 +458,7 @@ fn spec(
         is_below_fork: fork::is_below_fork(shared, caller),
         context: None,
         worktree: None,
+        team: None,
     }
 }
 

@@ -102,6 +102,7 @@ impl Driver {
                 }
                 Origin::TaskNotification { .. }
                 | Origin::TaskNotifications { .. }
+                | Origin::TeammateIdle { .. }
                 | Origin::Schedule { .. }
                 | Origin::MissedSchedules { .. } => self.submit(&item, &mut aside, cancel).await,
             };

@@ -174,7 +174,7 @@ impl Driver {
             thinking: self.settings.thinking,
             effort: self.settings.effort,
             session: self.shared.id,
-            agent: self.identity().id.clone(),
+            agent: self.identity().provider_id(),
             parent_agent: self.identity().parent.clone(),
         }
     }

@@ -112,7 +112,7 @@ impl Driver {
         };
         let agent = |task: Arc<Task>| BackgroundWork {
             id: task.id.to_string(),
-            kind: "subagent".to_owned(),
+            kind: if task.spec.team.is_some() { "teammate" } else { "subagent" }.to_owned(),
             status: "running".to_owned(),
             description: task.spec.description.clone(),
             agent_type: Some(task.spec.agent_type.clone()),

@@ -118,8 +118,12 @@ impl Handlers {
         let looks = Role { only_reads: true, ..Role::default() };
         let permissions = Arc::new(shared.permissions.child(looks, OwnMode::Given(Mode::DontAsk)));
         let quiet = Arc::new(shared.aside(Arc::clone(&permissions)));
-        let offer =
-            Offer { choice: &ToolChoice::All, permissions: &permissions, has_answerer: false };
+        let offer = Offer {
+            choice: &ToolChoice::All,
+            permissions: &permissions,
+            has_answerer: false,
+            plans_for_lead: false,
+        };
         let view = ToolView::all(Reach::Main);
         let toolbox = Toolbox::new(tools, view, &offer, None, 0)?;
         let builder = &shared.delegation.builder;

@@ -246,6 +246,30 @@ fn several_at_once_are_told_apart_and_background_words_stay_out() {
 }
 
 #[test]
+fn a_member_of_a_team_that_rests_is_not_at_work() {
+    // teams.md 11.17
+    let status = |status| {
+        let patch = TaskPatch { status: Some(status), ..TaskPatch::default() };
+        let task_id = WATCH.id.to_owned();
+        EventBody::System(System::TaskUpdated(TaskUpdated { task_id, run_id: None, patch }))
+    };
+    let told = story([
+        started(WATCH, "t1", "two"),
+        status("pending"),
+        run_ends(Outcome::Completed),
+        status("running"),
+        run_ends(Outcome::Completed),
+    ]);
+    assert_eq!(
+        told,
+        "  ▶ Explore  two (in the background)
+  ◌ Explore  idle
+  ▶ Explore  at work again
+◌ still at work in the background: Explore (two)"
+    );
+}
+
+#[test]
 fn a_line_about_an_agent_is_told_once_and_hides_no_call() {
     // S-327
     let told = story([

@@ -31,6 +31,7 @@ impl Driver {
             ("todos", self.todos()),
             ("tasks", self.open_tasks()),
             ("agents", self.roster()),
+            ("team", self.team()),
             ("files", self.files_read()),
             ("mode", mode),
             ("worktree", self.entered_worktree()),
@@ -105,6 +106,36 @@ impl Driver {
                 write!(text, "\n- {} ({kind}{name}): {}{output}", it.id, one_line(&it.description));
         }
         Some(text)
+    }
+
+    /// The team, as the lead and its members have to know it.
+    fn team(&self) -> Option<String> {
+        let team = self.shared.delegation.team.as_ref()?;
+        let own = &self.dispatch.agent.identity;
+        if !own.is_main() && own.team.is_none() {
+            return None;
+        }
+        let members = team.members();
+        let others = members.iter().filter(|task| own.id.as_ref() != Some(&task.id));
+        let mut text = match &own.name {
+            Some(name) if !own.is_main() => {
+                format!(
+                    "You are {name} in the team {}, which team-lead leads. The other members:",
+                    team.name()
+                )
+            }
+            _ => format!(
+                "You lead the team {}. Its members (SendMessage reaches them by name):",
+                team.name()
+            ),
+        };
+        for task in others {
+            let state = if task.is_running() { "at work" } else { "idle" };
+            let (name, kind) = (task.identity.task_name(), &task.spec.agent_type);
+            let description = one_line(&task.spec.description);
+            let _ = write!(text, "\n- {name} ({kind}), {state}: {description}");
+        }
+        (!members.is_empty()).then_some(text)
     }
 
     /// The files that the agent has read. It may change them without reading them again, as long as they are what they were.

@@ -1,0 +1,277 @@
+//! One message on its way: whom it is for, and what became of it. The receipt is given after the message is on disk.
+
+use std::sync::Arc;
+
+use centurion_protocol::{RecordId, ToolUseId};
+use centurion_team::{Frame, LEAD};
+use centurion_tools::ToolError;
+use serde_json::{Value, json};
+
+use crate::agent::Agent;
+use crate::agent::meant;
+use crate::agent::shared::Shared;
+use crate::agent::task::{Posted, Stopper, Task};
+use crate::delegate::recall;
+use crate::delegate::spawn;
+use crate::message::mail::{Mail, TeamMail};
+
+/// The names by which agents mean the main agent.
+const MAIN_NAMES: [&str; 2] = ["main", LEAD];
+
+/// What is to be sent.
+pub(super) struct Letter<'a> {
+    pub(super) text: &'a str,
+    pub(super) summary: &'a str,
+    /// The structured message that the text tells of.
+    pub(super) frame: Option<Frame>,
+}
+
+/// An agent that is spoken to.
+pub(super) enum Recipient {
+    Main,
+    Agent(Arc<Task>),
+}
+
+/// What became of a message.
+pub(super) struct Delivered {
+    id: RecordId,
+    status: Status,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    /// It is read before the recipient's next step.
+    Queued,
+    /// A member of a team at rest works on it now.
+    Delivered,
+    /// An agent that had ended works on it now.
+    Resumed,
+    /// Nothing was sent: too much waits unread.
+    Full,
+    /// Nothing was sent: the user stopped the agent.
+    StoppedByUser,
+}
+
+impl Status {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Delivered => "delivered",
+            Self::Resumed => "resumed",
+            Self::Full => "mailbox_full",
+            Self::StoppedByUser => "stopped_by_user",
+        }
+    }
+}
+
+impl Recipient {
+    /// The agent that a name or id means, of this process or an earlier one.
+    pub(super) fn find(shared: &Arc<Shared>, to: &str) -> Option<Self> {
+        if MAIN_NAMES.iter().any(|name| name.eq_ignore_ascii_case(to)) {
+            return Some(Self::Main);
+        }
+        recall::find(shared, to).map(Self::Agent)
+    }
+
+    pub(super) fn is(&self, caller: &Agent) -> bool {
+        match self {
+            Self::Main => caller.identity.is_main(),
+            Self::Agent(task) => caller.identity.id.as_ref() == Some(&task.id),
+        }
+    }
+
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Main => LEAD.to_owned(),
+            Self::Agent(task) => task.identity.name.clone().unwrap_or_else(|| task.id.to_string()),
+        }
+    }
+
+    fn color(&self) -> Option<&str> {
+        match self {
+            Self::Main => None,
+            Self::Agent(task) => Some(&task.spec.color),
+        }
+    }
+
+    /// Whether it and the sender are in one team.
+    pub(super) fn is_teammate_of(&self, caller: &Agent) -> bool {
+        let is_inside = caller.identity.is_main() || caller.identity.team.is_some();
+        is_inside
+            && match self {
+                Self::Main => caller.identity.team.is_some(),
+                Self::Agent(task) => task.spec.team.is_some(),
+            }
+    }
+
+    /// Has the message accepted, and wakes the recipient where it is at rest or has ended.
+    pub(super) fn deliver(
+        &self,
+        shared: &Arc<Shared>,
+        caller: &Agent,
+        letter: &Letter<'_>,
+        call: &ToolUseId,
+    ) -> Result<Delivered, ToolError> {
+        let mail = self.mail(shared, caller, letter);
+        let status = match self {
+            Self::Main => {
+                let posted = shared.post_to_main(&mail).map_err(not_kept)?;
+                if posted == Posted::Full { Status::Full } else { Status::Queued }
+            }
+            Self::Agent(task) => deliver_to_agent(shared, caller, task, &mail, call)?,
+        };
+        if matches!(self, Self::Main) && status == Status::Queued {
+            caller.task.iter().for_each(|task| task.note_report());
+        }
+        Ok(Delivered { id: mail.id, status })
+    }
+
+    fn mail(&self, shared: &Shared, caller: &Agent, letter: &Letter<'_>) -> Mail {
+        let id = shared.world.record_id();
+        let text = letter.text.to_owned();
+        if !self.is_teammate_of(caller) {
+            return Mail { id, from: sender(caller), text, team: None };
+        }
+        let identity = &caller.identity;
+        let team = TeamMail {
+            color: identity.color.map(|color| color.as_str().to_owned()),
+            summary: Some(letter.summary.to_owned()).filter(|text| !text.is_empty()),
+            frame: letter.frame.clone(),
+        };
+        let from = identity.name.clone().filter(|_| !identity.is_main());
+        Mail { id, from: from.unwrap_or_else(|| LEAD.to_owned()), text, team: Some(team) }
+    }
+}
+
+fn not_kept(error: impl std::fmt::Display) -> ToolError {
+    ToolError::failed(format!("the message was not sent, because it cannot be kept: {error}"))
+}
+
+fn deliver_to_agent(
+    shared: &Arc<Shared>,
+    caller: &Agent,
+    task: &Arc<Task>,
+    mail: &Mail,
+    call: &ToolUseId,
+) -> Result<Status, ToolError> {
+    // One after another: of two that speak to an agent that has ended, one resumes it.
+    let _door = task.door();
+    let end = task.end();
+    if end.as_ref().is_some_and(|end| end.stopped_by == Some(Stopper::Person)) {
+        return Ok(Status::StoppedByUser);
+    }
+    match task.post(&shared.queue, mail).map_err(not_kept)? {
+        Posted::Queued => return Ok(Status::Queued),
+        Posted::Full => return Ok(Status::Full),
+        Posted::HasEnded => {}
+    }
+    if let Some(reason) = refusal(shared, caller, task) {
+        return Err(ToolError::Failed(reason));
+    }
+    // Every member of a team works for the lead, whichever agent wakes it.
+    let lead = task.spec.team.as_ref().and_then(|_| shared.main_agent());
+    spawn::resume(shared, lead.as_deref().unwrap_or(caller), task, call.clone(), mail)
+        .map_err(|error| ToolError::failed(format!("the agent cannot be resumed: {error}")))?;
+    let was_resting = task.spec.team.is_some() && end.is_some_and(|end| !end.leaves_team());
+    Ok(if was_resting { Status::Delivered } else { Status::Resumed })
+}
+
+/// Why an agent that has ended is not resumed, if so: rules that came since may forbid its type.
+fn refusal(shared: &Shared, caller: &Agent, task: &Task) -> Option<String> {
+    let kind = &task.spec.agent_type;
+    let catalog = shared.delegation.definitions.agents();
+    let is_denied = caller.permissions.denies_agent(&meant::names(&catalog, kind));
+    is_denied.then(|| {
+        format!(
+            "Agents of type '{kind}' may not be resumed: a deny rule forbids it. Do without it."
+        )
+    })
+}
+
+fn sender(caller: &Agent) -> String {
+    match (&caller.identity.name, &caller.identity.id) {
+        (Some(name), _) => format!("The agent {name}"),
+        (None, Some(id)) => format!("The agent {id}"),
+        (None, None) => "The agent that leads".to_owned(),
+    }
+}
+
+impl Delivered {
+    /// Whether it will be read.
+    pub(super) fn is_accepted(&self) -> bool {
+        !matches!(self.status, Status::Full | Status::StoppedByUser)
+    }
+
+    /// What the sender is told.
+    pub(super) fn receipt(
+        &self,
+        caller: &Agent,
+        recipient: &Recipient,
+        to: &str,
+        letter: &Letter<'_>,
+    ) -> Value {
+        let mut receipt = json!({
+            "success": self.is_accepted(),
+            "message": self.words(recipient, to),
+            "status": self.status.as_str(),
+        });
+        if !self.is_accepted() {
+            return receipt;
+        }
+        receipt["summary"] = json!(letter.summary);
+        receipt["msg_id"] = json!(self.id);
+        if let Recipient::Agent(task) = recipient {
+            receipt["pin"] = json!({"id": task.id, "name": recipient.name()});
+            if self.status == Status::Resumed {
+                receipt["resumedAgentId"] = json!(task.id);
+                receipt["outputFile"] = json!(task.output.path());
+            }
+        }
+        if recipient.is_teammate_of(caller) {
+            receipt["routing"] = routing(caller, recipient, letter);
+        }
+        receipt
+    }
+
+    fn words(&self, recipient: &Recipient, to: &str) -> String {
+        match self.status {
+            Status::Queued => format!("Queued: {to} reads it before its next step."),
+            Status::Delivered => format!("Message sent to {to}'s inbox: {to} works on it now."),
+            Status::Resumed => {
+                let until = match recipient {
+                    Recipient::Agent(task) if task.spec.team.is_some() => {
+                        "It is in the team again."
+                    }
+                    _ => "You are told when it ends.",
+                };
+                format!(
+                    "Agent {to} had ended and resumes in the background with your message. {until}"
+                )
+            }
+            Status::Full => format!(
+                "Too much waits unread for {to}, so nothing was sent: wait until {to} has read it, then send again."
+            ),
+            Status::StoppedByUser => format!(
+                "The user stopped agent {to}, and only the user resumes it: it was not told."
+            ),
+        }
+    }
+}
+
+/// The way of a message in a team.
+fn routing(caller: &Agent, recipient: &Recipient, letter: &Letter<'_>) -> Value {
+    let sender = if caller.identity.is_main() { LEAD } else { &caller.identity.task_name() };
+    let mut routing = json!({
+        "sender": sender,
+        "target": format!("@{}", recipient.name()),
+        "summary": letter.summary,
+        "content": letter.text,
+    });
+    if let Some(color) = caller.identity.color.filter(|_| !caller.identity.is_main()) {
+        routing["senderColor"] = json!(color.as_str());
+    }
+    if let Some(color) = recipient.color() {
+        routing["targetColor"] = json!(color);
+    }
+    routing
+}
