@@ -16,7 +16,8 @@ use centurion_config::skills::SkillCatalog;
 use centurion_config::trust::collect_texts;
 use centurion_engine::{
     AgentOptions, AgentServers, AgentServersError, BroughtBy, Definitions, DelegationRules, Limits,
-    MainFlags, SessionMode, TASK_TOOLS, TaskListPlace, TeamOptions, ToolChoice, worktree_name,
+    MainFlags, PeerOptions, SessionMode, TASK_TOOLS, TaskListPlace, TeamOptions, ToolChoice,
+    worktree_name,
 };
 use centurion_hooks::{HookOrigin, HookSet, HookSource, PluginSource};
 use centurion_mcp::{Connection, Pool};
@@ -216,6 +217,10 @@ impl Found {
             worktrees: settings.worktrees(),
             task_list: task_list(args, settings, env, surroundings, run.session),
             team: has_team(settings, env).then(|| team(env, run.session)),
+            peers: Some(PeerOptions {
+                directory: surroundings.dirs.peers_dir(),
+                accepts: settings.accepts_other_sessions(),
+            }),
             begins_in: args
                 .session
                 .worktree

@@ -88,6 +88,8 @@ fn parse<'a>(call: &'a str, surroundings: &Surroundings) -> anyhow::Result<Asked
         "Read" | "Glob" | "Grep" | "Cd" => Access::Read(resolve(&path())),
         "Write" | "Edit" | "NotebookEdit" => Access::Write(resolve(&path())),
         "WebFetch" => Access::Network(what.to_owned()),
+        // Another session is outside of this one.
+        "SendMessage" if what.starts_with("uds:") => Access::External { only_reads: false },
         "Agent" | "Task" | "ListAgents" | "SendMessage" | "TodoWrite" | "AskUserQuestion"
         | "TaskOutput" | "TaskStop" | "TaskCreate" | "TaskGet" | "TaskList" | "TaskUpdate" => {
             Access::Session
@@ -95,8 +97,10 @@ fn parse<'a>(call: &'a str, surroundings: &Surroundings) -> anyhow::Result<Asked
         _ => bail!("there is no tool named {tool}"),
     };
     let named = matches!(access, Access::Read(_) | Access::Write(_)).then(path);
-    let input = matches!(tool, "Agent" | "Task")
-        .then(|| to_raw_value(&json!({"subagent_type": what})))
-        .transpose()?;
+    let input = match tool {
+        "Agent" | "Task" => Some(to_raw_value(&json!({"subagent_type": what}))?),
+        "SendMessage" => Some(to_raw_value(&json!({"to": what}))?),
+        _ => None,
+    };
     Ok(Asked { tool, named, access, input })
 }

@@ -60,6 +60,8 @@ mod not_understood;
 mod others_text;
 #[path = "program/output.rs"]
 mod output;
+#[path = "program/peers.rs"]
+mod peers;
 #[path = "program/plugins.rs"]
 mod plugins;
 #[path = "program/processes.rs"]

@@ -84,6 +84,11 @@ impl Dirs {
         self.state.join("tasks")
     }
 
+    /// Where the sockets of sessions are by which others reach them.
+    pub fn peers_dir(&self) -> PathBuf {
+        self.state.join("peers")
+    }
+
     /// Where sessions are kept, by project; nothing is written outside of it.
     pub fn projects_dir(&self) -> PathBuf {
         self.state.join("projects")

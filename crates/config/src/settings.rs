@@ -253,6 +253,11 @@ impl Settings {
         WorktreeSettings::new(&self.merged)
     }
 
+    /// Whether other sessions of the user may send messages to this one.
+    pub fn accepts_other_sessions(&self) -> bool {
+        self.merged.text("crossSessionInbound").is_some_and(|it| it.value == "accept")
+    }
+
     /// A limit on what one command may use: `memoryMb`, `processes` or `fileMb`.
     pub fn command_limit(&self, name: &str) -> Option<u64> {
         self.merged.first(&format!("commandLimits.{name}"))?.entry.value.as_u64()

@@ -9,6 +9,7 @@ pub(crate) mod hooks;
 pub(crate) mod isolation;
 pub(crate) mod listing;
 pub(crate) mod meant;
+pub(crate) mod peers;
 pub(crate) mod progress;
 pub(crate) mod result_room;
 pub(crate) mod session_tasks;

@@ -55,6 +55,7 @@ mod turn;
 
 pub use agent::builder::{AgentServers, AgentServersError, BroughtBy, ModelRefusal, TASK_TOOLS};
 pub use agent::isolation::entered::usual_name as worktree_name;
+pub use agent::peers::PeerOptions;
 pub use agent::session_tasks::TaskListPlace;
 pub use agent::shared::{RoomFuture, View};
 pub use agent::team::TeamOptions;

@@ -46,6 +46,7 @@ use self::results::Results;
 use self::run_once::{log_fault, or_log};
 pub use self::side_question::AsideError;
 pub use self::tool_server::{ToolReply, ToolServer};
+use crate::agent::peers;
 use crate::agent::shared::Shared;
 use crate::agent::task::{Stopper, Task};
 use crate::definition::prompt::PromptOptions;
@@ -130,6 +131,7 @@ impl Session {
                 biased;
                 last = self.work() => last,
                 never = keep_time(&shared) => match never {},
+                never = hear_peers(&shared) => match never {},
             }
         });
         let mut last = match working.catch_unwind().await {
@@ -155,7 +157,14 @@ impl Session {
 
     async fn work(&mut self) -> Option<Outcome> {
         let mut last = None;
-        while let Some(items) = self.next_turn(last).await {
+        loop {
+            let Some(items) = self.next_turn(last).await else {
+                if peers::close_if_idle(&self.shared) {
+                    break;
+                }
+                // Another session said something in the last moment.
+                continue;
+            };
             last = Some(self.run_once(&items).await);
             if matches!(last, Some(Outcome::JournalFailed | Outcome::Fault)) {
                 // What cannot be recorded is not done, and a panic leaves the main agent in an unknown state. The
@@ -311,6 +320,13 @@ async fn after(patience: Option<Duration>) {
         Some(patience) => tokio::time::sleep(patience).await,
         None => std::future::pending().await,
     }
+}
+
+/// Hears what other sessions say, for as long as this one runs.
+async fn hear_peers(shared: &Arc<Shared>) -> Infallible {
+    // Most sessions hear nothing: what it needs is not kept for them.
+    Box::pin(peers::listen(shared)).await;
+    std::future::pending().await
 }
 
 /// Queues what is due in a session, for as long as that runs.

@@ -1,4 +1,4 @@
-//! Names of agents and skills in rules.
+//! Names of agents, skills and other sessions in rules.
 
 use serde_json::{Map, Value};
 
@@ -67,9 +67,51 @@ impl SkillPattern {
     }
 }
 
+/// Other sessions in `SendMessage(uds:…)`, in which `*` stands for any text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PeerPattern(Wildcard);
+
+impl PeerPattern {
+    /// `None` if it names no session.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let is_peer = ["uds:", "bridge:"].iter().any(|scheme| text.starts_with(scheme));
+        is_peer.then(|| Self(Wildcard::parse(text)))
+    }
+
+    /// Whether a message is for one of these. A session is reached by its id and by the path of its socket, and either
+    /// means the same.
+    pub(crate) fn fits(&self, input: &Map<String, Value>) -> bool {
+        let Some(to) = input.get("to").and_then(Value::as_str).map(str::trim) else { return false };
+        let path = to.strip_prefix("uds:").map(str::trim).filter(|place| place.starts_with('/'));
+        let name = path.and_then(|path| path.rsplit('/').next());
+        let session = name.and_then(|name| name.strip_suffix(".sock"));
+        self.0.fits(to) || session.is_some_and(|it| self.0.fits(&format!("uds:{it}")))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_session_is_named_by_its_id_or_its_socket() {
+        // S-235
+        for (rule, to, expected) in [
+            ("uds:*", "uds:7b5e", true),
+            ("uds:*", " uds:/run/7b5e.sock ", true),
+            ("uds:*", "w1", false),
+            ("uds:*", "bridge:x", false),
+            ("uds:7b5e", "uds:7b5e", true),
+            ("uds:7b5e", "uds:/a/../b/7b5e.sock", true),
+            ("uds:7b5e", "uds: /b/7b5e.sock", true),
+            ("uds:7b5e", "uds:8c6f", false),
+            ("bridge:*", "bridge:x", true),
+        ] {
+            let input = Map::from_iter([("to".to_owned(), Value::from(to))]);
+            assert_eq!(PeerPattern::parse(rule).unwrap().fits(&input), expected, "{rule} on {to}");
+        }
+        assert_eq!(PeerPattern::parse("to:x"), None);
+    }
 
     fn input(json: &str) -> Map<String, Value> {
         serde_json::from_str(json).unwrap()

@@ -222,6 +222,7 @@ impl<'a> Query<'a> {
                     && possible_statements(command).iter().any(|text| pattern.fits(text))
             }
             (Specifier::Agent(names), _) => names.fit(input(), self.call.agent),
+            (Specifier::Peer(pattern), _) => pattern.fits(input()),
             (Specifier::Skill(pattern), _) => pattern.fits(input(), kind == RuleKind::Allow),
             _ => false,
         }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::domain_pattern::DomainPattern;
-use crate::names::{AgentNames, SkillPattern};
+use crate::names::{AgentNames, PeerPattern, SkillPattern};
 use crate::origin::{RuleOrigin, RuleSource};
 use crate::parameter::{Parameter, names_parameter};
 use crate::path_pattern::PathPattern;
@@ -88,6 +88,8 @@ pub(crate) enum Specifier {
     Parameter(Parameter),
     Agent(AgentNames),
     Skill(SkillPattern),
+    /// Another session that a message is for.
+    Peer(PeerPattern),
     /// Matches nothing, whatever the rule's kind.
     Never(Never),
 }
@@ -290,6 +292,10 @@ fn specifier(
             Some("*") => Ok(Specifier::Every),
             Some(host) => Ok(Specifier::Domain(DomainPattern::parse(host))),
         },
+        // So has an address.
+        Some("SendMessage") if let Some(peers) = PeerPattern::parse(inner) => {
+            Ok(Specifier::Peer(peers))
+        }
         name if names_parameter(name, inner) => Ok(match Parameter::parse(inner) {
             Some(parameter) if !parameter.is_primary() => Specifier::Parameter(parameter),
             _ => Specifier::Never(Never::Primary),

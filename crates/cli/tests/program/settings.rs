@@ -142,6 +142,8 @@ fn explain_names_the_verdict_the_rule_and_its_place() {
     assert!(allowed.stdout.contains("allowed"), "{}", allowed.stdout);
     let asked = program.run(&["permissions", "explain", "Bash(git fetch && curl x)"]);
     assert!(asked.stdout.contains("asked about"), "{}", asked.stdout);
+    let session = program.run(&["permissions", "explain", "SendMessage(uds:7b5e)"]);
+    assert!(session.stdout.starts_with("SendMessage(uds:7b5e): ask"), "{}", session.stdout);
     assert_eq!(program.run(&["permissions", "explain", "nonsense"]).code, Some(1));
 }
 
@@ -500,7 +502,7 @@ fn doctor_says_why_a_key_does_nothing() {
     let program = Program::alone();
     let settings = json!({
         "cleanupPeriodDays": 3, "modelOverrides": {"a": "b"}, "enforceAvailableModels": true,
-        "crossSessionInbound": "refuse",
+        "isolatePeerMachines": true,
         "sandbox": {
             "credentials": {"x": 1},
             "network": {"strictAllowlist": false, "allowUnixSockets": ["/s"], "httpProxyPort": 1,
@@ -516,7 +518,7 @@ fn doctor_says_why_a_key_does_nothing() {
     keys.sort_unstable();
     assert_eq!(
         keys,
-        ["crossSessionInbound", "sandbox.credentials", "sandbox.network.strictAllowlist"],
+        ["isolatePeerMachines", "sandbox.credentials", "sandbox.network.strictAllowlist"],
         "{doctor}"
     );
     assert!(idle.contains("no question is asked about a host") && idle.contains("not settled"));

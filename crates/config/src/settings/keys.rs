@@ -87,6 +87,8 @@ pub(super) struct Key {
     /// Whether it is a number that holds something down: without trust, a repository may lower what
     /// others wrote and not raise it.
     is_limit: bool,
+    /// Whether the strictest of several values counts, at whatever level: the last one of its choice.
+    takes_strictest: bool,
 }
 
 impl Key {
@@ -102,6 +104,16 @@ impl Key {
 
     pub(super) fn is_limit(&self) -> bool {
         self.is_limit
+    }
+
+    /// How strict a value is, where the strictest one counts.
+    pub(super) fn strictness(&self, value: &Value) -> Option<usize> {
+        match self.kind {
+            Kind::Choice(words) if self.takes_strictest => {
+                words.iter().position(|word| value == word)
+            }
+            _ => None,
+        }
     }
 
     /// Why a value is not used.
@@ -144,6 +156,10 @@ impl Key {
     const fn limit(self) -> Self {
         Self { is_limit: true, ..self }
     }
+
+    const fn strictest(self) -> Self {
+        Self { takes_strictest: true, ..self }
+    }
 }
 
 const fn key(path: &'static str, kind: Kind) -> Key {
@@ -156,6 +172,7 @@ const fn key(path: &'static str, kind: Kind) -> Key {
         gate: Gate::Open,
         widens: |_| true,
         is_limit: false,
+        takes_strictest: false,
     }
 }
 
@@ -305,7 +322,12 @@ pub(super) static KEYS: &[Key] = &[
     key("worktree.sparsePaths", TEXTS).works(),
     key("worktree.bgIsolation", Kind::Choice(&["worktree", "none"])),
     key("worktree.requireSandbox", Kind::Bool).works().folder().if_it(is_off),
-    key("crossSessionInbound", Kind::Choice(&["accept", "hold", "refuse"])),
+    key("crossSessionInbound", Kind::Choice(&["accept", "hold", "refuse"]))
+        .works_if(|value| value != "hold")
+        .since("messages of other sessions are taken or refused: `hold` refuses them")
+        .folder()
+        .if_it(|value| value == "accept")
+        .strictest(),
     key("isolatePeerMachines", Kind::Bool),
     key("disableAgentView", Kind::Bool),
     key("processWrapper", Kind::Any).parent(),

@@ -100,6 +100,7 @@ impl Merged {
         }
         let mut merged = Self { values };
         merged.keep_limits(&foreign);
+        merged.keep_strictest();
         merged.override_weaker();
         merged
     }
@@ -124,6 +125,28 @@ impl Merged {
         for (judged, too_high) in self.values.iter_mut().zip(too_high) {
             if too_high && judged.off.is_none() {
                 judged.off = Some(Off::Untrusted);
+            }
+        }
+    }
+
+    /// Switches off what is less strict than another file says, where the strictest counts.
+    fn keep_strictest(&mut self) {
+        let strictness = |it: &Judged| it.entry.key.strictness(&it.entry.value);
+        let mut strictest: HashMap<&'static str, (usize, Origin)> = HashMap::new();
+        for judged in self.values.iter().filter(|it| it.off.is_none()) {
+            if let Some(strict) = strictness(judged) {
+                let path = judged.entry.key.path;
+                if strictest.get(path).is_none_or(|(most, _)| *most < strict) {
+                    strictest.insert(path, (strict, judged.origin.clone()));
+                }
+            }
+        }
+        for judged in self.values.iter_mut().filter(|it| it.off.is_none()) {
+            if let (Some(strict), Some((most, winner))) =
+                (strictness(judged), strictest.get(judged.entry.key.path))
+                && strict < *most
+            {
+                judged.off = Some(Off::Overridden(winner.clone()));
             }
         }
     }

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::agent::builder::AgentBuilder;
 use crate::agent::listing::LastListing;
+use crate::agent::peers::Peers;
 use crate::agent::session_tasks::SessionTasks;
 use crate::agent::slots::Slots;
 use crate::agent::task::Task;
@@ -36,6 +37,8 @@ pub(crate) struct Delegation {
     pub(crate) task_list: Option<Arc<SessionTasks>>,
     /// The team of the session; `None` where teams are off.
     pub(crate) team: Option<Arc<Team>>,
+    /// The user's other sessions; `None` where this one knows of none.
+    pub(crate) peers: Option<Arc<Peers>>,
     pub(crate) slots: Arc<Slots>,
     pub(crate) gate: SpawnGate,
     /// What models were last told about the agents that there are.
@@ -80,11 +83,16 @@ impl Delegation {
             builder,
             task_list,
             team,
+            peers: None,
             listing: LastListing::default(),
             telling: Arc::default(),
             table: Mutex::default(),
             ends: watch::Sender::default(),
         }
+    }
+
+    pub(crate) fn with_peers(self, peers: Option<Peers>) -> Self {
+        Self { peers: peers.map(Arc::new), ..self }
     }
 
     /// The same for a side question, in which no agent can be started.

@@ -28,6 +28,7 @@ use crate::agent::delegation::Delegation;
 use crate::agent::isolation::Isolator;
 use crate::agent::isolation::entered::{self, EnteredPlace, Wanted};
 use crate::agent::meant;
+use crate::agent::peers::Peers;
 use crate::agent::session_tasks::SessionTasks;
 use crate::agent::shared::{Shared, SharedParts};
 use crate::agent::team::Team;
@@ -246,6 +247,9 @@ fn build_shared(
     let place = options.agents.task_list.clone();
     let task_list = place.map(|place| Arc::new(SessionTasks::new(place, Arc::clone(world))));
     let team = options.agents.team.take().map(|team| Arc::new(Team::new(team)));
+    let cwd = options.base.cwd.display().to_string();
+    let peers = options.agents.peers.take();
+    let peers = peers.map(|peers| Peers::new(peers, options.start.id(), cwd));
     let shared = Arc::new_cyclic(|session| {
         let checkpoints = checkpoints(options, journal);
         let builder =
@@ -260,7 +264,8 @@ fn build_shared(
             permissions: Arc::new(permissions),
             servers,
             server_patience: options.extensions.server_patience,
-            delegation: Delegation::new(rules, definitions, builder, task_list, team),
+            delegation: Delegation::new(rules, definitions, builder, task_list, team)
+                .with_peers(peers),
             schedules,
         })
     });

@@ -19,6 +19,7 @@ use centurion_tools::guard::GuardProgram;
 use jiff::tz::TimeZone;
 
 use crate::agent::builder::{AgentServers, ModelRefusal};
+use crate::agent::peers::PeerOptions;
 use crate::agent::session_tasks::TaskListPlace;
 use crate::agent::shared::{Unseen, View};
 use crate::agent::team::TeamOptions;
@@ -252,6 +253,8 @@ pub struct AgentOptions {
     pub task_list: Option<TaskListPlace>,
     /// The team that agents with a name join; `None` where teams are off.
     pub team: Option<TeamOptions>,
+    /// How the session takes part among the user's sessions; `None` leaves it alone.
+    pub peers: Option<PeerOptions>,
     /// The worktree that the session itself works in from its beginning.
     pub begins_in: Option<String>,
 }
@@ -274,6 +277,7 @@ impl AgentOptions {
             worktrees: WorktreeSettings::default(),
             task_list: None,
             team: None,
+            peers: None,
             begins_in: None,
         }
     }

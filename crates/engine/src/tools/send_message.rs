@@ -1,6 +1,7 @@
 //! The `SendMessage` tool: one agent speaks to another, which may be at work, at rest, or have ended.
 
 mod deliver;
+mod peer;
 mod structured;
 
 use std::sync::Arc;
@@ -41,7 +42,7 @@ const ABOUT_TEAMS: &str = "\n\nIn a team: `to` is a member's name, `team-lead`, 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SendMessageInput {
-    /// The agent's name or id.
+    /// The agent's name or id; for another session of the user, the address that `ListAgents` shows (`uds:…`).
     to: String,
     /// What to say.
     message: Value,
@@ -66,8 +67,8 @@ impl Tool for SendMessage {
         false
     }
 
-    fn access(&self, _: &SendMessageInput, _: &ToolContext) -> Access {
-        Access::Session
+    fn access(&self, input: &SendMessageInput, _: &ToolContext) -> Access {
+        peer::access(&input.to)
     }
 
     async fn run(
@@ -77,9 +78,10 @@ impl Tool for SendMessage {
     ) -> Result<ToolOutput, ToolError> {
         let shared = self.0.session()?;
         let to = input.to.trim();
-        if to.starts_with("uds:") || to.starts_with("bridge:") {
-            let reason = "other sessions cannot be reached in this version";
-            return Err(ToolError::Input(reason.to_owned()));
+        if peer::is_peer(to) {
+            let text = input.message.as_str().unwrap_or_default();
+            let summary = summary(input.summary.as_deref(), text);
+            return peer::send(&shared, to, &input.message, &summary).await;
         }
         let text = match &input.message {
             Value::String(text) => text,
@@ -198,6 +200,10 @@ fn broadcast(
 
 /// The agent that `to` means; `None` if there is no such agent.
 fn address(shared: &Arc<Shared>, caller: &Agent, to: &str) -> Result<Option<Recipient>, ToolError> {
+    if peer::is_peer(to) {
+        let reason = "another session is no agent of this one: only SendMessage reaches it";
+        return Err(ToolError::Input(reason.to_owned()));
+    }
     if let Some((name, _)) = to.split_once('@').filter(|_| shared.delegation.team.is_some()) {
         let reason = format!("give the bare name of the member: {name:?}");
         return Err(ToolError::Input(reason));

@@ -404,8 +404,8 @@ async fn what_comes_with_later_versions_is_refused_with_the_reason() {
         "isolation: worktree cannot be given, so the agent was not started: there is no git",
         "This kind of isolation is not available",
         "(`isolation` of the call) exclude each other",
-        "other sessions cannot be reached",
-        "other sessions cannot be reached",
+        "not allowed: no rule or mode lets `SendMessage` run",
+        "no cluster is configured",
     ];
     for ((text, is_error), reason) in told.results().iter().zip(expected) {
         assert!(*is_error && text.contains(reason), "{reason}: {text}");

@@ -284,20 +284,41 @@ fn a_key_without_effect_says_so_in_every_file_that_sets_it() {
     // The stricter of these would win over a managed one, if there were anything to be strict about.
     let strict = json!({
         "disableClaudeAiConnectors": true, "isolatePeerMachines": true,
-        "remoteControlAtStartup": false, "crossSessionInbound": "refuse",
+        "remoteControlAtStartup": false,
         "useAutoModeDuringPlan": false, "syncClaudeAiSkills": false,
     });
     let lax = json!({
         "disableClaudeAiConnectors": false, "isolatePeerMachines": false,
-        "remoteControlAtStartup": true, "crossSessionInbound": "accept",
+        "remoteControlAtStartup": true,
         "useAutoModeDuringPlan": true, "syncClaudeAiSkills": true,
     });
     machine.managed(&lax).user(&strict);
     let reports = machine.load().keys();
-    assert_eq!(reports.len(), 12);
+    assert_eq!(reports.len(), 10);
     for report in &reports {
         assert_eq!(report.state, KeyState::NotYet { reason: None }, "{}", report.key);
     }
+}
+
+#[test]
+fn other_sessions_are_heard_only_if_nothing_stricter_is_said() {
+    // S-235
+    let said = |word: &str| json!({"crossSessionInbound": word});
+    let machine = Machine::new();
+    assert!(!machine.load().accepts_other_sessions(), "unless it is asked for");
+    machine.user(&said("accept"));
+    assert!(machine.load().accepts_other_sessions());
+    machine.managed(&said("accept")).user(&said("refuse"));
+    let settings = machine.load();
+    assert!(!settings.accepts_other_sessions(), "the stricter one counts, whoever says it");
+    let states: Vec<_> = settings.keys().iter().map(|it| (it.level, it.in_force())).collect();
+    assert_eq!(states, [(Level::Managed, false), (Level::User, true)]);
+    machine.user(&said("hold"));
+    let settings = machine.load();
+    assert!(!settings.accepts_other_sessions());
+    assert!(settings.keys().iter().all(|it| !it.in_force()), "`hold` is not there yet");
+    machine.managed(&said("refuse")).user(&said("accept"));
+    assert!(!machine.load().accepts_other_sessions());
 }
 
 #[test]

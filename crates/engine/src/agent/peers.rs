@@ -1,0 +1,170 @@
+//! The user's other sessions on this machine: who is there, what is said to them, and what they say.
+//!
+//! What they say is mail for the main agent, in words that another session said. It is no word of the user.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+
+use centurion_protocol::markup::contain;
+use centurion_protocol::{RecordId, SessionId, bounded};
+use centurion_team::peers::{
+    Inbox, Incoming, Introduction, LivePeer, Outgoing, PeerAddress, PeerDirectory, PeerListener,
+    Refusal, SendError,
+};
+use centurion_team::socket::SocketError;
+use parking_lot::Mutex;
+
+use crate::agent::shared::Shared;
+use crate::agent::task::Posted;
+use crate::message::mail::{self, Mail};
+use centurion_journal::MOST_TRANSCRIPT;
+
+/// How many messages of other sessions may wait to be read.
+const MOST_WAITING: usize = 100;
+
+/// How a session takes part among the user's sessions.
+#[derive(Clone, Debug)]
+pub struct PeerOptions {
+    /// Where the sockets of all sessions are.
+    pub directory: PathBuf,
+    /// Whether this one hears what others say.
+    pub accepts: bool,
+}
+
+/// The other sessions, and the mail of theirs that this one has taken.
+pub(crate) struct Peers {
+    directory: PathBuf,
+    own: Introduction,
+    accepts: bool,
+    state: Mutex<PeerState>,
+}
+
+#[derive(Default)]
+struct PeerState {
+    /// The messages that were taken, in this process or an earlier one.
+    taken: HashSet<RecordId>,
+    /// Whether this process serves the session's socket.
+    is_listening: bool,
+    /// Whether the session is ending and takes no more.
+    is_closed: bool,
+}
+
+impl Peers {
+    pub(crate) fn new(options: PeerOptions, session: SessionId, cwd: String) -> Self {
+        let PeerOptions { directory, accepts } = options;
+        let own = Introduction { session, cwd };
+        Self { directory, own, accepts, state: Mutex::default() }
+    }
+
+    /// The sessions that answer, but for this one.
+    pub(crate) async fn live(&self) -> Result<Vec<LivePeer>, SocketError> {
+        if !self.directory.exists() {
+            return Ok(Vec::new());
+        }
+        PeerDirectory::open_existing(&self.directory)?.live(Some(self.own.session)).await
+    }
+
+    /// Says something to another session; when this returns, that one has written it down.
+    pub(crate) async fn send(&self, to: &PeerAddress, message: &Outgoing) -> Result<(), SendError> {
+        if !self.directory.exists() {
+            // No session has ever listened here.
+            let is_elsewhere =
+                matches!(to, PeerAddress::Socket(path) if path.parent() != Some(&self.directory));
+            let unserved = SendError::Unreachable(SocketError::Dead);
+            return Err(if is_elsewhere { SendError::Elsewhere } else { unserved });
+        }
+        let directory =
+            PeerDirectory::open_existing(&self.directory).map_err(SendError::Unreachable)?;
+        let is_listening = self.state.lock().is_listening;
+        // Only a session that can be answered says who it is.
+        let own = is_listening.then_some(&self.own);
+        directory.send(to, own, message).await
+    }
+
+    /// Whether an address is that of this very session.
+    pub(crate) fn is_own(&self, address: &PeerAddress) -> bool {
+        *address == PeerAddress::Session(self.own.session)
+    }
+
+    /// Takes no more messages, unless one waits to be read: then the session goes on.
+    fn close_if_idle(&self, shared: &Shared) -> bool {
+        let mut state = self.state.lock();
+        let is_owed = !shared.queue.is_abandoned() && !shared.queue.due(None).is_empty();
+        state.is_closed = !is_owed;
+        state.is_closed
+    }
+}
+
+/// Hears what other sessions say until this is dropped, if the session is to hear it.
+pub(crate) async fn listen(shared: &Arc<Shared>) {
+    let Some(peers) = shared.delegation.peers.as_ref().filter(|it| it.accepts) else { return };
+    if !shared.delegation.builder.files.journal.is_kept() {
+        let text = "this session keeps no transcript, so that it hears nothing of other sessions";
+        shared.inform(None, "warning", text.to_owned());
+        return;
+    }
+    let (binding, session) = (Arc::clone(peers), Arc::clone(shared));
+    let bound = tokio::task::spawn_blocking(move || bind(&binding, &session)).await;
+    let listener = match bound {
+        Ok(Ok(listener)) => listener,
+        Ok(Err(error)) => {
+            let text = format!("other sessions cannot reach this one: {error}");
+            return shared.inform(None, "warning", text);
+        }
+        Err(fault) => {
+            return tracing::error!(%fault, "the socket of the session could not be made");
+        }
+    };
+    let inbox = Arc::new(SessionInbox(Arc::downgrade(shared)));
+    match listener.serve(inbox).await {}
+}
+
+fn bind(peers: &Peers, shared: &Shared) -> Result<PeerListener, SocketError> {
+    let directory = PeerDirectory::open(&peers.directory)?;
+    let path = &shared.delegation.builder.files.transcript;
+    let earlier = bounded::read_file(path, MOST_TRANSCRIPT).unwrap_or_default();
+    let taken = mail::accepted(&earlier);
+    let listener = PeerListener::bind(&directory, peers.own.clone())?;
+    let mut state = peers.state.lock();
+    state.taken.extend(taken);
+    state.is_listening = true;
+    Ok(listener)
+}
+
+/// Whether the session may end: it then hears nothing more, and nothing that it took waits.
+pub(crate) fn close_if_idle(shared: &Shared) -> bool {
+    shared.delegation.peers.as_ref().is_none_or(|peers| peers.close_if_idle(shared))
+}
+
+/// Where messages of other sessions go. Weak, because the session owns what serves it.
+struct SessionInbox(Weak<Shared>);
+
+impl Inbox for SessionInbox {
+    fn take(&self, message: Incoming) -> Result<(), Refusal> {
+        let shared = self.0.upgrade().ok_or(Refusal::Ending)?;
+        let peers = shared.delegation.peers.as_ref().ok_or(Refusal::Ending)?;
+        // Held until it is written down and queued: of two that bring the same message, one delivers it.
+        let mut state = peers.state.lock();
+        if state.taken.contains(&message.id) {
+            return Ok(());
+        }
+        if state.is_closed || shared.queue.is_abandoned() {
+            return Err(Refusal::Ending);
+        }
+        if shared.queue.mail_load(None).0 >= MOST_WAITING {
+            return Err(Refusal::Full);
+        }
+        // A sender may work in a directory with any name.
+        let from = contain(&message.from.to_string()).into_owned();
+        let mail = Mail { id: message.id, from, text: message.text, team: None };
+        match shared.post_to_main(&mail) {
+            Ok(Posted::Queued) => {
+                state.taken.insert(message.id);
+                Ok(())
+            }
+            Ok(_) => Err(Refusal::Full),
+            Err(error) => Err(Refusal::Lost(error.to_string())),
+        }
+    }
+}
