@@ -20,6 +20,7 @@ use centurion_engine::{
     worktree_name,
 };
 use centurion_hooks::{HookOrigin, HookSet, HookSource, PluginSource};
+use centurion_host::ModelLimits;
 use centurion_mcp::{Connection, Pool};
 use centurion_model::Model;
 use centurion_permissions::Mode;
@@ -31,7 +32,6 @@ use crate::agents::sources::{self, AgentArgs, Brought};
 use crate::args::RunArgs;
 use crate::configuration::Configuration;
 use crate::mcp;
-use crate::models::ModelLimits;
 use crate::output::note;
 use crate::skills;
 use crate::surroundings::Surroundings;
@@ -208,7 +208,7 @@ impl Found {
                 has_turns: args.model.max_turns.is_some(),
             },
             servers: Some(Arc::new(servers)),
-            refuse_model: Arc::new(move |name| limits.check(name, &model).err()),
+            refuse_model: Arc::new(move |name| Some(limits.check(name, &model).err()?.to_string())),
             memory: Some(memory_places(surroundings, settings, env)),
             only_plugin_hooks: settings.plugin_only().hooks.is_some(),
             settings_files: settings.files().map(|(_, path)| path.to_owned()).collect(),

@@ -10,13 +10,13 @@ use centurion_config::settings::{Level, Settings};
 use centurion_config::trust::Trust;
 use centurion_engine::{Elicitations, Extensions, HookHost, ServerPatience, WithheldServer};
 use centurion_hooks::{Event, HookJudge, HookRules, HookSet, HookSource};
+use centurion_host::HostChannel;
 use centurion_mcp::{Elicitor, Pool, PoolOptions, SdkChannel, ServerJudge};
 use centurion_permissions::{Rule, RuleOrigin};
 use centurion_protocol::Env;
 use centurion_protocol::sdk::InitPlugin;
 
-use crate::args::{InputFormat, RunArgs};
-use crate::control::Control;
+use crate::args::RunArgs;
 use crate::delegation::{self, Found};
 use crate::output::note;
 use crate::setup;
@@ -37,7 +37,7 @@ pub(crate) struct Around<'a> {
     /// The directories that the agents work in.
     pub(crate) roots: &'a [PathBuf],
     pub(crate) output_dir: &'a Path,
-    pub(crate) control: &'a Arc<Control>,
+    pub(crate) host: Option<&'a Arc<HostChannel>>,
     pub(crate) found: &'a Found,
     pub(crate) hook_judge: &'a HookJudge,
     pub(crate) server_judge: ServerJudge,
@@ -53,8 +53,6 @@ pub(crate) fn extensions(
     let Found { plugins, servers, .. } = around.found;
     warn(servers);
     let hooks = settings_hooks(settings);
-    let has_host = args.format.input_format == InputFormat::StreamJson;
-    let control = || Arc::clone(around.control);
     let elicitations = Arc::new(Elicitations::default());
     let pool = Pool::new(PoolOptions {
         guard: setup::guard()?,
@@ -66,7 +64,7 @@ pub(crate) fn extensions(
         client_version: env!("CARGO_PKG_VERSION").to_owned(),
         elicitor: Arc::clone(&elicitations) as Arc<dyn Elicitor>,
         sampler: None,
-        sdk: has_host.then(|| control() as Arc<dyn SdkChannel>),
+        sdk: around.host.map(|host| Arc::clone(host) as Arc<dyn SdkChannel>),
         judge: Some(Arc::clone(&around.server_judge)),
     });
     let patience = if around.env.is_on("MCP_CONNECTION_NONBLOCKING") {
@@ -80,7 +78,7 @@ pub(crate) fn extensions(
         plugins: plugins.enabled.iter().map(|plugin| shown(plugin)).collect(),
         plugin_hooks: delegation::plugin_hooks(plugins),
         hook_rules: HookRules::new(&settings.hook_limits()).judged_by(around.hook_judge.clone()),
-        hook_host: has_host.then(|| control() as Arc<dyn HookHost>),
+        hook_host: around.host.map(|host| Arc::clone(host) as Arc<dyn HookHost>),
         shows_hooks: args.format.include_hook_events,
         home: surroundings.home.clone(),
         servers: servers.active().map(|server| pool.share(server.clone())).collect(),

@@ -9,18 +9,16 @@ use std::time::SystemTime;
 
 use anyhow::bail;
 use centurion_engine::{Remembering, Session, View};
-use centurion_host::{Front, Fronts, JsonView, OutputQueue, StreamView};
+use centurion_host::{Control, Front, Fronts, JsonView, OutputQueue, StreamView};
 use centurion_protocol::{Block, Outcome, SystemWorld, World};
 
 use crate::args::{InputFormat, OutputFormat, RunArgs};
 use crate::configuration::Configuration;
-use crate::control::Control;
 use crate::input::Input;
-use crate::models::ModelLimits;
 use crate::log::start_logging;
 use crate::output::{self, LiveView, ReaderWatch, TextView, end_soon, note};
 use crate::retention::Sweep;
-use crate::setup::{self, Lasting};
+use crate::setup::{self, Lasting, SessionIo};
 use crate::signals::Signals;
 use crate::slow_servers;
 use crate::stdin;
@@ -34,7 +32,8 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let output = Arc::new(output::queue(&surroundings.dirs));
     let front = front(&args, &output, &surroundings);
     let mut signals = None;
-    let ended = run_session(&args, &surroundings, prompt, &front, &output, &mut signals).await;
+    let running = run_session(&args, &surroundings, prompt, &front, &output, &mut signals);
+    let ended = Box::pin(running).await;
     let Finished { written, signal, was_told } = finish(&*front, &output, &mut signals).await;
     if let Err(error) = &written {
         output::fail(error);
@@ -64,29 +63,21 @@ async fn run_session(
 ) -> anyhow::Result<(Ended, Lasting, Option<Remembering>)> {
     let streams_input = prompt.is_none();
     let world: Arc<dyn World> = Arc::new(SystemWorld);
-    let control = Arc::new(Control::new(Arc::clone(output), Arc::clone(&world)));
     let configuration = Configuration::load(surroundings, &args.settings)?;
     configuration.warn();
-    let limits = ModelLimits::new(&configuration.settings);
-    if let Some(origin) = configuration.settings.plugin_only().hooks {
-        control.refuse_hooks(origin.to_string());
-    }
     let sweep = Sweep::new(&configuration.settings, &surroundings.dirs, SystemTime::now());
     let view: Arc<dyn View> = Arc::clone(front) as Arc<dyn View>;
-    let (options, lasting) =
-        setup::options(args, surroundings, configuration, Arc::clone(&world), view, &control)
-            .await?;
-    control.use_pool(Arc::clone(&lasting.pool));
-    control.limit_models(limits, options.model.clone());
+    let host = streams_input.then(|| Arc::clone(output));
+    let io = SessionIo { world: Arc::clone(&world), view, host };
+    let (options, lasting) = setup::options(args, surroundings, configuration, io).await?;
+    let (model, thinking) = (options.model.clone(), options.settings.thinking);
+    let plugins = options.extensions.plugins.clone();
     let mut telling = pin!(slow_servers::tell(options.extensions.servers.clone()));
     let mut session = tokio::select! {
         biased;
         opened = Session::open(options) => opened?,
         never = &mut telling => match never {},
     };
-    if surroundings.env.is_on("CLAUDE_CODE_SDK_READS_SESSION_STATE") {
-        control.report_state(session.id());
-    }
     if session.broken_lines() > 0 {
         let count = session.broken_lines();
         note(&format!(
@@ -97,15 +88,24 @@ async fn run_session(
         session.hold_results();
     }
     let handle = session.handle();
-    let input = Input {
-        handle: handle.clone(),
-        control,
+    let input = lasting.host.as_ref().map(|host| Input {
+        control: Control {
+            channel: Arc::clone(host),
+            handle: handle.clone(),
+            limits: lasting.limits.clone(),
+            model,
+            thinking,
+            pool: Arc::clone(&lasting.pool),
+            plugins,
+            hook_policy: lasting.hook_policy.clone(),
+            warn: note,
+        },
         output: Arc::clone(output),
         world: Arc::clone(&world),
         session: session.id(),
         replay: args.format.replay_user_messages,
         has_garbage: AtomicBool::new(false),
-    };
+    });
     if let Some(prompt) = prompt {
         handle.submit(world.record_id(), vec![Block::Text(prompt)]);
         handle.close();
@@ -117,11 +117,11 @@ async fn run_session(
     let signals = signals.insert(Signals::new()?);
     let ended = tokio::select! {
         biased;
-        ended = drive(&mut session, streams_input.then_some(&input), output, signals) => ended,
+        ended = drive(&mut session, input.as_ref(), output, signals) => ended,
         never = &mut telling => match never {},
     };
     // What came in was not understood.
-    let has_garbage = input.has_garbage();
+    let has_garbage = input.as_ref().is_some_and(Input::has_garbage);
     let remembering = session.remembering().filter(|_| !matches!(ended, Ended::BySignal(_)));
     drop((session, handle, input));
     let ended = if has_garbage && matches!(ended, Ended::Well) { Ended::Badly } else { ended };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use centurion_engine::{Handle, Priority};
-use centurion_host::OutputQueue;
+use centurion_engine::Priority;
+use centurion_host::{Control, OutputQueue};
 use centurion_protocol::sdk::{Event, EventBody, User, UserMessage};
 use centurion_protocol::{Block, JsonShape, RecordId, SessionId, World};
 use futures_util::StreamExt as _;
@@ -14,7 +14,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-use crate::control::Control;
 use crate::output::note;
 
 /// A line of input. Unknown fields are the host's own business.
@@ -39,8 +38,7 @@ struct InputMessage {
 
 /// Reads a host's lines and acts on them.
 pub(crate) struct Input {
-    pub(crate) handle: Handle,
-    pub(crate) control: Arc<Control>,
+    pub(crate) control: Control,
     pub(crate) output: Arc<OutputQueue>,
     pub(crate) world: Arc<dyn World>,
     pub(crate) session: SessionId,
@@ -88,7 +86,7 @@ impl Input {
             self.has_garbage.store(true, Ordering::Relaxed);
             note(&format!("error: line {number} of the input was not understood: {problem}"));
         }
-        self.handle.close();
+        self.control.handle.close();
     }
 
     /// Waits for a line, and before it for room: a host that does not read is not listened to for ever.
@@ -105,7 +103,7 @@ impl Input {
     }
 
     async fn answer(&self, id: String, request: Value) {
-        self.control.request(&self.handle, &id, &request).await;
+        self.control.answer(&id, &request).await;
     }
 
     /// Acts on a line; a request that it is, is for the caller to have answered.
@@ -126,9 +124,9 @@ impl Input {
                     self.print_back(id, blocks.clone());
                 }
                 let priority = priority.unwrap_or(Priority::Next);
-                self.handle.submit_with(id, blocks, priority);
+                self.control.handle.submit_with(id, blocks, priority);
                 if priority == Priority::Now {
-                    self.handle.interrupt();
+                    self.control.handle.interrupt();
                 }
                 Ok(None)
             }
@@ -138,7 +136,7 @@ impl Input {
             ("control_response", InputLine { response: Some(response), .. })
                 if response.get("request_id").is_some_and(Value::is_string) =>
             {
-                self.control.response(&self.handle, response);
+                self.control.take_response(response);
                 Ok(None)
             }
             ("keep_alive", _)

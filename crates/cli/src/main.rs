@@ -1,4 +1,4 @@
-//! `centurion`: flags, headless printers, the SDK control channel, subcommands and exit codes.
+//! `centurion`: flags, headless printers, standard input of hosts, subcommands and exit codes.
 //!
 //! The only crate that reads the environment, the home directory and the terminal, or exits.
 
@@ -7,7 +7,6 @@ mod agents;
 mod args;
 mod commands;
 mod configuration;
-mod control;
 mod definitions;
 mod delegation;
 mod demo;
@@ -20,7 +19,6 @@ mod kept;
 mod key_helper;
 mod log;
 mod mcp;
-mod models;
 mod output;
 mod plugin;
 mod policy;

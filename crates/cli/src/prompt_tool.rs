@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use centurion_engine::{Answerer, Ask, ElicitFuture, Extensions, ReplyFuture, Unanswered};
+use centurion_host::reply;
 use centurion_mcp::{CallOptions, Connection, Elicitation, State, tool_name};
 use serde_json::{Map, Value, json};
-
-use crate::control::reply;
 
 pub(crate) struct ToolAnswerer {
     connection: Connection,

@@ -14,7 +14,7 @@ use centurion_engine::{
     RequestSettings, RuleStore, SMALLEST_WINDOW, Start, Storage, StructuredOutput, ToolChoice,
     View,
 };
-use centurion_host::{Answerers, Attachment};
+use centurion_host::{Answerers, Attachment, HostChannel, ModelLimits, OutputQueue};
 use centurion_mcp::Pool;
 use centurion_model::{Access, KeyHelper, Model};
 use centurion_permissions::Policy;
@@ -26,11 +26,9 @@ use centurion_tools::guard::{CommandLimits, GuardProgram};
 use crate::absent_model::absent_model;
 use crate::args::{AutoCompact, PromptTool, RunArgs};
 use crate::configuration::Configuration;
-use crate::control::Control;
 use crate::delegation::{self, Found};
 use crate::extensions::{self, Around};
 use crate::key_helper::HelperCommand;
-use crate::models::ModelLimits;
 use crate::output::note;
 use crate::policy::{self, LiveRules};
 use crate::prompt_tool::ToolAnswerer;
@@ -44,14 +42,20 @@ use crate::users_files::users_files;
 /// The largest file of a prompt that is read.
 const MOST_PROMPT: u64 = 10 * 1024 * 1024;
 
+/// What a session tells its readers through.
+pub(crate) struct SessionIo {
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) view: Arc<dyn View>,
+    /// The output of a host that answers on standard input, where there is one.
+    pub(crate) host: Option<Arc<OutputQueue>>,
+}
+
 /// Everything a session is made from, and what must live as long as it.
 pub(crate) async fn options(
     args: &RunArgs,
     surroundings: &Surroundings,
     configuration: Configuration,
-    world: Arc<dyn World>,
-    view: Arc<dyn View>,
-    control: &Arc<Control>,
+    SessionIo { world, view, host }: SessionIo,
 ) -> anyhow::Result<(Options, Lasting)> {
     let env = Arc::new(configuration.settings.overlay(&surroundings.env));
     let directories = additional_directories(&args.add_dir)?;
@@ -66,7 +70,10 @@ pub(crate) async fn options(
     warn_of_unknown(&tools);
     let prompt = prompt_options(args)?;
     let (start, storage) = storage(args, surroundings, &settings, &*world)?;
+    let reported = env.is_on("CLAUDE_CODE_SDK_READS_SESSION_STATE").then(|| start.id());
+    let host = host.map(|output| Arc::new(HostChannel::new(output, Arc::clone(&world), reported)));
     let limits = ModelLimits::new(&settings);
+    let hook_policy = settings.plugin_only().hooks.map(|origin| origin.to_string());
     let Requests { model, settings: requests, restores_model } =
         asked.requests(&limits, &world).await?;
     let memory = memory(surroundings, &env, &settings, repository.as_deref());
@@ -81,7 +88,7 @@ pub(crate) async fn options(
         env: &env,
         roots: &roots,
         output_dir: &storage.output_dir,
-        control,
+        host: host.as_ref(),
         found: &found,
         hook_judge: &hook_judge,
         server_judge: extensions::server_judge(surroundings, &found.plugins, &trust),
@@ -98,7 +105,7 @@ pub(crate) async fn options(
         session: start.id(),
     })?;
     let answerers = Arc::new(Answerers::default());
-    let answerer = answerer(args, control, &extensions)?.map(|it| answerers.attach(it));
+    let answerer = answerer(args, host.as_ref(), &extensions)?.map(|it| answerers.attach(it));
     let base = asked.base(repository, directories, world)?;
     let rule_store: Arc<dyn RuleStore> = Arc::new(RuleFiles::new(&settings, trust));
     let context = context_rules(args, &env, &settings)?;
@@ -128,7 +135,7 @@ pub(crate) async fn options(
         extensions,
         agents,
     };
-    Ok((options, Lasting { pool, _answerer: answerer, _proxy: proxy }))
+    Ok((options, Lasting { pool, host, limits, hook_policy, _answerer: answerer, _proxy: proxy }))
 }
 
 /// What is asked of a run: the command line, the settings and the environment that they make.
@@ -222,6 +229,11 @@ fn replacement(
 /// What must live as long as the session.
 pub(crate) struct Lasting {
     pub(crate) pool: Arc<Pool>,
+    /// The way to the host, where there is one.
+    pub(crate) host: Option<Arc<HostChannel>>,
+    pub(crate) limits: ModelLimits,
+    /// The managed setting that leaves hooks to plugins, if one does.
+    pub(crate) hook_policy: Option<String>,
     _answerer: Option<Attachment>,
     _proxy: Option<Proxy>,
 }
@@ -229,13 +241,16 @@ pub(crate) struct Lasting {
 /// Which front answers questions, as the flags say: the host, a tool of a server, or none.
 fn answerer(
     args: &RunArgs,
-    control: &Arc<Control>,
+    host: Option<&Arc<HostChannel>>,
     extensions: &Extensions,
 ) -> anyhow::Result<Option<Arc<dyn Answerer>>> {
-    Ok(match &args.permissions.permission_prompt_tool {
-        None => None,
-        Some(PromptTool::Stdio) => Some(Arc::clone(control) as Arc<dyn Answerer>),
-        Some(PromptTool::Tool(name)) => Some(Arc::new(ToolAnswerer::find(name, extensions)?)),
+    Ok(match (&args.permissions.permission_prompt_tool, host) {
+        (None, _) => None,
+        (Some(PromptTool::Stdio), Some(host)) => Some(Arc::clone(host) as Arc<dyn Answerer>),
+        (Some(PromptTool::Stdio), None) => {
+            anyhow::bail!("--permission-prompt-tool stdio: there is no host that could answer")
+        }
+        (Some(PromptTool::Tool(name)), _) => Some(Arc::new(ToolAnswerer::find(name, extensions)?)),
     })
 }
 
@@ -325,7 +340,7 @@ async fn open_model(
     };
     let model = open(chosen).await?;
     if chosen.is_some() {
-        limits.check(model.name(), &model).map_err(anyhow::Error::msg)?;
+        limits.check(model.name(), &model)?;
     } else if let Some(listed) = limits.instead_of_default(&model) {
         return Ok(open(Some(listed)).await?);
     }
@@ -358,13 +373,14 @@ fn request_settings(
         [] => settings.fallback_models().into_iter().map(|model| model.value).collect(),
         given => given.to_vec(),
     };
+    let (fallbacks, refused) = limits.divide(fallbacks, model);
+    if !refused.is_empty() {
+        let names = refused.join(", ");
+        note(&format!("warning: the settings do not let {names} be used as a fallback"));
+    }
     Ok(RequestSettings {
         model: model.name().to_owned(),
-        fallback_models: limits
-            .keep(fallbacks, model)
-            .iter()
-            .map(|name| model.resolve(name))
-            .collect(),
+        fallback_models: fallbacks.iter().map(|name| model.resolve(name)).collect(),
         effort,
         thinking: match settings.always_thinking() {
             Some(false) => Thinking::Disabled,

@@ -6,6 +6,9 @@
 //!
 //! A front that can answer questions is an [`Answerer`], attached to the [`Answerers`] of its session.
 //!
+//! A host speaks the control protocol: [`HostChannel`] asks it and waits for its responses, [`Control`] answers what
+//! it asks. Where its lines come from is the front's matter.
+//!
 //! # A reader that is slow
 //!
 //! What a front writes goes through an [`OutputQueue`]: bytes in the order in which they came, written at
@@ -29,20 +32,26 @@
 //! [`View::wait_for_room`]: centurion_engine::View::wait_for_room
 
 mod answerers;
+mod channel;
+mod control;
 mod front;
 mod fronts;
 mod json_view;
 mod last_answer;
+mod model_limits;
 mod output_queue;
 mod requests;
 mod spill;
 mod stream_view;
 
 pub use answerers::{Answerers, Attachment};
+pub use channel::{HostChannel, NoResponse, reply};
+pub use control::Control;
 pub use front::{FinishFuture, Front};
 pub use fronts::Fronts;
 pub use json_view::JsonView;
 pub use last_answer::LastAnswer;
+pub use model_limits::{ModelLimits, ModelRefused};
 pub use output_queue::{OutputQueue, Sink};
 pub use requests::Requests;
 pub use spill::OpenSpill;

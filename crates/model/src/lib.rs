@@ -32,7 +32,7 @@ pub use access::{Access, KeyFuture, KeyHelper};
 pub use answer::{Answer, AnswerBuilder};
 pub use anthropic::{Anthropic, AnthropicReader};
 pub use body::ChunkedBody;
-pub use catalog::ModelInfo;
+pub use catalog::{ModelInfo, ThinkingKind};
 pub use error::{ErrorKind, ModelError};
 pub use event::{BlockStart, Delta, StreamEvent};
 pub use gate::{Gate, Gates, Pass};

@@ -71,7 +71,19 @@ const LAYERS: [(&str, &[&str]); 18] = [
             "centurion-worktree",
         ],
     ),
-    ("centurion-host", &["centurion-protocol", "centurion-engine"]),
+    (
+        "centurion-host",
+        &[
+            "centurion-protocol",
+            "centurion-model",
+            "centurion-config",
+            "centurion-permissions",
+            "centurion-tools",
+            "centurion-hooks",
+            "centurion-mcp",
+            "centurion-engine",
+        ],
+    ),
     (
         "centurion",
         &[

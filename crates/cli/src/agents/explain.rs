@@ -12,12 +12,11 @@ use clap::{Args, Parser};
 use super::sources::AgentArgs;
 use crate::args::{ModelArgs, PermissionArgs, RunArgs};
 use crate::configuration::Configuration;
-use crate::control::Control;
 use crate::definitions::explained;
 use crate::definitions::places::PlaceArgs;
 use crate::mcp::McpArgs;
-use crate::output::{self, Output};
-use crate::setup;
+use crate::output::Output;
+use crate::setup::{self, SessionIo};
 use crate::slow_servers;
 use crate::surroundings::Surroundings;
 
@@ -81,11 +80,8 @@ pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::observe()?;
     let configuration = Configuration::load(&surroundings, &run.settings)?;
     configuration.warn();
-    let output = Arc::new(output::queue(&surroundings.dirs));
-    let control = Arc::new(Control::new(output, Arc::clone(&world)));
-    let view = Arc::new(Fronts::new([]));
-    let (options, lasting) =
-        setup::options(&run, &surroundings, configuration, world, view, &control).await?;
+    let io = SessionIo { world, view: Arc::new(Fronts::new([])), host: None };
+    let (options, lasting) = setup::options(&run, &surroundings, configuration, io).await?;
     let explaining = async |options: Options| {
         let session = Session::open(options).await?;
         let explained = if as_main {

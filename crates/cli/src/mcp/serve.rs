@@ -33,10 +33,9 @@ use self::streams::{BoundedLines, JsonLines};
 use super::McpArgs;
 use crate::args::{ModelArgs, PermissionArgs, RunArgs};
 use crate::configuration::{Configuration, SettingsArgs};
-use crate::control::Control;
 use crate::log::start_logging;
-use crate::output::{self, note};
-use crate::setup::{self, Lasting};
+use crate::output::note;
+use crate::setup::{self, Lasting, SessionIo};
 use crate::signals::Signals;
 use crate::slow_servers;
 use crate::surroundings::Surroundings;
@@ -182,11 +181,9 @@ async fn prepare(
     view: Arc<dyn View>,
 ) -> anyhow::Result<(Options, Lasting)> {
     let world: Arc<dyn World> = Arc::new(SystemWorld);
-    // There is no host on the standard streams, so that nothing is ever said there.
-    let control =
-        Arc::new(Control::new(Arc::new(output::queue(&surroundings.dirs)), Arc::clone(&world)));
-    let (mut options, lasting) =
-        setup::options(args, surroundings, configuration, world, view, &control).await?;
+    // A client of this server is no host.
+    let io = SessionIo { world, view, host: None };
+    let (mut options, lasting) = setup::options(args, surroundings, configuration, io).await?;
     ENTRYPOINT.clone_into(&mut options.base.entrypoint);
     Ok((options, lasting))
 }

@@ -6,7 +6,9 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use centurion_testkit::{Fault, Reply, Server};
 use serde_json::{Value, json};
 
+use crate::components::python_server;
 use crate::program::{Program, call, eventually};
+use crate::real_servers::with;
 
 /// The host's side of a conversation.
 pub(crate) struct Host {
@@ -278,6 +280,69 @@ fn mode_and_model_can_be_changed_and_unknown_requests_are_refused() {
     );
     assert_eq!(program.server().last().json()["model"], "claude-haiku-5-5");
     assert_eq!(host.finish(), 1, "nonsense came in");
+}
+
+#[test]
+fn a_host_says_how_much_the_model_may_think() {
+    let program = Program::answering(["a", "b", "c"].map(Reply::text));
+    let mut host = Host::start(&program, &["--model", "claude-sonnet-4-5"]);
+    let mut thinking = |tokens: Value| {
+        let wish = json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": tokens});
+        assert_eq!(host.ask(&wish)["subtype"], "success");
+        host.say("think");
+        host.result();
+        program.server().last().json()["thinking"].clone()
+    };
+    let unsaid = thinking(Value::Null);
+    assert_eq!(thinking(json!(2048)), json!({"type": "enabled", "budget_tokens": 2048}));
+    assert_eq!((thinking(json!(0)), unsaid.is_object()), (Value::Null, true));
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_host_switches_a_server_off_and_on_again() {
+    let program = Program::answering(["a", "b", "c"].map(Reply::text));
+    let flags = with("py", &python_server());
+    let mut host = Host::start(&program, &flags.iter().map(String::as_str).collect::<Vec<_>>());
+    let offered = |host: &mut Host| {
+        host.say("hi");
+        host.result();
+        program.server().last().json()["tools"].to_string().contains("mcp__py__")
+    };
+    let toggle = |name: &str, enabled: bool| json!({"subtype": "mcp_toggle", "serverName": name, "enabled": enabled});
+    let status = |host: &mut Host| {
+        let answer = host.ask(&json!({"subtype": "mcp_status"}));
+        answer["response"]["mcpServers"][0]["status"].clone()
+    };
+    assert!(offered(&mut host));
+    assert_eq!(host.ask(&toggle("py", false))["subtype"], "success");
+    assert_eq!((status(&mut host), offered(&mut host)), (json!("disabled"), false));
+    assert_eq!(host.ask(&toggle("py", true))["subtype"], "success");
+    assert_eq!((status(&mut host), offered(&mut host)), (json!("connected"), true));
+    let unknown = host.ask(&toggle("nobody", true));
+    assert_eq!(unknown["error_code"], "invalid_request", "{unknown}");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_host_lists_the_commands_that_there_are_now() {
+    let program = Program::answering([]);
+    let mut host = Host::start(&program, &[]);
+    let mut has_ship = || {
+        let answer = host.ask(&json!({"subtype": "supported_commands"}));
+        let commands = answer["response"]["commands"].as_array().unwrap().clone();
+        assert!(commands.iter().all(|it| it["name"].is_string() && it["description"].is_string()));
+        commands.into_iter().find(|command| command["name"] == "ship")
+    };
+    assert_eq!(has_ship(), None);
+    let text = "---\ndescription: Ships it\nargument-hint: \"[where]\"\n---\nShip.\n";
+    program.scratch.write_home(".claude/commands/ship.md", text);
+    let ship = has_ship().unwrap();
+    assert_eq!(
+        (&ship["description"], &ship["argumentHint"]),
+        (&json!("Ships it"), &json!("[where]"))
+    );
+    assert_eq!(host.finish(), 0);
 }
 
 #[test]

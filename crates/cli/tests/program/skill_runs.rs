@@ -1,7 +1,7 @@
 //! Skills that run: their commands, what they free, and who may not run them.
 
 use centurion_testkit::{Lack, Reply, skip};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::host::{Host, control};
 use crate::processes::processes;
@@ -412,6 +412,56 @@ fn doctor_names_skills_that_models_are_told_by_name_alone_or_not_at_all() {
     assert!(doctor.contains("not at all: "), "{doctor}");
     let (_, left_out) = doctor.split_once("not at all: ").unwrap();
     assert!(left_out.lines().next().unwrap().contains("skill-0399"), "{left_out}");
+}
+
+#[test]
+fn hosts_are_told_the_same_commands_in_every_way() {
+    let program = Program::answering([Reply::text("one")]);
+    let text = "---\ndescription: About it\nargument-hint: where\n---\nText.\n";
+    program.scratch.write(".claude/skills/deploy/SKILL.md", text);
+    program.scratch.write(".claude/commands/ship.md", text);
+    let mut host = Host::start(&program, &[]);
+    let ask = |host: &mut Host, subtype: &str| -> Value {
+        host.send(&control(subtype, &json!({"subtype": subtype})));
+        let told = host.until(|event| event["type"] == "control_response").pop().unwrap();
+        told["response"]["response"]["commands"].clone()
+    };
+    let first = ask(&mut host, "initialize");
+    let reloaded = ask(&mut host, "reload_skills");
+    let supported = ask(&mut host, "supported_commands");
+    assert_eq!((&first, &first), (&reloaded, &supported));
+    host.say("go");
+    let seen = host.until(|event| event["type"] == "result");
+    let init = seen.iter().find(|event| event["subtype"] == "init").unwrap();
+    let names: Vec<&Value> = first.as_array().unwrap().iter().map(|it| &it["name"]).collect();
+    let told: Vec<&Value> = init["slash_commands"].as_array().unwrap().iter().collect();
+    assert_eq!(names, told);
+    assert!(names.contains(&&json!("deploy")) && names.contains(&&json!("ship")), "{names:?}");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_host_says_which_skills_models_may_invoke() {
+    for (said, has_fix) in
+        [(json!(["greet"]), false), (json!("all"), true), (Value::Null, true), (json!(7), true)]
+    {
+        let program = Program::answering([Reply::text("one")]);
+        for name in ["fix", "greet"] {
+            let text = format!("---\ndescription: About {name}\n---\nText.\n");
+            program.scratch.write(format!(".claude/skills/{name}/SKILL.md"), text);
+        }
+        let mut host = Host::start(&program, &[]);
+        host.send(&control("i", &json!({"subtype": "initialize", "skills": said})));
+        host.until(|event| event["type"] == "control_response");
+        host.say("go");
+        let seen = host.until(|event| event["type"] == "result");
+        let init = seen.iter().find(|event| event["subtype"] == "init").unwrap();
+        assert_eq!(init["skills"].to_string().contains("\"fix\""), has_fix, "{said}");
+        let request = program.server().requests()[0].json()["messages"].to_string();
+        assert_eq!(request.contains("- fix: About fix"), has_fix, "{said}: {request}");
+        assert!(request.contains("- greet: About greet"), "{said}: {request}");
+        assert_eq!(host.finish(), 0);
+    }
 }
 
 #[test]

@@ -21,6 +21,7 @@ async def main():
         cli_path=os.environ["CENTURION"],
         model=os.environ["MODEL"],
         setting_sources=["user", "project"],
+        skills=["greet", "rules"],
     )
     async with ClaudeSDKClient(options) as client:
         info = await client.get_server_info()
@@ -32,6 +33,8 @@ async def main():
         messages = await say(client, "/greet World")
         init = next(it for it in messages if isinstance(it, SystemMessage) and it.subtype == "init")
         assert "greet" in init.data["slash_commands"] and "greet" in init.data["skills"], init.data
+        # Models may invoke the chosen ones alone; a person may type all.
+        assert "rules" in init.data["skills"] and "fix" not in init.data["skills"], init.data
         assert result(messages).result == "greeted World", result(messages)
 
         fixed = result(await say(client, "/fix bug 7"))

@@ -275,6 +275,14 @@ impl Queue {
         state.items.len() < waiting
     }
 
+    /// Takes back what a person said; `false` if an agent has it already, or a person did not say it.
+    pub(crate) fn withdraw(&self, id: RecordId) -> bool {
+        let mut state = self.state.lock();
+        let waiting = state.items.len();
+        state.items.retain(|item| item.id != id || !matches!(item.origin, Origin::Person));
+        state.items.len() < waiting
+    }
+
     /// Whether something of a schedule still waits.
     pub(crate) fn holds_schedule(&self, id: &str) -> bool {
         let state = self.state.lock();

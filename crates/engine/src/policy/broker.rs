@@ -40,6 +40,9 @@ pub struct AskingAgent {
     pub id: AgentId,
     /// Its name, or its type.
     pub name: String,
+    /// The type that it is of.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
     pub color: Option<&'static str>,
     /// The names from the main agent's children down to it.
     pub path: Vec<String>,
@@ -51,6 +54,7 @@ impl AskingAgent {
         Some(Self {
             id: identity.id.clone()?,
             name: name.cloned().unwrap_or_default(),
+            kind: identity.kind.clone(),
             color: identity.color.map(Color::as_str),
             path: identity.path.clone(),
         })

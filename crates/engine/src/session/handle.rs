@@ -8,9 +8,12 @@ use centurion_config::agents::{ActiveAgent, ReadAgent};
 use centurion_hooks::HookSet;
 use centurion_mcp::Connection;
 use centurion_permissions::Mode;
-use centurion_protocol::{Block, RecordId, Thinking};
+use centurion_protocol::sdk::ModelUsage;
+use centurion_protocol::{Block, RecordId, SessionId, Thinking, ToolUseId};
 use centurion_tools::{Rewind, RewindError, StopError};
+use indexmap::IndexMap;
 
+use super::commands::show;
 use super::rewind;
 use super::side_question::{self, AsideError};
 use super::title;
@@ -48,9 +51,34 @@ impl Handle {
         self.0.queue.push(Item { id, priority, addressee: None, content, origin });
     }
 
+    /// Takes back what a person said and no turn has taken yet; whether there was something to take back.
+    pub fn withdraw(&self, id: RecordId) -> bool {
+        self.0.queue.withdraw(id)
+    }
+
+    pub fn id(&self) -> SessionId {
+        self.0.id
+    }
+
+    /// Names the session.
+    pub fn rename(&self, title: &str) {
+        self.0.set_title(Some(title.to_owned()));
+    }
+
     /// What the last request of the main agent filled of its window.
     pub fn context_usage(&self) -> ContextUsage {
         context_usage::context_usage(&self.0)
+    }
+
+    /// What the session has cost so far, in dollars, and what each model had a part in.
+    pub fn usage(&self) -> (f64, IndexMap<String, ModelUsage>) {
+        let totals = self.0.usage_totals.lock();
+        (totals.total_cost(), totals.by_model().clone())
+    }
+
+    /// What the session has cost, in lines for people.
+    pub fn cost_text(&self) -> String {
+        show::cost(&self.0)
     }
 
     /// Asks the main agent's model something beside its conversation, which never hears of it. Dropping the future
@@ -126,6 +154,12 @@ impl Handle {
     pub fn background_agents(&self) -> usize {
         let running = self.0.delegation.running();
         running.iter().filter(|task| task.detach()).count()
+    }
+
+    /// Lets this call go on without the agent that it waits for; whether it waited for one.
+    pub fn background_call(&self, call: &ToolUseId) -> bool {
+        let running = self.0.delegation.running();
+        running.iter().any(|task| task.run().call == *call && task.detach())
     }
 
     /// Has a small model say now and then what agents in the background are doing, or no longer.

@@ -7,12 +7,12 @@ use centurion_config::mcp::{
     McpOrigin, McpScope, McpServer, McpTransport, McpVariables, parse_server,
 };
 use centurion_engine::{Handle, WithheldServer};
-use centurion_mcp::{Connection, Pool, State};
+use centurion_mcp::{CallOptions, Connection, Pool, ResourceContent, State};
 use centurion_protocol::Env;
 use serde_json::{Map, Value, json};
 
-/// What a request gives: an answer, or a reason and its code.
-type Answer = Result<Value, (String, &'static str)>;
+use super::Answer;
+use super::refusal::Refusal;
 
 /// Every server with how it is and what it offers.
 pub(super) fn status(handle: &Handle) -> Vec<Value> {
@@ -30,6 +30,7 @@ pub(super) fn status(handle: &Handle) -> Vec<Value> {
             "error": state.reason(),
             "serverInfo": info.map(|it| json!({"name": it.name, "version": it.version})),
             "transport": transport(&connection.server().transport),
+            "config": config(&connection.server().transport),
             "scope": connection.server().origin.scope.to_string(),
             "tools": tools,
         })
@@ -56,6 +57,40 @@ fn transport(transport: &McpTransport) -> &'static str {
     }
 }
 
+/// How a server is reached. What may hold a credential (variables, headers) is left out.
+fn config(transport: &McpTransport) -> Value {
+    match transport {
+        McpTransport::Stdio { command, args, .. } => {
+            json!({"type": "stdio", "command": command, "args": args})
+        }
+        McpTransport::Http(remote) => json!({"type": "http", "url": remote.url}),
+        McpTransport::Sse(remote) => json!({"type": "sse", "url": remote.url}),
+        McpTransport::Sdk { name } => json!({"type": "sdk", "name": name}),
+    }
+}
+
+/// Reads what a server has for a host to show. Other resources are the model's business, by its tools.
+pub(super) async fn read_resource(handle: &Handle, name: &str, uri: &str) -> Answer {
+    if !uri.starts_with("ui://") {
+        return Err(Refusal::invalid(format!("`{uri}` does not begin with ui://")));
+    }
+    let found = handle.servers().into_iter().find(|(connection, _)| connection.name() == name);
+    let (connection, is_on) = found.ok_or_else(|| unknown(name))?;
+    if !is_on {
+        return Err(Refusal::invalid(format!("the server {name} is switched off")));
+    }
+    let contents = connection.read_resource(uri, &CallOptions::default()).await;
+    let contents = contents.map_err(Refusal::invalid)?.into_iter().map(|content| match content {
+        ResourceContent::Text { uri, mime_type, text } => {
+            json!({"uri": uri, "mimeType": mime_type, "text": text})
+        }
+        ResourceContent::Blob { uri, mime_type, data } => {
+            json!({"uri": uri, "mimeType": mime_type, "blob": data})
+        }
+    });
+    Ok(json!({"contents": contents.collect::<Vec<_>>()}))
+}
+
 pub(super) async fn reconnect(handle: &Handle, name: &str) -> Answer {
     let found = handle.servers().into_iter().find(|(connection, _)| connection.name() == name);
     let (connection, _) = found.ok_or_else(|| unknown(name))?;
@@ -63,7 +98,7 @@ pub(super) async fn reconnect(handle: &Handle, name: &str) -> Answer {
         State::Connected => Ok(json!({})),
         state => {
             let reason = state.reason().unwrap_or("no reason is known");
-            Err((format!("the server {name} is {state}: {reason}"), "invalid_request"))
+            Err(Refusal::invalid(format!("the server {name} is {state}: {reason}")))
         }
     }
 }
@@ -72,24 +107,21 @@ pub(super) fn switch(handle: &Handle, name: &str, is_on: bool) -> Answer {
     if handle.switch_server(name, is_on) { Ok(json!({})) } else { Err(unknown(name)) }
 }
 
-fn unknown(name: &str) -> (String, &'static str) {
-    (format!("there is no server `{name}`"), "invalid_request")
+fn unknown(name: &str) -> Refusal {
+    Refusal::invalid(format!("there is no server `{name}`"))
 }
 
 /// How many servers a host may have.
 const MOST_SERVERS: usize = 256;
 
 /// Makes the host's servers be exactly these. Others stay as they are.
-pub(super) fn set(handle: &Handle, pool: Option<&Arc<Pool>>, servers: Option<&Value>) -> Answer {
-    let (Some(pool), Some(Value::Object(wanted))) = (pool, servers) else {
-        return Err(("`servers` is no object".to_owned(), "invalid_request"));
-    };
+pub(super) fn set(handle: &Handle, pool: &Arc<Pool>, wanted: &Map<String, Value>) -> Answer {
     if wanted.len() > MOST_SERVERS {
         let why = format!(
             "{} servers are more than the {MOST_SERVERS} that a host may have",
             wanted.len()
         );
-        return Err((why, "invalid_request"));
+        return Err(Refusal::invalid(why));
     }
     let (mut added, mut removed, mut errors) = (Vec::new(), Vec::new(), Map::new());
     let is_hosts = |connection: &Connection| connection.server().origin.scope == McpScope::Host;
@@ -116,17 +148,15 @@ pub(super) fn set(handle: &Handle, pool: Option<&Arc<Pool>>, servers: Option<&Va
 }
 
 /// Adds a server that lives in the host.
-pub(super) fn add_host_server(handle: &Handle, pool: Option<&Arc<Pool>>, name: &str) {
-    if let Some(pool) = pool {
-        handle.add_server(pool.share(McpServer {
-            name: name.to_owned(),
-            transport: McpTransport::Sdk { name: name.to_owned() },
-            timeout: None,
-            always_load: false,
-            origin: origin(),
-            accepted: None,
-        }));
-    }
+pub(super) fn add_host_server(handle: &Handle, pool: &Arc<Pool>, name: &str) {
+    handle.add_server(pool.share(McpServer {
+        name: name.to_owned(),
+        transport: McpTransport::Sdk { name: name.to_owned() },
+        timeout: None,
+        always_load: false,
+        origin: origin(),
+        accepted: None,
+    }));
 }
 
 fn origin() -> McpOrigin {

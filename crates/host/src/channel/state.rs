@@ -1,32 +1,30 @@
 //! Telling a host that the session waits for its answer, where the host wants to know.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use centurion_protocol::SessionId;
 use centurion_protocol::sdk::{Event, EventBody, System};
 
-use super::Control;
+use super::HostChannel;
 
 /// Whether the session waits for an answer of the host.
-#[derive(Default)]
 pub(super) struct State {
-    /// Empty where the host does not want to know.
-    session: OnceLock<SessionId>,
+    /// `None` where the host does not want to know.
+    session: Option<SessionId>,
     /// How many questions wait.
     questions: AtomicUsize,
 }
 
-/// A question that the host has to answer, until it is dropped.
-pub(super) struct RequiredAction<'a>(&'a Control);
-
-impl Control {
-    /// From now on the host is told when the session waits for it.
-    pub(crate) fn report_state(&self, session: SessionId) {
-        // One session has one control channel, and says this once.
-        let _ = self.state.session.set(session);
+impl State {
+    pub(super) fn new(session: Option<SessionId>) -> Self {
+        Self { session, questions: AtomicUsize::new(0) }
     }
+}
 
+/// A question that the host has to answer, until it is dropped.
+pub(super) struct RequiredAction<'a>(&'a HostChannel);
+
+impl HostChannel {
     pub(super) fn require_action(&self) -> RequiredAction<'_> {
         if self.state.questions.fetch_add(1, Ordering::Relaxed) == 0 {
             self.tell_state("requires_action");
@@ -35,10 +33,10 @@ impl Control {
     }
 
     fn tell_state(&self, state: &'static str) {
-        if let Some(session) = self.state.session.get() {
+        if let Some(session) = self.state.session {
             let body = EventBody::System(System::SessionStateChanged { state });
             let uuid = self.world.record_id();
-            self.output.json_line(&Event { body, session_id: *session, uuid });
+            self.output.json_line(&Event { body, session_id: session, uuid });
         }
     }
 }

@@ -1,0 +1,220 @@
+//! Control requests of hosts: every one is answered, with what the program knows, or refused with a code.
+
+use centurion_testkit::{Reply, sse};
+use serde_json::{Value, json};
+
+use crate::components::python_server;
+use crate::host::{Host, control};
+use crate::program::{Program, call};
+use crate::real_servers::with;
+
+#[test]
+fn every_request_of_the_protocol_is_answered_and_nothing_hangs() {
+    let program = Program::with_handler(|_| Reply::text("ok"));
+    let mut host = Host::start(&program, &[]);
+    // Those that are answered: what they mean is tested where it is made.
+    for request in [
+        json!({"subtype": "initialize"}),
+        json!({"subtype": "interrupt"}),
+        json!({"subtype": "set_permission_mode", "mode": "default"}),
+        json!({"subtype": "set_model", "model": "haiku"}),
+        json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": null}),
+        json!({"subtype": "set_has_subscribers", "has_subscribers": false}),
+        json!({"subtype": "rename_session", "title": "a name"}),
+        json!({"subtype": "generate_session_title", "description": "work"}),
+        json!({"subtype": "supported_commands"}),
+        json!({"subtype": "reload_skills"}),
+        json!({"subtype": "reload_plugins"}),
+        json!({"subtype": "reload_output_styles"}),
+        json!({"subtype": "list_models"}),
+        json!({"subtype": "get_binary_version"}),
+        json!({"subtype": "get_context_usage"}),
+        json!({"subtype": "get_session_cost"}),
+        json!({"subtype": "get_usage"}),
+        json!({"subtype": "mcp_status"}),
+        json!({"subtype": "mcp_set_servers", "servers": {}}),
+        json!({"subtype": "cancel_async_message", "message_uuid": "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11"}),
+        json!({"subtype": "stop_all_tasks"}),
+        json!({"subtype": "background_tasks"}),
+        json!({"subtype": "background_tasks", "tool_use_id": "toolu_9"}),
+    ] {
+        let answer = host.ask(&request);
+        assert_eq!(answer["subtype"], "success", "{request}: {answer}");
+        assert!(answer["response"].is_object(), "{request}: {answer}");
+    }
+    // Those that cannot be carried out here and now, or not at all.
+    for (request, code) in [
+        (json!({"subtype": "set_permission_mode", "mode": "yolo"}), "invalid_request"),
+        (
+            json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": "many"}),
+            "invalid_request",
+        ),
+        (json!({"subtype": "mcp_reconnect", "serverName": "nobody"}), "invalid_request"),
+        (
+            json!({"subtype": "mcp_read_resource", "serverName": "nobody", "uri": "ui://a"}),
+            "invalid_request",
+        ),
+        (json!({"subtype": "stop_task", "task_id": "nobody"}), "invalid_request"),
+        (json!({"subtype": "rewind_files", "user_message_id": "x"}), "invalid_request"),
+        (json!({"subtype": "rename_session", "title": " \n"}), "invalid_request"),
+        (
+            json!({"subtype": "rename_session", "title": "a", "session_id": "another"}),
+            "invalid_request",
+        ),
+        (json!({"subtype": "side_question", "question": "early?"}), "invalid_request"),
+        (json!({"subtype": "teleport"}), "unsupported_request"),
+    ] {
+        let answer = host.ask(&request);
+        assert_eq!((&answer["subtype"], &answer["error_code"]), (&json!("error"), &json!(code)));
+        assert!(!answer["error"].as_str().unwrap().is_empty(), "{request}: {answer}");
+    }
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_host_is_told_how_models_are_reached_and_which_it_may_choose() {
+    let program = Program::answering([]);
+    let settings = json!({"availableModels": ["opus", "haiku"]});
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let mut host = Host::start(&program, &[]);
+    let told = host.ask(&json!({"subtype": "initialize"}))["response"].clone();
+    let account = json!({
+        "apiProvider": "firstParty", "apiKeySource": "ANTHROPIC_API_KEY", "tokenSource": "none",
+    });
+    assert_eq!(told["account"], account);
+    let models = told["models"].as_array().unwrap();
+    let names: Vec<&Value> = models.iter().map(|model| &model["value"]).collect();
+    assert_eq!(names, ["default", "opus", "haiku"]);
+    let haiku = models.last().unwrap();
+    assert_eq!(haiku["resolvedModel"], "claude-haiku-5-5");
+    for model in models {
+        assert!(!model["description"].as_str().unwrap().is_empty(), "{model}");
+        assert!(model["supportedEffortLevels"].is_array() && model["supportsEffort"].is_boolean());
+    }
+    assert_eq!(host.ask(&json!({"subtype": "list_models"}))["response"]["models"], told["models"]);
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_host_sees_what_fills_the_window_and_what_the_session_has_cost() {
+    // A provider that counts about as we guess.
+    let program = Program::with_handler(|request| {
+        let usage = sse::usage(request.body.len() as u64 / 4, 0, 0, 5);
+        Reply::events(sse::answer_with(&[sse::text("hello")], "end_turn", &usage))
+    });
+    let flags = with("py", &python_server());
+    let mut host = Host::start(&program, &flags.iter().map(String::as_str).collect::<Vec<_>>());
+    let usage =
+        |host: &mut Host| host.ask(&json!({"subtype": "get_context_usage"}))["response"].clone();
+    assert_eq!(usage(&mut host)["totalTokens"], 0, "nothing has been sent");
+    host.say("hi");
+    host.result();
+    let first = usage(&mut host);
+    let part = |usage: &Value, id: &str| {
+        let all = usage["categories"].as_array().unwrap();
+        all.iter().find(|part| part["id"] == id).unwrap()["tokens"].as_u64().unwrap()
+    };
+    let ids = ["system_prompt", "system_tools", "mcp_tools", "messages"];
+    let sum: u64 = ids.iter().map(|id| part(&first, id)).sum();
+    assert_eq!(first["totalTokens"], sum);
+    assert_eq!(part(&first, "free_space"), first["maxTokens"].as_u64().unwrap() - sum);
+    assert!(part(&first, "system_tools") > 0 && part(&first, "mcp_tools") > 0, "{first}");
+    let served = first["mcpTools"].as_array().unwrap();
+    assert!(!served.is_empty() && served.iter().all(|tool| tool["serverName"] == "py"), "{first}");
+    host.say(&"many words ".repeat(4000));
+    host.result();
+    assert!(part(&usage(&mut host), "messages") > part(&first, "messages") + 5000);
+    let cost = host.ask(&json!({"subtype": "get_usage"}))["response"].clone();
+    let models = cost["session"]["model_usage"].as_object().unwrap();
+    assert_eq!(models.len(), 1, "{cost}");
+    assert!(cost["session"]["total_cost_usd"].as_f64().unwrap() > 0.0, "{cost}");
+    let text = host.ask(&json!({"subtype": "get_session_cost"}))["response"]["text"].clone();
+    assert!(text.as_str().unwrap().starts_with("Total cost: $"), "{text}");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_host_takes_back_what_no_turn_has_taken() {
+    let program = Program::answering([
+        call(
+            "toolu_1",
+            "Bash",
+            json!({"command": "touch started; until [ -e go ]; do sleep 0.01; done"}),
+        ),
+        Reply::text("done"),
+    ]);
+    let mut host = Host::start(&program, &["--allowedTools", "Bash"]);
+    host.say("begin");
+    program.server().wait_for(1);
+    let id = "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11";
+    let message = json!({"role": "user", "content": "never mind this"});
+    host.send(&json!({"type": "user", "uuid": id, "message": message}));
+    let take_back = json!({"subtype": "cancel_async_message", "message_uuid": id});
+    assert_eq!(host.ask(&take_back)["response"], json!({"cancelled": true}));
+    assert_eq!(host.ask(&take_back)["response"], json!({"cancelled": false}), "it is gone");
+    program.scratch.write("go", "");
+    assert_eq!(host.result()["result"], "done");
+    assert!(!program.server().last().json().to_string().contains("never mind this"));
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn an_interrupt_can_drop_what_waits() {
+    let program = Program::answering([
+        call("toolu_1", "Bash", json!({"command": "sleep 98853"})),
+        Reply::text("afterwards"),
+    ]);
+    let mut host = Host::start(&program, &["--allowedTools", "Bash"]);
+    host.say("begin");
+    program.server().wait_for(1);
+    let id = "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f12";
+    let message = json!({"role": "user", "content": "dropped"});
+    host.send(&json!({"type": "user", "uuid": id, "message": message}));
+    host.send(&control("i", &json!({"subtype": "interrupt", "cancel_queued": true})));
+    let answer = host.until(|event| event["response"]["request_id"] == "i").pop().unwrap();
+    let expected = json!({"still_queued": [], "cancelled": [id]});
+    assert_eq!(answer["response"]["response"], expected);
+    host.result();
+    host.say("go on");
+    assert_eq!(host.result()["result"], "afterwards");
+    assert!(!program.server().last().json().to_string().contains("dropped"));
+    host.finish();
+}
+
+#[test]
+fn a_name_that_a_host_gives_is_in_the_list_of_sessions() {
+    let program = Program::answering([Reply::text("ok")]);
+    let mut host = Host::start(&program, &[]);
+    assert_eq!(
+        host.ask(&json!({"subtype": "rename_session", "title": "Mend the roof"}))["subtype"],
+        "success"
+    );
+    host.say("hi");
+    host.result();
+    assert_eq!(host.finish(), 0);
+    let listed = program.run(&["sessions"]).stdout;
+    assert!(listed.contains("Mend the roof"), "{listed}");
+}
+
+#[test]
+fn a_host_is_told_what_a_call_is_for_and_how_servers_are_reached_without_secrets() {
+    let command = json!({"command": "touch x", "description": "Makes a file"});
+    let program = Program::answering([call("toolu_1", "Bash", command), Reply::text("no")]);
+    let server = json!({"type": "http", "url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": "hidden-value"}});
+    let config = json!({"mcpServers": {"far": server}}).to_string();
+    let mut host =
+        Host::start(&program, &["--permission-prompt-tool", "stdio", "--mcp-config", &config]);
+    let status = host.ask(&json!({"subtype": "mcp_status"}))["response"]["mcpServers"][0].clone();
+    let expected = json!({"type": "http", "url": "http://127.0.0.1:9/mcp"});
+    assert_eq!(status["config"], expected);
+    assert!(!status.to_string().contains("hidden-value"));
+    host.say("go");
+    let ask = host.until(|event| event["type"] == "control_request").pop().unwrap();
+    assert_eq!(ask["request"]["description"], "Makes a file");
+    let answer = json!({"behavior": "deny", "message": "no"});
+    let response =
+        json!({"subtype": "success", "request_id": ask["request_id"], "response": answer});
+    host.send(&json!({"type": "control_response", "response": response}));
+    assert_eq!(host.result()["result"], "no");
+    assert_eq!(host.finish(), 0);
+}

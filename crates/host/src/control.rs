@@ -1,0 +1,329 @@
+//! What a host asks of us, over its control channel: every request gets exactly one answer.
+
+mod look;
+mod refusal;
+mod request;
+mod servers;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use centurion_config::agents::{Vocabulary, read_agents_flag};
+use centurion_engine::Handle;
+use centurion_hooks::HookSet;
+use centurion_mcp::Pool;
+use centurion_model::Model;
+use centurion_permissions::Mode;
+use centurion_protocol::Thinking;
+use centurion_protocol::sdk::InitPlugin;
+use centurion_tools::{RewoundFile, StopError};
+use serde_json::{Map, Value, json};
+use thiserror::Error;
+
+use self::refusal::Refusal;
+use self::request::Request;
+use crate::{HostChannel, ModelLimits};
+
+/// The ways of answering that there are.
+const OUTPUT_STYLES: [&str; 1] = ["default"];
+
+type Answer = Result<Value, Refusal>;
+
+/// Acts on what the host of one session asks for.
+pub struct Control {
+    pub channel: Arc<HostChannel>,
+    pub handle: Handle,
+    /// Which models the host may choose.
+    pub limits: ModelLimits,
+    /// The model that the session began with, by which names of models are understood.
+    pub model: Model,
+    /// How the model thought when the session began.
+    pub thinking: Thinking,
+    /// Where servers are connected that the host adds while the session runs.
+    pub pool: Arc<Pool>,
+    /// The plugins that the session began with.
+    pub plugins: Vec<InitPlugin>,
+    /// The managed setting that leaves hooks to plugins, if one does.
+    pub hook_policy: Option<String>,
+    /// Tells a person that something the host wants is not in force.
+    pub warn: fn(&str),
+}
+
+impl Control {
+    /// Answers a request of the host.
+    pub async fn answer(&self, id: &str, request: &Value) {
+        let answer = self.carry_out(request).await;
+        self.respond(id, answer);
+    }
+
+    /// Answers a request that is one too many.
+    pub fn turn_away(&self, id: &str) {
+        self.respond(id, Err(Refusal::TooMany));
+    }
+
+    fn respond(&self, id: &str, answer: Answer) {
+        let response = match answer {
+            Ok(response) => json!({"subtype": "success", "request_id": id, "response": response}),
+            Err(refusal) => json!({
+                "subtype": "error", "request_id": id,
+                "error": refusal.to_string(), "error_code": refusal.code(),
+            }),
+        };
+        self.channel.send(&json!({"type": "control_response", "response": response}));
+    }
+
+    /// Does what a request asks for.
+    async fn carry_out(&self, request: &Value) -> Answer {
+        let handle = &self.handle;
+        Ok(match Request::read(request)? {
+            Request::Initialize(wishes) => {
+                self.take_up(&wishes);
+                self.initialization()
+            }
+            Request::Interrupt { cancel_queued } => self.interrupt(cancel_queued),
+            Request::CancelAsyncMessage { message_uuid } => {
+                json!({"cancelled": handle.withdraw(message_uuid)})
+            }
+            Request::SetPermissionMode { mode } => {
+                let mode = mode.parse::<Mode>().map_err(Refusal::invalid)?;
+                handle.set_mode(mode).map_err(Refusal::invalid)?;
+                json!({"mode": mode.name()})
+            }
+            Request::SetModel { model } => self.set_model(model.as_deref())?,
+            Request::SetMaxThinkingTokens(wishes) => {
+                // A request without the field says nothing about it.
+                if let Some(tokens) = wishes.get("max_thinking_tokens") {
+                    handle.set_thinking(self.thinking(tokens)?);
+                }
+                json!({})
+            }
+            // Nothing is held back for readers that look at it later.
+            Request::SetHasSubscribers => json!({}),
+            Request::RenameSession { title, session_id } => {
+                self.rename(&title, session_id.as_deref())?
+            }
+            Request::GenerateSessionTitle { description } => {
+                let titled = handle.generate_title(&description).await;
+                // Hosts go on without one.
+                json!({"title": titled.ok()})
+            }
+            Request::SideQuestion { question } => {
+                let text = handle.ask_aside(&question).await.map_err(Refusal::invalid)?;
+                json!({"response": text, "synthetic": false})
+            }
+            Request::RewindFiles { user_message_id, dry_run } => {
+                rewind_files(handle, &user_message_id, dry_run)?
+            }
+            Request::SupportedCommands => {
+                handle.reload_skills();
+                json!({"commands": look::commands(handle)})
+            }
+            Request::ReloadSkills => {
+                handle.reload_skills();
+                json!({"commands": look::commands(handle), "skills": handle.skill_names()})
+            }
+            Request::ReloadPlugins => self.reload_plugins(),
+            Request::ReloadOutputStyles => json!({"available_output_styles": OUTPUT_STYLES}),
+            Request::ListModels => json!({"models": look::models(self)}),
+            Request::GetBinaryVersion => json!({"version": env!("CARGO_PKG_VERSION")}),
+            Request::GetContextUsage => look::context_usage(handle),
+            Request::GetSessionCost => json!({"text": handle.cost_text()}),
+            Request::GetUsage => look::usage(handle),
+            Request::McpStatus => json!({"mcpServers": servers::status(handle)}),
+            Request::McpReconnect { server_name } => {
+                servers::reconnect(handle, &server_name).await?
+            }
+            Request::McpToggle { server_name, enabled } => {
+                servers::switch(handle, &server_name, enabled)?
+            }
+            Request::McpSetServers { servers } => servers::set(handle, &self.pool, &servers)?,
+            Request::McpReadResource { server_name, uri } => {
+                servers::read_resource(handle, &server_name, &uri).await?
+            }
+            Request::StopTask { task_id } => stop_task(handle, &task_id).await?,
+            Request::StopAllTasks => json!({"stopped": handle.stop_agents()}),
+            Request::BackgroundTasks { tool_use_id } => {
+                match tool_use_id {
+                    None => drop(handle.background_agents()),
+                    Some(call) => drop(handle.background_call(&call)),
+                }
+                json!({})
+            }
+        })
+    }
+
+    /// Stops what runs, and drops what waits if that is wanted.
+    fn interrupt(&self, cancel_queued: bool) -> Value {
+        let waiting = self.handle.interrupt();
+        if !cancel_queued {
+            return json!({"still_queued": waiting});
+        }
+        let (cancelled, left): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|id| self.handle.withdraw(*id));
+        json!({"still_queued": left, "cancelled": cancelled})
+    }
+
+    fn set_model(&self, name: Option<&str>) -> Answer {
+        let name = name.filter(|name| !name.is_empty());
+        if let Some(name) = name {
+            self.limits.check(name, &self.model)?;
+        }
+        Ok(json!({"model": self.handle.set_model(name)}))
+    }
+
+    /// Names the session, unless another one is meant.
+    fn rename(&self, title: &str, session: Option<&str>) -> Answer {
+        let id = self.handle.id().to_string();
+        if session.is_some_and(|meant| meant != id) {
+            return Err(Refusal::invalid(format!("this is the session {id}")));
+        }
+        let title = title.trim().lines().next().unwrap_or_default();
+        if title.is_empty() {
+            return Err(Refusal::invalid("a session needs a title with letters in it"));
+        }
+        self.handle.rename(title);
+        Ok(json!({}))
+    }
+
+    /// Looks at what plugins bring, as far as they were there when the session began.
+    fn reload_plugins(&self) -> Value {
+        let handle = &self.handle;
+        handle.reload_skills();
+        json!({
+            "commands": look::commands(handle),
+            "agents": look::agents(handle),
+            "plugins": self.plugins,
+            "mcpServers": servers::status(handle),
+            "skills": handle.skill_names(),
+            "error_count": 0,
+        })
+    }
+
+    fn initialization(&self) -> Value {
+        let handle = &self.handle;
+        json!({
+            "commands": look::commands(handle),
+            "agents": look::agents(handle),
+            "output_style": OUTPUT_STYLES[0],
+            "available_output_styles": OUTPUT_STYLES,
+            "models": look::models(self),
+            "account": look::account(&self.model),
+            "claude_code_version": centurion_engine::PROTOCOL_VERSION,
+            "current_permission_mode": handle.mode().name(),
+            "agent_progress_summaries": handle.summarises_agents(),
+            "hooks_applied": self.hook_policy.is_none(),
+            "pid": std::process::id(),
+        })
+    }
+
+    /// How the model is to think with so many tokens: null for as it did when the session began.
+    fn thinking(&self, tokens: &Value) -> Result<Thinking, Refusal> {
+        match tokens.as_u64().map(u32::try_from) {
+            _ if tokens.is_null() => Ok(self.thinking),
+            None => Err(Refusal::invalid(format!("{tokens} is no number of tokens"))),
+            Some(Ok(0)) => Ok(Thinking::Disabled),
+            Some(tokens) => Ok(Thinking::Budget(tokens.unwrap_or(u32::MAX))),
+        }
+    }
+
+    /// Takes the host's response to one of our requests.
+    pub fn take_response(&self, response: Value) {
+        if let Some(text) = self.channel.take_response(response) {
+            self.handle.remind(text);
+        }
+    }
+
+    /// The end of input: every call that waits for the host, now or later, will not hear from it.
+    pub fn disconnect(&self) {
+        self.channel.disconnect();
+    }
+}
+
+/// Brings files back to what they were at a message of the user, or says what that would do.
+fn rewind_files(handle: &Handle, id: &str, is_trial: bool) -> Answer {
+    let id = id.parse().map_err(|_| Refusal::invalid(format!("`{id}` is no id of a message")))?;
+    let rewind = handle.rewind_files(id, is_trial).map_err(Refusal::invalid)?;
+    let failed = rewind.failed.iter().map(|(path, why)| json!({"path": path, "error": why}));
+    let failed: Vec<Value> = failed.collect();
+    let sum = |count: fn(&RewoundFile) -> usize| rewind.files.iter().map(count).sum::<usize>();
+    let mut answer = json!({
+        "canRewind": true,
+        "filesChanged": rewind.files.iter().map(|file| &file.path).collect::<Vec<_>>(),
+        "insertions": sum(|file| file.insertions),
+        "deletions": sum(|file| file.deletions),
+        "setAside": rewind.set_aside,
+        "failed": failed,
+    });
+    if !is_trial {
+        answer["skippedLinks"] = json!(rewind.skipped_links);
+    }
+    Ok(answer)
+}
+
+/// Ends an agent or a shell; a host that names none, or one that has ended, is told so.
+async fn stop_task(handle: &Handle, id: &str) -> Answer {
+    handle.stop_task(id).await.map(|()| json!({})).map_err(|error| match error {
+        StopError::Unknown => Refusal::invalid(format!("there is no task `{id}`")),
+        StopError::NotRunning => Refusal::invalid(format!("task `{id}` is not running any more")),
+    })
+}
+
+/// The skills that a host lets models invoke: the names of a list, or `all`, which is `None`.
+fn read_skills(said: &Value) -> Result<Option<BTreeSet<String>>, SkillsProblem> {
+    let names = match said {
+        Value::Null => return Ok(None),
+        Value::String(all) if all == "all" => return Ok(None),
+        Value::Array(names) => names,
+        _ => return Err(SkillsProblem),
+    };
+    let name = |name: &Value| name.as_str().map(str::to_owned).ok_or(SkillsProblem);
+    names.iter().map(name).collect::<Result<_, _>>().map(Some)
+}
+
+/// What a host says of skills is neither names nor all of them.
+#[derive(Debug, Error)]
+#[error("`skills` is neither a list of names nor `all`, and is not heard")]
+struct SkillsProblem;
+
+impl Control {
+    /// Takes up what the host brings and wants: functions that are hooks, agents, servers that live in it,
+    /// and lines about agents at work.
+    fn take_up(&self, request: &Map<String, Value>) {
+        let handle = &self.handle;
+        let hooks = request.get("hooks").filter(|hooks| hooks.is_object());
+        if let (Some(_), Some(origin)) = (hooks, &self.hook_policy) {
+            (self.warn)(&format!(
+                "warning: initialize: {origin} leaves hooks to plugins; those of the host are off"
+            ));
+        } else if let Some(hooks) = hooks {
+            let set = HookSet::from_host(hooks);
+            for problem in set.problems() {
+                (self.warn)(&format!("warning: initialize: {problem}"));
+            }
+            handle.add_hooks(set);
+        }
+        if let Some(agents) = request.get("agents").filter(|agents| agents.is_object()) {
+            match read_agents_flag(
+                &agents.to_string(),
+                Path::new("initialize"),
+                &Vocabulary::default(),
+            ) {
+                Ok(agents) => handle.add_agents(agents),
+                Err(error) => (self.warn)(&format!("warning: initialize: {error}")),
+            }
+        }
+        match request.get("skills").map(read_skills) {
+            Some(Ok(chosen)) => handle.choose_skills(chosen),
+            None => {}
+            Some(Err(problem)) => (self.warn)(&format!("warning: initialize: {problem}")),
+        }
+        if let Some(is_wanted) = request.get("agentProgressSummaries").and_then(Value::as_bool) {
+            handle.summarise_agents(is_wanted);
+        }
+        let names = request.get("sdkMcpServers").and_then(Value::as_array);
+        for name in names.into_iter().flatten().filter_map(Value::as_str) {
+            servers::add_host_server(handle, &self.pool, name);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What a host is told about the session: models, the account, commands, agents, the window, costs.
+
+use centurion_config::agents::ActiveAgent;
+use centurion_engine::{ContextPart, Handle, TypedCommand};
+use centurion_model::{Model, ProviderKind, ThinkingKind};
+use serde_json::{Value, json};
+
+use super::Control;
+
+/// The short names of models, each with what it is for.
+const MODELS: [(&str, &str, &str); 5] = [
+    ("default", "Default", "The model of the session"),
+    ("opus", "Opus", "For hard work"),
+    ("sonnet", "Sonnet", "For everyday work"),
+    ("haiku", "Haiku", "For quick and small work"),
+    ("fable", "Fable", "For the longest work"),
+];
+
+/// The models that a host may choose.
+pub(super) fn models(control: &Control) -> Vec<Value> {
+    let Control { model, limits, handle, .. } = control;
+    let is_usable = |name: &str| name == "default" || limits.check(name, model).is_ok();
+    let usable = MODELS.iter().filter(|(name, ..)| is_usable(name));
+    let described = usable.map(|(name, display, description)| {
+        let full =
+            if *name == "default" { model.name().to_owned() } else { handle.resolve_model(name) };
+        let info = model.info(&full);
+        json!({
+            "value": name,
+            "resolvedModel": full,
+            "displayName": display,
+            "description": description,
+            "supportsEffort": !info.efforts.is_empty(),
+            "supportedEffortLevels": info.efforts,
+            "supportsAdaptiveThinking":
+                matches!(info.thinking, ThinkingKind::Adaptive | ThinkingKind::AdaptiveOrBudget),
+        })
+    });
+    described.collect()
+}
+
+/// How models are reached, without the key.
+pub(super) fn account(model: &Model) -> Value {
+    let source = model.key_source();
+    match model.provider_kind() {
+        ProviderKind::Anthropic => {
+            let token = if source == "ANTHROPIC_AUTH_TOKEN" { source } else { "none" };
+            json!({"apiProvider": "firstParty", "apiKeySource": source, "tokenSource": token})
+        }
+        // Hosts know no word for the other kinds of providers.
+        _ => json!({"apiKeySource": source}),
+    }
+}
+
+pub(super) fn commands(handle: &Handle) -> Vec<Value> {
+    let command = |it: TypedCommand| json!({"name": it.name, "description": it.description, "argumentHint": it.argument_hint});
+    handle.commands().into_iter().map(command).collect()
+}
+
+/// The agents that can be asked for, as hosts list them.
+pub(super) fn agents(handle: &Handle) -> Vec<Value> {
+    let agent = |agent: ActiveAgent| {
+        let definition = &agent.definition;
+        let (name, description) = (&definition.name.value, &definition.description.value);
+        match definition.model.as_ref().map(|model| model.as_str()) {
+            Some(model) => json!({"name": name, "description": description, "model": model}),
+            None => json!({"name": name, "description": description}),
+        }
+    };
+    handle.agents().into_iter().map(agent).collect()
+}
+
+/// What fills the window, by category.
+pub(super) fn context_usage(handle: &Handle) -> Value {
+    let usage = handle.context_usage();
+    let used: u64 = usage.parts.iter().map(|part| part.tokens).sum();
+    let percentage = used as f64 * 100.0 / usage.window.max(1) as f64;
+    let category = |part: &ContextPart, color: &str, kind: &str| json!({"id": part.id, "name": part.name, "tokens": part.tokens, "color": color, "kind": kind});
+    let free =
+        ContextPart { id: "free_space", name: "Free", tokens: usage.window.saturating_sub(used) };
+    let parts = usage.parts.iter().map(|part| category(part, "cyan", "used"));
+    let categories: Vec<Value> = parts.chain([category(&free, "gray", "free")]).collect();
+    let (served, own): (Vec<_>, Vec<_>) =
+        usage.tools.iter().partition(|(name, _)| name.starts_with("mcp__"));
+    let of_server = |(name, tokens): &&(String, u64)| {
+        let origin = name.trim_start_matches("mcp__").split("__").next().unwrap_or_default();
+        json!({"name": name, "serverName": origin, "tokens": tokens, "isLoaded": true})
+    };
+    let own_tool = |(name, tokens): &&(String, u64)| json!({"name": name, "tokens": tokens});
+    json!({
+        "categories": categories,
+        "totalTokens": used,
+        "maxTokens": usage.window,
+        "rawMaxTokens": usage.window,
+        "percentage": percentage.round(),
+        // A drawing for terminals; a host that wants one has the categories.
+        "gridRows": [],
+        "model": usage.model,
+        "memoryFiles": [],
+        "mcpTools": served.iter().map(of_server).collect::<Vec<_>>(),
+        "systemTools": own.iter().map(own_tool).collect::<Vec<_>>(),
+        "agents": [],
+        "isAutoCompactEnabled": usage.compacts_itself,
+        "apiUsage": null,
+    })
+}
+
+/// What the session has consumed. Providers by key have no plan whose limits could be told.
+pub(super) fn usage(handle: &Handle) -> Value {
+    let (cost, by_model) = handle.usage();
+    json!({
+        "session": {"total_cost_usd": cost, "model_usage": by_model},
+        "subscription_type": null,
+        "rate_limits_available": false,
+        "rate_limits": null,
+        "behaviors": null,
+    })
+}
