@@ -1,12 +1,17 @@
 //! The command line: what may be typed, checked as far as it can be without looking at anything else.
 
+mod foreign;
+
 use std::path::PathBuf;
 
+use centurion_config::settings::LevelChoice;
 use centurion_engine::ToolChoice;
+use centurion_model::{Beta, RequestExtras, ThinkingDisplay};
 use centurion_permissions::Mode;
-use centurion_protocol::{Effort, SessionId};
+use centurion_protocol::{Effort, RecordId, SessionId, Thinking};
 use clap::{Args, Parser, ValueEnum};
 
+use self::foreign::ForeignArgs;
 use crate::configuration::SettingsArgs;
 use crate::delegation::DelegationArgs;
 use crate::mcp::McpArgs;
@@ -29,6 +34,7 @@ use crate::mcp::McpArgs;
         centurion permissions      `permissions explain 'Bash(git push)'` says what would be decided, and why\n  \
         centurion mcp              List, add and remove MCP servers, or be one: `mcp serve`\n  \
         centurion trust            Show, grant or revoke trust in this folder\n  \
+        centurion auth             `auth status` says where the key of the models comes from\n  \
         centurion doctor           Show settings, their problems, and what this machine can do\n\n\
         Without a key, a model server on this machine is used where there is one.\n\
         Models: opus, sonnet, haiku, fable, a full name, openai:NAME, script:FILE, cassette:FILE[=MODEL]."
@@ -66,6 +72,11 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) debug_to_stderr: bool,
 
+    /// Use nothing of this machine's users and projects: no settings, hooks, agents, skills, plugins, servers and
+    /// instructions but those of flags
+    #[arg(long)]
+    pub(crate) bare: bool,
+
     #[command(flatten)]
     pub(crate) format: FormatArgs,
     #[command(flatten)]
@@ -80,6 +91,8 @@ pub(crate) struct RunArgs {
     pub(crate) mcp: McpArgs,
     #[command(flatten)]
     pub(crate) delegation: DelegationArgs,
+    #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -134,6 +147,26 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "LEVEL")]
     pub(crate) effort: Option<Effort>,
 
+    /// Whether the model thinks before it answers: adaptive, enabled or disabled
+    #[arg(long, value_name = "HOW")]
+    pub(crate) thinking: Option<ThinkingChoice>,
+
+    /// The most tokens that the model may think with; 0 turns thinking off
+    #[arg(long, value_name = "N")]
+    pub(crate) max_thinking_tokens: Option<u32>,
+
+    /// How much of its thinking the model shows: summarized or omitted
+    #[arg(long, value_name = "HOW")]
+    pub(crate) thinking_display: Option<DisplayChoice>,
+
+    /// Features of the Messages API to turn on, separated by commas
+    #[arg(long, value_name = "NAMES", num_args = 1.., value_delimiter = ',')]
+    pub(crate) betas: Vec<Beta>,
+
+    /// How many tokens the model is told that its task may take
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) task_budget: Option<u64>,
+
     /// Use this system prompt instead of the default one
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,
@@ -186,9 +219,17 @@ pub(crate) struct PermissionArgs {
     #[arg(long, value_name = "MODE")]
     pub(crate) permission_mode: Option<Mode>,
 
-    /// The same as --permission-mode bypassPermissions
-    #[arg(long, conflicts_with = "permission_mode")]
+    /// The same as --permission-mode bypassPermissions, whatever that flag says
+    #[arg(long)]
     pub(crate) dangerously_skip_permissions: bool,
+
+    /// Let the host turn permissions off later, without turning them off now
+    #[arg(long)]
+    pub(crate) allow_dangerously_skip_permissions: bool,
+
+    /// Who answers questions: host, or none to deny them at once
+    #[arg(long, value_name = "WHO", default_value = "host")]
+    pub(crate) permission_prompts: PermissionPrompts,
 
     /// Who is asked: a tool of an MCP server (`mcp__server__tool`), or `stdio` for the host
     #[arg(long, value_name = "TOOL", value_parser = PromptTool::parse)]
@@ -210,6 +251,14 @@ pub(crate) struct SessionArgs {
     /// With --continue or --resume: leave that session as it is and go on in a copy
     #[arg(long)]
     pub(crate) fork_session: bool,
+
+    /// With --resume: go on behind this message, and leave what follows it behind
+    #[arg(long, value_name = "MESSAGE", value_parser = record_id, requires = "resume")]
+    pub(crate) resume_session_at: Option<RecordId>,
+
+    /// With --resume-session-at: only if nothing but the turn of this prompt is left behind
+    #[arg(long, value_name = "PROMPT", value_parser = record_id, requires = "resume_session_at")]
+    pub(crate) resume_drops_turn: Option<RecordId>,
 
     /// The id of the new session
     #[arg(long, value_name = "UUID", value_parser = session_id)]
@@ -236,6 +285,53 @@ pub(crate) enum OutputFormat {
 pub(crate) enum InputFormat {
     Text,
     StreamJson,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PermissionPrompts {
+    /// The host or the tool that the other flags name.
+    Host,
+    /// Questions are denied at once.
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ThinkingChoice {
+    Adaptive,
+    Enabled,
+    Disabled,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DisplayChoice {
+    Summarized,
+    Omitted,
+}
+
+impl ModelArgs {
+    /// How the model thinks, if a flag says so.
+    pub(crate) fn chosen_thinking(&self) -> Option<Thinking> {
+        match (self.thinking, self.max_thinking_tokens) {
+            (None, None) => None,
+            (Some(ThinkingChoice::Disabled), _) | (_, Some(0)) => Some(Thinking::Disabled),
+            (_, Some(tokens)) => Some(Thinking::Budget(tokens)),
+            (Some(ThinkingChoice::Adaptive | ThinkingChoice::Enabled), None) => {
+                Some(Thinking::Adaptive)
+            }
+        }
+    }
+
+    /// What requests say beyond what all say.
+    pub(crate) fn extras(&self) -> RequestExtras {
+        RequestExtras {
+            betas: self.betas.clone(),
+            task_budget: self.task_budget,
+            thinking_display: self.thinking_display.map(|display| match display {
+                DisplayChoice::Summarized => ThinkingDisplay::Summarized,
+                DisplayChoice::Omitted => ThinkingDisplay::Omitted,
+            }),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -270,6 +366,11 @@ fn session_id(text: &str) -> Result<SessionId, String> {
     text.parse().map_err(|_| {
         "an id such as 7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11 is needed; `centurion sessions` lists them".to_owned()
     })
+}
+
+fn record_id(text: &str) -> Result<RecordId, String> {
+    text.parse()
+        .map_err(|_| "the id of a message is needed, as events and transcripts have it".to_owned())
 }
 
 /// By which window conversations are made shorter.
@@ -335,7 +436,8 @@ impl RunArgs {
                 "--replay-user-messages needs --input-format stream-json",
             ),
             (
-                self.prompt.is_some() && format.input_format == InputFormat::StreamJson,
+                self.prompt.as_deref().is_some_and(|prompt| !prompt.trim().is_empty())
+                    && format.input_format == InputFormat::StreamJson,
                 "with --input-format stream-json the prompt comes on standard input, not as an argument",
             ),
             (
@@ -366,6 +468,17 @@ impl RunArgs {
             .map(str::to_owned)
             .collect();
         if names == ["default"] { ToolChoice::All } else { ToolChoice::Only(names) }
+    }
+
+    /// Leaves out what `--bare` does not want and other flags do not name.
+    pub(crate) fn settle(mut self) -> Self {
+        if self.bare {
+            self.settings.setting_sources.get_or_insert(LevelChoice::NONE);
+            self.mcp.strict_mcp_config = true;
+            let tools = || ["Bash", "Read", "Edit"].map(str::to_owned).into();
+            self.permissions.tools.get_or_insert_with(tools);
+        }
+        self
     }
 
     /// What is logged: nothing, or what fits a filter.

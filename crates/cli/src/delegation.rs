@@ -209,7 +209,7 @@ impl Found {
             },
             servers: Some(Arc::new(servers)),
             refuse_model: Arc::new(move |name| Some(limits.check(name, &model).err()?.to_string())),
-            memory: Some(memory_places(surroundings, settings, env)),
+            memory: (!args.bare).then(|| memory_places(surroundings, settings, env)),
             only_plugin_hooks: settings.plugin_only().hooks.is_some(),
             settings_files: settings.files().map(|(_, path)| path.to_owned()).collect(),
             only_managed_rules: settings.permissions().managed_rules_only.is_some(),

@@ -118,6 +118,7 @@ async fn options(
         ..Base::new(project.to_owned(), setup::guard()?)
     };
     let storage = Storage {
+        resumed_at: None,
         transcript: Some(dirs.transcript(project, session)),
         ..Storage::without_transcript(dirs.session_dir(project, session).join("tool-results"))
     };

@@ -25,7 +25,11 @@ use crate::stdin;
 use crate::surroundings::Surroundings;
 
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
+    let args = args.settle();
     start_logging(args.log_filter(), args.debug_file.as_deref())?;
+    for warning in args.foreign.warnings() {
+        note(&format!("warning: {warning}"));
+    }
     let streams_input = args.format.input_format == InputFormat::StreamJson;
     let prompt = if streams_input { None } else { Some(prompt(&args)?) };
     let surroundings = Surroundings::observe()?;

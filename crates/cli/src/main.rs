@@ -5,6 +5,7 @@
 mod absent_model;
 mod agents;
 mod args;
+mod auth;
 mod commands;
 mod configuration;
 mod definitions;
@@ -85,6 +86,7 @@ fn run() -> anyhow::Result<ExitCode> {
         );
     }
     match std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {
+        Some("auth") => command(|args| auth::run(&args)),
         Some("agents") => command(|args| block_on(agents::run(args))),
         Some("commands") => command(|args| commands::run(&args)),
         Some("demo") => command(|args| block_on(demo::run(args))),

@@ -32,7 +32,7 @@ pub(crate) fn policy(
 ) -> anyhow::Result<Policy> {
     let mode = mode(args, settings)?;
     if let (Mode::BypassPermissions, Bypass::Refused(reason)) =
-        (mode, bypass(mode, settings, &surroundings.env))
+        (mode, bypass(mode, args, settings, &surroundings.env))
     {
         bail!("{reason}");
     }
@@ -107,8 +107,8 @@ pub(crate) fn mode(args: &RunArgs, settings: &Settings) -> anyhow::Result<Mode> 
     Ok(mode)
 }
 
-/// Whether permissions may be skipped in a run that starts in this mode.
-pub(crate) fn bypass(mode: Mode, settings: &Settings, env: &Env) -> Bypass {
+/// Whether permissions may be skipped in a run that starts in this mode, or that a flag gives leave to skip them later.
+pub(crate) fn bypass(mode: Mode, args: &RunArgs, settings: &Settings, env: &Env) -> Bypass {
     if settings.permissions().bypass_disabled.is_some() {
         return Bypass::Refused("the settings do not let permissions be skipped");
     }
@@ -120,6 +120,7 @@ pub(crate) fn bypass(mode: Mode, settings: &Settings, env: &Env) -> Bypass {
     }
     match mode {
         Mode::BypassPermissions => Bypass::Enabled,
+        _ if args.permissions.allow_dangerously_skip_permissions => Bypass::OnRequest,
         _ => Bypass::Refused("this run was not started with leave to skip permissions"),
     }
 }

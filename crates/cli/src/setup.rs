@@ -11,8 +11,8 @@ use centurion_config::trust::Trust;
 
 use centurion_engine::{
     Answerer, Base, ContextRules, Extensions, Options, PermissionOptions, PromptOptions, Redaction,
-    RequestSettings, RuleStore, SMALLEST_WINDOW, Start, Storage, StructuredOutput, ToolChoice,
-    View,
+    RequestSettings, ResumePoint, RuleStore, SMALLEST_WINDOW, Start, Storage, StructuredOutput,
+    ToolChoice, View,
 };
 use centurion_host::{Answerers, Attachment, HostChannel, ModelLimits, OutputQueue};
 use centurion_mcp::Pool;
@@ -24,7 +24,7 @@ use centurion_tools::builtin;
 use centurion_tools::guard::{CommandLimits, GuardProgram};
 
 use crate::absent_model::absent_model;
-use crate::args::{AutoCompact, PromptTool, RunArgs};
+use crate::args::{AutoCompact, PermissionPrompts, PromptTool, RunArgs};
 use crate::configuration::Configuration;
 use crate::delegation::{self, Found};
 use crate::extensions::{self, Around};
@@ -65,9 +65,8 @@ pub(crate) async fn options(
     let hook_judge = extensions::hook_judge(surroundings, &found.plugins, &trust);
     let asked = Asked { args, surroundings, settings: &settings, env: &env };
     let (policy, used) = asked.policy(&found, &trust, repository.clone(), &directories)?;
-    let bypass = policy::bypass(policy.mode, &settings, &surroundings.env);
-    let tools = args.tool_choice();
-    warn_of_unknown(&tools);
+    let bypass = policy::bypass(policy.mode, args, &settings, &surroundings.env);
+    let tools = known_tools(args);
     let prompt = prompt_options(args)?;
     let (start, storage) = storage(args, surroundings, &settings, &*world)?;
     let reported = env.is_on("CLAUDE_CODE_SDK_READS_SESSION_STATE").then(|| start.id());
@@ -76,7 +75,7 @@ pub(crate) async fn options(
     let hook_policy = settings.plugin_only().hooks.map(|origin| origin.to_string());
     let Requests { model, settings: requests, restores_model } =
         asked.requests(&limits, &world).await?;
-    let memory = memory(surroundings, &env, &settings, repository.as_deref());
+    let memory = asked.memory(repository.as_deref());
     let cwd = surroundings.cwd.clone();
     let roots: Vec<PathBuf> = std::iter::once(cwd).chain(directories.iter().cloned()).collect();
     let confinement = sandbox::confinement(&settings, surroundings, &roots, &used, &trust)?;
@@ -176,6 +175,12 @@ impl Asked<'_> {
         Ok((policy, used))
     }
 
+    /// The instructions that are in force: none in a bare run.
+    fn memory(&self, repository: Option<&Path>) -> Option<Memory> {
+        let Self { args, surroundings, settings, env } = *self;
+        (!args.bare).then(|| memory(surroundings, env, settings, repository))?
+    }
+
     async fn requests(
         &self,
         limits: &ModelLimits,
@@ -183,7 +188,16 @@ impl Asked<'_> {
     ) -> anyhow::Result<Requests> {
         let Self { args, surroundings, settings, env } = *self;
         let (chosen, cwd) = (model_choice(args, env, settings), &surroundings.cwd);
-        let opened = open_model(chosen.as_deref(), limits, env, cwd, settings, world).await;
+        let helper = settings.api_key_helper().map(|command| {
+            let helper = HelperCommand::new(command.value, Arc::clone(env), cwd.to_owned());
+            Arc::new(helper) as Arc<dyn KeyHelper>
+        });
+        let access = Access {
+            names: settings.model_overrides().into_iter().collect(),
+            key_helper: helper,
+            extras: args.model.extras(),
+        };
+        let opened = open_model(chosen.as_deref(), limits, env, &access, world).await;
         let model = opened.or_else(|reason| replacement(reason, args, world))?;
         let settings = request_settings(args, env, settings, limits, &model)?;
         // What a session once used may not be listed any more.
@@ -244,6 +258,9 @@ fn answerer(
     host: Option<&Arc<HostChannel>>,
     extensions: &Extensions,
 ) -> anyhow::Result<Option<Arc<dyn Answerer>>> {
+    if args.permissions.permission_prompts == PermissionPrompts::None {
+        return Ok(None);
+    }
     Ok(match (&args.permissions.permission_prompt_tool, host) {
         (None, _) => None,
         (Some(PromptTool::Stdio), Some(host)) => Some(Arc::clone(host) as Arc<dyn Answerer>),
@@ -254,14 +271,16 @@ fn answerer(
     })
 }
 
-/// Warns of names in `--tools` that no tool has.
-fn warn_of_unknown(tools: &ToolChoice) {
+/// What `--tools` asks for, with a warning of names that no tool has.
+fn known_tools(args: &RunArgs) -> ToolChoice {
+    let tools = args.tool_choice();
     let unknown = tools.unknown(&builtin());
     // Where no name is known the session will not open, and says the same.
-    if matches!(tools, ToolChoice::Only(names) if !unknown.is_empty() && unknown.len() < names.len())
+    if matches!(&tools, ToolChoice::Only(names) if !unknown.is_empty() && unknown.len() < names.len())
     {
         note(&format!("warning: --tools: there is no tool named {}", unknown.join(", ")));
     }
+    tools
 }
 
 /// What one command may use.
@@ -326,18 +345,10 @@ async fn open_model(
     chosen: Option<&str>,
     limits: &ModelLimits,
     env: &Arc<Env>,
-    cwd: &Path,
-    settings: &Settings,
+    access: &Access,
     world: &Arc<dyn World>,
 ) -> anyhow::Result<Model> {
-    let helper = settings.api_key_helper().map(|command| {
-        Arc::new(HelperCommand::new(command.value, Arc::clone(env), cwd.to_owned()))
-    });
-    let open = |name| {
-        let key_helper = helper.clone().map(|helper| helper as Arc<dyn KeyHelper>);
-        let access = Access { names: settings.model_overrides().into_iter().collect(), key_helper };
-        Model::open_with(name, env, access, Arc::clone(world))
-    };
+    let open = |name| Model::open_with(name, env, access.clone(), Arc::clone(world));
     let model = open(chosen).await?;
     if chosen.is_some() {
         limits.check(model.name(), &model)?;
@@ -382,10 +393,10 @@ fn request_settings(
         model: model.name().to_owned(),
         fallback_models: fallbacks.iter().map(|name| model.resolve(name)).collect(),
         effort,
-        thinking: match settings.always_thinking() {
+        thinking: args.model.chosen_thinking().unwrap_or(match settings.always_thinking() {
             Some(false) => Thinking::Disabled,
             _ => Thinking::Auto,
-        },
+        }),
         max_turns: match args.model.max_turns {
             None => limit(env, "CLAUDE_CODE_MAX_TURNS")?,
             given => given,
@@ -489,6 +500,10 @@ fn storage(
         file_history: (is_kept && keeps_files).then(|| sessions::file_history(&transcript)),
         transcript: is_kept.then_some(transcript),
         resumed: resumed.map(|(_, path)| path),
+        resumed_at: session.resume_session_at.map(|record| {
+            let drops = session.resume_drops_turn;
+            ResumePoint { record, drops }
+        }),
         redaction,
     };
     Ok((start, storage))

@@ -40,6 +40,8 @@ mod forks;
 mod hooks;
 #[path = "program/host.rs"]
 mod host;
+#[path = "program/host_flags.rs"]
+mod host_flags;
 #[path = "program/host_requests.rs"]
 mod host_requests;
 #[path = "program/hostile.rs"]

@@ -242,6 +242,7 @@ fn options(dir: &Path, gauge: &Arc<Gauge>) -> Options {
     let definitions = Definitions::new(sources, SkillSources::default(), Arc::new(SystemWorld));
     let base = Base::new(dir.to_owned(), GuardProgram::new("/nonexistent/guard"));
     let storage = Storage {
+        resumed_at: None,
         transcript: Some(dir.join("session.jsonl")),
         ..Storage::without_transcript(dir.join("output"))
     };

@@ -83,8 +83,8 @@ pub use policy::permissions::{
 pub use policy::rule_text::{UnreadRule, read_rule};
 pub use session::{
     AgentOptions, AsideError, Base, ExplainError, Extensions, FILE_HISTORY, Handle, OpenError,
-    Options, PROTOCOL_VERSION, PermissionOptions, Remembering, Session, Start, Storage, ToolReply,
-    ToolServer,
+    Options, PROTOCOL_VERSION, PermissionOptions, Remembering, ResumePoint, Session, Start,
+    Storage, ToolReply, ToolServer,
 };
 pub use tools::agent_tool::Explanation;
 pub use toolset::servers::{

@@ -40,7 +40,7 @@ use self::memory::MainMemory;
 pub use self::memory::Remembering;
 pub use self::open::{FILE_HISTORY, OpenError, PROTOCOL_VERSION};
 pub use self::options::{
-    AgentOptions, Base, Extensions, Options, PermissionOptions, Start, Storage,
+    AgentOptions, Base, Extensions, Options, PermissionOptions, ResumePoint, Start, Storage,
 };
 use self::results::Results;
 use self::run_once::{log_fault, or_log};

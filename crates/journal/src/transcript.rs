@@ -7,6 +7,7 @@
 //! that the answers get into the file as well.
 
 mod boundary;
+mod dropped;
 mod standing;
 mod used_skills;
 
@@ -25,6 +26,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+pub use self::dropped::{NotOneTurn, check_one_turn};
 use self::standing::StandingView;
 pub use self::standing::{KeptRecord, SESSION_CONTEXT, Standing, TASK_ORIGIN};
 pub use self::used_skills::{SKILL_USED, UsedSkill, used_skills};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::ServedNames;
+use crate::{RequestExtras, ServedNames};
 
 /// How models are got at.
 #[derive(Clone, Default)]
@@ -12,6 +12,7 @@ pub struct Access {
     pub names: ServedNames,
     /// Gives the key of the Messages API where the environment has none.
     pub key_helper: Option<Arc<dyn KeyHelper>>,
+    pub extras: RequestExtras,
 }
 
 impl fmt::Debug for Access {
@@ -20,6 +21,7 @@ impl fmt::Debug for Access {
             .debug_struct("Access")
             .field("names", &self.names)
             .field("key_helper", &self.key_helper.is_some())
+            .field("extras", &self.extras)
             .finish()
     }
 }

@@ -21,7 +21,7 @@ use crate::catalog::ModelInfo;
 use crate::http::{self, Http};
 use crate::{
     Access, ErrorKind, EventStream, KeyFuture, KeyHelper, ModelError, OpenError, Provider, Request,
-    ServedNames, sse,
+    RequestExtras, ServedNames, sse,
 };
 
 const DEFAULT_BASE: &str = "https://api.anthropic.com";
@@ -36,6 +36,7 @@ pub struct Anthropic {
     headers: HeaderMap,
     /// What the user puts into every body.
     extra_body: Map<String, Value>,
+    extras: RequestExtras,
     credential: String,
     key_source: &'static str,
     names: ServedNames,
@@ -62,6 +63,7 @@ impl Anthropic {
             http,
             headers: headers(env, key_source, key)?,
             extra_body: extra_body(env)?,
+            extras: RequestExtras::default(),
             credential: format!("{} {key}", http::origin(&base)),
             key_source,
             url: http::below(&base, "v1/messages"),
@@ -75,7 +77,12 @@ impl Anthropic {
         // A key that is there needs no help.
         let helper = access.key_helper.clone().filter(|_| self.key_source == "none");
         let key_source = if helper.is_some() { "apiKeyHelper" } else { self.key_source };
-        Self { names: access.names.clone(), helper, key_source, ..self }
+        let extras = access.extras.clone();
+        let mut headers = self.headers;
+        if let Some(betas) = extras.beta_header(headers.get(request::BETA)) {
+            headers.insert(request::BETA, betas);
+        }
+        Self { names: access.names.clone(), helper, key_source, extras, headers, ..self }
     }
 
     /// The variable that the credential came from, or `none`.
@@ -88,7 +95,8 @@ impl Provider for Anthropic {
     fn stream(&self, request: Request) -> EventStream {
         let info = ModelInfo::anthropic(&request.model);
         let headers = request::headers(&self.headers, &request, &info);
-        let body = request::body(&request, &info, self.names.of(&request.model), &self.extra_body);
+        let name = self.names.of(&request.model);
+        let body = request::body(&request, &info, name, &self.extras, &self.extra_body);
         let (http, url, helper) = (self.http.clone(), self.url.clone(), self.helper.clone());
         let sending = async move {
             let Some(helper) = helper else { return http.post(url, headers, body).await };

@@ -226,10 +226,10 @@ impl ModelInfo {
         match (self.thinking, asked) {
             (Kind::None, _) | (Kind::Budget, Thinking::Disabled) => ThinkingMode::Unsaid,
             (Kind::Adaptive | Kind::AdaptiveOrBudget, Thinking::Disabled) => ThinkingMode::Disabled,
-            (Kind::Adaptive, _) | (Kind::AdaptiveOrBudget, Thinking::Auto) => {
+            (Kind::Adaptive, _) | (Kind::AdaptiveOrBudget, Thinking::Auto | Thinking::Adaptive) => {
                 ThinkingMode::Adaptive
             }
-            (Kind::Budget, Thinking::Auto) => budget(u32::MAX),
+            (Kind::Budget, Thinking::Auto | Thinking::Adaptive) => budget(u32::MAX),
             (Kind::Budget | Kind::AdaptiveOrBudget, Thinking::Budget(tokens)) => budget(tokens),
         }
     }

@@ -53,6 +53,8 @@ pub enum Thinking {
     /// As the model does by default.
     #[default]
     Auto,
+    /// As much as the model finds right.
+    Adaptive,
     Disabled,
     /// At most this many tokens of thinking.
     Budget(u32),

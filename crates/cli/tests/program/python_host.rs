@@ -51,6 +51,35 @@ fn the_sdk_for_python_drives_the_program() {
     assert!(!scratch.project().join("hooked.txt").exists());
 }
 
+#[test]
+fn options_of_the_sdk_for_python_are_in_force_and_its_methods_are_answered() {
+    let scratch = Scratch::new();
+    let model = Server::start_with(obedient);
+    let output = Command::new(python())
+        .arg(script("options_host.py"))
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", scratch.home())
+        .env("CENTURION", env!("CARGO_BIN_EXE_centurion"))
+        .env("ANTHROPIC_BASE_URL", model.url())
+        .env("ANTHROPIC_API_KEY", "test-key")
+        .current_dir(scratch.project())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}{told}", String::from_utf8_lossy(&output.stdout));
+    let request = &model.requests()[0];
+    let betas = request.header("anthropic-beta").unwrap();
+    assert!(betas.starts_with("context-1m-2025-08-07,task-budgets-2026-03-13,"), "{betas}");
+    let request = request.json();
+    let thinking = json!({"type": "enabled", "budget_tokens": 4000, "display": "summarized"});
+    assert_eq!(request["thinking"], thinking);
+    let config = json!({"effort": "low", "task_budget": {"type": "tokens", "total": 9000}});
+    assert_eq!(request["output_config"], config);
+    let tools = request["tools"].to_string();
+    assert!(tools.contains("\"Read\"") && !tools.contains("\"WebFetch\""));
+}
+
 /// Runs a host that must succeed, with the model of a stage.
 fn drive(stage: &Stage, host: &str) {
     let scratch = &stage.program.scratch;

@@ -52,9 +52,12 @@ impl Default for LevelChoice {
 pub struct UnknownSource(pub String);
 
 impl LevelChoice {
+    /// Managed and flag settings alone.
+    pub const NONE: Self = Self { user: false, project: false, local: false };
+
     /// Reads what `--setting-sources` says, such as `user,project`.
     pub fn parse(text: &str) -> Result<Self, UnknownSource> {
-        let mut choice = Self { user: false, project: false, local: false };
+        let mut choice = Self::NONE;
         for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             match name {
                 "user" => choice.user = true,

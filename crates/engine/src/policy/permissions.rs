@@ -33,6 +33,8 @@ use crate::policy::rule_text::{UnreadRule, read_rule};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bypass {
     Enabled,
+    /// Only by the host that drives the session: no definition may ask for it.
+    OnRequest,
     /// And why.
     Refused(&'static str),
 }
@@ -46,7 +48,7 @@ impl Bypass {
     pub(crate) fn skipping(self) -> Skipping {
         match self {
             Self::Enabled => Skipping::Enabled,
-            Self::Refused(_) => Skipping::Disabled,
+            Self::OnRequest | Self::Refused(_) => Skipping::Disabled,
         }
     }
 }

@@ -8,10 +8,10 @@ use centurion_config::agents::{ActiveAgent, AgentCatalog};
 use centurion_config::paths::repo_root;
 use centurion_config::repository::GitDirs;
 use centurion_hooks::Scope;
-use centurion_journal::transcript::{self, Loaded};
+use centurion_journal::transcript::{self, Loaded, NotOneTurn};
 use centurion_journal::{Journal, JournalError, Stamp, TranscriptFile};
 use centurion_protocol::sdk::Init;
-use centurion_protocol::SessionId;
+use centurion_protocol::{RecordId, SessionId};
 use centurion_tools::{
     ChangeLog, Checkpoints, DynTool, ReadState, Todo, builtin_under, resolve, share_checkpoints,
 };
@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::main_agent::{self, MainAgent};
 use super::memory::MainMemory;
 use super::results::Results;
-use super::{Options, Session, Start, Storage};
+use super::{Options, ResumePoint, Session, Start, Storage};
 use crate::agent::builder::{AgentBuilder, DefinitionSources, SessionFiles};
 use crate::agent::delegation::Delegation;
 use crate::agent::isolation::Isolator;
@@ -58,6 +58,11 @@ pub const PROTOCOL_VERSION: &str = "2.1.325";
 pub enum OpenError {
     #[error("cannot read the transcript {path}: {source}")]
     Read { path: PathBuf, source: std::io::Error },
+    #[error("the session has no message {0}")]
+    NoSuchRecord(RecordId),
+    /// Hosts know the first words.
+    #[error("Resume rejected by --resume-drops-turn: {0}")]
+    DropsMore(#[from] NotOneTurn),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]
@@ -582,6 +587,7 @@ fn open_journal(
 ) -> Result<(Arc<Journal>, Loaded, Noted), OpenError> {
     let (storage, world) = (&options.storage, Arc::clone(&options.base.world));
     let redaction = storage.redaction;
+    let point = storage.resumed_at;
     let load = |text: &[u8]| (transcript::load(text), Noted::read(text));
     let (journal, (loaded, noted)) = match (&options.start, &storage.transcript) {
         (Start::New(_), Some(path)) => {
@@ -590,11 +596,17 @@ fn open_journal(
         (Start::Resume(_), Some(path)) => {
             // Locked before it is read: what another process has yet to write must not be missed.
             let mut file = TranscriptFile::open(path)?;
-            let read = load(&file.read()?);
-            (Journal::resume(file, &read.0, stamp, world, redaction), read)
+            let text = file.read()?;
+            let read = load(counted(&text, point)?);
+            let journal = Journal::resume(file, &read.0, stamp, world, redaction);
+            if point.is_some() {
+                journal.branch_from(read.0.last)?;
+            }
+            (journal, read)
         }
         (Start::Fork { from, id }, Some(path)) => {
             let text = read(storage.resumed.as_deref())?;
+            let text = counted(&text, point)?;
             let earlier =
                 storage.resumed.as_deref().map(|it| it.with_extension("").join(FILE_HISTORY));
             if let (Some(from), Some(to)) = (earlier, &storage.file_history) {
@@ -602,18 +614,28 @@ fn open_journal(
                     .map_err(|source| OpenError::Read { path: from, source })?;
             }
             let (copied, read) = std::thread::scope(|scope| {
-                let copy = scope.spawn(|| TranscriptFile::copy(path, &text, *from, *id));
-                let read = load(&text);
+                let copy = scope.spawn(|| TranscriptFile::copy(path, text, *from, *id));
+                let read = load(text);
                 (copy.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), read)
             });
             (Journal::resume(copied?, &read.0, stamp, world, redaction), read)
         }
         (_, None) => {
             let text = read(storage.resumed.as_deref())?;
-            (Journal::nowhere(stamp, world), load(&text))
+            (Journal::nowhere(stamp, world), load(counted(&text, point)?))
         }
     };
     Ok((Arc::new(journal), loaded, noted))
+}
+
+/// The part of a transcript that counts.
+fn counted(text: &[u8], point: Option<ResumePoint>) -> Result<&[u8], OpenError> {
+    let Some(ResumePoint { record, drops }) = point else { return Ok(text) };
+    let kept = transcript::until(text, record).ok_or(OpenError::NoSuchRecord(record))?;
+    if let Some(prompt) = drops {
+        transcript::check_one_turn(&text[kept.len()..], prompt)?;
+    }
+    Ok(kept)
 }
 
 fn read(path: Option<&Path>) -> Result<Vec<u8>, OpenError> {

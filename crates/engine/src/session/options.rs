@@ -13,7 +13,7 @@ use centurion_mcp::Connection;
 use centurion_model::Model;
 use centurion_permissions::Policy;
 use centurion_protocol::sdk::InitPlugin;
-use centurion_protocol::{Env, SessionId, SystemWorld, World};
+use centurion_protocol::{Env, RecordId, SessionId, SystemWorld, World};
 use centurion_tools::SandboxPolicy;
 use centurion_tools::guard::GuardProgram;
 use jiff::tz::TimeZone;
@@ -72,6 +72,15 @@ impl Start {
     }
 }
 
+/// A place in a transcript from which a session goes on. What follows it there is left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResumePoint {
+    /// The last record that counts.
+    pub record: RecordId,
+    /// The prompt whose turn is all that may be left behind.
+    pub drops: Option<RecordId>,
+}
+
 /// Where a session keeps things.
 #[derive(Clone, Debug)]
 pub struct Storage {
@@ -79,6 +88,8 @@ pub struct Storage {
     pub transcript: Option<PathBuf>,
     /// The transcript to resume or fork from.
     pub resumed: Option<PathBuf>,
+    /// Where in that transcript the session goes on, if not at its end.
+    pub resumed_at: Option<ResumePoint>,
     /// Output too large for an answer, private to the session.
     pub output_dir: PathBuf,
     /// Where copies of files are kept before agents change them; `None` keeps none.
@@ -89,8 +100,14 @@ pub struct Storage {
 impl Storage {
     /// Keeps no transcript; only what is too large for an answer goes to this directory.
     pub fn without_transcript(output_dir: PathBuf) -> Self {
-        let (transcript, resumed, file_history) = (None, None, None);
-        Self { transcript, resumed, output_dir, file_history, redaction: Redaction::On }
+        Self {
+            transcript: None,
+            resumed: None,
+            resumed_at: None,
+            output_dir,
+            file_history: None,
+            redaction: Redaction::On,
+        }
     }
 }
 

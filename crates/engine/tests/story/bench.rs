@@ -183,6 +183,7 @@ impl Bench {
             ..Base::new(project.clone(), GuardProgram::new("/nonexistent/guard"))
         };
         let storage = Storage {
+            resumed_at: None,
             transcript: Some(self.transcript(id)),
             resumed,
             output_dir: self.dir.path().join("output"),

@@ -14,16 +14,16 @@ use centurion_protocol::{Block, Conversation, Message, Role, Thinking};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
-use crate::Request;
 use crate::body::ChunkedBody;
 use crate::catalog::{self, ModelInfo, ThinkingMode};
+use crate::{Request, RequestExtras};
 
 const BREAKPOINT: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 
 /// How many calls an answer may have before a provider does not look back over them and their results.
 const MOST_CALLS: usize = 8;
 
-const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
+pub(super) const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
 const INTERLEAVED_THINKING: &str = "interleaved-thinking-2025-05-14";
 const EFFORT: &str = "effort-2025-11-24";
 const LARGE_WINDOW: &str = "context-1m-2025-08-07";
@@ -33,6 +33,7 @@ pub(super) fn body(
     request: &Request,
     info: &ModelInfo,
     name: &str,
+    extras: &RequestExtras,
     extra: &Map<String, Value>,
 ) -> ChunkedBody {
     let mut body = ChunkedBody::default();
@@ -56,7 +57,7 @@ pub(super) fn body(
         body.push(&br#","tools":"#[..]);
         body.push(tools);
     }
-    let mut tail = tail(request, info);
+    let mut tail = tail(request, info, extras);
     for (key, value) in extra.iter().filter(|(key, _)| *key != "model") {
         tail.insert(key.clone(), value.clone());
     }
@@ -157,7 +158,7 @@ fn called_tools(conversation: &Conversation) -> Option<Value> {
 }
 
 /// Everything small.
-fn tail(request: &Request, info: &ModelInfo) -> Map<String, Value> {
+fn tail(request: &Request, info: &ModelInfo, extras: &RequestExtras) -> Map<String, Value> {
     let mut tail = Map::new();
     let user = json!({ "session_id": request.session }).to_string();
     tail.insert("metadata".into(), json!({ "user_id": user }));
@@ -168,11 +169,19 @@ fn tail(request: &Request, info: &ModelInfo) -> Map<String, Value> {
         ThinkingMode::Adaptive => Some(json!({ "type": "adaptive" })),
         ThinkingMode::Budget(tokens) => Some(json!({ "type": "enabled", "budget_tokens": tokens })),
     };
-    if let Some(thinking) = thinking {
+    if let Some(mut thinking) = thinking {
+        extras.add_display(&mut thinking);
         tail.insert("thinking".into(), thinking);
     }
+    let mut config = Map::new();
     if let Some(effort) = request.effort.and_then(|asked| info.effort(asked)) {
-        tail.insert("output_config".into(), json!({ "effort": effort }));
+        config.insert("effort".into(), json!(effort));
+    }
+    if request.agent.is_none() {
+        extras.add_budget(&mut config);
+    }
+    if !config.is_empty() {
+        tail.insert("output_config".into(), config.into());
     }
     tail
 }

@@ -18,8 +18,14 @@ fn info(request: &Request) -> ModelInfo {
 
 fn text_of(request: &Request) -> String {
     String::from_utf8(
-        body(request, &info(request), ServedNames::default().of(&request.model), &Map::new())
-            .to_vec(),
+        body(
+            request,
+            &info(request),
+            ServedNames::default().of(&request.model),
+            &RequestExtras::default(),
+            &Map::new(),
+        )
+        .to_vec(),
     )
     .unwrap()
 }
@@ -177,7 +183,8 @@ fn thinking_that_another_provider_did_not_sign_is_not_sent() {
 #[test]
 fn nothing_of_a_conversation_is_copied() {
     let request = request("claude-opus-5-5", exchange());
-    let body = body(&request, &info(&request), &request.model, &Map::new());
+    let body =
+        body(&request, &info(&request), &request.model, &RequestExtras::default(), &Map::new());
     let shared = |bytes: &bytes::Bytes| {
         let own = bytes.as_ptr_range();
         body.chunks().filter(|chunk| own.contains(&chunk.as_ptr())).count()
@@ -218,7 +225,14 @@ fn older_models_are_given_a_budget() {
 fn extra_fields_are_merged_and_win() {
     let extra = json!({ "max_tokens": 7, "top_k": 3, "tools": [], "stream": false });
     let request = request("claude-opus-5-5", [Message::user("hi")]);
-    let sent = body(&request, &info(&request), &request.model, extra.as_object().unwrap()).to_vec();
+    let sent = body(
+        &request,
+        &info(&request),
+        &request.model,
+        &RequestExtras::default(),
+        extra.as_object().unwrap(),
+    )
+    .to_vec();
     let text = String::from_utf8(sent).unwrap();
     assert_eq!(text.matches("\"tools\"").count(), 1);
     let sent: Value = serde_json::from_str(&text).unwrap();

@@ -46,6 +46,7 @@ impl Canonical<Value> {
             max_tokens: request.max_tokens,
             thinking: match request.thinking {
                 Thinking::Auto => "auto".to_owned(),
+                Thinking::Adaptive => "adaptive".to_owned(),
                 Thinking::Disabled => "disabled".to_owned(),
                 Thinking::Budget(tokens) => format!("at most {tokens} tokens"),
             },

@@ -306,6 +306,9 @@ fn a_mode_never_exceeds_what_the_one_above_may() {
         });
         let decided = case.effective().permission_mode.value;
         assert_eq!(decided, expected, "{parent} {own:?} usual: {usual:?}");
+        case.bypass = Bypass::OnRequest;
+        let decided = case.effective().permission_mode.value;
+        assert_eq!(decided, expected, "a definition is no request: {parent} {own:?}");
         case.bypass = Bypass::Enabled;
         let skips = own == Some("bypassPermissions") && !matches!(parent, Plan | DontAsk);
         let expected = if skips { BypassPermissions } else { expected };

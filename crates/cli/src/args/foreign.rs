@@ -1,0 +1,103 @@
+//! Flags that published SDKs, adapters and scripts pass and that mean nothing here: a run that has them goes on with one
+//! warning. A flag that asks for a limit is never among them: what cannot be kept is refused.
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+/// A flag that is taken and has no effect.
+struct Foreign {
+    name: &'static str,
+    takes: Takes,
+    /// Why it has no effect.
+    reason: &'static str,
+}
+
+#[derive(Clone, Copy)]
+enum Takes {
+    Nothing,
+    /// A value, which may be left out.
+    Perhaps,
+    Value,
+}
+
+const fn flag(name: &'static str, takes: Takes, reason: &'static str) -> Foreign {
+    Foreign { name, takes, reason }
+}
+
+const NO_BROWSER: &str = "no browser is driven here";
+const NO_CLOUD: &str = "sessions run on this machine alone";
+const NO_REMOTE: &str = "a session cannot be watched from elsewhere";
+const NO_TERMINAL: &str = "there is no interactive terminal in this version";
+
+const FOREIGN: [Foreign; 23] = [
+    flag("ax-screen-reader", Takes::Nothing, NO_TERMINAL),
+    flag("background", Takes::Nothing, "the run stays in the foreground"),
+    flag("bg", Takes::Nothing, "the run stays in the foreground"),
+    flag("brief", Takes::Nothing, "answers are as long as the model makes them"),
+    flag("channels", Takes::Value, "there are no channels here"),
+    flag("chrome", Takes::Nothing, NO_BROWSER),
+    flag("cloud", Takes::Nothing, NO_CLOUD),
+    flag("desktop", Takes::Nothing, NO_CLOUD),
+    flag("environment", Takes::Value, NO_CLOUD),
+    flag(
+        "exclude-dynamic-system-prompt-sections",
+        Takes::Nothing,
+        "the system prompt is the same for all",
+    ),
+    flag("file", Takes::Value, "files are not fetched from the provider"),
+    flag("from-pr", Takes::Perhaps, "sessions are not linked to pull requests"),
+    flag("ide", Takes::Nothing, "editors reach a session through their own protocol"),
+    flag("no-chrome", Takes::Nothing, NO_BROWSER),
+    flag("plugin-url", Takes::Value, "plugins come from directories and marketplaces"),
+    flag("rc", Takes::Perhaps, NO_REMOTE),
+    flag("remote-control", Takes::Perhaps, NO_REMOTE),
+    flag("remote-control-session-name-prefix", Takes::Value, NO_REMOTE),
+    flag("sdk-url", Takes::Value, "a host speaks over standard input and output"),
+    flag("system-prompt-snapshot", Takes::Value, "the system prompt is not kept"),
+    flag("teammate-mode", Takes::Value, NO_TERMINAL),
+    flag("teleport", Takes::Perhaps, NO_CLOUD),
+    flag("tmux", Takes::Perhaps, NO_TERMINAL),
+];
+
+/// The flags of others that a command line has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ForeignArgs(Vec<(&'static str, &'static str)>);
+
+impl ForeignArgs {
+    /// One line for each.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|(name, reason)| format!("--{name} has no effect: {reason}"))
+    }
+}
+
+impl FromArgMatches for ForeignArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let is_given = |flag: &&Foreign| match flag.takes {
+            Takes::Nothing => matches.get_flag(flag.name),
+            Takes::Perhaps | Takes::Value => matches.contains_id(flag.name),
+        };
+        Ok(Self(FOREIGN.iter().filter(is_given).map(|flag| (flag.name, flag.reason)).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for ForeignArgs {
+    fn augment_args(command: Command) -> Command {
+        let argument = |flag: &Foreign| {
+            let argument = Arg::new(flag.name).long(flag.name).hide(true);
+            match flag.takes {
+                Takes::Nothing => argument.action(ArgAction::SetTrue),
+                Takes::Perhaps => argument.action(ArgAction::Append).num_args(0..=1),
+                Takes::Value => argument.action(ArgAction::Append).num_args(1),
+            }
+        };
+        command.args(FOREIGN.iter().map(argument))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
