@@ -114,10 +114,8 @@ async fn run_session(
         handle.submit(world.record_id(), vec![Block::Text(prompt)]);
         handle.close();
     }
-    if let Some(sweep) = sweep {
-        // Beside the run, which does not wait for it: what is not reached today is reached another day.
-        tokio::task::spawn_blocking(move || sweep.run());
-    }
+    // Beside the run, which does not wait for it: what is not reached today is reached another day.
+    let sweeping = sweep.map(|sweep| tokio::task::spawn_blocking(move || sweep.run()));
     let signals = signals.insert(Signals::new()?);
     let ended = tokio::select! {
         biased;
@@ -128,6 +126,10 @@ async fn run_session(
     let has_garbage = input.as_ref().is_some_and(Input::has_garbage);
     let remembering = session.remembering().filter(|_| !matches!(ended, Ended::BySignal(_)));
     drop((session, handle, input));
+    if let Some(sweeping) = sweeping.filter(|it| !it.is_finished()) {
+        tracing::debug!("the removal of old sessions is cut off here");
+        sweeping.abort();
+    }
     let ended = if has_garbage && matches!(ended, Ended::Well) { Ended::Badly } else { ended };
     Ok((ended, lasting, remembering))
 }

@@ -14,4 +14,5 @@ mod sizes;
 mod skips;
 mod sources;
 mod tree;
+mod words;
 mod writes;

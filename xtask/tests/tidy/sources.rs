@@ -51,30 +51,36 @@ fn every_task_belongs_to_a_tracker() {
     assert_none(&complaints);
 }
 
-#[test]
-fn comments_say_who_acts() {
-    let complaints: Vec<String> = tree::sources().iter().flat_map(without_actor).collect();
-    assert_none(&complaints);
-}
-
-/// Comments that leave open who does something.
-fn without_actor(file: &File) -> Vec<String> {
-    const WORDS: [&str; 5] = ["whoever", "whomever", "nobody", "somebody", "anybody"];
-    complain(file, |line| {
-        let comment = line.trim_start().strip_prefix("//")?.to_lowercase();
-        let mut words = comment.split(|c: char| !c.is_alphanumeric() && c != '_');
-        words.any(|word| WORDS.contains(&word)).then_some("a comment names who acts")
-    })
-}
-
-/// Places where a task is started that nothing waits for.
+/// Places where a task is started that nothing waits for: with no tracker, or with a handle that is dropped at once.
 fn detached(file: &File) -> Vec<String> {
+    const COMPLAINT: &str = "a task that nothing waits for: use a tracker, or keep its handle";
     let product = File { path: file.path.clone(), text: before_tests(&file.text).to_owned() };
-    complain(&product, |line| {
+    let spawned = complain(&product, |line| {
         let code = line.split("//").next().unwrap_or_default();
-        (code.contains("tokio::spawn(") || code.contains("task::spawn("))
-            .then_some("a task that nothing waits for: start it with a tracker")
-    })
+        (code.contains("tokio::spawn(") || code.contains("task::spawn(")).then_some(COMPLAINT)
+    });
+    let lines: Vec<&str> = product.text.lines().collect();
+    let dropped = (0..lines.len())
+        .filter(|index| drops_blocking(&lines, *index))
+        .map(|index| format!("{}:{}: {COMPLAINT}", file.path, index + 1));
+    spawned.into_iter().chain(dropped).collect()
+}
+
+/// Whether a statement that begins in this line is `spawn_blocking(…);` and no more.
+fn drops_blocking(lines: &[&str], index: usize) -> bool {
+    let line = lines[index];
+    let code = line.trim_start().trim_start_matches("let _ = ").trim_start_matches("drop(");
+    let code = code.trim_start_matches("tokio::").trim_start_matches("task::");
+    if !code.starts_with("spawn_blocking(") {
+        return false;
+    }
+    let before = lines[..index].iter().rev().find(|it| !it.trim_start().starts_with("//"));
+    let begins = before.is_none_or(|it| it.trim().is_empty() || it.ends_with([';', '{', '}']));
+    let indent = line.len() - line.trim_start().len();
+    let is_end = |it: &&&str| it.len() - it.trim_start().len() == indent && !it.trim().is_empty();
+    let is_whole = line.matches('(').count() == line.matches(')').count();
+    let end = if is_whole { Some(&line) } else { lines[index + 1..].iter().find(is_end) };
+    begins && end.is_some_and(|it| it.ends_with(");") && !it.contains(".await"))
 }
 
 fn trailing_space(file: &File) -> Vec<String> {
@@ -180,6 +186,21 @@ mod tests {
             complaints,
             ["a.rs:2: white space at the end", "a.rs:3: white space at the end"]
         );
+    }
+
+    #[test]
+    fn a_dropped_handle_is_found_and_an_awaited_one_is_not() {
+        let dropped = "fn a() {\n    tokio::task::spawn_blocking(move || b());\n}\n";
+        let long = "fn a() {\n    let b = 1;\n    tokio::task::spawn_blocking(move || {\n        b;\n    });\n}\n";
+        let ignored = "fn a() {\n    let _ = tokio::task::spawn_blocking(b);\n}\n";
+        for text in [dropped, long, ignored] {
+            assert_eq!(detached(&file("a.rs", text)).len(), 1, "{text}");
+        }
+        let awaited = "fn a() {\n    let c =\n        spawn_blocking(b);\n    tokio::task::spawn_blocking(b).await;\n}\n";
+        let returned = "fn a() -> JoinHandle<()> {\n    tokio::task::spawn_blocking(b)\n}\n";
+        for text in [awaited, returned] {
+            assert_eq!(detached(&file("a.rs", text)), [""; 0], "{text}");
+        }
     }
 
     #[test]
