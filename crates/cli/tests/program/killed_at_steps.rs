@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::killed_apart::{is_somewhere, no_process_in, remove_named_lock, written};
-use crate::program::{ended, eventually};
+use crate::program::{Ended, ended, eventually};
 use crate::stage::{agent, bash};
 use crate::worktrees::{Repository, git_in};
 
@@ -59,9 +59,20 @@ impl Killer {
         killer
     }
 
-    /// How many steps the last one had.
+    /// The number of steps that the last program made.
     fn steps(&self) -> usize {
         std::fs::read_to_string(self.build.path().join("count")).unwrap().parse().unwrap()
+    }
+
+    /// The program was killed before a step. Processes and agents that work side by side make a few steps more or fewer
+    /// from run to run: one that succeeded without getting there is fine, if the step was one of the last.
+    fn assert_killed(&self, end: &Ended, step: usize, at: &str) {
+        if end.code == Some(0) {
+            let made = self.steps();
+            assert!(made < step && step - made <= step / 10, "{at}: alive after {made} steps");
+        } else {
+            assert_eq!(end.code, Some(KILLED), "{at}: {}", end.stderr);
+        }
     }
 }
 
@@ -189,9 +200,7 @@ fn kill_and_mend(repository: &Repository, words: &[&str], check: impl Fn(&str)) 
         let at = format!("{words:?} before step {step} of {steps}");
         saved.rewind();
         let end = run(step);
-        // Processes of a fetch run side by side: there may be a step more or less.
-        let is_killed = end.code == Some(KILLED) || (step == steps && end.code == Some(0));
-        assert!(is_killed, "{at}: {:?} {}", end.code, end.stderr);
+        killer.assert_killed(&end, step, &at);
         mend(repository, &at);
         assert_eq!(
             std::fs::read_to_string(repository.top.join("mine.txt")).unwrap(),
@@ -302,7 +311,7 @@ fn an_agent_apart_whose_program_is_killed_at_any_step_of_its_own_loses_nothing()
     for step in moments(steps, 4) {
         let at = format!("before step {step} of {steps}");
         let (repository, ended) = run(step);
-        assert_eq!(ended.code, Some(KILLED), "{at}: {}", ended.stderr);
+        killer.assert_killed(&ended, step, &at);
         no_process_in(&repository.top);
         let work = written(&repository);
         mend(&repository, &at);
