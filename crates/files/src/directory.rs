@@ -58,7 +58,7 @@ impl Directory {
         Ok((file, metadata))
     }
 
-    /// What is in the directory, in no order, at most `limit` of it.
+    /// Lists the directory, in no order, at most `limit` entries.
     pub fn list(&self, limit: usize) -> io::Result<Vec<Listed>> {
         // The position belongs to the descriptor: a second listing begins again.
         rustix::fs::seek(&self.descriptor, SeekFrom::Start(0))?;
@@ -87,7 +87,7 @@ impl Directory {
         Ok(listed)
     }
 
-    /// What is known of a name in the directory; of a link, the link.
+    /// The metadata of a name in the directory; of a link, those of the link.
     pub fn stat(&self, name: &OsStr) -> io::Result<Stat> {
         Ok(statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)?)
     }

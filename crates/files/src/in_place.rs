@@ -101,7 +101,7 @@ mod tests {
     use crate::replace::tests::existing;
     use crate::{replace, replace_alone};
 
-    /// Where a test that runs again, in a process of its own, finds its directory.
+    /// The variable that names the directory of a test which runs again in a process of its own.
     const AGAIN: &str = "CENTURION_TEST_DIRECTORY";
 
     /// Runs a test of this file again below a shell command that prepares the process and the directory

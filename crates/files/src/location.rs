@@ -1,4 +1,4 @@
-//! Where a file is or will be: an opened directory, and a name in it.
+//! The location of a present or future file: an opened directory, and a name in it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -57,7 +57,7 @@ impl Location {
         Ok(file)
     }
 
-    /// What is known of what is here; of a link, the link.
+    /// The metadata of the file here; of a link, those of the link.
     pub(crate) fn stat(&self) -> io::Result<Stat> {
         Ok(statat(&self.directory, self.name(), AtFlags::SYMLINK_NOFOLLOW)?)
     }

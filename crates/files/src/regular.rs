@@ -13,7 +13,7 @@ use crate::open::open;
 pub(crate) const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::NOFOLLOW);
 
-/// Why a file was not opened.
+/// The reason that a file was not opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
     #[error(transparent)]

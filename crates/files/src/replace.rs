@@ -18,7 +18,7 @@ use crate::in_place::write_in_place;
 use crate::temporary::Temporary;
 use crate::{Location, is_link_refusal};
 
-/// How much is compared at once.
+/// The number of bytes that are compared at once.
 const PIECE: usize = 64 * 1024;
 
 /// A file that is about to be changed: still open, with what was read of it.
@@ -30,7 +30,7 @@ pub struct Existing {
     pub bytes: Vec<u8>,
 }
 
-/// Why a file was not written.
+/// The reason that a file was not written.
 #[derive(Debug, Error)]
 pub enum ReplaceError {
     #[error(transparent)]
@@ -45,7 +45,7 @@ pub enum ReplaceError {
     #[error("{source}, and the old content could not be put back")]
     Torn {
         source: io::Error,
-        /// Where the old content is.
+        /// The path of the old content.
         saved: Option<PathBuf>,
     },
 }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::Location;
 
-/// How many names are tried.
+/// The number of names that are tried.
 const ATTEMPTS: usize = 16;
 
 /// A new file in the directory of a location.

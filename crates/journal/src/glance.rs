@@ -1,4 +1,4 @@
-//! What the two ends of a transcript tell about its session, without reading the rest.
+//! Facts about a session from the two ends of its transcript, without reading the rest.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -7,16 +7,16 @@ use std::path::Path;
 use centurion_protocol::Block;
 use centurion_protocol::transcript::{HeadView, LineKind, SESSION_TITLE};
 
-/// How much of the end of a transcript is read for a name that the session was given later.
+/// The bytes at the end of a transcript that are searched for a later name of the session.
 const TAIL: u64 = 64 * 1024;
 
-/// How much of a transcript's beginning is looked at.
+/// The bytes at the beginning of a transcript that are read.
 const HEAD: u64 = 4 * 1024 * 1024;
 
 /// A session at a glance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glance {
-    /// How long the transcript is.
+    /// The length of the transcript.
     pub bytes: u64,
     /// The name that the session was given, or else the first line of its first prompt.
     pub title: String,
@@ -63,7 +63,7 @@ fn has(line: &[u8], text: &str) -> bool {
     line.windows(text.len()).any(|part| part == text.as_bytes())
 }
 
-/// What a person typed on this line.
+/// The text that a person typed on this line.
 fn typed_text(view: &HeadView<'_>) -> Option<String> {
     if view.kind != LineKind::User || view.is_meta || view.is_sidechain {
         return None;

@@ -23,7 +23,7 @@ use crate::round::Round;
 use crate::transcript::{Loaded, UsedSkill, used_skills};
 use crate::transcript_file::{JournalError, TranscriptFile};
 
-/// What every line of one transcript repeats.
+/// The fields that every line of one transcript repeats.
 #[derive(Clone, Debug)]
 pub struct Stamp {
     pub session: SessionId,
@@ -59,16 +59,16 @@ struct State {
 
 /// A conversation that goes on without its earlier part.
 pub struct Compaction<'a> {
-    /// How much was left out.
+    /// The size of the part that was left out.
     pub data: BoundaryData,
-    /// What stands in its place. The last of these is what the kept records come behind.
+    /// The replacement. The kept records follow its last line.
     pub lines: Vec<Body<'a>>,
     /// Earlier records that are still sent, before the newest round.
     pub kept: Vec<RecordId>,
     pub round: KeptRound<'a>,
 }
 
-/// What becomes of the newest round.
+/// The treatment of the newest round.
 pub enum KeptRound<'a> {
     /// It is sent as it is.
     Whole,
@@ -83,13 +83,13 @@ pub enum KeptRound<'a> {
 pub struct Compacted {
     pub boundary: RecordId,
     pub data: BoundaryData,
-    /// Those of its lines.
+    /// The ids of its lines.
     pub lines: Vec<RecordId>,
-    /// Those that stand behind the newest answer, if it was cut.
+    /// The ids of the records behind the newest answer, if that was cut.
     pub rest: Vec<RecordId>,
 }
 
-/// What became of a record.
+/// The fate of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
     Kept,

@@ -1,4 +1,4 @@
-//! What a session leaves on disk: transcripts, written record by record and read back whatever their state,
+//! The files of a session: transcripts, written record by record and read back whatever their state,
 //! and the output files of agents, for people to read.
 //!
 //! Knows nothing of agents at work.

@@ -1,4 +1,4 @@
-//! What an agent does, for reading: plain text in the order of events, ending with its report. The
+//! An agent's work as plain text for people, in the order of events, ending with its report. The
 //! transcript is for machines.
 
 use std::fs::{File, OpenOptions};
@@ -10,7 +10,7 @@ use centurion_protocol::Block;
 use centurion_redact::redact;
 use parking_lot::Mutex;
 
-/// How much of one input of a call is shown.
+/// The bytes of a call's input that are shown.
 const INPUT_BYTES: usize = 200;
 /// A file that has grown beyond this takes only the end.
 const MOST: usize = 16 << 20;

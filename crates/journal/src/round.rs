@@ -5,9 +5,9 @@ use centurion_protocol::RecordId;
 /// The records of the last answer, and all behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Round {
-    /// What its provider calls the answer.
+    /// The provider's id of the answer.
     answer: String,
-    /// How many of the records are the answer's own.
+    /// The number of records that belong to the answer itself.
     own: usize,
     records: Vec<RecordId>,
 }
@@ -46,7 +46,7 @@ impl Round {
         }
     }
 
-    /// What came behind the answer.
+    /// The records behind the answer.
     pub(crate) fn rest(&self) -> &[RecordId] {
         &self.records[self.own..]
     }

@@ -32,11 +32,11 @@ pub use self::standing::{KeptRecord, SESSION_CONTEXT, Standing, TASK_ORIGIN};
 pub use self::used_skills::{SKILL_USED, UsedSkill, used_skills};
 use super::round::Round;
 
-/// What a model reads for a call whose program ended before the result was recorded.
+/// The result of a call whose program ended before the result was recorded.
 pub const INTERRUPTED: &str = "The program ended before this call's result was recorded. It may have \
      taken effect in part, in full or not at all: check before you repeat it.";
 
-/// What a transcript says.
+/// The content of a transcript.
 #[derive(Debug, Default)]
 pub struct Loaded {
     pub conversation: Conversation,
@@ -44,15 +44,15 @@ pub struct Loaded {
     pub last: Option<RecordId>,
     /// The newest round, for the journal that goes on writing.
     pub round: Round,
-    /// What stays in the conversation, however often its earlier part is left out.
+    /// The records that stay in the conversation at every compaction.
     pub standing: Standing,
-    /// How many tokens were left out at boundaries, all together.
+    /// The tokens left out at all boundaries together.
     pub dropped_tokens: u64,
     /// The agent's last list of things to do.
     pub todos: Option<Value>,
     /// The model of the last answer.
     pub model: Option<String>,
-    /// What the provider counted for the last answer, and our own guess at that point.
+    /// The provider's count for the last answer, and our own estimate at that point.
     pub counted: Option<(u64, usize)>,
     /// Results that tell which content of a file the agent has seen, oldest first.
     pub seen_files: Vec<Value>,
@@ -64,17 +64,17 @@ pub struct Loaded {
     pub is_refused: bool,
     /// The agent that the session ran as.
     pub agent: Option<String>,
-    /// What the session was named last.
+    /// The latest name of the session.
     pub title: Option<String>,
     /// Lines that could not be read.
     pub broken_lines: usize,
 }
 
-/// How the note of a call is called that was put off.
+/// The subtype of the note about a deferred call.
 pub const DEFERRED: &str = "tool_deferred";
-/// How the note is called of a conversation that its provider refused.
+/// The subtype of the note about a conversation that its provider refused.
 pub const REFUSED: &str = "conversation_refused";
-/// How the note is called of the agent that a session runs as.
+/// The subtype of the note about the agent that a session runs as.
 pub const MAIN_AGENT: &str = "main_agent";
 
 /// Reads a whole transcript. Never fails: what cannot be read is left out and counted.
@@ -90,11 +90,11 @@ pub fn load_agent(text: &[u8]) -> Loaded {
     load_chain(&Inherited::default(), text, true)
 }
 
-/// What an agent goes on from that was started with the conversation of another.
+/// The beginning of an agent that started with another agent's conversation.
 #[derive(Debug, Default)]
 pub struct Inherited {
     pub conversation: Conversation,
-    /// How many blocks of its own first message others share with it.
+    /// The number of blocks of its first message that other agents share.
     pub shared_blocks: usize,
 }
 
@@ -111,7 +111,7 @@ pub fn until(text: &[u8], record: RecordId) -> Option<&[u8]> {
     Some(&text[..end])
 }
 
-/// What the agent of a transcript said last.
+/// The last words of a transcript's agent.
 pub fn last_words(text: &[u8]) -> Option<String> {
     let conversation = load_agent(text).conversation;
     let said = |message: &Message| {
@@ -148,7 +148,7 @@ fn load_conversation(inherited: &Inherited, text: &[u8], is_side: bool) -> Loade
     loaded
 }
 
-/// What the results in a part of a transcript tell about files.
+/// The facts about files in the results of a part of a transcript.
 fn seen_files(text: &[u8]) -> Vec<Value> {
     let field = memchr::memmem::Finder::new(SEEN_FILE);
     let views = lines(text).filter(|line| field.find(line).is_some()).filter_map(parse);
@@ -204,7 +204,7 @@ fn agent(view: &LineView<'_>) -> Option<String> {
     view.note::<Noted>(MAIN_AGENT).map(|noted| noted.agent)
 }
 
-/// Where a text stands. A search from the front is so much faster than one from the end that it may pass over
+/// The offsets of a text. A search from the front is so much faster than one from the end that it may pass over
 /// everything.
 fn places(text: &[u8], wanted: &[u8]) -> Vec<usize> {
     memchr::memmem::find_iter(text, wanted).collect()
@@ -348,7 +348,7 @@ struct History<'a> {
     /// The earlier records that come behind a record which is still to come.
     preserved: Option<PreservedMessages>,
     pending: Option<Pending<'a>>,
-    /// How many blocks of the next message others share.
+    /// The number of blocks of the next message that other agents share.
     shared_blocks: usize,
     /// All messages are written into one buffer, which they then share.
     buffer: BytesMut,
@@ -361,7 +361,7 @@ struct Pending<'a> {
     pieces: Vec<Piece<'a>>,
     /// The records that they come from.
     records: Vec<RecordId>,
-    /// What the provider counted for the answer.
+    /// The provider's count for the answer.
     counted: Option<u64>,
 }
 
@@ -421,7 +421,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// What came before is not sent any more.
+    /// Drops the history before a boundary: it is not sent any more.
     fn begin_anew(&mut self, view: &LineView<'a>, data: BoundaryData) {
         let id = view.uuid.and_then(|id| boundary::place(self.text, id));
         self.before = &self.text[..id.unwrap_or(self.text.len())];
@@ -637,7 +637,7 @@ impl Piece<'_> {
     }
 }
 
-/// What a result says about a file, without the text of the file.
+/// The facts of a result about a file, without the text of the file.
 fn without_content(mut data: Value) -> Value {
     if let Some(file) = data.get_mut("file").and_then(Value::as_object_mut) {
         file.shift_remove("content");

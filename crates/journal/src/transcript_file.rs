@@ -8,13 +8,13 @@ use centurion_files::private;
 use centurion_protocol::{SessionId, bounded};
 use thiserror::Error;
 
-/// How much of a transcript is copied at once.
+/// The bytes of a transcript that are copied at once.
 const COPY_PIECE: usize = 256 * 1024;
 
 /// The largest transcript that is read back: what a model read is in it, and no window is that large.
 pub const MOST_TRANSCRIPT: u64 = 512 * 1024 * 1024;
 
-/// What went wrong with a transcript file.
+/// An error about a transcript file.
 #[derive(Debug, Error)]
 pub enum JournalError {
     #[error("cannot write the transcript {path}: {source}")]
@@ -104,7 +104,7 @@ impl TranscriptFile {
     }
 }
 
-/// How the field begins that names the session of a line.
+/// The start of the field that names the session of a line.
 const SESSION_FIELD: &[u8] = b"\"sessionId\":\"";
 
 fn session_field(id: SessionId) -> Vec<u8> {

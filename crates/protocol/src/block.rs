@@ -29,7 +29,7 @@ pub struct ToolUse {
     pub input: Box<RawValue>,
 }
 
-/// What a call gave back.
+/// The result of a call.
 #[derive(Clone, Debug)]
 pub struct ToolResult {
     pub id: ToolUseId,
@@ -46,7 +46,7 @@ pub enum ToolResultContent {
 }
 
 impl ToolResultContent {
-    /// How many bytes of text it has.
+    /// The bytes of text in the block.
     pub fn text_length(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),

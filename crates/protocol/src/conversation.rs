@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::{Message, Role, ToolUseId};
 
-/// How many messages a clone may have to copy pointers of.
+/// The most messages whose pointers a clone copies.
 const SEGMENT: usize = 128;
 
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ struct Segment {
     messages: Vec<Message>,
 }
 
-/// Why a message cannot follow what is there.
+/// The reason that a message cannot follow the history.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum InvalidHistory {
     #[error("a conversation starts with a user message")]

@@ -1,4 +1,4 @@
-//! How hard a model is asked to think.
+//! Effort: a request to a model to think more or less.
 
 use std::fmt;
 use std::str::FromStr;

@@ -40,7 +40,7 @@ impl Env {
 /// The variable with which a user keeps credentials from every program that we start.
 const SCRUB: &str = "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB";
 
-/// How names of variables begin that hold credentials of model providers. A vendor with other wares is named with
+/// Prefixes of variables that hold credentials of model providers. A vendor with other products is named with
 /// the product that serves models.
 const MODEL_VENDORS: &[&str] = &[
     "ANTHROPIC_",
@@ -112,7 +112,7 @@ const MODEL_VENDORS: &[&str] = &[
 /// The same for clouds that serve models.
 const CLOUDS: &[&str] = &["AWS_", "AZURE_", "GOOGLE_", "VERTEX_", "OTEL_EXPORTER_"];
 
-/// How such names end.
+/// Suffixes of such names.
 const CREDENTIALS: [&str; 9] = [
     "_KEY",
     "_KEY_ID",
@@ -141,8 +141,8 @@ const OF_GIT: [&str; 6] = [
 ];
 
 impl Env {
-    /// What a program gets that we start: everything, unless the user keeps credentials of model providers
-    /// and of clouds from all programs.
+    /// The environment of a program that Centurion starts: everything, unless the user keeps credentials of model
+    /// providers and of clouds from all programs.
     pub fn of_programs(&self) -> impl Iterator<Item = (&str, &str)> {
         let is_scrubbed = self.is_on(SCRUB);
         self.iter().filter(move |(name, _)| {
@@ -150,13 +150,14 @@ impl Env {
         })
     }
 
-    /// What git gets that we start: of its own variables those that say which files of the user count and how a server is
-    /// reached. The others say which repository is meant, or which programs are run in it.
+    /// The environment of Centurion's own git. Of git's variables it has those that name the user's files and the way
+    /// to
+    /// reach a server. The others choose a repository, or programs to run in it.
     pub fn of_git(&self) -> impl Iterator<Item = (&str, &str)> {
         self.of_programs().filter(|(name, _)| !name.starts_with("GIT_") || OF_GIT.contains(name))
     }
 
-    /// What a confined program gets: never a key of a model provider.
+    /// The environment of a confined program: never a key of a model provider.
     pub fn of_confined_programs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.of_programs().filter(|(name, _)| !is_credential(name, MODEL_VENDORS))
     }

@@ -91,7 +91,7 @@ fn plain(address: Ipv6Addr) -> IpAddr {
 /// Whether an address leads to this machine, to its neighbours on the same wire, or to the service by which clouds
 /// hand out credentials. A name that leads there is not what its reader took it for.
 pub fn is_local_address(address: IpAddr) -> bool {
-    /// Where clouds tell machines about themselves, outside of the link-local range.
+    /// Metadata services of clouds outside of the link-local range.
     const METADATA_4: [Ipv4Addr; 3] = [
         Ipv4Addr::new(100, 100, 100, 200),
         Ipv4Addr::new(168, 63, 129, 16),
@@ -287,7 +287,7 @@ mod tests {
             prop_assert_eq!(HostName::parse(&spelled), Some(HostName::Domain(name)), "{}", spelled);
         }
 
-        /// What was read once is read the same again: no second reader sees another host.
+        /// Parsing is idempotent: a second reader of the result sees the same host.
         #[test]
         fn the_form_is_final(text in "[a-zA-Z0-9.:%\\[\\]xX。．ｅ_ -]{0,24}") {
             if let Some(host) = HostName::parse(&text) {

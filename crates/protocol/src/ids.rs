@@ -94,7 +94,7 @@ impl std::str::FromStr for RecordId {
     }
 }
 
-/// Where the pairs of digits stand in `00000000-0000-0000-0000-000000000000`.
+/// Offsets of the pairs of digits in `00000000-0000-0000-0000-000000000000`.
 const PAIRS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
 /// The value of a character as a digit, or 255.

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-/// What both characters begin with in UTF-8; the third byte is one of two.
+/// The first two bytes of both characters in UTF-8; the third byte is one of two.
 const BEGINNING: &[u8] = b"\xe2\x80";
 
 /// Makes a line of one JSON text.

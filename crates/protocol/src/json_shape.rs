@@ -1,14 +1,14 @@
-//! How JSON is built, told without building it.
+//! Depth and number of values of a JSON text, found without building the value.
 //!
-//! A value takes many times the memory of its text when it is nothing but small values, and parsers give
-//! up on values that are nested deep. Both are seen here in one pass over the text.
+//! A value takes many times the memory of its text when it consists of small values, and parsers give
+//! up on values that are nested deep. One pass over the text finds both.
 
 /// The measures of a JSON text. Means nothing for what is no JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JsonShape {
-    /// How many arrays and objects are inside each other, at most.
+    /// The deepest nesting of arrays and objects.
     pub depth: usize,
-    /// How many values there are: at least one, and one more for each comma and each bracket.
+    /// The number of values: at least one, and one more for each comma and each bracket.
     pub values: usize,
 }
 
@@ -56,7 +56,7 @@ impl JsonScanner {
         }
     }
 
-    /// How many arrays and objects are open.
+    /// The number of open arrays and objects.
     pub fn depth(&self) -> usize {
         self.depth
     }

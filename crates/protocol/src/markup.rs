@@ -27,7 +27,7 @@ const NAMES: [&str; 15] = [
     "user-prompt-submit-hook",
 ];
 
-/// What a defused `<` is written as.
+/// The replacement for `<` in defused markup.
 const DEFUSED: &str = "&lt;";
 
 /// Whether the text ends here, or goes on in another block that a model reads behind it.
@@ -106,7 +106,7 @@ enum Tag {
     Unfinished,
 }
 
-/// What follows an opening bracket.
+/// Parses the text behind an opening bracket.
 fn tag(inside: &str) -> Tag {
     let mut characters = Visible { rest: inside };
     let mut first = characters.next();

@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 use crate::json_line;
 use crate::{Block, ToolResultContent, ToolUseId};
 
-/// What a picture is taken to cost, whatever its bytes.
+/// Estimated tokens of a picture, whatever its bytes.
 const IMAGE_TOKENS: usize = 1_600;
-/// What a kilobyte of a document is taken to cost; pages are not counted before they are sent.
+/// Estimated tokens of a kilobyte of a document; pages are not counted before the request is sent.
 const DOCUMENT_TOKENS_PER_KILOBYTE: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ struct Inner {
     /// `,{"role":…,"content":[…]}`. The comma is part of it, so that a request is a plain
     /// concatenation of shared chunks.
     wire: Bytes,
-    /// Where in `wire` a cache breakpoint can be put into the last block, if that block may have one.
+    /// The offset in `wire` for a cache breakpoint in the last block, if that block may have one.
     breakpoint_at: Option<usize>,
     /// The same place in the last block that other conversations share, in the message with which a fork begins.
     shared_at: Option<usize>,
@@ -43,7 +43,7 @@ struct Inner {
     derived: OnceLock<Box<Derived>>,
 }
 
-/// What is made of a message when it is first needed.
+/// Values derived from a message, computed on first use.
 #[derive(Debug, Default)]
 struct Derived {
     /// The message in another provider's wire format.
@@ -118,12 +118,12 @@ impl Message {
         self.0.tokens
     }
 
-    /// Where a cache breakpoint goes: just before the closing brace of the last block.
+    /// The offset for a cache breakpoint: just before the closing brace of the last block.
     pub fn breakpoint_at(&self) -> Option<usize> {
         self.0.breakpoint_at
     }
 
-    /// Where the cache breakpoint goes that other conversations read.
+    /// The offset for the cache breakpoint that other conversations read.
     pub fn shared_at(&self) -> Option<usize> {
         self.0.shared_at
     }
@@ -169,12 +169,12 @@ pub struct MessageWriter<'b> {
     blocks: usize,
 }
 
-/// What a message must know of a block to be sent, found without reading the whole block.
+/// The parts of a block that a message needs in order to be sent, found without parsing the whole block.
 #[derive(Debug, Deserialize)]
 pub struct BlockOutline<'a> {
     #[serde(rename = "type", borrow)]
     pub kind: Cow<'a, str>,
-    /// What a text says, unread.
+    /// The text of a text block, not parsed.
     #[serde(borrow, default)]
     pub text: Option<&'a RawValue>,
     #[serde(borrow, default)]

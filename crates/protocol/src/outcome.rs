@@ -1,10 +1,10 @@
-//! How an answer stopped, and how a run ended.
+//! Stop reasons of answers, and outcomes of runs.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why the model stopped talking.
+/// The reason that the model stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -35,7 +35,7 @@ impl StopReason {
     }
 }
 
-/// How a run ended: a closed set. Only [`Outcome::Completed`] is success, and it is never given to
+/// The outcome of a run: a closed set. Only [`Outcome::Completed`] is success, and it is never given to
 /// an empty answer, a cut-off answer or a trailing call (invariant I-10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -56,7 +56,7 @@ pub enum Outcome {
     ContextOverflow,
     /// The conversation was to become shorter, and did not.
     CompactionFailed,
-    /// What a person typed as a command is none, or could not be carried out.
+    /// A command that a person typed does not exist, or failed.
     CommandFailed,
     /// A goal that a person set was given up.
     GoalMissed,

@@ -1,4 +1,4 @@
-//! What a host of the headless protocol reads: one JSON object a line.
+//! Events for a host of the headless protocol: one JSON object a line.
 //!
 //! Names and fields are the ones that existing SDKs parse. The engine makes these events, the binary
 //! prints them.
@@ -81,16 +81,16 @@ pub struct Init {
     pub centurion_version: &'static str,
     pub output_style: &'static str,
     pub agents: Vec<String>,
-    /// Those that an agent may be given.
+    /// Skills that an agent may use.
     pub skills: Vec<String>,
-    /// Those that are switched on.
+    /// Enabled plugins.
     pub plugins: Vec<InitPlugin>,
     pub additional_directories: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_paths: Option<MemoryPaths>,
 }
 
-/// Where the main agent keeps its notes.
+/// Directories of the main agent's notes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryPaths {
     /// The directory of those that it writes by itself.
@@ -130,7 +130,7 @@ pub struct AgentWaiting {
     pub is_over: bool,
 }
 
-/// What an agent can wait for.
+/// The thing that an agent waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitsFor {
@@ -162,7 +162,7 @@ pub struct Status {
     pub status: Option<String>,
     #[serde(rename = "permissionMode")]
     pub permission_mode: String,
-    /// How the compaction of its conversation went: `success` or `failed`.
+    /// The result of a compaction: `success` or `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compact_result: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,7 +184,7 @@ pub struct CompactBoundary {
     pub agent_id: Option<AgentId>,
 }
 
-/// What transcripts say of a boundary, as hosts spell it.
+/// The data of a compaction boundary, as hosts spell it.
 #[derive(Clone, Debug, Serialize)]
 pub struct CompactMetadata {
     pub trigger: String,
@@ -266,18 +266,18 @@ pub struct TaskProgress {
     pub run_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<ToolUseId>,
-    /// What it does now, in a few words.
+    /// The agent's present activity, in a few words.
     pub description: String,
     pub subagent_type: String,
     pub usage: TaskUsage,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_tool_name: Option<String>,
-    /// What a model last said that it is doing, where the host asks for such summaries.
+    /// The last summary of the activity that a model wrote, if the host asks for such summaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
 
-/// What an agent has used so far.
+/// Tokens, calls and time that an agent has used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct TaskUsage {
     pub total_tokens: u64,
@@ -293,7 +293,7 @@ pub struct TaskUpdated {
     pub patch: TaskPatch,
 }
 
-/// What is different now.
+/// The changed fields of a task.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TaskPatch {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -320,7 +320,7 @@ pub struct TaskNotification {
     pub summary: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<TaskUsage>,
-    /// How the worktree was left that the agent worked in: where it is and what is in it; nothing if it is gone.
+    /// The state of the agent's worktree: path and contents; absent if the worktree is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Value>,
 }
@@ -336,7 +336,7 @@ pub struct BackgroundTask {
     pub description: String,
 }
 
-/// Which agent an event is about; absent for the main agent.
+/// The agent of an event; absent for the main agent.
 #[derive(Clone, Debug, Serialize)]
 pub struct AgentTag {
     pub agent_id: AgentId,
@@ -344,7 +344,7 @@ pub struct AgentTag {
     pub task_description: String,
 }
 
-/// What became of the agents that a session started.
+/// Counts of the outcomes of a session's agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SubagentStats {
     pub spawned: u64,
@@ -430,7 +430,7 @@ pub struct UserMessage {
     pub content: Vec<Block>,
 }
 
-/// What the user may say next.
+/// A suggestion for the user's next prompt.
 #[derive(Clone, Debug, Serialize)]
 pub struct PromptSuggestion {
     pub suggestion: String,
@@ -458,7 +458,7 @@ pub struct ToolProgress {
     pub elapsed_time_seconds: u64,
 }
 
-/// How a turn ended, with everything it cost.
+/// The result of a turn, with its cost.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunResult {
     pub subtype: &'static str,

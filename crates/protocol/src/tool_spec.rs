@@ -1,4 +1,4 @@
-//! How a tool is offered to a model.
+//! The definition of a tool as models read it.
 
 use std::sync::Arc;
 

@@ -32,7 +32,7 @@ pub struct Line<'a> {
     pub git_branch: &'a str,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Body<'a> {
@@ -66,7 +66,7 @@ impl Body<'_> {
     }
 }
 
-/// What a person, a tool or the runtime said to the model.
+/// A message of a person, a tool or the runtime to the model.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserBody<'a> {
@@ -90,7 +90,7 @@ pub struct UserBody<'a> {
 }
 
 impl<'a> UserBody<'a> {
-    /// What a person, a tool or the runtime says to the model.
+    /// Makes a message of a person, a tool or the runtime to the model.
     pub fn new(content: UserContent<'a>) -> Self {
         Self {
             message: UserMessage { role: "user", content },
@@ -104,7 +104,7 @@ impl<'a> UserBody<'a> {
     }
 }
 
-/// What marks the summary of a part of a conversation that is no longer sent.
+/// The mark of a summary that replaces the earlier part of a conversation.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SummaryMark {
@@ -168,7 +168,7 @@ impl<'a> AttachmentBody<'a> {
         Self { attachment: Attachment { kind }, rendered, rendered_role: "user" }
     }
 
-    /// What the attachment is called with which a conversation goes on from an earlier record.
+    /// The kind of the attachment by which a conversation continues from an earlier record.
     pub const BRANCH: &'static str = "rewind";
 
     /// Nothing for the model: the conversation goes on from the record that this line follows.
@@ -223,7 +223,7 @@ impl<'a> Boundary<'a> {
     }
 }
 
-/// What a boundary says: how much was left out, and which earlier records are still sent.
+/// The data of a boundary: the size of the part that was left out, and the earlier records that are still sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BoundaryData {
@@ -292,7 +292,7 @@ pub struct FileSnapshot<'a> {
 /// Files by their paths.
 pub type FileBackups = std::collections::BTreeMap<String, FileBackup>;
 
-/// What is kept of one file.
+/// The backup of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileBackup {
@@ -316,7 +316,7 @@ pub struct FileBackup {
     /// A digest of what is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<String>,
-    /// Why the content before could not be kept, if so.
+    /// The reason that the old content could not be kept, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
 }
@@ -395,7 +395,7 @@ pub struct LineView<'a> {
     pub is_meta: bool,
     #[serde(default)]
     pub is_compact_summary: bool,
-    /// Who has said it, unless a person.
+    /// The speaker, unless it is a person.
     #[serde(borrow, default)]
     pub origin: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -407,7 +407,7 @@ pub struct LineView<'a> {
 }
 
 impl<'a> LineView<'a> {
-    /// What a note of this subtype says, if the line is one.
+    /// The data of a note of this subtype, if the line is one.
     pub fn note<T: Deserialize<'a>>(&self, subtype: &str) -> Option<T> {
         let data = self.data.filter(|_| self.subtype.as_deref() == Some(subtype))?;
         serde_json::from_str(data.get()).ok()
@@ -423,7 +423,7 @@ impl<'a> LineView<'a> {
         self.kind == LineKind::Other && self.subtype.as_deref() == Some(Boundary::SUBTYPE)
     }
 
-    /// What kind of attachment the line holds.
+    /// The kind of the line's attachment.
     pub fn attachment_kind(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Kind {
@@ -433,7 +433,7 @@ impl<'a> LineView<'a> {
         serde_json::from_str::<Kind>(self.attachment?.get()).ok().map(|it| it.kind)
     }
 
-    /// What a boundary says.
+    /// The data of a boundary.
     pub fn boundary(&self) -> Option<BoundaryData> {
         let data = self.compact_metadata.filter(|_| self.is_boundary())?;
         serde_json::from_str(data.get()).ok()

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What one or several requests consumed. `input_tokens` excludes what the cache read or wrote.
+/// Tokens of one or several requests. `input_tokens` excludes tokens that the cache read or wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {

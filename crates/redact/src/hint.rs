@@ -1,6 +1,6 @@
-//! Where a credential may begin.
+//! Hints: places where a credential may begin.
 //!
-//! Every hint is known by its first four bytes. Tables that the compiler fills say for each of them which
+//! Every hint is known by its first four bytes. Tables that the compiler fills tell for each of them which
 //! groups of hints have it in that place: four looks for each byte of the text, no branch, and nothing to
 //! build at start.
 
@@ -94,7 +94,7 @@ static SPECIAL: &[(&str, Reader)] = &[
     ("\\u0026sig=", keyed::azure),
 ];
 
-/// How many hints there are.
+/// The number of hints.
 const COUNT: usize = SHAPES.len() + SPECIAL.len();
 
 /// The hint of a number: those of the shapes come first.
@@ -130,7 +130,7 @@ const fn opening(number: usize) -> u32 {
     (hint[0] as u32) << 16 | (hint[1] as u32) << 8 | (hint[2] as u32)
 }
 
-/// How many bytes of a hint are looked at. One that is shorter may be followed by anything.
+/// The number of bytes of a hint that are compared. Any bytes may follow a shorter hint.
 const OPENING: usize = 4;
 
 /// Groups of similar hints, one for each bit of an entry of the tables.

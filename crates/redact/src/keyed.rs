@@ -9,7 +9,7 @@ use crate::Found;
 use crate::scan::{Class, Scan, work};
 use crate::url::is_placeholder;
 
-/// How long a value may be that is looked at.
+/// The longest value that is examined.
 const LONGEST: usize = 8 * 1024;
 
 /// The rules that judge a value, each of which judges it once.

@@ -46,20 +46,20 @@ pub(crate) fn block(scan: &mut Scan, at: usize) -> Option<Found> {
     None
 }
 
-/// Where lines begin that may be of a key whose end is yet to come; the length of the text if its last line is not
-/// one.
+/// The start of the last lines that may belong to a key whose end has not arrived; the length of the text if its
+/// last line is not one.
 pub(crate) fn open_body(text: &[u8]) -> usize {
     let end = text.len();
     margin_start(text, end).map_or(end, |line| lines_start(text, line, end, SHORT))
 }
 
-/// Where a label ends that has `PRIVATE KEY` at the index or behind it.
+/// The end of a label that has `PRIVATE KEY` at the index or behind it.
 fn label_end(text: &[u8], at: usize) -> Option<usize> {
     let dashes = text[at..].windows(5).take(LONGEST_LABEL).position(|five| five == b"-----")?;
     Some(at + dashes + 5)
 }
 
-/// How far key material goes, with the label of its end if that is there.
+/// The end of the key material, with the label of its end if that is there.
 fn body_end(scan: &mut Scan, from: usize) -> usize {
     let text = scan.text;
     let (mut at, mut end) = (from, from);
@@ -88,7 +88,7 @@ fn body_end(scan: &mut Scan, from: usize) -> usize {
     }
 }
 
-/// Where the line begins that a label is in, if nothing stands before the label but a margin.
+/// The start of a label's line, if only a margin precedes the label.
 fn margin_start(text: &[u8], label: usize) -> Option<usize> {
     let offset = label.saturating_sub(LONGEST_MARGIN);
     let start = offset + line_start(&text[offset..label]);
@@ -97,7 +97,7 @@ fn margin_start(text: &[u8], label: usize) -> Option<usize> {
     (is_whole && is_margin(&text[start..label])).then_some(start)
 }
 
-/// Where the key material before a line begins; `end` if there is none.
+/// The start of the key material before a line; `end` if there is none.
 fn lines_start(text: &[u8], line: usize, end: usize, shortest: usize) -> usize {
     let (mut at, mut start) = (line, end);
     loop {
@@ -161,7 +161,7 @@ fn line_end_before(text: &[u8]) -> usize {
     }
 }
 
-/// Where the last line of a text begins.
+/// The start of the last line of a text.
 fn line_start(text: &[u8]) -> usize {
     let mut at = text.len();
     while at > 0 {

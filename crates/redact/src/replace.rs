@@ -8,7 +8,7 @@ use memchr::memmem;
 use crate::hint::find;
 use crate::scan::Scan;
 
-/// What was taken out may bring together what is a credential then; after this many turns it is left.
+/// The most passes over a text: a removal may join two parts to a new credential.
 const TURNS: usize = 8;
 
 /// The same bytes with every credential replaced by `[redacted: kind]`. What is left has none: redacting it again
@@ -116,10 +116,10 @@ fn without_colours(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// What every escape of an ASCII character begins with in JSON.
+/// The prefix of every escape of an ASCII character in JSON.
 const ESCAPE: &[u8] = b"\\u00";
 
-/// What a sequence for a terminal begins with.
+/// The starts of a terminal sequence.
 const STARTS: [&[u8]; 3] = [b"\x1b[", b"\\u001b[", b"\\u001B["];
 
 /// JSON with escapes of printable characters written as those characters. It means the same.

@@ -32,7 +32,7 @@ pub(crate) enum Class {
     AzureKey,
     /// A value that is assigned without quotes, or between them.
     Value,
-    /// What a credential consists of where its shape is not known.
+    /// Characters of a credential without a known shape.
     Opaque,
     /// Quotes, which may be escaped.
     Quote,
@@ -140,7 +140,7 @@ const REMEMBERED: usize = 32;
 pub(crate) struct Scan<'t> {
     pub(crate) text: &'t [u8],
     runs: [Run; CLASSES],
-    /// Where separators were counted last, and how many there are.
+    /// The last range in which separators were counted, and their number.
     separators: (usize, usize, usize),
     /// The starts of values that are no credentials, for each rule that says so.
     pub(crate) rejected_values: [Option<usize>; 3],
@@ -159,12 +159,12 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// How many characters of a class stand at an index and behind it.
+    /// The length of the run of a class that begins at an index.
     pub(crate) fn run(&mut self, class: Class, from: usize) -> usize {
         self.measure(class, from).end - from
     }
 
-    /// How many characters of a class stand at an index and behind it, and whether one of them is a digit.
+    /// The length of the run of a class that begins at an index, and whether it has a digit.
     pub(crate) fn run_with_digit(&mut self, class: Class, from: usize) -> (usize, bool) {
         let run = self.measure(class, from);
         (run.end - from, run.digits_end > from)
@@ -189,7 +189,7 @@ impl<'t> Scan<'t> {
         run
     }
 
-    /// How many characters of a value separate words from each other.
+    /// The number of characters in a value that separate words.
     pub(crate) fn separators(&mut self, value: std::ops::Range<usize>) -> usize {
         let count = |range: std::ops::Range<usize>| {
             work::count(range.len());
@@ -221,7 +221,7 @@ pub(crate) mod work {
         STEPS.set(STEPS.get() + steps);
     }
 
-    /// How many steps something takes.
+    /// The number of steps that a closure takes.
     #[cfg(test)]
     pub(crate) fn of(something: impl FnOnce()) -> usize {
         let before = STEPS.get();

@@ -3,7 +3,7 @@
 use crate::Found;
 use crate::scan::{Class, Scan};
 
-/// What ordinary text that begins with the same prefix does not have.
+/// A sign that ordinary text with the same prefix lacks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sign {
     /// The prefix is telling enough, even in the middle of a word.
@@ -33,7 +33,7 @@ const fn shape(
     Shape { prefix, kind, alphabet, least, sign }
 }
 
-/// Where one prefix begins another, the longer one stands first.
+/// All shapes. If one prefix begins another, the longer one comes first.
 pub(crate) static SHAPES: &[Shape] = {
     use Class::{AnyBase64, Capital, Dotted, Hex, Opaque, Url, Word};
     use Sign::{Digit, OwnWord, Prefix};
@@ -221,7 +221,7 @@ pub(crate) fn read(shape: &Shape, scan: &mut Scan, at: usize) -> Option<Found> {
     fits.then(|| Found { kind: shape.kind, range: at..next_prefix(scan.text, from, end) })
 }
 
-/// Where another credential begins whose prefix the end of this one has taken in; the end if there is none.
+/// The start of a following credential whose prefix the end of this one contains; the end if there is none.
 fn next_prefix(text: &[u8], from: usize, end: usize) -> usize {
     let is_prefix = |at: &usize| {
         let prefixes = SHAPES.iter().map(|shape| shape.prefix.as_bytes());

@@ -56,7 +56,7 @@ impl Stream {
     }
 }
 
-/// Where a block of a private key begins that has not ended.
+/// The start of an unfinished block of a private key.
 fn block_start(text: &[u8]) -> Option<usize> {
     let key = memmem::rfind(text, b"PRIVATE KEY")?;
     let begin = memmem::rfind(&text[..key], b"-----BEGIN ")?;

@@ -53,8 +53,8 @@ pub(crate) fn oracle(scan: &mut Scan, at: usize) -> Option<Found> {
         .then_some(Found { kind: "url_password", range: from + slash + 1..from + host })
 }
 
-/// Where `@` stands behind a password with characters that end an authority. What is before the first of
-/// them must not be a host with a port already: `http://host:80/@name` has no password.
+/// The offset of `@` behind a password with characters that end an authority. The text before the first of
+/// them must not be a host with a port: `http://host:80/@name` has no password.
 fn unencoded(url: &[u8], authority: usize, colon: usize) -> Option<usize> {
     let port = &url[colon + 1..authority];
     if !port.is_empty() && port.len() <= 5 && port.iter().all(u8::is_ascii_digit) {

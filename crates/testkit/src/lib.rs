@@ -1,4 +1,4 @@
-//! What the tests of several crates share: a server that plays a provider and misbehaves on
+//! Helpers for the tests of several crates: a server that plays a provider and misbehaves on
 //! demand, the bytes of streaming answers, and scratch directories.
 //!
 //! The server runs on a thread of its own, so that tests may be async or not, and whole programs

@@ -1,4 +1,4 @@
-//! What the server says to one request, and how it goes wrong.
+//! The server's reply to one request, and its faults.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::sse;
 pub struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
-    /// What is sent, piece by piece.
+    /// The pieces of the reply, sent one by one.
     pub(crate) pieces: Vec<Vec<u8>>,
     /// A piece that is sent after the others, this many times.
     pub(crate) flood: Option<(Vec<u8>, usize)>,

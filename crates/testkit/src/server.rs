@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 
 use crate::{Fault, Reply};
 
-/// How long a test waits for what should happen at once before it fails.
+/// The deadline for events that should happen at once.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One request that the server received.
@@ -35,7 +35,7 @@ pub struct Recorded {
     /// Names are in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
-    /// Which connection it came over, counted from zero.
+    /// The number of the connection, counted from zero.
     pub connection: usize,
 }
 
@@ -126,7 +126,7 @@ impl Server {
         self.address.port()
     }
 
-    /// What was asked until now, oldest first.
+    /// The requests so far, oldest first.
     pub fn requests(&self) -> Vec<Recorded> {
         self.shared.requests().clone()
     }
@@ -139,7 +139,7 @@ impl Server {
         self.shared.requests().last().expect("a request").clone()
     }
 
-    /// How many bytes of bodies have left until now: a client that hangs up takes no more.
+    /// The bytes of bodies sent so far: a client that hangs up takes no more.
     pub fn sent(&self) -> u64 {
         self.shared.sent.load(Ordering::Relaxed)
     }

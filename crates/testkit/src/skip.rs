@@ -5,10 +5,10 @@ use std::io::Write as _;
 /// Names the file that every skip is written to. `cargo xtask test` reads it and lists them at its end.
 const VARIABLE: &str = "CENTURION_TEST_SKIPS";
 
-/// What a test lacks. This is the one list of reasons to skip.
+/// The thing that a test lacks. This is the one list of reasons to skip.
 ///
-/// Whether the machine has it must be asked of the machine, never of the program that is tested: a program that
-/// stops to do something must fail its tests, not skip them.
+/// A test must look for it on the machine, never ask the tested program: a program that
+/// stops doing something must fail its tests, not skip them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
     /// Definitions that strangers wrote: `CENTURION_CORPUS` names no directory of them.

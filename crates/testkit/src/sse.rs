@@ -19,7 +19,7 @@ pub fn tool_use(id: &str, name: &str, input: Value) -> Value {
     block
 }
 
-/// What a request consumed, as the interface reports it.
+/// The usage of a request, as the interface reports it.
 pub fn usage(input: u64, cache_write: u64, cache_read: u64, output: u64) -> Value {
     json!({
         "input_tokens": input,
@@ -63,7 +63,7 @@ pub fn answer_with(blocks: &[Value], stop_reason: &str, usage: &Value) -> Vec<St
     events.iter().map(event).collect()
 }
 
-/// Why an answer of these blocks stops if nothing else stops it.
+/// The stop reason of an answer of these blocks if no other reason stops it.
 pub fn natural_stop(blocks: &[Value]) -> &'static str {
     if blocks.iter().any(|block| block["type"] == "tool_use") { "tool_use" } else { "end_turn" }
 }

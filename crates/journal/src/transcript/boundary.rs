@@ -10,7 +10,7 @@ use centurion_protocol::transcript::{Boundary, LineView};
 
 use super::{line_around, parse, places};
 
-/// Where the last boundary of a transcript begins, if it counts.
+/// The offset of the last boundary of a transcript, if it counts.
 pub(super) fn last(text: &[u8], is_side: bool) -> Option<usize> {
     let mark = format!("\"subtype\":\"{}\"", Boundary::SUBTYPE);
     let counts = |at: &usize| {
@@ -29,7 +29,7 @@ pub(super) fn find(text: &[u8], record: RecordId) -> Option<LineView<'_>> {
     place(text, record).and_then(|at| parse(line_around(text, at)))
 }
 
-/// Where a record says who it is. What a model hands to a tool may look the same.
+/// The offset at which a record names its id. Input of a tool may look the same.
 pub(super) fn place(text: &[u8], record: RecordId) -> Option<usize> {
     let is_it =
         |at: &usize| parse(line_around(text, *at)).is_some_and(|view| view.uuid == Some(record));

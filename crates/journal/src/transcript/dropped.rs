@@ -1,4 +1,4 @@
-//! What would be left behind if a transcript were gone back in to an earlier record.
+//! The part of a transcript that a return to an earlier record would leave behind.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ struct BlockView<'a> {
     kind: Cow<'a, str>,
 }
 
-/// Why what follows a record cannot be left behind as one turn.
+/// The reason that the records behind one cannot be left behind as one turn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotOneTurn {
     #[error("the prompt {0} does not follow")]

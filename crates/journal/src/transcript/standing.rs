@@ -1,4 +1,4 @@
-//! What stays in a conversation word for word when its earlier part is left out.
+//! Records that stay in a conversation word for word when its earlier part is left out.
 
 use centurion_protocol::transcript::{LineKind, LineView};
 use centurion_protocol::{Block, RecordId};
@@ -11,7 +11,7 @@ use super::is_text;
 /// The kind of the attachments that an agent begins with.
 pub const SESSION_CONTEXT: &str = "session_context";
 
-/// Who says an agent's task, as records spell it.
+/// The origin of an agent's task, as records spell it.
 pub const TASK_ORIGIN: &str = "coordinator";
 
 /// A record that stays as it is.
@@ -21,14 +21,14 @@ pub struct KeptRecord {
     pub blocks: Vec<Block>,
 }
 
-/// What an agent was told that it must not lose.
+/// Instructions that an agent must not lose.
 #[derive(Clone, Debug, Default)]
 pub struct Standing {
-    /// What it began with beside its task, such as the texts of skills.
+    /// The context that came with its task, such as the texts of skills.
     pub context: Vec<KeptRecord>,
     /// The task that it was started for.
     pub task: Vec<KeptRecord>,
-    /// What it works on now.
+    /// The prompt that it works on now.
     pub prompt: Vec<KeptRecord>,
 }
 

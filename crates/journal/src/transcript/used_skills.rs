@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{boundary, line_around, parse, places};
 
-/// How the note is called of a skill that an agent was told.
+/// The subtype of the note about a skill that an agent was told.
 pub const SKILL_USED: &str = "skill_used";
 
 /// A skill with the text that an agent was told.

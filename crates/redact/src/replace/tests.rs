@@ -1,4 +1,4 @@
-//! What is taken out, and what is not.
+//! Tests of texts that are removed, and of texts that stay.
 
 use centurion_testkit::secrets::{Secret, secrets};
 use proptest::prelude::{Just, Strategy, prop_oneof, proptest};
