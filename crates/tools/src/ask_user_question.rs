@@ -103,7 +103,7 @@ mod tests {
         Answer, Host, HostFuture, NoAnswer, PlanModeError, PlanVerdict, ShellChange, ShellEnd,
     };
 
-    /// Answers every question with its first choice, or is not there.
+    /// Answers every question with its first choice, or is absent.
     struct Person {
         there: bool,
     }

@@ -32,7 +32,7 @@ pub(crate) struct BashInput {
     /// Milliseconds until the command is ended: 120000 by default, at most 600000. In the
     /// background there is no limit unless you set one.
     timeout: Option<u64>,
-    /// What the command does, in five to ten words.
+    /// Describe the command in five to ten words.
     description: Option<String>,
     /// Do not wait for the end.
     #[serde(default)]
@@ -77,7 +77,7 @@ impl Tool for Bash {
     }
 }
 
-/// How a command is confined.
+/// Decides how a command is confined.
 async fn confine(input: &BashInput, workspace: &Workspace) -> Result<Confined, ToolError> {
     let Some(policy) = &workspace.sandbox else {
         return Ok(Confined { by: ConfinedBy::Nothing, notes: Vec::new() });
@@ -89,7 +89,7 @@ async fn confine(input: &BashInput, workspace: &Workspace) -> Result<Confined, T
         .map_err(|refusal| ToolError::Failed(refusal.to_string()))
 }
 
-/// Refuses a text that bash would not get as it stands: it drops NUL characters.
+/// Refuses a text that bash would not receive unchanged: bash drops NUL characters.
 fn check_text(command: &str) -> Result<(), ToolError> {
     let fault = if command.contains('\0') {
         "the command holds a NUL character: leave it out"
@@ -101,15 +101,15 @@ fn check_text(command: &str) -> Result<(), ToolError> {
     Err(ToolError::Input(fault.to_owned()))
 }
 
-/// Where a command starts, and what the model should know about it.
+/// The start directory of a command, and a note about it for the model.
 struct Standing {
     cwd: PathBuf,
     notes: Vec<String>,
 }
 
 impl Standing {
-    /// Where the last command stood; back at the root when that directory is gone. An isolated agent stands in
-    /// its worktree or nowhere.
+    /// Returns the directory in which the last command ended, or the root when that directory is gone. The shell of an
+    /// isolated agent starts in its worktree or not at all.
     fn of(workspace: &Workspace) -> Result<Self, ToolError> {
         let cwd = workspace.cwd();
         if let Some(places) = &workspace.isolation {
@@ -135,14 +135,14 @@ impl Standing {
     }
 }
 
-/// Brings the shell of an isolated agent back from outside of its worktree; what the model is told of it.
+/// Returns the shell of an isolated agent from outside to its worktree. The result is a note for the model.
 fn come_back(workspace: &Workspace, places: &IsolatedPlaces, left: &Path) -> String {
     lock(&workspace.cwd).clone_from(&places.root);
     let (left, root) = (left.display(), places.root.display());
     format!("{left} is outside of your worktree: commands start in {root}.")
 }
 
-/// Which keys the commands get: the user's sandbox withholds some.
+/// The keys that commands receive; the user's sandbox withholds some.
 fn keys(confined: &ConfinedBy) -> Keys {
     match confined {
         ConfinedBy::Sandbox(_) => Keys::Withheld,
@@ -218,7 +218,7 @@ fn answer(result: &ShellResult, notes: Vec<String>) -> Result<ToolOutput, ToolEr
 /// A file grew beyond the limit of the process that wrote it.
 const XFSZ: i32 = rustix::process::Signal::XFSZ.as_raw();
 
-/// What went wrong, if something did, and what to do about it.
+/// Describes a failure and its remedy; `None` for success.
 fn fault(exit: &ShellExit) -> Option<String> {
     Some(match exit {
         ShellExit::Code(0) | ShellExit::Stopped => return None,
@@ -281,7 +281,7 @@ fn run_in_background(
     })))
 }
 
-/// How long a command may run, and a note when that is less than was asked for.
+/// The timeout of a command, and a note when it is shorter than the model asked for.
 fn timeout(asked: Option<u64>, env: &Env) -> (Duration, Option<String>) {
     let default = env.millis("BASH_DEFAULT_TIMEOUT_MS").unwrap_or(Duration::from_mins(2));
     let max = env.millis("BASH_MAX_TIMEOUT_MS").unwrap_or(Duration::from_mins(10)).max(default);
@@ -291,13 +291,13 @@ fn timeout(asked: Option<u64>, env: &Env) -> (Duration, Option<String>) {
                 format!("The timeout was lowered to the longest allowed, {} ms.", max.as_millis());
             (max, Some(note))
         }
-        // No command can do anything in no time; who says so means the default.
+        // No command can do anything in no time: zero means the default.
         Some(Duration::ZERO) | None => (default, None),
         Some(asked) => (asked, None),
     }
 }
 
-/// How much of a command's output the model reads.
+/// The most output of a command that the model reads.
 pub(crate) fn output_limit(env: &Env) -> OutputLimit {
     const DEFAULT: usize = 30_000;
     const LARGEST: usize = 150_000;

@@ -12,7 +12,7 @@ use crate::todo_write::TodoWrite;
 use crate::web_fetch::WebFetch;
 use crate::{DynTool, Edit, Glob, Grep, NotebookEdit, Read, SandboxPolicy, Write, erase};
 
-/// Every built-in tool, by name: the order is part of what providers cache.
+/// Every built-in tool, in the order of names: providers cache a prompt that contains this list.
 pub fn builtin() -> Vec<Arc<dyn DynTool>> {
     builtin_under(None)
 }
@@ -76,7 +76,7 @@ mod tests {
         }
     }
 
-    /// Every property, of this object and of those inside it.
+    /// Checks every property of this object and of the objects in it.
     fn described(place: &str, schema: &Value) {
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, property) in properties.into_iter().flatten() {

@@ -1,5 +1,5 @@
-//! What every tool that changes files has in common: the rule that a file is known before it is changed,
-//! and the writing that follows.
+//! The common part of all tools that change files: the rule that the agent has read a file before it changes it, and
+//! the write itself.
 
 use std::path::Path;
 
@@ -12,16 +12,16 @@ use crate::shared_files::OthersChange;
 use crate::text_file::{Encoding, Text, decode};
 use crate::{ToolError, ToolOutput, Workspace};
 
-/// How much an agent must have seen of a file that it changes.
+/// The part of a file that an agent must have seen before it changes the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// A part: the change itself says what it replaces.
+    /// A part: the change itself names the text that it replaces.
     Part,
     /// All of it: the change replaces everything.
     Whole,
 }
 
-/// Why a file may not be changed by this agent yet.
+/// The reason that this agent may not change a file yet.
 pub(crate) enum Refusal {
     Unread,
     Outdated(OthersChange),
@@ -50,7 +50,7 @@ impl Refusal {
     }
 }
 
-/// What the agent knows of the file as it is now, if that is enough.
+/// Returns the agent's knowledge of the file's present content, if that is enough for the change.
 pub(crate) fn check_known(
     workspace: &Workspace,
     path: &Path,
@@ -69,7 +69,7 @@ pub(crate) fn check_known(
     }
 }
 
-/// The text of a file that is about to be changed in part, if the rest can be kept byte for byte.
+/// The text of a file that is about to be changed in part, if the rest survives byte for byte.
 pub(crate) fn editable_text(path: &Path, existing: &Existing) -> Result<Text, ToolError> {
     let text = decode(existing.bytes.clone()).map_err(|_| {
         ToolError::failed(format!(
@@ -77,7 +77,7 @@ pub(crate) fn editable_text(path: &Path, existing: &Existing) -> Result<Text, To
             path.display()
         ))
     })?;
-    // UTF-16 with broken pairs does not come back as it was.
+    // UTF-16 with broken pairs does not survive decoding and encoding.
     let utf16 = matches!(text.encoding, Encoding::Utf16Le | Encoding::Utf16Be);
     if utf16 && text.encoding.encode(&text.content).ok().as_ref() != Some(&existing.bytes) {
         return Err(ToolError::failed(format!(
@@ -89,8 +89,8 @@ pub(crate) fn editable_text(path: &Path, existing: &Existing) -> Result<Text, To
     Ok(text)
 }
 
-/// Writes `content` in `encoding` and remembers what this agent knows of it: `view`. Gives the hash of
-/// what was written, in hex.
+/// Writes `content` in `encoding` and records `view` as this agent's knowledge of it. Returns the hash of the written
+/// bytes, in hex.
 pub(crate) fn write(
     workspace: &Workspace,
     path: &Path,
@@ -109,7 +109,7 @@ pub(crate) fn write(
             ToolError::failed(format!("{} was not changed: {reason}", named.display()))
         })?;
     }
-    // Another name of a file in a worktree may be the parent's.
+    // A hard link to a file in a worktree may be a file of the parent's checkout.
     let other_names =
         if workspace.isolation.is_some() { OtherNames::StayBehind } else { OtherNames::Follow };
     disk::replace(path, named, &bytes, existing, other_names)?;

@@ -1,8 +1,8 @@
-//! File checkpoints: before a file is changed, what it was is kept, once for each prompt.
+//! File checkpoints: the program copies a file before it changes it, once for each prompt.
 //!
-//! All agents of a session share them. The record of a change is written before the change: it names the prompt that
-//! was being worked on, the copy, and a digest of what will be written, by which a later look tells our own changes from
-//! those of others. Files that commands change are not known here.
+//! All agents of a session share them. The record of a change is written before the change: it names the current
+//! prompt, the copy, and a digest of the new content. With the digest a later check tells the session's own changes
+//! from other changes. Changes that commands make are not known here.
 
 mod history;
 mod rewind;
@@ -23,14 +23,14 @@ use thiserror::Error;
 pub use self::history::{FileHistory, Prompt};
 pub use self::rewind::{Rewind, RewindError, RewoundFile, SetAside};
 
-/// Writes down that files are about to be changed while a prompt is being worked on.
+/// Records that files are about to be changed on behalf of a prompt.
 pub type ChangeLog =
     Box<dyn Fn(RecordId, &FileBackups, Timestamp) -> Result<(), LogError> + Send + Sync>;
 
-/// Why a change could not be written down.
+/// The reason that a change could not be recorded.
 pub type LogError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a file has no checkpoint, so that it is not changed.
+/// The reason that a file has no checkpoint. The file is not changed then.
 #[derive(Debug, Error)]
 pub(crate) enum CheckpointError {
     #[error("its name is no text, so that its checkpoint could not be recorded")]
@@ -39,7 +39,7 @@ pub(crate) enum CheckpointError {
     Log(#[from] LogError),
 }
 
-/// Where copies of a session's files are kept, and what of them is known.
+/// The copies of a session's files, and their index.
 pub struct Checkpoints {
     directory: PathBuf,
     log: ChangeLog,
@@ -49,13 +49,13 @@ pub struct Checkpoints {
 
 #[derive(Default)]
 struct CheckpointState {
-    /// The prompt that is being worked on.
+    /// The current prompt.
     prompt: Option<RecordId>,
-    /// What was kept for it.
+    /// The copies made for it.
     kept: HashMap<PathBuf, FileBackup>,
     /// The number of the last copy of each file.
     versions: HashMap<PathBuf, u32>,
-    /// What we last wrote to each file.
+    /// The hash that the session last wrote to each file.
     written: HashMap<PathBuf, Hash>,
 }
 
@@ -68,7 +68,7 @@ impl Checkpoints {
         &self.directory
     }
 
-    /// From now on changes belong to the prompt that `record` records. No change comes between the two.
+    /// Assigns later changes to the prompt that `record` records. No change comes between the two.
     pub fn begin<E>(&self, record: impl FnOnce() -> Result<RecordId, E>) -> Result<RecordId, E> {
         let mut state = self.state.lock();
         let prompt = record()?;
@@ -77,7 +77,7 @@ impl Checkpoints {
         Ok(prompt)
     }
 
-    /// Keeps what a file is, unless that is done for this prompt, and records that it will be something else.
+    /// Copies a file unless that was done for this prompt, and records the change that follows.
     pub(crate) fn keep(
         &self,
         path: &Path,
@@ -103,7 +103,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Keeps what others made of a file since we last wrote it.
+    /// Copies the content that others have given a file since the session last wrote it.
     fn copy_of_others(
         &self,
         state: &mut CheckpointState,
@@ -126,7 +126,7 @@ impl Checkpoints {
         now: Timestamp,
     ) -> FileBackup {
         let version = state.versions.entry(path.to_owned()).or_default();
-        // Of a file that is not there an empty copy says that it was we who made it.
+        // For a missing file, an empty copy says that the session created it.
         let bytes = existing.map(|existing| existing.bytes.as_slice());
         let saved = save(&self.directory, path, version, bytes.unwrap_or_default());
         let (backup_file_name, not_kept) = match saved {
@@ -161,7 +161,7 @@ fn save(directory: &Path, path: &Path, version: &mut u32, bytes: &[u8]) -> io::R
     }
 }
 
-/// Gives a session that is a copy of another the checkpoints of that one.
+/// Gives a session that was copied from another the checkpoints of the original.
 pub fn share_checkpoints(from: &Path, to: &Path) -> io::Result<()> {
     let entries = match std::fs::read_dir(from) {
         Ok(entries) => entries,
@@ -172,7 +172,7 @@ pub fn share_checkpoints(from: &Path, to: &Path) -> io::Result<()> {
     for entry in entries {
         let entry = entry?;
         let is_copy = entry.file_name().to_str().is_some_and(is_backup_name);
-        // Copies are never changed, so that one file can serve both.
+        // Copies are never changed, so one file can serve both sessions.
         if is_copy && std::fs::hard_link(entry.path(), to.join(entry.file_name())).is_err() {
             std::fs::copy(entry.path(), to.join(entry.file_name()))?;
         }
@@ -199,7 +199,7 @@ fn is_backup_name(name: &str) -> bool {
         && version.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a name is that of a copy of this file: names in records never become other paths.
+/// Whether a name belongs to a copy of this file: names in records never become other paths.
 fn is_copy_of(name: &str, path: &Path) -> bool {
     is_backup_name(name) && name.starts_with(&path_digest(path))
 }

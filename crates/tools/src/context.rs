@@ -1,7 +1,7 @@
-//! What a running call may use.
+//! The context of a running call.
 //!
-//! A [`Workspace`] belongs to one agent and outlives its calls: where the agent stands, which files it
-//! has read, its to-do list. A [`ToolContext`] belongs to one call.
+//! A [`Workspace`] belongs to one agent and outlives its calls: the working directory, the files that the agent has
+//! read, its to-do list. A [`ToolContext`] belongs to one call.
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -25,24 +25,23 @@ use crate::shared_files::SharedFiles;
 use crate::shell::Shells;
 use crate::todo_write::Todo;
 
-/// What one call has in its hands.
+/// The resources of one call.
 pub struct ToolContext {
     pub workspace: Arc<Workspace>,
     pub call: ToolUseId,
-    /// Cancelled when the call must end now. A tool that waits, waits for this too.
+    /// Cancelled when the call must end now. A tool that waits also waits for this.
     pub cancel: CancellationToken,
-    /// What the call was allowed to touch: the access that was decided about. `None` without a permission
-    /// decision.
+    /// The access that the permission decision was about. `None` without a permission decision.
     pub decided: Option<Access>,
-    /// Whether a person has said yes to this very call.
+    /// Whether a person has approved this very call.
     pub is_approved: bool,
 }
 
 impl ToolContext {
     /// The file or directory that a path means now, links resolved.
     ///
-    /// A path can come to mean something else after the call was allowed: a link is changed, the shell
-    /// moves. Then this fails, so that the call touches what was decided about or nothing.
+    /// A path can change its meaning after the call was allowed: a link is changed, the shell moves. Then this fails,
+    /// so that the call touches only the file that was decided about.
     pub fn target(&self, named: &Path) -> Result<PathBuf, ToolError> {
         let path = resolve(named);
         match &self.decided {
@@ -62,36 +61,36 @@ impl ToolContext {
 
 /// The state of one agent that its tools share.
 pub struct Workspace {
-    /// Where the agent works; Bash goes back here when the directory it stood in is gone. Another one only when the
-    /// agent goes to work in a worktree.
+    /// The directory in which the agent works. Bash returns here when its own directory is gone. Changes only when the
+    /// agent moves to a worktree.
     pub root: Mutex<PathBuf>,
-    /// Where Bash stands now. Moves with `cd`.
+    /// The current directory of Bash. Moves with `cd`.
     pub cwd: Mutex<PathBuf>,
-    /// What this agent has read, by content.
+    /// The files that this agent has read, by content.
     pub read_state: ReadState,
-    /// What all agents of the session know of files, and what the others call this one.
+    /// The knowledge of all agents of the session about files, and this agent's name among them.
     pub files: Arc<SharedFiles>,
     pub called: Arc<str>,
     pub todos: Mutex<Vec<Todo>>,
-    /// Keeps what files were before they are changed, where that is wanted.
+    /// Copies files before they are changed, if the user wants checkpoints.
     pub checkpoints: Option<Arc<Checkpoints>>,
     /// The background shells of the session, shared by its agents.
     pub shells: Arc<Shells>,
-    /// Where output too large for an answer is kept: private to the session.
+    /// The directory for output that is too large for an answer: private to the session.
     pub output_dir: PathBuf,
-    /// Whether a file or directory below a place that may be searched may itself be read. Asked for
-    /// every one of a walk, from several threads.
+    /// Whether a path below a searched directory may itself be read. A walk asks this for every path, from several
+    /// threads.
     pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
-    /// Looks for the files that deny rules keep from being read or changed. May take long the first time.
+    /// Finds the files that deny rules keep from being read or changed. The first search may take long.
     pub find_denied: Arc<dyn Fn() -> DeniedFiles + Send + Sync>,
-    /// What the rules say about fetching from a host.
+    /// The rule about fetching from a host.
     pub host_rule: Arc<dyn Fn(&Url) -> HostRule + Send + Sync>,
-    /// How the commands of this agent are confined, if they are.
+    /// The confinement of this agent's commands, if there is one.
     pub sandbox: Option<Arc<SandboxPolicy>>,
-    /// The places of an agent in a worktree of its own, whose `root` is that of this workspace. Its `sandbox` is
-    /// made by [`SandboxPolicy::isolated`].
+    /// The places of an agent in a worktree of its own, whose `root` is that of this workspace.
+    /// [`SandboxPolicy::isolated`] makes the `sandbox` of such an agent.
     pub isolation: Option<Arc<IsolatedPlaces>>,
-    /// The environment that processes get and limits are read from.
+    /// The environment of processes, and the source of limits.
     pub env: Arc<Env>,
     pub world: Arc<dyn World>,
     pub host: Arc<dyn Host>,
@@ -101,7 +100,7 @@ impl Workspace {
     /// The files that deny rules keep from commands in a sandbox, as they are now.
     pub async fn denied_files(&self) -> DeniedFiles {
         let find = Arc::clone(&self.find_denied);
-        // A search that breaks off has found nothing that could be relied on.
+        // The result of a search that broke off is not reliable.
         tokio::task::spawn_blocking(move || find()).await.unwrap_or_default()
     }
 
@@ -109,7 +108,7 @@ impl Workspace {
         lock(&self.cwd).clone()
     }
 
-    /// Notes that the agent has seen `view` of the file at `path` (resolved), which has these bytes in it.
+    /// Records that the agent has seen `view` of the file at `path` (resolved), which contains these bytes.
     pub(crate) fn note_seen(&self, path: &Path, bytes: &[u8], view: View) -> Hash {
         let hash = blake3::hash(bytes);
         self.files.keep(hash, bytes);
@@ -121,13 +120,13 @@ impl Workspace {
         lock(&self.root).clone()
     }
 
-    /// Has the agent work somewhere else.
+    /// Moves the agent to another root.
     pub fn move_to(&self, root: &Path) {
         lock(&self.root).clone_from(&root.to_owned());
         lock(&self.cwd).clone_from(&root.to_owned());
     }
 
-    /// The absolute form of a path as a model wrote it: `~` expanded, relative to where Bash stands.
+    /// The absolute form of a path as a model wrote it: `~` expanded, relative to the current directory of Bash.
     pub fn absolute(&self, path: &str) -> PathBuf {
         if let Some(rest) = path.strip_prefix("~/")
             && let Some(home) = self.env.get("HOME")
@@ -145,8 +144,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What tools ask of the host that runs them: questions to a person, the mode of the session, news of
-/// background work.
+/// The services of the host that runs the tools: questions to a person, the mode of the session, news of background
+/// work.
 pub trait Host: Send + Sync {
     /// Puts questions to a person.
     fn ask<'a>(
@@ -165,13 +164,13 @@ pub trait Host: Send + Sync {
     fn propose_plan<'a>(&'a self, call: &'a ToolUseId, plan: String)
     -> HostFuture<'a, PlanVerdict>;
 
-    /// A call that runs for longer gave a sign of life: a fact for observers.
+    /// Reports a sign of life of a long call: a fact for observers.
     fn call_progressed(&self, _call: &ToolUseId, _tool: &str, _elapsed: Duration) {}
 
-    /// A background shell started or ended: a fact for observers.
+    /// Reports that a background shell started or ended: a fact for observers.
     fn shell_changed(&self, change: ShellChange);
 
-    /// Ends an agent; `None` when there is none of this id or name, as where there are no agents at all.
+    /// Ends an agent; `None` when no agent has this id or name.
     fn stop_agent<'a>(
         &'a self,
         _id: &'a str,
@@ -179,8 +178,8 @@ pub trait Host: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 
-    /// How an agent stands, after waiting for its end for this long at most; `None` when there is none of this
-    /// id or name. A caller that waited and was told of the end is not told again.
+    /// The state of an agent, after waiting at most this long for its end; `None` when no agent has this id or name. A
+    /// caller that waited and was told of the end receives no notification of it.
     fn agent_state<'a>(
         &'a self,
         _id: &'a str,
@@ -189,12 +188,12 @@ pub trait Host: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 
-    /// The model is owed the news that a background shell ended. Called once for each, unless a call has
-    /// told it already.
+    /// Queues the notification that a background shell ended. Called once for each shell, unless a call has told the
+    /// model already.
     fn owe_shell_end(&self, end: ShellEnd);
 }
 
-/// Why a question has no answer.
+/// The reason that a question has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoAnswer {
     #[error("the session has ended")]
@@ -208,7 +207,7 @@ pub enum NoAnswer {
     Refused(String),
 }
 
-/// Why an agent does not begin to plan.
+/// The reason that an agent does not begin to plan.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanModeError {
     #[error("the session has ended")]
@@ -217,39 +216,39 @@ pub enum PlanModeError {
     AlreadyOn,
 }
 
-/// Why an agent may not end another.
+/// The reason that an agent may not end another.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StopRefusal {
     #[error("this is you: to end, say what you have found and stop")]
     Oneself,
-    /// The end of the other would wait for the end of this call.
+    /// The other agent's end would wait for the end of this call.
     #[error("you work for agent {0}: end yourself and say why it should end too")]
     Above(AgentId),
     #[error("agent {0} does not work for you: say in your report why it should end")]
     Stranger(AgentId),
 }
 
-/// What came of the wish to end an agent.
+/// The result of a request to end an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentStop {
     pub id: String,
-    /// What the agent was for.
+    /// The agent's task in a few words.
     pub description: String,
-    /// Whether there was something to end.
+    /// Whether the agent was running.
     pub was_running: bool,
 }
 
-/// How an agent stands.
+/// The state of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentState {
     pub id: String,
     pub description: String,
     /// `running`, `completed`, `failed` or `killed`.
     pub status: &'static str,
-    /// What it does now, or what it said last.
+    /// Its current activity, or its last text.
     pub text: String,
     pub output_file: PathBuf,
-    /// The id of the notification that this takes the place of.
+    /// The id of the notification that this replaces.
     pub notification: Option<String>,
 }
 
@@ -273,7 +272,7 @@ pub struct Question {
 pub struct QuestionOption {
     /// The choice in a few words.
     pub label: String,
-    /// What choosing it means.
+    /// The consequence of choosing it.
     #[serde(default)]
     pub description: String,
 }
@@ -288,9 +287,9 @@ pub struct Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanVerdict {
     Approved,
-    /// The lead of the agent's team has it and answers by a message; the text is the id of the request.
+    /// The lead of the agent's team has the plan and answers by a message; the text is the id of the request.
     Submitted(String),
-    /// Keep planning; the text says why.
+    /// Keep planning; the text gives the reason.
     Rejected(String),
 }
 
@@ -307,13 +306,13 @@ pub enum ShellChange {
     Ended(ShellEnd),
 }
 
-/// How a background shell ended.
+/// The end of a background shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellEnd {
     pub task: TaskId,
     /// The call that started it.
     pub call: ToolUseId,
-    /// What the model called it, or the command: one short line.
+    /// The model's description, or else the command: one short line.
     pub description: String,
     /// `None` when a signal ended it.
     pub exit_code: Option<i32>,

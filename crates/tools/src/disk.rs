@@ -1,5 +1,5 @@
-//! Files on disk as the file tools need them: opened where they were judged to be, without ever blocking,
-//! read within bounds, replaced as a whole. What goes wrong is told in words.
+//! Files on disk for the file tools: opened at the judged path, without ever blocking, read within bounds, replaced as
+//! a whole. Errors are sentences for the model.
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -17,10 +17,10 @@ pub(crate) use centurion_files::Existing;
 /// The largest file that is edited, or held in memory for any other reason.
 pub(crate) const MAX_IN_MEMORY: u64 = 32 * 1024 * 1024;
 
-/// Work on at most this many bytes is done where it is asked for; more goes to another thread.
+/// Work on at most this many bytes runs on the caller's thread; more goes to another thread.
 const INLINE_BYTES: u64 = 256 * 1024;
 
-/// Does file work that may take long without holding up other agents.
+/// Does file work that may take long without delaying other agents.
 pub(crate) async fn run_sized<T: Send + 'static>(
     bytes: u64,
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
@@ -43,19 +43,19 @@ pub(crate) fn human_size(bytes: u64) -> String {
     }
 }
 
-/// The size of a file, or nothing when there is none: a hint for [`run_sized`].
+/// The size of a file, or zero when there is none: a hint for [`run_sized`].
 pub(crate) fn size_hint(path: &Path) -> u64 {
     fs::symlink_metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// Opens a regular file, by its resolved path, for reading. Pipes, devices and directories are refused, not
-/// waited for, and so is a link that has come up on the way. Errors call the file by the name that was given.
+/// Opens a regular file, by its resolved path, for reading. Refuses pipes, devices and directories instead of waiting
+/// for them, and also a link that has appeared on the way. Errors use the name that the caller gave.
 pub(crate) fn open(path: &Path, named: &Path) -> Result<(File, Metadata), ToolError> {
     centurion_files::open_regular(path).map_err(|error| explain_open(path, named, &error))
 }
 
-/// Opens for reading what we ourselves keep at a path, without waiting and without following a link: a
-/// command may have put a pipe or a link there.
+/// Opens one of the program's own files for reading, without waiting and without following a link: a command may have
+/// put a pipe or a link there.
 pub(crate) fn open_own(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
     OpenOptions::new().read(true).custom_flags(open_flags(flags)).open(path)
@@ -66,7 +66,7 @@ pub(crate) fn open_flags(flags: OFlags) -> i32 {
     i32::try_from(flags.bits()).unwrap_or_default()
 }
 
-/// Why a file could not be opened, with what may have been meant.
+/// Explains why a file could not be opened, with suggestions.
 fn explain_open(path: &Path, named: &Path, error: &OpenError) -> ToolError {
     match error {
         OpenError::NotRegular(kind) => explain_irregular(named, *kind),
@@ -93,7 +93,7 @@ fn explain_irregular(named: &Path, kind: FileType) -> ToolError {
     ToolError::failed(format!("{path} is {what}, not a file"))
 }
 
-/// What may have been meant by a path at which there is nothing.
+/// Suggests existing names for a path at which there is nothing.
 pub(crate) fn explain_missing(path: &Path, named: &Path) -> ToolError {
     let shown = named.display();
     if path != named
@@ -118,7 +118,7 @@ pub(crate) fn explain_missing(path: &Path, named: &Path) -> ToolError {
     ToolError::failed(format!("{shown} does not exist; similar there: {}", similar.join(", ")))
 }
 
-/// What failed on which file, in words.
+/// Describes a failure: the verb, the file, the reason.
 pub(crate) fn explain(verb: &str, path: &Path, error: &io::Error) -> ToolError {
     let path = path.display();
     if is_link_refusal(error) {
@@ -144,7 +144,7 @@ pub(crate) fn read_within(file: impl Read, limit: u64, hint: u64) -> io::Result<
     read_after(Vec::new(), file, limit, hint)
 }
 
-/// The same where the content begins with what was read already.
+/// The same for content whose beginning was read already.
 pub(crate) fn read_after(
     start: Vec<u8>,
     rest: impl Read,
@@ -161,7 +161,7 @@ pub(crate) fn read_after(
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
-/// Why a file that is to be changed was not loaded.
+/// The reason that a file was not loaded for a change.
 pub(crate) enum LoadError {
     Open(OpenError),
     Read(io::Error),
@@ -181,7 +181,7 @@ pub(crate) fn load(path: &Path, named: &Path) -> Result<Option<Existing>, ToolEr
     })
 }
 
-/// The same, with the reason as it is.
+/// The same, with the error itself.
 pub(crate) fn load_existing(path: &Path) -> Result<Option<Existing>, LoadError> {
     let opened = Location::open(path).map_err(OpenError::Io).and_then(|location| {
         let file = location.open_regular()?;
@@ -198,16 +198,16 @@ pub(crate) fn load_existing(path: &Path) -> Result<Option<Existing>, LoadError> 
     Ok(Some(Existing { location, file, metadata, bytes }))
 }
 
-/// What becomes of the other names of a file that is changed.
+/// The treatment of other hard links to a changed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OtherNames {
-    /// They have the new content as well.
+    /// They get the new content as well.
     Follow,
     /// They keep the old content.
     StayBehind,
 }
 
-/// Puts `bytes` in the place of what was read, or where nothing was.
+/// Replaces the content that was read, or creates the file.
 pub(crate) fn replace(
     path: &Path,
     named: &Path,

@@ -1,4 +1,4 @@
-//! Edit: one piece of a file replaced by another.
+//! Edit: replaces one piece of a file by another.
 
 mod apply;
 mod mismatch;
@@ -23,10 +23,10 @@ use crate::read_state::View;
 use crate::text_file::{Encoding, Text, line_count, lines};
 use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace, patch};
 
-/// Lines shown around a change.
+/// The lines shown around a change.
 const CONTEXT: usize = 3;
 
-/// Bounds of what is shown of a changed file.
+/// The bounds of the text that is shown of a changed file.
 const MAX_SHOWN_LINES: usize = 40;
 const MAX_SHOWN_COLUMNS: usize = 300;
 
@@ -70,7 +70,7 @@ impl Tool for Edit {
         let guard = path_lock::hold(&path, &context.cancel).await?;
         let workspace = context.workspace.clone();
         run_sized(disk::size_hint(&path), move || {
-            // Held in here: the work goes on when the call is dropped.
+            // Held in here: the write continues when the call is dropped.
             let _guard = guard;
             edit(&workspace, &named, &path, &input)
         })
@@ -115,14 +115,14 @@ fn edit(
     Ok(answer(report(named, &applied), data))
 }
 
-/// A missing or empty file is filled by an edit of nothing.
+/// Fills a missing or empty file, for an edit of nothing.
 fn create(
     workspace: &Workspace,
     named: &Path,
     path: &Path,
     input: &EditInput,
 ) -> Result<ToolOutput, ToolError> {
-    // Tells a missing file apart from an empty one, with what may have been meant.
+    // Tells a missing file from an empty one, with suggestions.
     let existing: Option<Existing> = match disk::load(path, named)? {
         None if !input.old_string.is_empty() => {
             return Err(disk::explain_missing(path, named));
@@ -169,7 +169,7 @@ fn data(named: &Path, input: &EditInput, old: &str, new: &str, hash: &str) -> Va
     })
 }
 
-/// Says why not; when the file has changed since it was read, also whether the edit would still fit.
+/// Explains a refusal. When the file has changed since it was read, also says whether the edit would still fit.
 fn explain(refusal: &Refusal, named: &Path, text: &Text, input: &EditInput) -> ToolError {
     let mut message = refusal.explain(named);
     if let Refusal::Outdated(_) = refusal {
@@ -188,7 +188,7 @@ fn explain(refusal: &Refusal, named: &Path, text: &Text, input: &EditInput) -> T
     ToolError::failed(message)
 }
 
-/// What is known after an edit: all of what was known completely, else the changed lines.
+/// The agent's view after an edit: still all of a file that it knew completely, else the changed lines.
 fn view_after(known: View, applied: &Applied) -> View {
     if known == View::Whole {
         return known;
@@ -212,7 +212,7 @@ fn line_of(content: &str, at: usize) -> usize {
     memchr::memchr_iter(b'\n', content.as_bytes().get(..at).unwrap_or_default()).count() + 1
 }
 
-/// What the model reads: how often, and how the place looks now.
+/// The answer for the model: the number of replacements, and the changed lines.
 fn report(named: &Path, applied: &Applied) -> String {
     let count = applied.replaced.len();
     let mut report = match count {

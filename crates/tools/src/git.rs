@@ -1,11 +1,11 @@
-//! Git as this program runs it for itself: one place, and two ways.
+//! Git as this program runs it for itself, in two ways.
 //!
-//! [`Git::reading`] looks at a repository that may be a stranger's. Filters, hooks, monitors, remotes,
-//! pagers and whatever else its configuration names cannot run: the kernel lets this git start no program
-//! and no process, write nothing, and read nothing outside the repository (see
-//! [`Reader`](centurion_sandbox::Reader)). Where the kernel cannot do that, git is not run.
+//! [`Git::reading`] reads a repository that may be hostile. Filters, hooks, monitors, remotes, pagers and all other
+//! programs that its configuration names cannot run: the kernel lets this git start no program and no process, write
+//! nothing, and read nothing outside the repository (see [`Reader`](centurion_sandbox::Reader)). Where the kernel
+//! cannot do that, git does not run.
 //!
-//! [`Git::fetching`] gets a repository from elsewhere into a new directory, where nothing is configured yet.
+//! [`Git::fetching`] fetches a repository into a new directory, where nothing is configured yet.
 
 #[cfg(test)]
 mod tests;
@@ -21,8 +21,8 @@ use centurion_protocol::Env;
 use centurion_sandbox::{Reader, ReaderError};
 use tokio::io::AsyncReadExt as _;
 
-/// What no configuration changes. The kernel refuses the programs all the same; where git knows that
-/// there is none, it also looks at files in the usual way.
+/// Settings that override every configuration. The kernel refuses the programs in any case; but a git that knows that
+/// there is none reads files in the usual way.
 const NOTHING_RUNS: [&str; 10] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -36,7 +36,7 @@ const NOTHING_RUNS: [&str; 10] = [
     "credential.helper=",
 ];
 
-/// What git must not do while it fetches, whatever the user's own configuration says.
+/// Settings that restrict git while it fetches, over the user's own configuration.
 const FETCHING: [&str; 9] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -50,30 +50,30 @@ const FETCHING: [&str; 9] = [
     "http.lowSpeedTime=60",
 ];
 
-/// The most that is read of what git says.
+/// The bytes of git's output that are read.
 const MOST_OUTPUT: u64 = 1024 * 1024;
 
-/// How files that the kernel runs by itself begin.
+/// The first bytes of files that the kernel runs by itself.
 const ELF: [u8; 4] = *b"\x7fELF";
 
-/// The repository that is looked at.
+/// The repository to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitPlaces {
     /// The top of the checkout. Its own settings cannot move it elsewhere.
     pub work_tree: PathBuf,
-    /// Where its history is, if that is not below the work tree.
+    /// The directories of its history, if they are not below the work tree.
     pub directories: Vec<PathBuf>,
 }
 
-/// What git said, in whole or in part.
+/// The output of git, in whole or in part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitText {
     pub text: String,
-    /// There was more, which was not read.
+    /// Whether there was more, which was not read.
     pub is_cut: bool,
 }
 
-/// A git that was found, and the variables that it gets.
+/// An installed git, and the variables that it gets.
 #[derive(Clone, Debug)]
 pub struct Git {
     program: PathBuf,
@@ -81,8 +81,8 @@ pub struct Git {
 }
 
 impl Git {
-    /// The first git of the user's search path that is a program and not a script. Entries that are relative,
-    /// or lie below `untrusted`, are not looked at.
+    /// Finds the first git of the user's search path that is a program and not a script. Skips entries that are
+    /// relative or lie below `untrusted`.
     pub fn find(env: &Env, untrusted: &Path) -> Option<Self> {
         let program = on_path(env, Some(untrusted)).find(|path| is_elf(path))?;
         let home = ["HOME", "XDG_CONFIG_HOME"];
@@ -96,14 +96,14 @@ impl Git {
         &self.program
     }
 
-    /// A command of git's that only reads. Its streams are for the caller to set.
+    /// A git command that only reads. The caller sets its streams.
     pub fn reading(&self, places: &GitPlaces, arguments: &[&str]) -> Result<Command, ReaderError> {
         let path = |path: &Path| path.display().to_string();
         let mut environment = self.home.clone();
         let parent = places.work_tree.parent().unwrap_or(&places.work_tree);
         environment.extend(
             [
-                // Not what a file of the repository says its work tree is, nor a repository further up.
+                // Neither the work tree that a file of the repository names, nor a repository further up.
                 ("GIT_WORK_TREE", path(&places.work_tree)),
                 ("GIT_CEILING_DIRECTORIES", path(parent)),
                 ("GIT_NO_LAZY_FETCH", "1".to_owned()),
@@ -130,7 +130,7 @@ impl Git {
         .into_command()
     }
 
-    /// The files that are git's or the user's own: libraries beside the program, and configuration.
+    /// The files of git itself and of the user: libraries beside the program, and configuration.
     fn own_files(&self) -> Vec<PathBuf> {
         let home = self.home.get("HOME").map(PathBuf::from);
         let is_home = |path: &Path| home.as_ref().is_some_and(|home| home.starts_with(path));
@@ -147,7 +147,7 @@ impl Git {
         files
     }
 
-    /// What a command of git's that only reads says; `None` if it fails. Dropping the future ends git.
+    /// Runs a git command that only reads, and returns its output; `None` if it fails. Dropping the future ends git.
     pub async fn read(&self, places: &GitPlaces, arguments: &[&str]) -> Option<GitText> {
         if let Some(text) = self.try_to_read(places, arguments).await {
             return Some(text);
@@ -183,8 +183,8 @@ impl Git {
         Some(GitText { text: String::from_utf8_lossy(&bytes).into_owned(), is_cut })
     }
 
-    /// A git that fetches into a directory of ours, or works in what it fetched: it may reach servers and
-    /// run its own helpers, asks nothing, and stands nowhere that a repository configures.
+    /// A git command that fetches into a directory of ours, or works in the fetched repository. It may reach servers
+    /// and run its own helpers, asks nothing, and runs in a directory that no repository configures.
     pub fn fetching(env: &Env, directory: &Path) -> io::Result<Command> {
         let missing = || io::Error::new(io::ErrorKind::NotFound, "there is no git");
         let mut command = Command::new(on_path(env, None).next().ok_or_else(missing)?);

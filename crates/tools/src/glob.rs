@@ -1,4 +1,4 @@
-//! Glob: files by the form of their paths.
+//! Glob: finds files by a pattern for their paths.
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -69,10 +69,10 @@ impl Tool for Glob {
     }
 }
 
-/// Where a pattern can match: a directory, and what is left to match below it.
+/// A directory in which a pattern can match, and the rest of the pattern below it.
 #[derive(Debug)]
 struct Place {
-    /// The directory as it is named, made absolute.
+    /// The directory as the model named it, made absolute.
     named: PathBuf,
     pattern: String,
 }
@@ -102,14 +102,14 @@ impl Place {
             .map_err(|error| wrong(&error.to_string()))
     }
 
-    /// How many directories deep a match can be, if that is bounded.
+    /// The depth of the deepest possible match, if that is bounded.
     fn depth(&self) -> Option<usize> {
         let bounded = !self.pattern.contains("**") && !self.pattern.contains('{');
         bounded.then(|| self.pattern.split('/').count())
     }
 }
 
-/// Parts a pattern into the directories that it names literally and the rest.
+/// Splits a pattern into the directories that it names literally and the rest.
 fn split(pattern: &str) -> (&str, String) {
     let is_special = |part: &str| part.contains(['*', '?', '[', '{', '\\']);
     let mut rest_start = 0;
@@ -123,7 +123,7 @@ fn split(pattern: &str) -> (&str, String) {
     }
     let literal = pattern.get(..literal_end).unwrap_or_default();
     let rest = pattern.get(rest_start..).unwrap_or_default();
-    // A directory alone means what is in it.
+    // A directory alone means its entries.
     if rest.is_empty() && !pattern.is_empty() {
         return (literal, "**".to_owned());
     }
@@ -131,7 +131,7 @@ fn split(pattern: &str) -> (&str, String) {
     (literal, rest)
 }
 
-/// A directory that was named as such must be one. Looked at by the resolved path.
+/// Refuses a named directory that is none. Takes the resolved path.
 fn refuse_non_directory(named: &Path) -> Result<(), ToolError> {
     let shown = named.display();
     match resolve(named).symlink_metadata() {
@@ -141,7 +141,7 @@ fn refuse_non_directory(named: &Path) -> Result<(), ToolError> {
     }
 }
 
-/// When a file was last changed.
+/// The time of a file's last change.
 fn modified(stat: &Stat) -> Modified {
     (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or_default())
 }
@@ -155,7 +155,7 @@ struct Search {
     root: PathBuf,
     depth: Option<usize>,
     matcher: GlobMatcher,
-    /// What paths are shown relative to.
+    /// The directory to which shown paths are relative.
     base: PathBuf,
     workspace: Arc<Workspace>,
 }
@@ -198,7 +198,7 @@ impl Search {
         modified.map_or(Step::Skip, |modified| Step::Take((modified, entry.path.to_owned())))
     }
 
-    /// The time of what a link leads to, if that is there, may be read and is no directory.
+    /// The time of a link's target, if that exists, may be read and is no directory.
     fn modified_at_target(&self, link: &Path) -> Option<Modified> {
         let target = resolve(link);
         let metadata = target.symlink_metadata().ok()?;

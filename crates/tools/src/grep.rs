@@ -1,4 +1,4 @@
-//! Grep: lines by a regular expression, in a file or a whole tree.
+//! Grep: finds lines by a regular expression, in a file or a whole tree.
 
 mod files;
 mod matches;
@@ -19,7 +19,7 @@ use self::report::Report;
 use crate::paths::resolve;
 use crate::{Tool, ToolContext, ToolError, ToolOutput, walk};
 
-/// Entries shown when no number is given.
+/// The entries shown by default.
 const DEFAULT_HEAD: usize = 250;
 
 /// The most context around a match.
@@ -41,7 +41,7 @@ pub struct GrepInput {
     path: Option<String>,
     /// Only files like these: "*.ts", "src/**,!*.test.ts".
     glob: Option<String>,
-    /// What to show of the matches.
+    /// The form of the result.
     output_mode: Option<OutputMode>,
     /// Lines before each match (content mode).
     #[serde(rename = "-B")]
@@ -106,7 +106,7 @@ impl Tool for Grep {
     }
 }
 
-/// What is to be searched, as it is named, made absolute.
+/// The file or directory to search, as the model named it, made absolute.
 fn named(input: &GrepInput, context: &ToolContext) -> PathBuf {
     let workspace = &context.workspace;
     input.path.as_deref().map_or_else(|| workspace.cwd(), |path| workspace.absolute(path))
@@ -124,7 +124,7 @@ struct Search {
     only_matching: bool,
     offset: usize,
     head: usize,
-    /// What paths are shown relative to.
+    /// The directory to which shown paths are relative.
     base: PathBuf,
 }
 
@@ -183,7 +183,7 @@ impl Search {
         builder.build()
     }
 
-    /// How many entries are of interest: one more than shown, to know whether there are more.
+    /// The number of entries to collect: one more than shown, to know whether there are more.
     fn enough(&self) -> usize {
         self.offset.saturating_add(self.head).saturating_add(1)
     }

@@ -1,16 +1,16 @@
-//! The process that stands between Centurion and whatever it runs (invariant I-13).
+//! The process between Centurion and each program that it runs (invariant I-13).
 //!
-//! Every shell command, hook and MCP server runs below a guard: this program's own executable, started again. The guard adopts
-//! every orphan below it, holds the read end of a pipe whose write end only Centurion has, and ends
-//! everything when that pipe closes. So nothing that a command starts outlives Centurion, however
-//! Centurion dies, and however far a daemon has detached itself.
+//! Every shell command, hook and MCP server runs below a guard: this program's own executable, started again. The guard
+//! adopts every orphan below it, holds the read end of a pipe whose write end only Centurion has, and ends everything
+//! when that pipe closes. So no process of a command outlives Centurion, however Centurion dies, and however far a
+//! daemon has detached itself.
 //!
 //! A command outside of any sandbox is a process of the same user, and can kill or stop its guard. The process
-//! [above](outer) it then ends everything; should that one be killed too, Centurion adopts and ends what is left
-//! ([`family`]); and a [second] watcher stands by for Centurion's own death.
+//! [above](outer) the guard then ends everything. If the command kills that process too, Centurion adopts and ends the
+//! remaining processes ([`family`]); and a [second] watcher waits for Centurion's own death.
 //!
-//! The guard knows nothing of sessions or tools. It hears its parent in bytes and answers in [`Report`]
-//! lines: on its standard streams, or on a socket where those are the command's own.
+//! The guard knows nothing of sessions or tools. Its parent sends it bytes, and it answers in [`Report`] lines: on its
+//! standard streams, or on a socket where those belong to the command.
 
 mod cgroup;
 mod confinement;
@@ -43,12 +43,12 @@ pub const ARGUMENT: &str = "__guard";
 /// On the guard's standard input: end the command, politely at first. Closing the pipe ends it at once.
 pub(crate) const TERMINATE: u8 = b't';
 
-/// How a guard is started.
+/// The program that becomes a guard.
 #[derive(Clone, Debug)]
 pub struct GuardProgram {
     /// An executable that calls [`run`].
     pub program: PathBuf,
-    /// What it needs to get there; the guard's own arguments follow.
+    /// Arguments that make the program call [`run`]; the guard's own arguments follow.
     pub args: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ impl GuardProgram {
         Self { program: program.into(), args: vec![ARGUMENT.to_owned()] }
     }
 
-    /// The same program with limits on whatever runs below it.
+    /// The same program with limits on everything that runs below it.
     #[must_use]
     pub fn with_limits(mut self, limits: CommandLimits) -> Self {
         self.args.extend(limits.to_word());
@@ -66,7 +66,7 @@ impl GuardProgram {
     }
 }
 
-/// Is the guard until its command and everything that the command started is gone.
+/// Runs as the guard until its command and everything that the command started is gone.
 ///
 /// `args` are the arguments that the guard was started with, after those of [`GuardProgram`].
 pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -74,7 +74,7 @@ pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let mut limits = CommandLimits::default();
     let word = role.as_ref().and_then(|word| word.to_str());
     if let Some(word) = word.filter(|word| CommandLimits::is_word(word)) {
-        // A limit that cannot be read means that nothing may run.
+        // With a limit that cannot be read, nothing may run.
         let Some(read) = CommandLimits::from_word(word) else { return ExitCode::from(2) };
         limits = read;
         role = args.next();
@@ -102,20 +102,20 @@ const PIPE: &str = "pipe";
 const LAUNCH_PIPED: &str = "launch-piped";
 const SECOND: &str = "second";
 
-/// What one guard has to do. The working directory and the environment are the guard's own.
+/// The task of one guard. The working directory and the environment are the guard's own.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Task {
-    /// Where the command's output is appended.
+    /// The file to which the command's output is appended.
     pub(crate) output: PathBuf,
-    /// The command is ended when its output grows beyond this many bytes.
+    /// The guard ends the command when its output grows beyond this many bytes.
     pub(crate) max_output: u64,
     /// The file that holds the command.
     pub(crate) script: PathBuf,
-    /// Where the command's last working directory is written.
+    /// The file to which the command's last working directory is written.
     pub(crate) last_directory: PathBuf,
     /// The file that holds the command's [`Confinement`], if it has one.
     pub(crate) confinement: Option<PathBuf>,
-    /// How to start this program as a guard again.
+    /// The command line that starts this program as a guard again.
     pub(crate) launcher: Vec<OsString>,
 }
 

@@ -1,7 +1,7 @@
 //! The built-in tools, one file each, and the processes that they start.
 //!
-//! Knows nothing of agents, models or verdicts: a tool gets a checked input and a [`ToolContext`], and
-//! gives back a [`ToolOutput`] or an error that tells the model what to do.
+//! Knows nothing of agents, models or verdicts: a tool receives a checked input and a [`ToolContext`], and returns a
+//! [`ToolOutput`] or an error that tells the model what to do.
 
 mod ask_user_question;
 mod bash;

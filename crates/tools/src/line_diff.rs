@@ -1,6 +1,6 @@
 //! Differences between two texts by lines, and between two words by letters.
 //!
-//! One search serves all of them: it is generic, large, and compiled once for each type that it is called with.
+//! One search serves both, because the generic search is large and compiled anew for each type.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,23 +12,23 @@ use similar::algorithms::{
 use similar::udiff::UnifiedHunkHeader;
 use similar::{DiffOp, DiffTag, DiffableStr as _, diff_ratio, group_diff_ops};
 
-/// How long a search looks for the smallest difference before it takes a larger one.
+/// The time after which a search takes a difference that is not the smallest.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// What follows a line that has no end, in any unified diff.
+/// The remark behind a line without an end, in any unified diff.
 const NO_NEWLINE: &str = "\\ No newline at end of file";
 
-/// How alike two words are that may have been confused, from 0 to 1.
+/// The similarity from which two words may have been confused, from 0 to 1.
 const ALIKE: f32 = 0.6;
 
-/// The lines that lead from one text to another.
+/// The difference from one text to another, by lines.
 pub struct LineDiff<'t> {
     old: Vec<&'t str>,
     new: Vec<&'t str>,
     operations: Vec<DiffOp>,
 }
 
-/// Changed lines that stand together, with the lines around them.
+/// Adjacent changed lines, with the lines around them.
 pub struct Hunk<'d> {
     diff: &'d LineDiff<'d>,
     operations: Vec<DiffOp>,
@@ -50,13 +50,13 @@ impl<'t> LineDiff<'t> {
         Self { old, new, operations }
     }
 
-    /// The changes with so many lines of context.
+    /// The changes with this many lines of context.
     pub fn hunks(&self, context: usize) -> impl Iterator<Item = Hunk<'_>> {
         let groups = group_diff_ops(self.operations.clone(), context).into_iter();
         groups.map(|operations| Hunk { diff: self, operations })
     }
 
-    /// How many lines come, and how many go.
+    /// The numbers of inserted and of deleted lines.
     pub fn counts(&self) -> (usize, usize) {
         let changes = self.operations.iter().filter(|it| it.tag() != DiffTag::Equal);
         changes
@@ -65,7 +65,7 @@ impl<'t> LineDiff<'t> {
 }
 
 impl Hunk<'_> {
-    /// The lines that it covers, of the old text and of the new one.
+    /// The ranges of lines that it covers, in the old text and in the new one.
     pub fn ranges(&self) -> (Range<usize>, Range<usize>) {
         let (Some(first), Some(last)) = (self.operations.first(), self.operations.last()) else {
             return (0..0, 0..0);
@@ -96,7 +96,7 @@ impl<'t> HunkLine<'t> {
         self.text.trim_end_matches(['\r', '\n'])
     }
 
-    /// What has to be said of a line without an end.
+    /// The remark about a line without an end.
     pub fn remark(&self) -> Option<&'static str> {
         (!self.text.ends_with(['\r', '\n'])).then_some(NO_NEWLINE)
     }
@@ -123,7 +123,7 @@ pub(crate) fn close_words<'w>(word: &str, words: &[&'w str], most: usize) -> Vec
     for candidate in words {
         let letters = candidate.tokenize_chars();
         let (shorter, longer) = (wanted.len().min(letters.len()), wanted.len().max(letters.len()));
-        // Words of such lengths cannot be alike.
+        // Words of such different lengths cannot be alike.
         let best = (2 * shorter) as f32 / (shorter + longer) as f32;
         if best < ALIKE {
             continue;
@@ -137,7 +137,7 @@ pub(crate) fn close_words<'w>(word: &str, words: &[&'w str], most: usize) -> Vec
     close.into_iter().take(most).map(|(_, word)| word).collect()
 }
 
-/// What leads from one list to another. Only what lies between their common ends is searched.
+/// The operations that turn one list into another. Searches only between their common ends.
 fn search(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
     let head = old.iter().zip(new).take_while(same).count();

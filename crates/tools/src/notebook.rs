@@ -1,18 +1,18 @@
 //! Jupyter notebooks: JSON documents with a list of cells.
 //!
-//! Only what the tools need is read into types. Edits happen in the text of the document, so that what
-//! they do not touch stays as it is, byte for byte.
+//! Only the parts that the tools need are parsed. Edits change the text of the document, so that the rest stays byte
+//! for byte as it is.
 
 use std::ops::Range;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A notebook whose cells are still the text that they were.
+/// A notebook whose cells are still unparsed text.
 pub(crate) struct Notebook<'a> {
     document: &'a str,
     pub(crate) cells: Vec<Cell<'a>>,
-    /// Where the list of cells stands in the document, brackets included.
+    /// The range of the list of cells in the document, brackets included.
     pub(crate) list: Range<usize>,
     /// Whether cells have ids: from version 4.5 on.
     pub(crate) has_ids: bool,
@@ -33,7 +33,7 @@ pub(crate) struct CellContent {
     pub(crate) outputs: Vec<Output>,
 }
 
-/// What a run of a cell left behind, of any kind.
+/// The output of a cell's run, of any kind.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Output {
@@ -120,7 +120,7 @@ impl<'a> Notebook<'a> {
         })
     }
 
-    /// How the cell at `index` is called.
+    /// The name of the cell at `index`.
     pub(crate) fn name(&self, index: usize) -> String {
         self.cells
             .get(index)
@@ -128,13 +128,13 @@ impl<'a> Notebook<'a> {
             .unwrap_or_else(|| format!("cell-{index}"))
     }
 
-    /// Where the cell at `index` stands in the document.
+    /// The range of the cell at `index` in the document.
     pub(crate) fn span(&self, index: usize) -> Option<Range<usize>> {
         self.cells.get(index).map(|cell| span(self.document, cell.raw))
     }
 }
 
-/// Where a raw value that was read from `document` stands in it.
+/// The range of a raw value within the `document` that it was read from.
 fn span(document: &str, raw: &RawValue) -> Range<usize> {
     let start = raw.get().as_ptr().addr() - document.as_ptr().addr();
     start..start + raw.get().len()

@@ -1,4 +1,4 @@
-//! `NotebookEdit`: one cell of a notebook replaced, inserted or deleted.
+//! `NotebookEdit`: replaces, inserts or deletes one cell of a notebook.
 
 use std::path::Path;
 
@@ -84,7 +84,7 @@ impl Tool for NotebookEdit {
         let guard = path_lock::hold(&path, &context.cancel).await?;
         let workspace = context.workspace.clone();
         run_sized(disk::size_hint(&path), move || {
-            // Held in here: the work goes on when the call is dropped.
+            // Held in here: the write continues when the call is dropped.
             let _guard = guard;
             edit(&workspace, &named, &path, &input)
         })
@@ -110,11 +110,11 @@ fn edit(
     let new_id = || format!("{:08x}", workspace.world.random() >> 32);
     let change = Change::plan(&text.content, &notebook, input, new_id)?;
     let content = change.content;
-    // What is written must be a notebook again, whatever the old one looked like.
+    // The result must be a notebook again, whatever the old one looked like.
     Notebook::parse(&content).map_err(|error| {
         ToolError::failed(format!("{} was not changed: it would break: {error}", named.display()))
     })?;
-    // Lines that were read of the JSON are no longer where they were.
+    // Lines of the JSON that the agent has read are no longer where they were.
     let view = match view {
         View::Whole => View::Whole,
         View::Lines { .. } => View::lines(1, 0, line_count(&content)),
@@ -309,7 +309,7 @@ fn splice(document: &str, start: usize, end: usize, new: &str) -> String {
     [before, new, after].concat()
 }
 
-/// How a document is laid out: in one line, or with an indentation.
+/// The layout of a document: in one line, or with an indentation.
 struct Layout<'a> {
     /// One step of indentation; `None` for a document in one line.
     indent: Option<&'a str>,
@@ -328,7 +328,7 @@ impl<'a> Layout<'a> {
         Self { indent: indent.filter(|_| in_lines) }
     }
 
-    /// What stands between two cells, after the comma.
+    /// The text between two cells, after the comma.
     fn between_cells(&self) -> String {
         self.indent.map_or_else(String::new, |indent| format!("\n{}", indent.repeat(2)))
     }
@@ -342,8 +342,8 @@ impl<'a> Layout<'a> {
         let Some(indent) = self.indent else {
             return serde_json::to_string(fields).map_err(|error| unwritable(&error));
         };
-        // Raw fields are printed as they are, and they are already indented for their place; what is new
-        // is laid out here.
+        // Raw fields are printed as they are: they already have the indentation of their place. New fields are laid out
+        // here.
         let mut lines = vec!["{".to_owned()];
         let last = fields.len().saturating_sub(1);
         for (position, (name, value)) in fields.iter().enumerate() {

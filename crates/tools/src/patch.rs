@@ -1,4 +1,4 @@
-//! A change to a text as hosts show it: hunks of lines with context.
+//! A change to a text in the form that hosts show: hunks of lines with context.
 
 use serde_json::{Value, json};
 
@@ -7,12 +7,12 @@ use crate::line_diff::LineDiff;
 /// Lines of context around a change.
 const CONTEXT: usize = 3;
 
-/// How much text a patch may hold. A transcript grows with what agents write, not with the files that
-/// they touch.
+/// The bytes of text that a patch may hold. A transcript should grow with the text that agents write, not with the
+/// files that they touch.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// The hunks that lead from `old` to `new`, in the form of a host's `structuredPatch`. Hunks that would
-/// make it too large are left out.
+/// The hunks from `old` to `new`, in the form of a host's `structuredPatch`. Hunks that would make it too large are
+/// left out.
 pub(crate) fn structured(old: &str, new: &str) -> Value {
     let diff = LineDiff::new(old, new);
     let mut bytes = 0;

@@ -1,7 +1,6 @@
 //! One writer at a time for each file.
 //!
-//! The table is the process's own, because the files are: two agents of any two sessions that change the
-//! same file must meet here.
+//! The table belongs to the process: two agents of any two sessions that change the same file must share one lock.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -9,16 +9,16 @@ use centurion_permissions::{Kind, Links};
 
 use crate::line_diff::close_words;
 
-/// How many links a path may lead through before it counts as a loop.
+/// The links that a path may lead through before it counts as a loop.
 const MAX_LINKS: usize = 40;
 
-/// How many names of a directory are looked at for a suggestion.
+/// The names of a directory that are compared for a suggestion.
 const MAX_NAMES: usize = 1_000;
 
-/// The path with the links of its longest existing part resolved, and `.` and `..` gone.
+/// The path with the links of its longest existing part resolved, and without `.` and `..`.
 ///
-/// What does not exist yet stays as written, so that a file about to be created has the path that it
-/// will have: rules are matched against that.
+/// The part that does not exist yet stays as written, so that a file about to be created has its future path: rules are
+/// matched against that.
 pub fn resolve(path: &Path) -> PathBuf {
     if exists_without_links(path) {
         return path.components().collect();
@@ -26,7 +26,8 @@ pub fn resolve(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| resolve_parts(path, &mut { MAX_LINKS }))
 }
 
-/// `links_left` counts for the whole path: links that name each other twice would double the work.
+/// Resolves a path part by part. `links_left` counts for the whole path: links that name each other twice would double
+/// the work.
 fn resolve_parts(path: &Path, links_left: &mut usize) -> PathBuf {
     let mut resolved = PathBuf::new();
     for component in path.components() {
@@ -62,7 +63,7 @@ pub(crate) fn shown(path: &Path, base: &Path) -> String {
     }
 }
 
-/// Names in the directory of a missing file, given by its resolved path, that may have been meant, best first.
+/// Names in the directory of a missing file, given by its resolved path, that the model may have meant, best first.
 pub(crate) fn similar_names(missing: &Path) -> Vec<String> {
     let (Some(directory), Some(name)) = (missing.parent(), missing.file_name()) else {
         return Vec::new();
@@ -88,7 +89,7 @@ pub(crate) fn similar_names(missing: &Path) -> Vec<String> {
     found
 }
 
-/// Where the links on this machine lead: permission decisions ask this.
+/// The file system of this machine, for permission decisions.
 #[derive(Clone, Copy, Debug)]
 pub struct DiskLinks;
 

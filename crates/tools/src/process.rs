@@ -1,8 +1,7 @@
-//! A program of the user's that talks through pipes, below a guard: a hook, an MCP server.
+//! A program of the user that talks through pipes, below a guard: a hook, an MCP server.
 //!
-//! The program has its standard streams to itself. The guard is reached by a socket of its own: it reports
-//! the end there, and ends everything below it when the socket closes. So nothing outlives Centurion here
-//! either (invariant I-13).
+//! The standard streams belong to the program alone. The guard has a socket of its own: it reports the end there, and
+//! ends everything below it when the socket closes. So nothing outlives Centurion here either (invariant I-13).
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -21,17 +20,17 @@ use tokio::time::timeout;
 
 use crate::guard::{self, Exit, GuardProgram, Member, Report, TERMINATE};
 
-/// What to run, and where.
+/// The program to run, and its directory.
 #[derive(Clone, Debug)]
 pub struct PipedProgram {
     pub program: OsString,
     pub args: Vec<OsString>,
-    /// All of its environment.
+    /// Its whole environment.
     pub environment: BTreeMap<String, String>,
     pub cwd: PathBuf,
 }
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PipedEnd {
     /// `None` when a signal ended it or its guard was lost.
@@ -48,7 +47,7 @@ pub struct Piped {
     guard: Child,
     member: Member,
     lifeline: Option<BufReader<UnixStream>>,
-    /// What has been read of the guard's report.
+    /// The part of the guard's report that was read.
     report: String,
     ended: Option<PipedEnd>,
 }
@@ -58,12 +57,12 @@ impl Piped {
     const POLITE: Duration = Duration::from_millis(1_500);
     const HARD: Duration = Duration::from_millis(450);
 
-    /// Starts a program. A program that does not exist is not found out here: it ends with code 127.
+    /// Starts a program. A missing program is not detected here: it ends with code 127.
     pub fn start(guard: &GuardProgram, program: &PipedProgram) -> io::Result<Self> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        // Inherited on purpose. Should another process get a copy at this moment, it holds the guard's
-        // end and not ours: the lifeline is cut all the same when ours closes.
+        // Inherited on purpose. Should another process get a copy at this moment, it holds the guard's end and not
+        // ours: the lifeline is still cut when ours closes.
         fcntl_setfd(&theirs, FdFlags::empty())?;
         let mut command = Command::new(&guard.program);
         command
@@ -106,7 +105,7 @@ impl Piped {
             }
             Some(Report::Ended { left_running, .. }) => PipedEnd { code: None, left_running },
             _ => {
-                // The guard is gone, or of no use: nothing of the program goes on.
+                // The guard is gone, or of no use: no process of the program continues.
                 let _ = self.guard.start_kill();
                 self.gone().await;
                 PipedEnd { code: None, left_running: false }
@@ -116,7 +115,7 @@ impl Piped {
         ended
     }
 
-    /// Waits until everything that the program started has ended, too.
+    /// Waits until everything that the program started has ended as well.
     pub async fn gone(&mut self) {
         let is_clean = match self.guard.wait().await {
             Ok(status) => status.success(),
@@ -128,7 +127,7 @@ impl Piped {
         self.member.ended(is_clean).await;
     }
 
-    /// Ends the program and all that it started, politely at first; takes two seconds at most.
+    /// Ends the program and everything that it started, politely at first; takes two seconds at most.
     pub async fn stop(&mut self) {
         self.stdin = None;
         if let Some(lifeline) = &mut self.lifeline {

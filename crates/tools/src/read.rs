@@ -1,5 +1,4 @@
-//! Read: a file as a model can see it. Text as numbered lines, images and PDF pages as what they are,
-//! notebooks as cells.
+//! Read: shows a file to a model. Text as numbered lines, images and PDF pages as such, notebooks as cells.
 
 mod image;
 mod notebook;
@@ -25,7 +24,7 @@ use crate::paths::resolve;
 use crate::read_state::{ReadState, View};
 use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace};
 
-/// How much of a file is read to tell what it is.
+/// The bytes of a file that tell its type.
 const HEAD: u64 = 8 * 1024;
 
 /// The largest file that is shown without a range.
@@ -82,7 +81,7 @@ impl Tool for Read {
         };
         match run_sized(disk::size_hint(&request.path), move || request.look()).await? {
             Look::Done(output) => Ok(*output),
-            // Parsers of foreign formats run where a crash of theirs is an error and no more.
+            // Parsers of foreign formats run on another thread: a panic there is only an error.
             Look::Pdf(request, bytes) => {
                 run_sized(u64::MAX, move || pdf::read(&request, bytes)).await
             }
@@ -90,11 +89,11 @@ impl Tool for Read {
     }
 }
 
-/// What is asked of a file.
+/// A request to read a file.
 struct Request {
-    /// As the model named it, made absolute.
+    /// The path as the model named it, made absolute.
     named: PathBuf,
-    /// With links resolved: what is opened, and the file's identity.
+    /// The path with links resolved: it is opened, and identifies the file.
     path: PathBuf,
     offset: Option<usize>,
     limit: Option<usize>,
@@ -110,7 +109,7 @@ enum Look {
 }
 
 impl Request {
-    /// Looks at the first bytes and goes on as they say.
+    /// Reads the first bytes and continues by the type that they show.
     fn look(self) -> Result<Look, ToolError> {
         let (mut file, metadata) = disk::open(&self.path, &self.named)?;
         let expected = usize::try_from(metadata.len().min(HEAD)).unwrap_or_default();
@@ -120,7 +119,7 @@ impl Request {
             .read_to_end(&mut head)
             .map_err(|error| explain("read", &self.named, &error))?;
         let size = metadata.len().max(head.len() as u64);
-        // Most files end in their first bytes: there is no need to ask for more.
+        // Most files end within their first bytes: there is no need to read more.
         let has_ended = (head.len() as u64) < HEAD;
         let rest = file.take(if has_ended { 0 } else { u64::MAX });
         if head.starts_with(b"%PDF-") {
@@ -205,7 +204,7 @@ impl Request {
         Ok(())
     }
 
-    /// The first line asked for, counted from one.
+    /// The first requested line, counted from one.
     fn first_line(&self) -> usize {
         self.offset.unwrap_or(1).max(1)
     }
@@ -219,7 +218,7 @@ impl Request {
         ))
     }
 
-    /// Remembers what was seen; gives the hash of the whole content, in hex.
+    /// Records the view; returns the hash of the whole content, in hex.
     fn remember(&self, bytes: &[u8], view: View) -> String {
         self.workspace.note_seen(&self.path, bytes, view).to_hex().to_string()
     }

@@ -1,7 +1,7 @@
-//! What an agent has read of which file, by content.
+//! The files that an agent has read, by content.
 //!
-//! Backs two rules: a file is read before it is changed, and a change that another process or agent made in
-//! between is noticed. Both go by the hash of the whole content; times and sizes say nothing.
+//! Two rules depend on it: an agent reads a file before it changes it, and it learns of a change that another process
+//! or agent made in between. Both compare the hash of the whole content; times and sizes prove nothing.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,8 +16,8 @@ use crate::paths::resolve;
 
 /// The files that one agent has read.
 ///
-/// A clone shares the entries until one side changes its own, so that a child starts with what its
-/// parent knows, for the price of a pointer, and learns apart from it.
+/// A clone shares the entries until one side changes its own. So a child starts with its parent's knowledge, for the
+/// price of a pointer, and learns separately.
 #[derive(Debug, Default)]
 pub struct ReadState {
     files: Mutex<Arc<HashMap<Arc<Path>, Seen>>>,
@@ -30,7 +30,7 @@ struct Seen {
     view: View,
 }
 
-/// How much of a file has been seen. Lines count from one, ends are included.
+/// The part of a file that an agent has seen. Lines count from one, ends are included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum View {
     Whole,
@@ -41,11 +41,11 @@ pub enum View {
     },
 }
 
-/// What an agent knows of a file that it is about to change.
+/// An agent's knowledge of a file that it is about to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Knowledge {
     Unread,
-    /// Read when it had the content with this hash, and it has another one now.
+    /// The file had the content with this hash when the agent read it, and has another now.
     Outdated(Hash),
     Current(View),
 }
@@ -57,8 +57,8 @@ impl Clone for ReadState {
 }
 
 impl ReadState {
-    /// Notes that the agent has seen `view` of the file at `path` (resolved), whose whole content has
-    /// this hash. Views of the same content add up.
+    /// Records that the agent has seen `view` of the file at `path` (resolved), whose whole content has this hash.
+    /// Views of the same content add up.
     pub fn record(&self, path: &Path, hash: Hash, view: View) {
         let mut files = lock(&self.files);
         let files = Arc::make_mut(&mut files);
@@ -71,7 +71,7 @@ impl ReadState {
         }
     }
 
-    /// What is known of the file at `path` (resolved) whose content hashes to `current` now.
+    /// Returns the knowledge of the file at `path` (resolved) whose content hashes to `current` now.
     pub fn knowledge(&self, path: &Path, current: Hash) -> Knowledge {
         match lock(&self.files).get(path) {
             None => Knowledge::Unread,
@@ -80,15 +80,15 @@ impl ReadState {
         }
     }
 
-    /// The files that are known, in order.
+    /// The known files, in order.
     pub fn paths(&self) -> Vec<Arc<Path>> {
         let mut paths: Vec<_> = lock(&self.files).keys().cloned().collect();
         paths.sort();
         paths
     }
 
-    /// Learns from the data of an earlier result of a file tool, as transcripts keep it. Data of other
-    /// tools teaches nothing. Results are given in the order of the transcript.
+    /// Learns from the data of an earlier result of a file tool, as transcripts keep it. Ignores data of other tools.
+    /// The caller passes results in the order of the transcript.
     pub fn replay(&self, data: &Value) {
         let file = data.get("file").unwrap_or(data);
         let Some(path) = file.get("filePath").and_then(Value::as_str) else { return };
@@ -121,7 +121,7 @@ impl View {
         }
     }
 
-    /// Both views of one content together.
+    /// The union of two views of one content.
     fn union(&self, other: &Self) -> Self {
         let (Self::Lines { ranges: mine, .. }, Self::Lines { ranges: theirs, total }) =
             (self, other)
@@ -140,7 +140,7 @@ impl View {
         Self::of(merged, *total)
     }
 
-    /// The lines seen, for a sentence: `1-100, 200-300`.
+    /// The seen lines, for a sentence: `1-100, 200-300`.
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::Whole => "all lines".to_owned(),

@@ -1,4 +1,4 @@
-//! Which commands of an agent are confined, and what the model is told about it.
+//! Decides which commands of an agent are confined, and tells the model.
 
 mod denied;
 mod isolated;
@@ -14,10 +14,10 @@ use centurion_permissions::simple_command;
 use centurion_sandbox::{Gap, Method, Network, Plan, Sandbox, Support, Unavailable};
 use thiserror::Error;
 
-/// What a person has decided about confinement.
+/// A person's settings about confinement.
 #[derive(Clone, Debug, Default)]
 pub struct SandboxSettings {
-    /// Nothing runs when the sandbox cannot be had, or not all of it.
+    /// Nothing runs when the sandbox is not available, or only in part.
     pub fail_if_unavailable: bool,
     /// The model may ask for a command to run outside.
     pub allow_unsandboxed_commands: bool,
@@ -25,38 +25,38 @@ pub struct SandboxSettings {
     pub excluded_commands: Vec<String>,
 }
 
-/// How the commands of one agent are confined on this machine.
+/// The confinement of one agent's commands on this machine.
 #[derive(Clone, Debug)]
 pub struct SandboxPolicy {
-    /// The user's sandbox, if there is to be one; for an isolated agent narrowed to its places.
+    /// The user's sandbox, if the user wants one; for an isolated agent narrowed to its places.
     plan: Option<Result<Plan, Unavailable>>,
     settings: SandboxSettings,
     isolation: Option<Isolation>,
 }
 
-/// What holds every command of an isolated agent back, also outside of the user's sandbox.
+/// The restriction of every command of an isolated agent, also outside of the user's sandbox.
 #[derive(Clone, Debug)]
 struct Isolation {
     plan: Result<Plan, Unavailable>,
     guarantee: Guarantee,
     root: PathBuf,
     checkout: PathBuf,
-    /// Whether a link leads to something that is kept.
+    /// Whether a link leads to a kept path.
     has_links: bool,
-    /// Whether the model knows what is not guaranteed.
+    /// Whether the model has been told of the missing guarantees.
     is_told: Arc<AtomicBool>,
 }
 
-/// What becomes of commands of an isolated agent where the machine cannot keep its parent's checkout from them.
+/// The treatment of an isolated agent's commands where the machine cannot keep them out of the parent's checkout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
-    /// They run, and the model is told.
+    /// They run, and the model receives a note.
     Wanted,
     /// They do not run.
     Required,
 }
 
-/// Why a command cannot run: this is told the model.
+/// The reason that a command cannot run, for the model.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum SandboxRefusal {
     #[error("the sandbox cannot be switched off here: leave out dangerouslyDisableSandbox")]
@@ -77,11 +77,11 @@ pub(crate) enum SandboxRefusal {
     Isolation { checkout: PathBuf, fault: String },
 }
 
-/// What becomes of one command.
+/// The decision about one command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Confined {
     pub(crate) by: ConfinedBy,
-    /// What the model should know about it.
+    /// Notes for the model.
     pub(crate) notes: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Confined {
 pub(crate) enum ConfinedBy {
     /// The user's sandbox.
     Sandbox(Box<Plan>),
-    /// Only what keeps the command of an isolated agent from its parent's checkout.
+    /// Only the restriction that keeps the command of an isolated agent out of its parent's checkout.
     Isolation(Box<Plan>),
     Nothing,
 }
@@ -108,8 +108,8 @@ impl SandboxPolicy {
         Self { plan: Some(Plan::new(sandbox, support)), settings, isolation: None }
     }
 
-    /// For an agent in a worktree of its own: no command runs without being held back from the places that are
-    /// kept. `user` is what confines the other agents.
+    /// The policy of an agent in a worktree of its own: no command runs without the restriction that protects the kept
+    /// places. `user` is the policy of the other agents.
     pub fn isolated(
         user: Option<&Self>,
         places: &IsolatedPlaces,
@@ -134,32 +134,32 @@ impl SandboxPolicy {
         }
     }
 
-    /// The user's sandbox, or what isolates the agent where there is none.
+    /// The user's sandbox, or else the isolation of the agent.
     fn main_plan(&self) -> Option<&Result<Plan, Unavailable>> {
         self.plan.as_ref().or(self.isolation.as_ref().map(|isolation| &isolation.plan))
     }
 
-    /// By what means commands are confined.
+    /// The method of confinement.
     pub fn method(&self) -> Option<&Method> {
         self.main_plan()?.as_ref().ok().map(|plan| &plan.method)
     }
 
-    /// What of the sandbox this machine cannot guarantee.
+    /// The guarantees of the sandbox that this machine cannot give.
     pub fn gaps(&self) -> &[Gap] {
         self.main_plan().and_then(|plan| plan.as_ref().ok()).map_or(&[], |plan| &plan.gaps)
     }
 
-    /// Why there is no sandbox at all, if there is none.
+    /// The reason that there is no sandbox at all, if there is none.
     pub fn unavailable(&self) -> Option<&Unavailable> {
         self.main_plan()?.as_ref().err()
     }
 
-    /// Why the checkout of an isolated agent's parent is not kept from its commands, where it is not.
+    /// The reason that an isolated agent's commands can reach its parent's checkout, if they can.
     pub fn isolation_fault(&self) -> Option<String> {
         self.isolation.as_ref()?.fault()
     }
 
-    /// Whether the user wants a sandbox, which rules about files hold in.
+    /// Whether the user wants a sandbox, in which rules about files hold.
     pub(crate) fn is_users(&self) -> bool {
         self.plan.is_some()
     }
@@ -169,8 +169,8 @@ impl SandboxPolicy {
         self.settings.allow_unsandboxed_commands
     }
 
-    /// Whether a command will be confined, and held to every rule about files: for the decision if it may run.
-    /// Isolation alone frees no command from a question.
+    /// Whether a command will be confined, and held to every rule about files. The permission decision asks this.
+    /// Isolation alone spares no command a question.
     pub fn confines(&self, command: &str, disabled: bool, denied: &DeniedFiles) -> bool {
         const OF_FILES: [Gap; 2] = [Gap::DeniedReads, Gap::DeniedWrites];
         match self.judge(command, disabled, denied) {
@@ -182,7 +182,7 @@ impl SandboxPolicy {
         }
     }
 
-    /// What becomes of a command, and what the model was not told before.
+    /// Decides about a command, with the notes that the model has not had yet.
     pub(crate) fn decide(
         &self,
         command: &str,
@@ -237,8 +237,8 @@ impl SandboxPolicy {
         Confined { by, notes }
     }
 
-    /// Whether a command is one of those that run outside. Only a single command can be: of several, one
-    /// could use another's freedom.
+    /// Whether a command is excluded from the sandbox. Only a single command can be: of several, one could use the
+    /// freedom of another.
     fn is_excluded(&self, command: &str) -> bool {
         let excluded_commands = &self.settings.excluded_commands;
         if excluded_commands.is_empty() {
@@ -256,7 +256,7 @@ impl SandboxPolicy {
         })
     }
 
-    /// Lines for a command that failed in the way that commands fail where they are held back.
+    /// Hints for a command whose failure looks like the work of the sandbox.
     pub(crate) fn hints(&self, confined: &ConfinedBy, output: &str) -> Vec<String> {
         let isolation = self.isolation.as_ref().filter(|_| *confined != ConfinedBy::Nothing);
         let isolation = isolation.and_then(|isolation| isolation.hint(output));
@@ -268,7 +268,7 @@ impl SandboxPolicy {
     }
 
     fn sandbox_hint(&self, plan: &Plan, output: &str) -> Option<String> {
-        /// What programs say when the sandbox holds them back.
+        /// Phrases in the output of programs that a sandbox restricts.
         const SIGNS: [&str; 10] = [
             "device or resource busy",
             "read-only file system",
@@ -310,7 +310,7 @@ impl SandboxPolicy {
 }
 
 impl Isolation {
-    /// Whether a command could change what is kept through a gap. Where no link leads there, none can be replaced.
+    /// Whether a command could change a kept path through a gap. Where no link leads there, no command can replace one.
     fn concerns(&self, gap: Gap) -> bool {
         match gap {
             Gap::Attributes | Gap::Truncation | Gap::DeniedWrites => true,
@@ -319,7 +319,7 @@ impl Isolation {
         }
     }
 
-    /// What is not guaranteed.
+    /// The missing guarantees.
     fn fault(&self) -> Option<String> {
         match &self.plan {
             Ok(plan) => {
@@ -340,7 +340,7 @@ impl Isolation {
         }
     }
 
-    /// What the model is told once.
+    /// The note that the model receives once.
     fn tell(&self) -> Option<String> {
         let fault = self.fault()?;
         let is_new = !self.is_told.swap(true, Ordering::Relaxed);
@@ -376,7 +376,7 @@ fn joined(gaps: &[Gap]) -> String {
     gaps.join("; ")
 }
 
-/// Whether a program said the last names of a path.
+/// Whether the output of a program names the last parts of a path.
 fn is_named(path: &Path, said: &str) -> bool {
     let mut names = path.iter().rev().filter_map(|name| name.to_str());
     let (Some(name), Some(above)) = (names.next(), names.next()) else { return false };

@@ -1,7 +1,7 @@
-//! What the agents of a session know together of files: what was read, and who wrote last.
+//! The shared knowledge of a session's agents about files: contents that were read, and the last writer.
 //!
-//! Backs what an agent is told whose change is refused because the file is another one now: who changed it, and what.
-//! Contents are kept while there is room for them; without them, less is told.
+//! When an agent's change is refused because the file has changed, the agent is told which agent changed it, and how.
+//! Contents are kept while there is room for them; without them, the agent is told less.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use crate::context::lock;
 use crate::line_diff::LineDiff;
 use crate::text_file::decode;
 
-/// The largest file that is kept, and how much is kept of all.
+/// The largest file that is kept, and the bytes kept in all.
 const LARGEST: usize = 128 * 1024;
 const ROOM: usize = 4 * 1024 * 1024;
 
-/// How many files are known by who wrote them.
+/// The number of files whose writer is known.
 const MOST_WRITERS: usize = 4096;
 
-/// How much of a difference is told, in bytes.
+/// The bytes of a difference that an agent is told.
 const MOST_TOLD: usize = 4000;
 
 /// The files of a session.
@@ -34,7 +34,7 @@ pub struct SharedFiles {
 #[derive(Debug, Default)]
 struct Contents {
     by_hash: HashMap<Hash, Arc<[u8]>>,
-    /// The oldest first.
+    /// Oldest first.
     order: VecDeque<Hash>,
     bytes: usize,
 }
@@ -45,17 +45,17 @@ struct Written {
     by: Arc<str>,
 }
 
-/// How a file became another one than an agent has read.
+/// A change of a file since an agent read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OthersChange {
-    /// The agent that wrote it; nothing if that was a person, a command or another program.
+    /// The agent that wrote the file; `None` for a person, a command or another program.
     pub(crate) by: Option<Arc<str>>,
-    /// From what the agent has read to what is there now.
+    /// The difference between the content that the agent has read and the present one.
     pub(crate) difference: Option<String>,
 }
 
 impl SharedFiles {
-    /// Keeps what a file has in it.
+    /// Keeps the content of a file.
     pub(crate) fn keep(&self, hash: Hash, bytes: &[u8]) {
         if bytes.len() > LARGEST {
             return;
@@ -74,7 +74,7 @@ impl SharedFiles {
         }
     }
 
-    /// Notes who wrote a file.
+    /// Records the writer of a file.
     pub(crate) fn wrote(&self, path: &Path, hash: Hash, by: &Arc<str>) {
         let mut writers = lock(&self.writers);
         if writers.len() >= MOST_WRITERS {
@@ -83,7 +83,7 @@ impl SharedFiles {
         writers.insert(path.to_owned(), Written { hash, by: Arc::clone(by) });
     }
 
-    /// How a file became what it is, after an agent has read it with another content.
+    /// Describes how a file has changed since an agent read it.
     pub(crate) fn since(&self, path: &Path, seen: Hash, now: &[u8]) -> OthersChange {
         let hash = blake3::hash(now);
         let by = lock(&self.writers).get(path).filter(|it| it.hash == hash).map(|it| it.by.clone());
@@ -93,7 +93,7 @@ impl SharedFiles {
     }
 }
 
-/// The lines that lead from one content to another; nothing for what is no text.
+/// The lines that differ between two contents; `None` unless both are text.
 fn difference(old: &[u8], new: &[u8]) -> Option<String> {
     let (old, new) = (decode(old.to_vec()).ok()?, decode(new.to_vec()).ok()?);
     let diff = LineDiff::new(&old.content, &new.content);

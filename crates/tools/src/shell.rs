@@ -1,7 +1,7 @@
-//! The shell commands of a session: those that a call waits for, and those in the background.
+//! The shell commands of a session, in the foreground and in the background.
 //!
-//! Every command runs below a guard (see [`crate::guard`]). When [`Shells`] is dropped, or the process
-//! dies, everything that its commands have started ends.
+//! Every command runs below a guard (see [`crate::guard`]). When [`Shells`] is dropped, or the process dies, everything
+//! that its commands have started ends.
 
 mod background;
 mod environment;
@@ -35,16 +35,16 @@ use guarded::Guarded;
 use output::Bounded;
 pub(crate) use redacted::redact_file;
 
-/// What every command of a session shares.
+/// The settings that all commands of a session share.
 #[derive(Clone, Debug)]
 pub struct ShellsConfig {
     pub guard: GuardProgram,
     pub session: SessionId,
-    /// Where the session was started.
+    /// The directory in which the session was started.
     pub project_dir: PathBuf,
-    /// Scripts that every command reads first, where they are there: variables that a hook or the user set.
+    /// Scripts that every command reads first, if they exist: variables that a hook or the user set.
     pub environment_files: Vec<PathBuf>,
-    /// A command whose output grows beyond this many bytes is ended.
+    /// The output limit of a command, in bytes; a command that exceeds it is ended.
     pub max_output: u64,
 }
 
@@ -72,12 +72,12 @@ pub struct ShellRequest<'a> {
     pub env: &'a Env,
     /// The private directory of the session; output goes to `tasks/<id>.output` below it.
     pub output_dir: &'a Path,
-    /// How long the command may run.
+    /// The time that the command may run.
     pub timeout: Option<Duration>,
-    /// How the command is confined, if it is.
+    /// The confinement of the command, if there is one.
     pub sandbox: Option<&'a Plan>,
     pub keys: Keys,
-    /// The places of the agent, where it is isolated.
+    /// The places of an isolated agent.
     pub isolation: Option<&'a IsolatedPlaces>,
 }
 
@@ -88,18 +88,18 @@ pub enum Keys {
     Withheld,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShellExit {
     Code(i32),
     Signal(i32),
-    /// It ran longer than it may, and was ended.
+    /// It reached its timeout and was ended.
     TimedOut(Duration),
     /// It was ended on request, or with its session.
     Stopped,
-    /// It wrote more than it may, and was ended.
+    /// It reached the limit of its output and was ended.
     Overflow,
-    /// It is not known, because the guard could not do its work.
+    /// Unknown, because the guard could not do its work.
     Lost(String),
 }
 
@@ -120,13 +120,13 @@ impl ShellExit {
 #[derive(Clone, Debug)]
 pub struct ShellResult {
     pub exit: ShellExit,
-    /// Standard output and error as they came, readable and bounded.
+    /// Standard output and error in order, readable and bounded.
     pub output: String,
-    /// The whole output, when `output` is not all of it or more may come.
+    /// The file with the whole output, when `output` is not all of it or more may come.
     pub output_file: Option<PathBuf>,
-    /// Where the command stood when it ended, if that is still a directory.
+    /// The directory in which the command ended, if it still exists.
     pub cwd_after: Option<PathBuf>,
-    /// Whether processes that the command started go on in the background.
+    /// Whether processes of the command continue in the background.
     pub left_running: bool,
 }
 
@@ -140,7 +140,7 @@ pub enum ShellError {
     Closed,
 }
 
-/// Why a background shell could not be stopped.
+/// The reason that a background shell could not be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum StopError {
     #[error("there is no such task")]
@@ -152,7 +152,7 @@ pub enum StopError {
 /// The commands of one session.
 pub struct Shells {
     config: ShellsConfig,
-    /// Every background shell that was started, in that order; ended ones stay for questions.
+    /// Every background shell of the session, in the order of their start; ended ones stay for queries.
     background: Mutex<IndexMap<TaskId, Arc<Shell>>>,
     /// Holds the guard of each background command. Dropping the set drops them, which ends their commands.
     tasks: Mutex<JoinSet<()>>,
@@ -161,7 +161,7 @@ pub struct Shells {
 }
 
 impl Shells {
-    /// The longest that ending everything takes.
+    /// The longest time that a shutdown takes.
     const SHUTDOWN: Duration = Duration::from_secs(3);
 
     pub fn new(config: ShellsConfig) -> Self {
@@ -173,8 +173,8 @@ impl Shells {
         }
     }
 
-    /// Runs a command to its end, its timeout, or the cancellation; then everything that it started
-    /// is gone, unless it ended by itself and left processes behind on purpose.
+    /// Runs a command to its end, its timeout, or the cancellation; then everything that it started is gone, unless it
+    /// ended by itself and left processes behind on purpose.
     ///
     /// `limit` bounds the characters of the output.
     pub async fn run(
@@ -212,8 +212,7 @@ impl Shells {
         })
     }
 
-    /// Starts a command in the background. `reporting` hears of its end once, unless a call has told
-    /// the model before.
+    /// Starts a command in the background. `reporting` receives its end once, unless a call has told the model before.
     pub fn start(
         &self,
         request: ShellRequest<'_>,
@@ -246,24 +245,23 @@ impl Shells {
         Ok(view)
     }
 
-    /// What is known of a background shell.
+    /// The state of a background shell.
     pub fn get(&self, id: &str) -> Option<BackgroundShell> {
         self.find(id).map(|shell| shell.view())
     }
 
-    /// The background shells that run now.
+    /// The running background shells.
     pub fn running(&self) -> Vec<BackgroundShell> {
         let shells = lock(&self.background);
         let views = shells.values().map(|shell| shell.view());
         views.filter(|shell| shell.state == ShellState::Running).collect()
     }
 
-    /// Waits until a background shell has ended, or `patience` has. An end that this returns is not
-    /// reported again.
+    /// Waits until a background shell has ended, or `patience` is over. An end that this returns is not reported again.
     pub async fn wait(&self, id: &str, patience: Duration) -> Option<BackgroundShell> {
         let shell = self.find(id)?;
         let reporter = Shell::reporter(&shell);
-        // Whether it ended or the patience did, the state says.
+        // The state tells whether the shell ended or the patience was over.
         let _ = timeout(patience, shell.ended()).await;
         Some(reporter.report())
     }
@@ -276,7 +274,7 @@ impl Shells {
         Ok(reporter.report())
     }
 
-    /// Reads a background shell's output, as it is now.
+    /// Reads the present output of a background shell.
     pub async fn output(&self, shell: &BackgroundShell, limit: usize) -> String {
         output::read(&shell.output_file, limit).await.text
     }
@@ -288,7 +286,7 @@ impl Shells {
         }
         self.closed.cancel();
         let mut tasks = std::mem::take(&mut *lock(&self.tasks));
-        // What is left after the time is aborted with the set.
+        // Commands that remain after the time are aborted with the set.
         let all = async { while tasks.join_next().await.is_some() {} };
         if timeout(Self::SHUTDOWN, all).await.is_err() {
             tracing::warn!("some commands did not end in time and were killed");
@@ -311,7 +309,7 @@ impl Shells {
         Ok((files, process))
     }
 
-    /// Keeps what a command left behind running until the session ends.
+    /// Keeps the remaining processes of a command running until the session ends.
     fn hold(&self, process: Guarded, output: PathBuf) {
         self.spawn(Self::hold_until(process, self.closed.clone(), output));
     }
@@ -323,7 +321,7 @@ impl Shells {
                 process.stop(ShellExit::Stopped).await;
             }
         }
-        // What was left running may have written more.
+        // The remaining processes may have written more.
         redact(output).await;
     }
 
@@ -334,14 +332,14 @@ impl Shells {
     }
 }
 
-/// How many characters of a command's output an answer may hold.
+/// The most characters of a command's output in an answer.
 #[derive(Clone, Copy, Debug)]
 pub struct OutputLimit {
     pub success: usize,
     pub failure: usize,
 }
 
-/// Takes the credentials out of an output that is kept.
+/// Removes the credentials from a kept output.
 async fn redact(output: PathBuf) {
     let redacted = tokio::task::spawn_blocking(move || redact_file(&output)).await;
     if let Err(error) = redacted.unwrap_or_else(|error| Err(io::Error::other(error))) {

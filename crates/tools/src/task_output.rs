@@ -68,7 +68,7 @@ impl Tool for TaskOutput {
         }
         let shell = if input.block {
             tokio::select! {
-                // An end that has come is told, even to a call that is being cancelled.
+                // An end that has come is reported, even to a cancelled call.
                 biased;
                 shell = shells.wait(&input.task_id, patience) => shell,
                 () = context.cancel.cancelled() => {
@@ -137,7 +137,7 @@ fn answer(shell: &BackgroundShell, waited: bool, output: &str) -> ToolOutput {
     }))
 }
 
-/// The word for a state, and what it leaves open.
+/// The word for a state, and the reason of an end for the same sentence.
 fn status(state: &ShellState) -> (&'static str, String) {
     let ShellState::Ended(exit) = state else { return ("running", String::new()) };
     match exit {

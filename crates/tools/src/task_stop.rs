@@ -77,7 +77,7 @@ fn stopped_agent(agent: &AgentStop) -> Result<ToolOutput, ToolError> {
     Ok(ToolOutput::text(data.to_string()).with_data(data))
 }
 
-/// Says that there is no such task, and which there are.
+/// Says that there is no such task, and lists the running ones.
 pub(crate) fn unknown_task(id: &str, shells: &Shells) -> ToolError {
     let running: Vec<String> = shells
         .running()

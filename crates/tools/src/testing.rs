@@ -1,4 +1,4 @@
-//! What the tests of tools share: a workspace in a scratch directory, whose host no tool may call.
+//! Helpers for the tests of tools: a workspace in a scratch directory, whose host no tool may call.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::{
     ToolOutput, Workspace, erase,
 };
 
-/// A host that fails the test when a tool turns to it.
+/// A host that fails the test when a tool calls it.
 pub(crate) struct NoHost;
 
 impl Host for NoHost {
@@ -46,12 +46,12 @@ impl Host for NoHost {
     }
 }
 
-/// A call in a workspace that stands in `dir`.
+/// A call in a workspace at `dir`.
 pub(crate) fn context(dir: &Path) -> ToolContext {
     context_with(dir, Arc::new(NoHost))
 }
 
-/// The same, with a host of the test's own.
+/// The same, with a host of the test.
 pub(crate) fn context_with(dir: &Path, host: Arc<dyn Host>) -> ToolContext {
     let dir = dir.canonicalize().unwrap();
     let world = Arc::new(SeededWorld::new(1));
@@ -87,19 +87,19 @@ pub(crate) fn context_with(dir: &Path, host: Arc<dyn Host>) -> ToolContext {
     }
 }
 
-/// Decides about a call the way the program does: from now on, this is what it may touch.
+/// Decides about a call as the program does: the call may then touch only this.
 pub(crate) fn decide<T: Tool>(tool: T, context: &mut ToolContext, input: &serde_json::Value) {
     let raw: Box<RawValue> = serde_json::value::to_raw_value(input).unwrap();
     context.decided = Some(erase(tool).prepare(&raw).unwrap().access(context));
 }
 
-/// The same workspace with another answer to which paths may be read.
+/// The same workspace with another answer about readable paths.
 pub(crate) fn forbid(context: &mut ToolContext, is_forbidden: fn(&Path) -> bool) {
     let workspace = Arc::get_mut(&mut context.workspace).expect("the workspace has one owner");
     workspace.may_read = Arc::new(move |path| !is_forbidden(path));
 }
 
-/// Runs a tool the way the program does: from JSON, through its schema type.
+/// Runs a tool as the program does: from JSON, through its schema type.
 pub(crate) async fn call<T: Tool>(
     tool: T,
     context: &ToolContext,
@@ -109,7 +109,7 @@ pub(crate) async fn call<T: Tool>(
     erase(tool).prepare(&raw)?.run(context).await
 }
 
-/// The text that the model reads.
+/// The text for the model.
 pub(crate) fn text(output: &ToolOutput) -> String {
     let parts = output.content.iter().filter_map(|part| match part {
         ToolResultContent::Text(text) => Some(text.as_str()),

@@ -1,4 +1,4 @@
-//! Tests of what all file tools have in common.
+//! Tests of the behaviour that all file tools share.
 
 mod odd_paths;
 mod races;

@@ -1,7 +1,6 @@
 //! Text as files hold it: an encoding, perhaps a byte-order mark, line ends of one kind or both.
 //!
-//! Decoding is lossless for whatever can be edited, so that an edit changes the bytes it means and no
-//! others.
+//! Decoding is lossless for every text that can be edited, so that an edit changes only the bytes that it means.
 
 use encoding_rs::{UTF_16BE, UTF_16LE, WINDOWS_1252};
 use thiserror::Error;
@@ -10,7 +9,7 @@ const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 const UTF16_LE_MARK: &[u8] = b"\xff\xfe";
 const UTF16_BE_MARK: &[u8] = b"\xfe\xff";
 
-/// How much of a file decides whether it is text.
+/// The bytes of a file that decide whether it is text.
 const PROBE: usize = 8 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +49,7 @@ impl Encoding {
         }
     }
 
-    /// What the first bytes say; `None` when they look like anything but text.
+    /// Detects the encoding from the first bytes; `None` when they do not look like text.
     pub(crate) fn sniff(start: &[u8]) -> Option<Self> {
         if start.starts_with(UTF8_MARK) {
             return Some(Self::Utf8WithMark);
@@ -76,7 +75,7 @@ impl Encoding {
         }
     }
 
-    /// The bytes that stand for `content`, with the mark that the encoding has.
+    /// The bytes of `content`, with the mark of the encoding.
     pub(crate) fn encode(self, content: &str) -> Result<Vec<u8>, EncodeError> {
         Ok(match self {
             Self::Utf8 => content.as_bytes().to_vec(),
@@ -111,12 +110,12 @@ impl Encoding {
     }
 }
 
-/// Control characters that text does not have; escape is there for coloured logs.
+/// Whether a byte is a control character that text does not have. Escape is allowed for coloured logs.
 fn is_odd_control(byte: u8) -> bool {
     byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0x1b)
 }
 
-/// Reads bytes as text. The mark is not part of the content.
+/// Decodes bytes as text. The mark is not part of the content.
 pub(crate) fn decode(bytes: Vec<u8>) -> Result<Text, NotText> {
     let encoding = Encoding::sniff(&bytes).ok_or(NotText)?;
     match encoding {

@@ -11,9 +11,9 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Todo {
-    /// What to do: "Run the tests".
+    /// The task: "Run the tests".
     pub content: String,
-    /// How far it is.
+    /// The state of the task.
     pub status: TodoStatus,
     /// The same while it is being done: "Running the tests".
     pub active_form: String,

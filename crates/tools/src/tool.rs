@@ -1,7 +1,7 @@
-//! What a tool is.
+//! The definition of a tool.
 //!
-//! The description a model reads is the doc comment of the input type, the schema comes from the type
-//! itself: a tool cannot say one thing and accept another.
+//! The doc comment of the input type is the description that a model reads, and the schema comes from the type itself:
+//! a tool cannot say one thing and accept another.
 
 mod lenient;
 mod schema;
@@ -27,20 +27,20 @@ pub trait Tool: Send + Sync + 'static {
 
     const NAME: &'static str;
 
-    /// Fields of the input that this tool does not offer to the model, though it takes them.
+    /// Fields that the tool accepts but does not offer to the model.
     fn withheld(&self) -> &[&'static str] {
         &[]
     }
 
-    /// The description, given the doc comment.
+    /// Returns the description, given the doc comment.
     fn describe(&self, usual: String) -> String {
         usual
     }
 
-    /// Whether this call changes nothing, so that it may run beside others.
+    /// Whether this call changes nothing, so that it may run in parallel with others.
     fn is_read_only(&self, input: &Self::Input) -> bool;
 
-    /// What the call would touch.
+    /// The access that the call needs.
     fn access(&self, input: &Self::Input, context: &ToolContext) -> Access;
 
     fn run(
@@ -50,7 +50,7 @@ pub trait Tool: Send + Sync + 'static {
     ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
 }
 
-/// What a call gave: what the model reads, and the same as data for hosts and transcripts.
+/// The result of a call: content for the model, and the same as data for hosts and transcripts.
 #[derive(Clone, Debug)]
 pub struct ToolOutput {
     pub content: Vec<ToolResultContent>,
@@ -64,7 +64,7 @@ impl ToolOutput {
         Self { data: Value::String(text.clone()), content: vec![ToolResultContent::Text(text)] }
     }
 
-    /// Its texts, as one.
+    /// Its texts, joined.
     pub fn as_text(&self) -> String {
         let texts = self.content.iter().filter_map(|part| match part {
             ToolResultContent::Text(text) => Some(text.as_str()),
@@ -78,20 +78,19 @@ impl ToolOutput {
     }
 }
 
-/// A call that did not do what was asked. The message is for the model: what failed, why, and what to
-/// do instead.
+/// A failed call. The message is for the model: what failed, why, and what to do instead.
 #[derive(Debug, Error)]
 pub enum ToolError {
-    /// The input is not what the tool takes.
+    /// The input does not fit the tool.
     #[error("{0}")]
     Input(String),
-    /// The tool ran and could not do it.
+    /// The tool ran and failed.
     #[error("{0}")]
     Failed(String),
     /// The same, with the structured form that hosts read.
     #[error("{message}")]
     FailedWith { message: String, data: Value },
-    /// The call was cancelled while it ran. `partial` is what there was until then.
+    /// The call was cancelled while it ran. `partial` is its result until then.
     #[error("the call was cancelled before it finished")]
     Cancelled { partial: Option<String> },
 }
@@ -104,23 +103,23 @@ impl ToolError {
 
 pub type RunFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
 
-/// A tool whose input type is forgotten, so that tools can stand in one list.
+/// A tool without its input type, so that tools fit in one list.
 pub trait DynTool: Send + Sync {
     fn name(&self) -> &str;
 
-    /// How the tool is offered to a model.
+    /// The tool as it is offered to a model.
     fn spec(&self) -> ToolSpec;
 
-    /// Reads the input once; the prepared call answers everything else.
+    /// Parses the input once; the prepared call answers everything else.
     fn prepare(&self, input: &RawValue) -> Result<Box<dyn PreparedCall>, ToolError>;
 }
 
-/// A call whose input has been read and found good.
+/// A call with a parsed and valid input.
 pub trait PreparedCall: Send + Sync {
-    /// Whether the call changes nothing, so that it may run beside others.
+    /// Whether the call changes nothing, so that it may run in parallel with others.
     fn is_read_only(&self) -> bool;
 
-    /// What the call would touch.
+    /// The access that the call needs.
     fn access(&self, context: &ToolContext) -> Access;
 
     fn run(self: Box<Self>, context: &ToolContext) -> RunFuture<'_>;
@@ -173,7 +172,7 @@ impl<T: Tool> DynTool for Erased<T> {
     }
 }
 
-/// The schema of a type with everything in one place.
+/// The schema of a type, with all definitions inlined.
 fn schema_of<T: JsonSchema>() -> schemars::Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;

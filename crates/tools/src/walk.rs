@@ -1,8 +1,8 @@
-//! Walks over a tree of files: what version control ignores is left out, hidden files are not, and what
-//! version control itself keeps, or what may not be read, is never entered.
+//! Walks over a tree of files. Skips files that version control ignores, but not hidden files. Never enters the
+//! directories of version control itself, nor one that may not be read.
 //!
-//! The root is opened once, and every directory below it is opened from there without following a link: a
-//! directory that is exchanged for a link during the walk is passed over.
+//! The root is opened once, and every directory below it is opened from there without following a link: a directory
+//! that is replaced by a link during the walk is skipped.
 
 mod ignored;
 #[cfg(test)]
@@ -27,7 +27,7 @@ const MAX_THREADS: usize = 8;
 /// A tree of fewer directories is not worth another thread.
 const FEW: usize = 16;
 
-/// How many threads work on one call.
+/// The number of threads of one call.
 pub(crate) fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS)
 }
@@ -38,11 +38,11 @@ pub(crate) struct Walk<'w> {
     pub(crate) root: &'w Path,
     pub(crate) directory: &'w Directory,
     pub(crate) workspace: &'w Workspace,
-    /// How many names below the root a path has at most.
+    /// The most names of a path below the root.
     pub(crate) max_depth: Option<usize>,
 }
 
-/// Something that the walk has come to.
+/// An entry that the walk has reached.
 pub(crate) struct Entry<'e> {
     /// Absolute; free of links, but for the entry itself.
     pub(crate) path: &'e Path,
@@ -54,18 +54,18 @@ pub(crate) struct Entry<'e> {
     pub(crate) name: &'e OsStr,
 }
 
-/// A directory that is still to be looked at.
+/// A directory that the walk has not read yet.
 struct Pending {
     below: PathBuf,
     depth: usize,
     ignored: Arc<Ignored>,
 }
 
-/// What the threads of a walk share.
+/// The state that the threads of a walk share.
 #[derive(Default)]
 struct Queue {
     pending: Vec<Pending>,
-    /// How many directories are being looked at.
+    /// The number of directories that threads are reading.
     busy: usize,
 }
 
@@ -79,7 +79,7 @@ struct Run<'w, T> {
     found: Mutex<Vec<T>>,
 }
 
-/// A directory is being looked at while this is held, and others wait for what is found in it.
+/// Guard: a thread is reading a directory while this is held, and others wait for the directories in it.
 struct Busy<'r> {
     queue: &'r Mutex<Queue>,
     changed: &'r Condvar,
@@ -92,9 +92,9 @@ impl Drop for Busy<'_> {
     }
 }
 
-/// What becomes of an entry.
+/// The treatment of an entry.
 pub(crate) enum Step<T> {
-    /// It is left out; a directory is not entered.
+    /// The entry is skipped; a directory is not entered.
     Skip,
     /// A directory is entered.
     Enter,
@@ -102,7 +102,7 @@ pub(crate) enum Step<T> {
 }
 
 impl Walk<'_> {
-    /// Walks and collects what `visit` takes, in no order. What cannot be read is passed over.
+    /// Walks and collects the results of `visit`, in no order. Skips entries that cannot be read.
     pub(crate) fn collect<T: Send>(
         &self,
         cancel: &CancellationToken,
@@ -135,7 +135,7 @@ impl Walk<'_> {
 }
 
 impl<T: Send> Run<'_, T> {
-    /// Looks at this many directories at most, until there are none left.
+    /// Reads at most this many directories, until there are none left.
     fn work(&self, most: usize) {
         let mut found = Vec::new();
         for _ in 0..most {
@@ -164,7 +164,7 @@ impl<T: Send> Run<'_, T> {
         }
     }
 
-    /// Visits what is in one directory; gives the directories that are to be entered.
+    /// Visits the entries of one directory; returns the directories to enter.
     fn look(&self, pending: &Pending, found: &mut Vec<T>) -> Vec<Pending> {
         let Pending { below, depth, ignored } = pending;
         let opened = self.walk.directory.directory(below);
@@ -211,13 +211,13 @@ impl<T: Send> Run<'_, T> {
         inner
     }
 
-    /// Whether what is in a directory that lies in one of this depth may still be visited.
+    /// Whether the entries of a directory that lies in one of this depth may still be visited.
     fn may_descend(&self, depth: usize) -> bool {
         self.walk.max_depth.is_none_or(|most| depth + 1 < most)
     }
 }
 
-/// Runs a search on a thread of its own. A call that is dropped takes its search along.
+/// Runs a search on a thread of its own. A call that is dropped cancels its search.
 pub(crate) async fn run<T: Send + 'static>(
     cancel: &CancellationToken,
     work: impl FnOnce(&CancellationToken) -> Result<T, ToolError> + Send + 'static,

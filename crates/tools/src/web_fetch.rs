@@ -32,14 +32,14 @@ use page::{Content, Page};
 pub(crate) struct WebFetchInput {
     /// The full address; http becomes https.
     url: String,
-    /// What you look for: the best matching passages of a long page come first.
+    /// The subject to look for: the best matching passages of a long page come first.
     prompt: Option<String>,
-    /// Where to continue in a long page: the offset that the previous answer named.
+    /// The offset to continue from in a long page, as the previous answer named it.
     #[serde(default)]
     offset: usize,
 }
 
-/// Fetches pages and remembers them for a while.
+/// Fetches pages and caches them for a while.
 pub(crate) struct WebFetch {
     fetcher: Fetcher,
     cache: Cache,
@@ -124,7 +124,7 @@ impl Tool for WebFetch {
     }
 }
 
-/// What the model gets of a page.
+/// Makes the answer for the model from a page.
 fn answer(
     page: &Page,
     offset: usize,
@@ -153,7 +153,7 @@ fn answer(
     })
 }
 
-/// What a server said instead of giving the page.
+/// Describes a server's refusal.
 fn refusal(url: &Url, page: &Page) -> String {
     const EXCERPT: usize = 2_000;
     let mut text = format!("{url} answered {}", page.status);

@@ -1,4 +1,4 @@
-//! Write: a whole file at once.
+//! Write: creates or replaces a whole file.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::shared_files::OthersChange;
 use crate::text_file::{Encoding, decode, is_crlf, line_count};
 use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace, patch};
 
-/// How much of a difference an error shows.
+/// The bytes of a difference that an error shows.
 const MAX_DIFF: usize = 3_000;
 
 /// Creates a file, with its directories, or replaces all of an existing one. An existing file must have
@@ -55,7 +55,7 @@ impl Tool for Write {
         let workspace = context.workspace.clone();
         let size = disk::size_hint(&path).max(input.content.len() as u64);
         run_sized(size, move || {
-            // Held in here: the work goes on when the call is dropped.
+            // Held in here: the write continues when the call is dropped.
             let _guard = guard;
             write(&workspace, &named, &path, &input.content)
         })
@@ -90,7 +90,7 @@ fn write(
         Ok(text) => (text.content, text.encoding),
         Err(_) => (String::new(), Encoding::Utf8),
     };
-    // Latin-1 was a guess from bytes that are going; whatever does not fit in it becomes UTF-8.
+    // Latin-1 was a guess from bytes that are going; text that does not fit in it becomes UTF-8.
     let encoding = match encoding {
         Encoding::Windows1252 if encoding.encode(content).is_err() => Encoding::Utf8,
         kept => kept,
@@ -119,7 +119,8 @@ fn count_lines(count: usize) -> String {
     if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
 }
 
-/// Says why not; when the file has changed since it was read, also what this write would have undone.
+/// Explains a refusal. When the file has changed since it was read, also shows the changes that this write would have
+/// undone.
 fn explain(refusal: &Refusal, named: &Path, existing: &Existing, content: &str) -> ToolError {
     let mut message = refusal.explain(named);
     if let Refusal::Outdated(OthersChange { difference: None, .. }) = refusal

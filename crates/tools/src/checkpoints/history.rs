@@ -1,4 +1,4 @@
-//! What a transcript says about files: which prompt came when, and what was changed behind it.
+//! The files in a transcript: its prompts in order, and the changes after each.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,23 +9,23 @@ use centurion_protocol::{RecordId, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A prompt that a session can go back to.
+/// A prompt to which a session can return.
 #[derive(Clone, Debug)]
 pub struct Prompt {
     pub record: RecordId,
     /// The record before it.
     pub parent: Option<RecordId>,
-    /// What hosts call it, if they sent it.
+    /// The id that a host gave it, if a host sent it.
     pub queue_item: Option<RecordId>,
     pub time: Option<Timestamp>,
     pub text: String,
-    /// Whether it is no prompt, but what files were before someone went back.
+    /// Whether it is no prompt, but the state of files before a rewind.
     pub is_rewind: bool,
-    /// Its place among the lines: what is behind it came since.
+    /// Its line: changes on later lines came after it.
     line: usize,
 }
 
-/// The prompts of a session, and the changes of files behind them.
+/// The prompts of a session, and the changes of files after each.
 #[derive(Clone, Debug, Default)]
 pub struct FileHistory {
     pub prompts: Vec<Prompt>,
@@ -39,13 +39,13 @@ struct FileChange {
     backup: FileBackup,
 }
 
-/// What a file was at a prompt, and what we last made of it.
+/// The state of a file at a prompt, and the last hash that the session gave it.
 #[derive(Clone, Debug)]
 pub(super) struct Tracked {
     pub(super) path: PathBuf,
     pub(super) before: FileBackup,
     pub(super) written: Option<String>,
-    /// Copies of what others made of it meanwhile.
+    /// Copies of changes that others have made since.
     pub(super) foreign: Vec<String>,
     /// The last copy that a record named.
     copy: Option<String>,
@@ -92,7 +92,7 @@ struct SnapshotView {
 }
 
 impl FileHistory {
-    /// Reads the main agent's transcript. Lines that cannot be read are passed over.
+    /// Reads the main agent's transcript. Skips lines that cannot be read.
     pub fn read(transcript: &[u8]) -> Self {
         let mut history = Self::default();
         for (line, text) in transcript.split(|byte| *byte == b'\n').enumerate() {
@@ -118,12 +118,12 @@ impl FileHistory {
         history
     }
 
-    /// The prompt of an id, as hosts or transcripts know it.
+    /// Finds the prompt with an id, as hosts or transcripts know it.
     pub fn find(&self, id: RecordId) -> Option<&Prompt> {
         self.prompts.iter().rfind(|prompt| prompt.record == id || prompt.queue_item == Some(id))
     }
 
-    /// How many files were changed since a prompt.
+    /// The number of files that were changed since a prompt.
     pub fn changed_since(&self, prompt: &Prompt) -> usize {
         self.tracked_since(prompt).len()
     }
@@ -141,7 +141,7 @@ impl FileHistory {
                 foreign: Vec::new(),
                 copy: backup.backup_file_name.clone(),
             });
-            // What a file was before a change of ours, and was not what we had made of it, is the work of others.
+            // Others changed the file if it was not, before a change of ours, as we had last written it.
             let is_foreign = backup.digest.is_some()
                 && backup.digest != tracked.written
                 && backup.backup_file_name != tracked.copy;
@@ -172,7 +172,7 @@ fn prompt(view: &HistoryLine<'_>, line: usize) -> Option<Prompt> {
 }
 
 impl Prompt {
-    /// What files were before someone went back, whose first record is in this line.
+    /// The state of files before a rewind whose first record is in this line.
     fn before_rewind(record: RecordId, time: Option<Timestamp>, line: usize) -> Self {
         Self {
             record,

@@ -1,7 +1,7 @@
-//! Going back: files become again what they were at a prompt.
+//! Rewind: restores the files of a prompt.
 //!
-//! Only files that agents changed are touched. What others made of them since is copied beside the checkpoints first,
-//! and named. A link in the place of a file is left alone, and named as well.
+//! Touches only files that agents changed. Copies others' later changes of them beside the checkpoints first, and names
+//! them. Leaves a link in the place of a file alone, and names it as well.
 
 use std::fs::Permissions;
 use std::io;
@@ -18,7 +18,7 @@ use super::{CheckpointError, Checkpoints, backup_name, is_copy_of, path_digest, 
 use crate::disk::{LoadError, load_existing};
 use crate::line_diff::LineDiff;
 
-/// Why nothing was brought back.
+/// The reason that no file was restored.
 #[derive(Debug, Error)]
 pub enum RewindError {
     #[error("File rewinding is not enabled.")]
@@ -31,7 +31,7 @@ pub enum RewindError {
     Transcript(io::Error),
 }
 
-/// Why one file was not brought back.
+/// The reason that one file was not restored.
 #[derive(Debug, Error)]
 enum FileError {
     #[error("what it was could not be kept: {0}")]
@@ -64,24 +64,24 @@ enum FileError {
     Io(#[from] io::Error),
 }
 
-/// What going back does, or would do.
+/// The effects of a rewind, done or planned.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rewind {
     pub files: Vec<RewoundFile>,
-    /// Files that others changed since, with where that is kept now.
+    /// Files that others changed since, with the paths of their copies.
     pub set_aside: Vec<SetAside>,
-    /// Links that stand in the place of files, and were left alone.
+    /// Links in the place of files, which were left alone.
     pub skipped_links: Vec<PathBuf>,
-    /// Files that could not be brought back, and why.
+    /// Files that could not be restored, and the reasons.
     pub failed: Vec<(PathBuf, String)>,
 }
 
-/// A file that becomes what it was.
+/// A file that is restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RewoundFile {
     pub path: PathBuf,
-    /// Lines that come, and lines that go.
+    /// Inserted and deleted lines.
     pub insertions: usize,
     pub deletions: usize,
 }
@@ -92,7 +92,7 @@ pub struct SetAside {
     pub copy: PathBuf,
 }
 
-/// What there is at a path now.
+/// The present state of a path.
 enum Found {
     Nothing,
     File(Box<Existing>),
@@ -100,12 +100,12 @@ enum Found {
 }
 
 impl Rewind {
-    /// What going back to a prompt would do.
+    /// The effects that a rewind to a prompt would have.
     pub fn plan(history: &FileHistory, prompt: &Prompt, directory: &Path) -> Self {
         Self::carry_out(history, prompt, directory, None)
     }
 
-    /// Goes back to a prompt.
+    /// Restores the files of a prompt.
     pub fn apply(history: &FileHistory, prompt: &Prompt, checkpoints: &Checkpoints) -> Self {
         Self::carry_out(history, prompt, &checkpoints.directory, Some(checkpoints))
     }
@@ -117,14 +117,14 @@ impl Rewind {
         checkpoints: Option<&Checkpoints>,
     ) -> Self {
         let mut rewind = Self::default();
-        // Our own directory may be reached through a link.
+        // A link may lead to our own directory.
         let directory = &directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         let contents = history.tracked_since(prompt).into_iter().map(|tracked| {
             let before = content_before(&tracked, directory);
             (tracked, before)
         });
         let contents: Vec<(Tracked, Result<_, FileError>)> = contents.collect();
-        // Half a rewind deletes nothing.
+        // A partial rewind deletes nothing.
         let is_whole = contents.iter().all(|(_, before)| before.is_ok());
         for (tracked, before) in contents {
             let before = match before {
@@ -191,7 +191,7 @@ impl Rewind {
     }
 }
 
-/// What the file was; `None` if it was not there.
+/// The earlier content of the file; `None` if it did not exist.
 fn content_before(tracked: &Tracked, directory: &Path) -> Result<Option<Vec<u8>>, FileError> {
     if let Some(reason) = &tracked.before.not_kept {
         return Err(FileError::NotKept(reason.clone()));
@@ -229,7 +229,7 @@ fn look(path: &Path) -> Result<Found, FileError> {
     }
 }
 
-/// Keeps what others made of a file, under a name that is new.
+/// Keeps others' changes of a file, under a new name.
 fn set_aside(directory: &Path, path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
     let directory = directory.join("set-aside");
     save(&directory, path, &mut 0, bytes).map(|name| directory.join(name))
@@ -261,7 +261,7 @@ fn restore(
     Ok(())
 }
 
-/// How many lines come and go.
+/// The numbers of inserted and of deleted lines.
 fn lines(now: Option<&[u8]>, before: Option<&[u8]>) -> (usize, usize) {
     let text =
         |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();

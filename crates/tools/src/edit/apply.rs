@@ -1,7 +1,7 @@
-//! Replacing a piece of text by another: a pure function, linear in the size of the text.
+//! Replaces a piece of text by another: a pure function, linear in the size of the text.
 //!
-//! Line ends are one thing here. A text whose lines end with CR LF is read by models without the CR, so
-//! what they write is matched without it, and goes in with the ends that its place has.
+//! All line ends count as equal here. Models read a text with CR LF line ends without the CR, so their text is matched
+//! without it, and inserted with the line ends of its place.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,18 +11,18 @@ use thiserror::Error;
 
 use super::mismatch::Mismatch;
 
-/// How many line numbers an error about several matches names.
+/// The line numbers that an error about several matches names.
 const MAX_LINES_NAMED: usize = 20;
 
 /// A text after an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
     pub content: String,
-    /// Where in `content` the replacements stand, in order.
+    /// The ranges of the replacements in `content`, in order.
     pub replaced: Vec<Range<usize>>,
 }
 
-/// Why an edit was not made.
+/// The reason that an edit was not made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EditError {
     #[error("old_string and new_string are the same: there is nothing to change")]
@@ -40,7 +40,7 @@ pub enum EditError {
 
 /// Replaces `old` by `new` in `content`: the only occurrence, or each one with `replace_all`.
 ///
-/// A model reads tags of ours in a file with their brackets defused, and quotes them as it read them.
+/// A model reads this program's own tags in a file with defused brackets, and quotes them like that.
 pub fn apply(content: &str, old: &str, new: &str, replace_all: bool) -> Result<Applied, EditError> {
     let as_written = replace(content, old, new, replace_all);
     match (&as_written, restore(old)) {
@@ -64,7 +64,7 @@ fn replace(content: &str, old: &str, new: &str, replace_all: bool) -> Result<App
             _ => Err(EditError::EmptyOld),
         };
     }
-    // A model that writes CR means it, where the file has it.
+    // A model that writes CR means it, if the file has it.
     if (old.contains('\r') || new.contains('\r')) && content.contains(old) {
         let matches = find(content, old, replace_all)?;
         return Ok(splice(content, &matches, |_| new));
@@ -83,14 +83,14 @@ fn replace(content: &str, old: &str, new: &str, replace_all: bool) -> Result<App
     Ok(splice(content, &matches, |place| if ends.have_cr(place) { &with_cr } else { &new }))
 }
 
-/// The places of `old` in `text`, in order and apart from each other; exactly one unless all are wanted.
+/// The occurrences of `old` in `text`, in order and without overlap; exactly one unless all are wanted.
 fn find(text: &str, old: &str, replace_all: bool) -> Result<Vec<Range<usize>>, EditError> {
     let found: Vec<Range<usize>> =
         text.match_indices(old).map(|(at, _)| at..at + old.len()).collect();
     let Some(first) = found.first() else {
         return Err(EditError::NotFound(Mismatch::between(text, old)));
     };
-    // Occurrences that overlap are as ambiguous as others: `aa` stands twice in `aaa`.
+    // Overlapping occurrences are as ambiguous as others: `aa` occurs twice in `aaa`.
     let second = first.start + old.chars().next().map_or(1, char::len_utf8);
     let next = text.get(second..).and_then(|rest| rest.find(old)).map(|at| second + at);
     let Some(next) = next.filter(|_| !replace_all) else {
@@ -140,7 +140,7 @@ fn without_cr(text: &str) -> Cow<'_, str> {
     if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) }
 }
 
-/// The line ends of a text: where, and whether a CR stands before.
+/// The line ends of a text: their offsets, and whether a CR precedes each.
 struct LineEnds(Vec<(usize, bool)>);
 
 impl LineEnds {
@@ -160,10 +160,10 @@ impl LineEnds {
     }
 }
 
-/// A text in which every line ends with LF alone, and the way back to the original.
+/// A text in which every line ends with LF alone, with the mapping to the original.
 struct Plain<'a> {
     text: Cow<'a, str>,
-    /// Where in `text` the line ends are that had a CR before them.
+    /// The offsets in `text` of the line ends that had a CR before them.
     dropped: Vec<usize>,
 }
 
@@ -185,7 +185,7 @@ impl<'a> Plain<'a> {
         Self { text: Cow::Owned(text), dropped }
     }
 
-    /// The place in the original; that of a dropped CR for the line end after it.
+    /// The offset in the original; for the line end after a dropped CR, that of the CR.
     fn original(&self, at: usize) -> usize {
         at + self.dropped.partition_point(|dropped| *dropped < at)
     }
@@ -308,7 +308,7 @@ mod tests {
             let plain = apply(&content, &old, &new, all);
             let dos = apply(&with_cr(&content), &old, &new, all);
             match (plain, dos) {
-                // Without a line end in the file, there is nothing to go by.
+                // Without a line end in the file, there is nothing to infer.
                 (Ok(plain), Ok(dos)) if content.contains('\n') => {
                     prop_assert_eq!(with_cr(&plain.content), dos.content);
                 }

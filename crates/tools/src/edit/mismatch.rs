@@ -1,31 +1,31 @@
-//! Why a text is not in a file, as far as can be told: what is nearly the same, and where.
+//! Explains why a text is not in a file, as far as possible: finds nearly equal text, and its place.
 //!
-//! Each look is linear in the size of the file.
+//! Each search is linear in the size of the file.
 
 use std::fmt;
 
-/// How many lines of the file an explanation shows.
+/// The lines of the file that an explanation shows.
 const MAX_LINES: usize = 12;
 
-/// How much of each.
+/// The characters shown of each line.
 const MAX_COLUMNS: usize = 200;
 
-/// The nearest thing that a file has to a text that it does not have.
+/// The text of a file that comes nearest to a text that it does not contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
     /// Every line starts with a number and a tab, as Read shows them.
     LineNumbers,
-    /// The same but for the characters in `difference`.
+    /// The same text but for the characters in `difference`.
     Nearly {
         difference: &'static str,
         found: Lines,
     },
-    /// Lines that look like it.
+    /// Similar lines.
     Similar(Lines),
     Nothing,
 }
 
-/// What a character counts as, if it counts.
+/// Maps a character to the one it is compared as, or drops it.
 type Fold = fn(char) -> Option<char>;
 
 /// A few lines of a file.
@@ -36,7 +36,7 @@ pub struct Lines {
 }
 
 impl Mismatch {
-    /// Looks for the reason why `old` is not in `text`.
+    /// Finds the reason why `old` is not in `text`.
     pub(super) fn between(text: &str, old: &str) -> Self {
         if has_line_numbers(old) {
             return Self::LineNumbers;
@@ -83,7 +83,7 @@ fn caseless(character: char) -> Option<char> {
     solid(character).map(|character| character.to_lowercase().next().unwrap_or(character))
 }
 
-/// The line on which `old` begins in `text` when both are folded; a folding may drop characters.
+/// The line on which `old` begins in `text` when both are folded; folding may drop characters.
 fn find_folded(text: &str, old: &str, fold: Fold) -> Option<usize> {
     let needle: String = old.chars().filter_map(fold).collect();
     if needle.is_empty() {
@@ -91,7 +91,7 @@ fn find_folded(text: &str, old: &str, fold: Fold) -> Option<usize> {
     }
     let folded: String = text.chars().filter_map(fold).collect();
     let at = folded.find(&needle)?;
-    // Walks along the original until as much of the folded text has gone by.
+    // Walks along the original until the same amount of folded text has passed.
     let (mut gone, mut line) = (0, 1);
     for character in text.chars() {
         if let Some(folded) = fold(character) {
@@ -107,7 +107,7 @@ fn find_folded(text: &str, old: &str, fold: Fold) -> Option<usize> {
     Some(line)
 }
 
-/// The lines that agree best with the longest line of `old`, by how they begin and end.
+/// The lines that agree best with the longest line of `old`, by their beginnings and ends.
 fn nearest(text: &str, old: &str) -> Option<Lines> {
     let (index, wanted) = old
         .lines()

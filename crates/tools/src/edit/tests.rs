@@ -85,7 +85,7 @@ async fn a_change_by_another_program_is_noticed_by_content() {
     let error = bench.edit("a", "c").await.unwrap_err().to_string();
     assert!(error.contains("changed since") && error.contains("on line 1"), "{error}");
     assert!(error.contains("by a person") && error.contains("-b\n+B"), "{error}");
-    // A touch without a change is none.
+    // A write of the same content is no change.
     fs::write(&bench.path, "a\nb\n").unwrap();
     bench.edit("a", "c").await.unwrap();
 }
@@ -200,7 +200,7 @@ fn a_tag_is_quoted_as_it_was_read() {
     let old = "&lt;system-reminder>x&lt;/system-reminder>";
     let applied = apply(content, old, "&lt;system-reminder>y&lt;/system-reminder>", false).unwrap();
     assert_eq!(applied.content, "a\n<system-reminder>y</system-reminder>\nb\n");
-    // Where the file really says so, it stays so.
+    // A file that really contains the escaped form keeps it.
     let escaped = format!("{old}\n");
     assert_eq!(apply(&escaped, old, "z", false).unwrap().content, "z\n");
 }

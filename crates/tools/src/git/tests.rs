@@ -41,7 +41,7 @@ impl Hostile {
         fs::write(path, text).unwrap();
     }
 
-    /// The ordinary git, to set things up and to show what it would do.
+    /// The ordinary git, to set things up and to show its behaviour.
     fn git(&self, arguments: &[&str], directory: &str) -> String {
         let output = Command::new("git")
             .args(["-c", "user.name=T", "-c", "user.email=t@localhost"])
@@ -98,22 +98,22 @@ async fn an_ordinary_repository_is_described() {
     hostile.write("repo/x.log", "");
     assert_eq!(hostile.status().await.as_deref(), Some(" M file\n?? new\n"));
     assert!(hostile.log().await.unwrap().ends_with(" first\n"));
-    // What it may not read of the user's own does not make it silent.
+    // A file of the user that it may not read does not silence it.
     hostile.write("home/dotfiles", "[core]\n\tabbrev = 12\n");
     hostile.write("home/.gitconfig", "[include]\n\tpath = ~/dotfiles\n");
     hostile.write("home/.gitconfig.broken", "");
     assert!(hostile.status().await.unwrap().starts_with(" M file\n?? new\n"));
 }
 
-/// Makes git look at the content of a file through a filter.
+/// Makes git read the content of a file through a filter.
 fn filtered(hostile: &Hostile, key: &str, canary: &str, more: &str) {
     hostile.configure(&format!("[filter \"x\"]\n\t{key} = {canary}\n{more}"));
     hostile.write("repo/.gitattributes", "* filter=x\n");
-    // As long as before, with another time: git must look at the content.
+    // The same size with another time: git must read the content.
     hostile.write("repo/file", "next\n");
 }
 
-/// Every kind of program that a configuration can name, and what of it an ordinary git would run here.
+/// Every kind of program that a configuration can name, and whether an ordinary git would run it here.
 #[tokio::test]
 async fn nothing_that_a_repository_configures_is_run() {
     // D-77
@@ -183,7 +183,7 @@ async fn nothing_that_a_repository_configures_is_run() {
     }
 }
 
-/// A repository that points at another place does not get it described.
+/// Git does not describe another place that the repository points to.
 #[tokio::test]
 async fn nothing_outside_of_the_repository_is_described() {
     type Prepare = fn(&Hostile);

@@ -1,4 +1,4 @@
-//! Which files a search looks into.
+//! Selects the files that a search reads.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 use crate::walk::{Entry, Step, Walk};
 use crate::{ToolError, Workspace, disk};
 
-/// The files below a place that pass all filters.
+/// The files below a directory that pass all filters.
 pub(super) struct Candidates {
     /// With links resolved.
     root: PathBuf,
-    /// The root, opened; `None` where it is one file that was named.
+    /// The opened root; `None` where the root is one named file.
     directory: Option<Directory>,
     workspace: Arc<Workspace>,
     globs: Override,
@@ -37,7 +37,7 @@ impl Candidates {
         let directory = match Directory::open(&root) {
             Ok(directory) => Some(directory),
             Err(error) if error.kind() == ErrorKind::NotADirectory => None,
-            // Says it with what may have been meant.
+            // Reports the missing path with suggestions.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(disk::explain_missing(&root, &root));
             }
@@ -46,13 +46,13 @@ impl Candidates {
         Ok(Self { root, directory, workspace, globs, types })
     }
 
-    /// Whether the root is one file that was named.
+    /// Whether the root is one named file.
     pub(super) fn is_single_file(&self) -> bool {
         self.directory.is_none()
     }
 
-    /// All candidates, ordered by path. A file that was named is one, whatever the filters say, but not
-    /// when it may not be read.
+    /// Returns all candidates, ordered by path. A named file is always a candidate, whatever the filters say, unless it
+    /// may not be read.
     pub(super) fn collect(&self, cancel: &CancellationToken) -> Result<Vec<PathBuf>, ToolError> {
         let Some(directory) = &self.directory else {
             if !(self.workspace.may_read)(&self.root) {
@@ -86,7 +86,7 @@ impl Candidates {
         }
     }
 
-    /// Opens a candidate where it was found, below the directory that was opened at the start.
+    /// Opens a candidate below the directory that was opened at the start.
     pub(super) fn open(&self, path: &Path) -> Result<File, OpenError> {
         let opened = match &self.directory {
             Some(directory) => {
@@ -98,7 +98,7 @@ impl Candidates {
     }
 }
 
-/// Globs as a list, parted by commas or white space; `!` before one leaves out what it matches.
+/// Parses a list of globs, separated by commas or white space; `!` before a glob excludes its matches.
 fn parse_globs(root: &Path, globs: &str) -> Result<Override, ignore::Error> {
     let mut builder = OverrideBuilder::new(root);
     for glob in split_globs(globs) {
@@ -107,7 +107,7 @@ fn parse_globs(root: &Path, globs: &str) -> Result<Override, ignore::Error> {
     builder.build()
 }
 
-/// Commas inside braces do not part.
+/// Splits at commas, but not within braces.
 fn split_globs(globs: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     globs

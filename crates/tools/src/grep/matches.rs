@@ -1,4 +1,4 @@
-//! Looking into the files: several at once, in order, until there is enough.
+//! Searches the files: several at once, with results in order, until there are enough.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,19 +17,19 @@ use super::{OutputMode, Search};
 use crate::context::lock;
 use crate::{ToolError, walk};
 
-/// Files that are searched before the results are looked at.
+/// The files that are searched before their results are evaluated.
 const BATCH: usize = 512;
 
-/// Fewer files than this are not worth another thread.
+/// Fewer files than this do not need another thread.
 const FEW: usize = 32;
 
 /// Characters shown of a line.
 const MAX_COLUMNS: usize = 500;
 
-/// What was found in one file.
+/// The matches in one file.
 pub(super) struct Found {
     pub(super) path: PathBuf,
-    /// When the file was last changed, where files are listed by it.
+    /// The time of the file's last change, in the modes that sort by it.
     pub(super) modified: Option<SystemTime>,
     /// The number of matching lines.
     pub(super) count: usize,
@@ -53,8 +53,8 @@ pub(super) enum Kind {
     MatchAfterGap,
 }
 
-/// Searches the files in order and hands over what was found, until `take` has enough and says `false`.
-/// Gives the number of files that could not be searched.
+/// Searches the files in order and passes the results to `take` until that returns `false`. Returns the number of files
+/// that could not be searched.
 pub(super) fn search(
     search: &Search,
     files: &[PathBuf],
@@ -121,7 +121,7 @@ fn search_file(
 ) -> io::Result<Option<Found>> {
     let file = match search.candidates.open(path) {
         Ok(file) => file,
-        // Another program deleted it meanwhile.
+        // Another program has deleted it meanwhile.
         Err(OpenError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(OpenError::Io(error)) => return Err(error),
         Err(error) => return Err(io::Error::other(error)),
@@ -147,7 +147,7 @@ fn search_file(
     Ok(Some(Found { path: path.to_owned(), modified, count, lines }))
 }
 
-/// A file whose reading ends with the call: a file without a match is long, too.
+/// A reader that stops when the call is cancelled: a file without a match can be long.
 struct Cancellable<'a> {
     file: &'a File,
     cancel: &'a CancellationToken,
@@ -162,14 +162,14 @@ impl Read for Cancellable<'_> {
     }
 }
 
-/// Gathers what one file has, as the mode wants it.
+/// Collects the matches of one file, in the form of the mode.
 struct Collector<'a> {
     search: &'a Search,
     count: usize,
     lines: Vec<Line>,
     after_gap: bool,
     is_binary: bool,
-    /// The size of the lines that an answer may show.
+    /// The size of the collected lines.
     bytes: usize,
 }
 
@@ -192,7 +192,7 @@ impl Collector<'_> {
         self.lines.push(Line { number, text, kind });
     }
 
-    /// Each match by itself, on the line on which it begins.
+    /// Adds each match by itself, on the line on which it begins.
     fn push_matches(&mut self, first: u64, bytes: &[u8]) {
         let matcher = &self.search.matcher;
         let mut found = Vec::new();
@@ -261,7 +261,7 @@ fn lines_of(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.strip_suffix(b"\n").unwrap_or(bytes).split(|byte| *byte == b'\n')
 }
 
-/// A line for showing: without its end, and cut to a readable length.
+/// A line for display: without its end, and cut to a readable length.
 fn shorten(bytes: &[u8]) -> String {
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
     let start = bytes.get(..MAX_COLUMNS * 4).unwrap_or(bytes);

@@ -1,4 +1,4 @@
-//! What a search answers: lines, files or counts, within bounds.
+//! The answer of a search: lines, files or counts, within bounds.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -12,18 +12,18 @@ use crate::ToolOutput;
 use crate::change::answer;
 use crate::paths::shown;
 
-/// Bytes of one answer.
+/// The bytes of one answer.
 pub(super) const MAX_BYTES: usize = 20_000;
 
-/// An answer as it fills up.
+/// An answer under construction.
 pub(super) struct Report<'a> {
     search: &'a Search,
-    /// Files with their matches, for the modes that list files.
+    /// Files with their matches, in the modes that list files.
     files: Vec<(Option<SystemTime>, PathBuf, usize)>,
     text: String,
-    /// Entries that were found, shown or not.
+    /// The entries found, shown or not.
     seen: usize,
-    /// Entries that are shown.
+    /// The entries shown.
     shown: usize,
     names: Vec<String>,
     is_full: bool,
@@ -42,7 +42,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Takes what one file has; `false` when nothing more is wanted.
+    /// Adds the matches of one file; `false` when the answer is full.
     pub(super) fn add(&mut self, found: Found) -> bool {
         if self.search.mode != OutputMode::Content {
             self.files.push((found.modified, found.path, found.count));

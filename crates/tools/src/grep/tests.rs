@@ -220,7 +220,7 @@ async fn what_may_not_be_read_is_not_searched() {
         assert!(said.contains("src/a.rs"), "{said}");
         assert!(!said.contains("secrets") && !said.contains("c.pem"), "{said}");
     }
-    // A filter that names it does not help, and neither does naming the file itself.
+    // Neither a filter that names it helps, nor naming the file itself.
     let input = json!({"pattern": "needle", "glob": "*.pem"});
     assert_eq!(text(&call(Grep, &context, input).await.unwrap()), "No matches.");
     let input = json!({"pattern": "needle", "path": "src/c.pem"});

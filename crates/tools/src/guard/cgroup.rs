@@ -1,8 +1,8 @@
-//! A control group of the kernel (cgroup) for one command, where this process may make one: it bounds the command
-//! as a whole, with all that it starts.
+//! A control group of the kernel (cgroup) for one command, where this process may make one: it limits the command
+//! together with everything that it starts.
 //!
-//! The guard makes the group, the step before the command enters it, and the process above the guard removes it. Both
-//! versions of control groups are understood; which one a machine has, and where, is in `/proc/self`.
+//! The guard makes the group, the launch step enters it before the command runs, and the process above the guard
+//! removes it. Both versions of control groups are supported; `/proc/self` tells the version and the directory.
 
 use std::fs;
 use std::io;
@@ -12,10 +12,10 @@ use rustix::process::{Pid, getpid};
 
 use super::CommandLimits;
 
-/// What the directory of a group is called, before the number of its guard.
+/// The prefix of a group's directory name, before the number of its guard.
 const NAME: &str = "centurion-";
 
-/// What a group can bound.
+/// A resource that a group can limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Controller {
     Memory,
@@ -39,7 +39,7 @@ impl Controller {
         }
     }
 
-    /// The files that hold the limit: the first must be there.
+    /// The files that hold the limit: the first must exist.
     fn files(self, version: Version) -> &'static [&'static str] {
         match (self, version) {
             (Self::Memory, Version::One) => {
@@ -57,14 +57,14 @@ enum Version {
     Two,
 }
 
-/// Makes the groups of a guard's command: as many as can be made.
+/// Makes the groups of a guard's command, as many as possible.
 pub(super) fn make(guard: Pid, limits: CommandLimits) {
     for controller in Controller::ALL {
         let Some(limit) = controller.limit(limits) else { continue };
         let Some(parent) = Parent::find(controller) else { continue };
         parent.remove_abandoned();
         let group = parent.group(guard);
-        // Where it cannot be made, each process has its own limit.
+        // Without a group, each process has its own limit.
         if fs::create_dir(&group).is_ok() && set(&group, controller, parent.version, limit).is_err()
         {
             let _ = fs::remove_dir(&group);
@@ -72,7 +72,7 @@ pub(super) fn make(guard: Pid, limits: CommandLimits) {
     }
 }
 
-/// Enters the groups that the guard has made; what is left to be bound for each process.
+/// Enters the groups that the guard has made. Returns the limits that remain for each process.
 pub(super) fn enter(guard: Pid, limits: CommandLimits) -> CommandLimits {
     let mut left = limits;
     for controller in Controller::ALL {
@@ -91,14 +91,14 @@ pub(super) fn enter(guard: Pid, limits: CommandLimits) -> CommandLimits {
     left
 }
 
-/// Removes the groups of a guard's command, of which nothing is left.
+/// Removes the groups of a guard's command, whose processes are gone.
 pub(super) fn remove(guard: Pid) {
     for parent in Controller::ALL.into_iter().filter_map(Parent::find) {
         let _ = fs::remove_dir(parent.group(guard));
     }
 }
 
-/// Whether commands can be bounded as a whole here: for people who ask.
+/// Whether commands can be limited as a whole on this machine.
 pub fn is_available() -> bool {
     Controller::ALL.into_iter().all(|controller| {
         Parent::find(controller).is_some_and(|parent| {
@@ -120,13 +120,13 @@ fn set(group: &Path, controller: Controller, version: Version, limit: u64) -> io
     Ok(())
 }
 
-/// Writes to a file of the kernel, which is never made by writing to it.
+/// Writes to an existing file of the kernel; never creates one.
 fn write(path: &Path, value: &str) -> io::Result<()> {
     use std::io::Write as _;
     fs::File::options().write(true).open(path)?.write_all(value.as_bytes())
 }
 
-/// Where groups can be made.
+/// A directory in which groups can be made.
 #[derive(Debug, PartialEq, Eq)]
 struct Parent {
     directory: PathBuf,
@@ -140,7 +140,7 @@ impl Parent {
         let (own, version) = own_directory(controller, &groups, &mounts)?;
         match version {
             Version::One => Some(Self { directory: own, version }),
-            // A group with processes has no groups below it, but it may have one beside it.
+            // A group with processes cannot have groups below it, but it may have one beside it.
             Version::Two => [Some(own.as_path()), own.parent()]
                 .into_iter()
                 .flatten()
@@ -153,13 +153,13 @@ impl Parent {
         self.directory.join(format!("{NAME}{}", guard.as_raw_pid()))
     }
 
-    /// Removes what guards left that were killed, as was the process above them.
+    /// Removes the groups of guards that were killed together with the process above them.
     fn remove_abandoned(&self) {
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let guard = name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
             if guard.is_some_and(|guard| !Path::new(&format!("/proc/{guard}")).exists()) {
-                // One that still holds a process stays.
+                // A group that still holds a process stays.
                 let _ = fs::remove_dir(entry.path());
             }
         }
@@ -171,7 +171,7 @@ fn is_controlled(directory: &Path, controller: Controller) -> bool {
         .is_ok_and(|names| names.split_whitespace().any(|name| name == controller.name()))
 }
 
-/// The directory of the group that this process is in, by what the kernel says of groups and mounts.
+/// The directory of this process's group, by the kernel's lists of groups and mounts.
 fn own_directory(controller: Controller, groups: &str, mounts: &str) -> Option<(PathBuf, Version)> {
     let has = |list: &str| list.split(',').any(|name| name == controller.name());
     // `4:memory:/path` in version 1, `0::/path` in version 2.

@@ -1,4 +1,4 @@
-//! How one command is confined, as it is handed from Centurion to the step that becomes the shell.
+//! The confinement of one command, as Centurion passes it to the step that becomes the shell.
 
 use std::fs;
 use std::io;

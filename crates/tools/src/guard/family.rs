@@ -1,7 +1,8 @@
-//! The guards of this process: they are started here, and what one of them leaves behind is ended here.
+//! The guards of this process: starts them, and ends the processes that a killed guard leaves behind.
 //!
-//! This process adopts what a killed guard leaves. Everything below a guard is in another session than this process,
-//! and no process can enter one: a child of this process in another session that is no guard is left over.
+//! This process adopts the children of a killed guard. Everything below a guard is in another session than this
+//! process, and no process can enter an existing session: so a child of this process in another session that is no
+//! guard is left over.
 
 use std::io::{self, Write as _};
 use std::process::{self, Stdio};
@@ -25,13 +26,13 @@ use super::watch::BRIEFLY;
 use super::{GuardProgram, SECOND};
 use crate::context::lock;
 
-/// The variable that every process below a guard has in its environment, unless it removes it.
+/// The variable in the environment of every process below a guard, unless the process removes it.
 pub(super) const MARK: &str = "CENTURION_GUARDED_BY";
 
-/// How long it may take to end what a guard has left.
+/// The time limit for ending the processes that a guard has left.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How often it is looked whether a guard or the second watcher is held by another process.
+/// The interval of checks whether another process holds a guard or the second watcher.
 const TICK: Duration = Duration::from_millis(500);
 
 static FAMILY: Mutex<Family> =
@@ -39,24 +40,24 @@ static FAMILY: Mutex<Family> =
 
 struct Family {
     guards: Vec<(Pid, OwnedFd)>,
-    /// Those of the guards, and the second watcher, that were stopped or traced when it was last looked.
+    /// The guards, and the second watcher, that were stopped or traced at the last check.
     held: Vec<Pid>,
-    /// Whether a thread looks at the guards.
+    /// Whether a thread watches the guards.
     is_watched: bool,
-    /// The second watcher, and what it listens to.
+    /// The second watcher, and its input.
     second: Option<(process::Child, process::ChildStdin)>,
 }
 
-/// A guard of this process. Once this is dropped, the second watcher sees to it that the guard ends.
+/// A guard of this process. Once this is dropped, the second watcher makes sure that the guard ends.
 #[derive(Debug)]
 pub(crate) struct Member {
     pid: Pid,
     is_gone: bool,
 }
 
-/// Starts a guard. Everything that it needs has been set.
+/// Starts a guard from a fully prepared command.
 pub(crate) fn spawn(program: &GuardProgram, command: &mut Command) -> io::Result<(Child, Member)> {
-    // Under the lock: a guard that is not known yet would count as left over.
+    // Under the lock: a guard that is not registered yet would count as left over.
     let mut family = lock(&FAMILY);
     adopt_orphans();
     let child = command.env(MARK, mark()).spawn()?;
@@ -79,7 +80,7 @@ pub(crate) fn spawn(program: &GuardProgram, command: &mut Command) -> io::Result
 }
 
 impl Member {
-    /// The guard was seen to end. What it left, if it could not do its work, is ended.
+    /// Records the end of the guard. Ends the processes that it left, if it could not do its work.
     pub(crate) async fn ended(&mut self, is_clean: bool) {
         self.is_gone = true;
         if !is_clean {
@@ -107,8 +108,8 @@ impl Family {
     }
 
     /// Ends guards that another process holds, with their commands. A guard that is stopped or traced would do nothing
-    /// when this process dies; only a command that wants to outlive it holds one. One that is held for a moment may be
-    /// in a pause of all processes.
+    /// when this process dies; only a command that wants to outlive this process holds its guard. A guard that is held
+    /// only for a moment may be in a pause of all processes.
     fn end_held(&mut self, program: &GuardProgram) {
         let second = self.second.as_ref().map(|(child, _)| Pid::from_child(child));
         let known = self.guards.iter().map(|(pid, _)| *pid).chain(second);
@@ -125,20 +126,20 @@ impl Family {
         }
     }
 
-    /// Tells the second watcher, if there is one that listens. One that does not is never waited for.
+    /// Sends a message to the second watcher, if there is one that listens. Never waits for one that does not.
     fn say(&mut self, what: char, pid: Pid) -> io::Result<()> {
         let (_, told) = self.second.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         told.write_all(format!("{what}{}\n", pid.as_raw_pid()).as_bytes())
     }
 
-    /// Tells the second watcher of a guard; starts one if there is none, or if it was killed.
+    /// Tells the second watcher of a guard; starts a watcher if there is none, or if it was killed.
     fn tell_started(&mut self, program: &GuardProgram, pid: Pid) {
         if self.say(STARTED, pid).is_err() {
             self.replace_second(program);
         }
     }
 
-    /// Starts another second watcher in the place of one that does not work.
+    /// Starts another second watcher in place of one that does not work.
     fn replace_second(&mut self, program: &GuardProgram) {
         if let Some((mut lost, _)) = self.second.take() {
             // It may only be stopped.
@@ -185,7 +186,7 @@ impl Family {
     }
 }
 
-/// Becomes the parent of whatever a killed guard leaves.
+/// Makes this process the parent of the processes that a killed guard leaves.
 fn adopt_orphans() {
     static ADOPTS: OnceLock<()> = OnceLock::new();
     ADOPTS.get_or_init(|| {
@@ -196,7 +197,7 @@ fn adopt_orphans() {
     });
 }
 
-/// Looks at the guards until there are none.
+/// Watches the guards until there are none.
 fn watch(program: &GuardProgram) {
     loop {
         std::thread::sleep(TICK);
@@ -210,7 +211,7 @@ fn watch(program: &GuardProgram) {
     }
 }
 
-/// Ends what a guard has left. No guard is started meanwhile.
+/// Ends the processes that a guard has left. No guard is started meanwhile.
 fn end_left_over() {
     let family = lock(&FAMILY);
     let give_up = Instant::now() + PATIENCE;
@@ -223,7 +224,7 @@ fn end_left_over() {
     loop {
         let killed = tree::kill_all(find);
         let hunted = tree::kill_newborn(Instant::now() + BRIEFLY, is_meant);
-        // A chain of processes leaves one that is over after the other, for as long as it lives.
+        // While a chain of processes lives, it leaves one ended process after another.
         let over = family.left_over(&tree::processes().unwrap_or_default());
         for process in &over {
             let _ = waitpid(Some(process.pid), WaitOptions::NOHANG);
@@ -237,7 +238,7 @@ fn end_left_over() {
     }
 }
 
-/// Tells the processes of this Centurion from those of another.
+/// Identifies the processes of this Centurion among those of others.
 fn mark() -> String {
     static MARK: OnceLock<String> = OnceLock::new();
     MARK.get_or_init(|| {

@@ -1,8 +1,8 @@
 //! The last step before the shell: binds it to the guard's life, confines it, then becomes it.
 //!
-//! A second line of defence. When the guard itself is killed, the kernel kills the shell; only the
-//! process that will be the shell can ask for that, and it must do so after the fork. The same goes for
-//! the sandbox: the guard stays outside.
+//! A second line of defence: when the guard itself is killed, the kernel kills the shell. Only the process that will be
+//! the shell can ask for that, and it must do so after the fork. The same holds for the sandbox: the guard stays
+//! outside.
 
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
@@ -18,9 +18,9 @@ use rustix::stdio::stdin;
 
 use super::{CommandLimits, Confinement, Task, cgroup};
 
-/// What shells give when there is nothing to run.
+/// The exit code of a shell for a missing program.
 const NOT_FOUND: u8 = 127;
-/// What shells give when there is something to run that cannot be.
+/// The exit code of a shell for a program that cannot run.
 const CANNOT_RUN: u8 = 126;
 
 /// The arguments of this step.
@@ -36,7 +36,7 @@ pub(super) fn args(guard: Pid, task: &Task) -> Vec<OsString> {
 struct Launch {
     script: OsString,
     last_directory: OsString,
-    /// Where its [`Confinement`] is; empty when it has none.
+    /// The file of its [`Confinement`]; empty when it has none.
     confinement: PathBuf,
     limits: CommandLimits,
 }
@@ -52,19 +52,19 @@ impl Launch {
     }
 }
 
-/// Waits for the guard, then goes on to be the shell.
+/// Waits for the guard, then becomes the shell.
 pub(super) fn run(mut args: impl Iterator<Item = OsString>, limits: CommandLimits) -> ExitCode {
     let guard = args.next().and_then(|pid| pid.to_str()?.parse().ok()).and_then(Pid::from_raw);
     let launch = Launch::from_args(&mut args, limits);
     let (Some(guard), Some(mut launch)) = (guard, launch) else { return ExitCode::from(2) };
     let bound = set_parent_process_death_signal(Some(Signal::KILL));
-    // The guard says when all is ready, and holds the pipe for as long as it lives.
+    // The guard writes a byte when all is ready, and holds the pipe open while it lives.
     let ready = io::stdin().lock().read_exact(&mut [0]);
-    // It may have died before the kernel was asked to watch it.
+    // The guard may have died before the kernel was asked to watch it.
     if ready.is_err() || bound.is_err() || getppid() != Some(guard) {
         return ExitCode::from(2);
     }
-    // From inside of a sandbox it could not be entered.
+    // From inside of a sandbox the group could not be entered.
     launch.limits = cgroup::enter(guard, limits);
     if launch.confinement.as_os_str().is_empty() {
         return become_shell(&launch, &[]);
@@ -88,7 +88,7 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>, limits: CommandLimit
     }
 }
 
-/// Goes on where a helper program has made the namespaces of the sandbox. It also sees to it that nothing
+/// Continues after a helper program has made the namespaces of the sandbox. The helper also makes sure that nothing
 /// outlives the guard.
 pub(super) fn run_inside(
     mut args: impl Iterator<Item = OsString>,
@@ -98,12 +98,12 @@ pub(super) fn run_inside(
     launch.map_or(ExitCode::from(2), |launch| become_confined_shell(&launch, Inside::Helper))
 }
 
-/// What a confined shell is directly below.
+/// The parent of a confined shell.
 #[derive(Clone, Copy)]
 enum Inside {
     /// The guard, at the other end of standard input.
     Guard,
-    /// A helper program, which ends with the guard and takes everything along.
+    /// A helper program, which ends with the guard and ends everything below it.
     Helper,
 }
 
@@ -123,9 +123,9 @@ fn become_confined_shell(launch: &Launch, inside: Inside) -> ExitCode {
     }
 }
 
-/// Says why there is no sandbox; without it, nothing runs.
+/// Reports the reason that there is no sandbox; without it, nothing runs.
 fn refuse(error: &dyn Error) -> ExitCode {
-    // This goes where the command's output would have gone.
+    // The command's output would have gone to the same place.
     let _ = writeln!(io::stderr(), "the sandbox could not be set up, so nothing was run: {error}");
     ExitCode::from(CANNOT_RUN)
 }
@@ -163,10 +163,10 @@ impl Shell {
         }
     }
 
-    /// Runs the command from its file and notes where it stood when the shell ended.
+    /// Runs the command from its file and records the directory in which the shell ended.
     ///
-    /// The command is not an argument: `pkill -f` with a word of it would otherwise end its own shell.
-    /// All stands on one line, so that line numbers in messages are those of the command.
+    /// The command is not an argument: `pkill -f` with a word of it would otherwise end its own shell. All stands on
+    /// one line, so that line numbers in messages are those of the command.
     fn text(self, script: &OsStr, last_directory: &OsStr) -> OsString {
         let read: &[u8] = match self {
             Self::Bash => b"<",
@@ -180,7 +180,7 @@ impl Shell {
     }
 }
 
-/// A word that a shell takes as it is.
+/// Quotes a word for a shell.
 pub(crate) fn quoted(word: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for byte in word {
@@ -199,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// Both shells, in a directory whose name needs quoting, with everything that could go wrong.
+    /// Both shells, in a directory whose name needs quoting, with every possible fault.
     #[test]
     fn a_command_runs_from_its_file_and_leaves_its_directory_behind() {
         let scratch = tempfile::tempdir().unwrap();

@@ -1,26 +1,26 @@
-//! Limits on what a command may use.
+//! Limits on the resources of a command.
 //!
-//! A [control group](super::cgroup) bounds memory and processes of the whole command where one can be made. Elsewhere,
-//! and for files, the limits are those of the kernel for each process, inherited by all that come after it.
+//! A [control group](super::cgroup) limits the memory and the processes of the whole command where one can be made.
+//! Elsewhere, and for files, the kernel limits each process, and its children inherit the limits.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What a command or a hook may use at most; `None` is what Centurion itself may.
+/// The limits of a command or a hook; `None` leaves Centurion's own limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommandLimits {
-    /// Bytes of memory: of all its processes, or that each of them may write to.
+    /// Bytes of memory: of all its processes together, or of the writable memory of each.
     pub memory: Option<u64>,
-    /// Processes and threads: its own, or all of the user.
+    /// Processes and threads: of the command, or of the user.
     pub processes: Option<u64>,
-    /// Bytes that one file may grow to.
+    /// The largest size of one file, in bytes.
     pub file: Option<u64>,
 }
 
-/// What the word begins with by which a guard is told of limits.
+/// The prefix of the word that tells a guard its limits.
 const WORD: &str = "limits=";
 
 impl CommandLimits {
-    /// The word for a guard, if there is anything to tell.
+    /// The word for a guard, if there are limits.
     pub(super) fn to_word(self) -> Option<String> {
         let number = |limit: Option<u64>| limit.map_or(String::new(), |limit| limit.to_string());
         let Self { memory, processes, file } = self;
@@ -28,12 +28,12 @@ impl CommandLimits {
             .then(|| format!("{WORD}{},{},{}", number(memory), number(processes), number(file)))
     }
 
-    /// Whether a word tells of limits.
+    /// Whether a word tells limits.
     pub(super) fn is_word(word: &str) -> bool {
         word.starts_with(WORD)
     }
 
-    /// Reads such a word.
+    /// Parses such a word.
     pub(super) fn from_word(word: &str) -> Option<Self> {
         let number = |text: &str| match text {
             "" => Some(None),

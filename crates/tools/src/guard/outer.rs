@@ -1,6 +1,7 @@
-//! The process above a guard: ends everything when the guard is killed, or of no use after Centurion's death.
+//! The process above a guard: ends everything when the guard is killed, or when the guard fails to after Centurion's
+//! death.
 //!
-//! It does nothing else, and has one thread: a guard begins as this process and divides itself.
+//! It does nothing else, and has one thread: a guard begins as this process and forks.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,34 +21,34 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use super::watch::BRIEFLY;
 use super::{CommandLimits, cgroup, tree};
 
-/// How often it is looked whether the guard is held by another process.
+/// The interval of checks whether another process holds the guard.
 const TICK: Duration = Duration::from_millis(500);
-/// How long a guard has to end everything once Centurion is dead.
+/// The time that a guard has to end everything once Centurion is dead.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// After this, what does not die cannot be killed.
+/// A process that survives for longer cannot be killed.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// Whose the standard streams of a guard are.
+/// The owner of a guard's standard streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Streams {
-    /// Its own. Centurion sees their end when everything has ended.
+    /// The guard. Centurion sees the end of the streams when everything has ended.
     Guards,
-    /// Those of the program that it runs: only that one may hold them.
+    /// The program that the guard runs: only that program may hold them.
     Programs,
 }
 
-/// What this process is after it divided itself.
+/// The role of this process after the fork.
 pub(super) enum Half {
     /// The guard, with a handle of Centurion's process.
     Guard(Option<OwnedFd>),
-    /// The process above it, whose work is done.
+    /// The process above the guard, at the end of its work.
     Outer(ExitCode),
 }
 
-/// Takes the place of a guard among the processes, and divides into the guard and the process above it.
+/// Leaves the caller's session, and forks into the guard and the process above it.
 pub(super) fn divide(streams: Streams, limits: CommandLimits) -> io::Result<Half> {
-    // Away from the terminal: its signals do not reach the command, and nothing can ask there for
-    // a password. The leader of a process group cannot leave, but no caller starts a guard as one.
+    // Away from the terminal: its signals do not reach the command, and no program can ask there for a password. The
+    // leader of a process group cannot leave, but no caller starts a guard as one.
     let _ = setsid();
     // `killall` with the parent's name must not hit the guard too.
     let _ = fs::write("/proc/self/comm", "command-guard");
@@ -77,9 +78,9 @@ pub(super) fn divide(streams: Streams, limits: CommandLimits) -> io::Result<Half
 
 fn become_reaper() -> io::Result<()> {
     set_child_subreaper(Some(getpid()))?;
-    // One that was stopped goes on when its parent dies.
+    // A stopped process continues when its parent dies.
     set_parent_process_death_signal(Some(Signal::CONT))?;
-    // The other end of its pipes could be opened through it.
+    // Another process could open the other end of the pipes through it.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     tree::hold_children();
     Ok(())
@@ -88,7 +89,7 @@ fn become_reaper() -> io::Result<()> {
 /// Waits for the guard's end, or for Centurion's and then the guard's.
 fn watch(guard: Pid, parent: Option<&OwnedFd>) -> ExitCode {
     let Ok(handle) = pidfd_open(guard, PidfdFlags::empty()) else {
-        // A kernel without handles: there is only the guard to wait for.
+        // A kernel without process handles: wait for the guard alone.
         return finish(wait_for(guard));
     };
     let handles = [Some(&handle), parent];
@@ -101,8 +102,8 @@ fn watch(guard: Pid, parent: Option<&OwnedFd>) -> ExitCode {
         if ready.iter().any(|is_ready| *is_ready) {
             break ready;
         }
-        // A guard that is stopped would do nothing when Centurion dies. Only a command stops one that wants to
-        // outlive it, and that command ends now. Once may be a pause of all processes.
+        // A stopped guard would do nothing when Centurion dies. Only a command that wants to outlive Centurion stops
+        // its guard, and that command ends now. A single stop may be a pause of all processes.
         let is_held = tree::is_stopped(guard) || tree::is_traced(guard);
         if is_held && was_held {
             return finish(false);
@@ -110,7 +111,7 @@ fn watch(guard: Pid, parent: Option<&OwnedFd>) -> ExitCode {
         was_held = is_held;
     };
     if !ready.first().is_some_and(|is_ready| *is_ready) {
-        // Centurion is dead. A guard that is stopped goes on; one that does not end has had its time.
+        // Centurion is dead. A stopped guard continues; one that does not end has had its time.
         let _ = kill_process(guard, Signal::CONT);
         let until = Instant::now() + PATIENCE;
         let ready = wait_until_ready(&[Some(&handle)], Some(until)).unwrap_or_default();
@@ -121,10 +122,10 @@ fn watch(guard: Pid, parent: Option<&OwnedFd>) -> ExitCode {
     finish(wait_for(guard))
 }
 
-/// Which of the handles are ready, once one is or the time is over; nothing if they cannot be asked.
+/// The handles that are ready, once one is or the time is over; `None` if they cannot be polled.
 fn wait_until_ready(handles: &[Option<&OwnedFd>], until: Option<Instant>) -> Option<Vec<bool>> {
     loop {
-        // The kernel asks no more handles than the process may have open.
+        // The kernel polls no more handles than the process may have open.
         tree::restore_limit();
         let known = handles.iter().flatten();
         let mut polled: Vec<_> =
@@ -139,7 +140,7 @@ fn wait_until_ready(handles: &[Option<&OwnedFd>], until: Option<Instant>) -> Opt
     }
 }
 
-/// Whether the guard ended as it should.
+/// Waits for the guard; returns whether it ended as it should.
 fn wait_for(guard: Pid) -> bool {
     loop {
         match waitpid(Some(guard), WaitOptions::empty()) {
@@ -150,7 +151,7 @@ fn wait_for(guard: Pid) -> bool {
     }
 }
 
-/// Kills what is left, if the guard has not.
+/// Kills the remaining processes, if the guard has not.
 fn finish(is_clean: bool) -> ExitCode {
     if is_clean {
         return ExitCode::SUCCESS;
@@ -158,11 +159,11 @@ fn finish(is_clean: bool) -> ExitCode {
     let give_up = Instant::now() + GIVE_UP;
     while Instant::now() < give_up && tree::kill_descendants(getpid()).is_ok() {
         loop {
-            // Any child: `waitpid` without a number means those of this process group.
+            // Any child: `waitpid` without a number means the children in this process group.
             match wait(WaitOptions::NOHANG) {
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => break,
-                // Nothing is left. Those above look once more all the same.
+                // Nothing is left. The processes above check once more all the same.
                 Err(_) => return ExitCode::FAILURE,
             }
         }

@@ -1,7 +1,6 @@
-//! The guard of a program that has its standard streams to itself.
+//! The guard of a program that owns its standard streams.
 //!
-//! The parent is at the other end of a socket: what it says there is what the guard of a shell hears on its
-//! standard input.
+//! The parent is at the other end of a socket: it sends there what the guard of a shell reads from its standard input.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -22,15 +21,15 @@ use super::watch::{self, Event, Left};
 use super::{CommandLimits, Exit, GuardProgram, LAUNCH_PIPED, PIPE, Report};
 use crate::process::PipedProgram;
 
-/// Nothing to run has this name.
+/// The exit code for a missing program.
 const NOT_FOUND: u8 = 127;
-/// There is something to run that cannot be.
+/// The exit code for a program that cannot run.
 const CANNOT_RUN: u8 = 126;
 
 /// The arguments of this guard. `lifeline` is a descriptor that it inherits.
 pub(crate) fn args(lifeline: RawFd, guard: &GuardProgram, program: &PipedProgram) -> Vec<OsString> {
     let mut args: Vec<OsString> = vec![PIPE.into(), lifeline.to_string().into()];
-    // How many words start a guard again, then those, then the program.
+    // The number of words that start a guard again, then these words, then the program.
     args.push((guard.args.len() + 1).to_string().into());
     args.push(guard.program.clone().into());
     args.extend(guard.args.iter().map(Into::into));
@@ -83,7 +82,7 @@ fn start(
         .args(program)
         .process_group(0)
         .spawn()?;
-    // The streams are the program's: their reader must see the program's end, and not ours.
+    // The streams belong to the program: their reader must see the program's end, not the guard's.
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&nothing)?;
     dup2_stdout(&nothing)?;
@@ -99,7 +98,7 @@ fn start(
     Ok(events)
 }
 
-/// Stays until nothing of the program is left.
+/// Stays until no process of the program is left.
 fn watch(events: &Receiver<Event>, lifeline: &UnixStream) -> Left {
     let mut untold: Option<Exit> = None;
     let mut tell_at = None;
@@ -152,7 +151,7 @@ pub(super) fn launch(mut args: impl Iterator<Item = OsString>, limits: CommandLi
     let guard = args.next().and_then(|pid| pid.to_str()?.parse().ok()).and_then(Pid::from_raw);
     let (Some(guard), Some(program)) = (guard, args.next()) else { return ExitCode::from(2) };
     let bound = set_parent_process_death_signal(Some(Signal::KILL));
-    // It may have died before the kernel was asked to watch it.
+    // The guard may have died before the kernel was asked to watch it.
     if bound.is_err() || getppid() != Some(guard) {
         return ExitCode::from(2);
     }
@@ -168,7 +167,7 @@ pub(super) fn launch(mut args: impl Iterator<Item = OsString>, limits: CommandLi
     })
 }
 
-/// Tells the parent, if it is still there.
+/// Tells the parent, if it still exists.
 fn tell(mut lifeline: &UnixStream, report: &Report) {
     let _ = writeln!(lifeline, "{report}");
 }

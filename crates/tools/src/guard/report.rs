@@ -1,4 +1,4 @@
-//! What a guard tells its parent, one line each.
+//! The reports of a guard to its parent, one line each.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ pub(crate) enum Report {
     /// The shell has ended.
     Ended {
         exit: Exit,
-        /// Whether processes that it started are still there.
+        /// Whether processes that it started still run.
         left_running: bool,
     },
-    /// There is no shell, for this reason.
+    /// The shell did not start, for this reason.
     Failed(String),
 }
 
-/// How a shell ended.
+/// The end of a shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Code(i32),
     Signal(i32),
-    /// Its output passed the limit, and the guard ended it.
+    /// Its output exceeded the limit, and the guard ended it.
     Overflow,
 }
 

@@ -1,9 +1,9 @@
-//! The second watcher: ends what a guard cannot end any more.
+//! The second watcher: ends the processes that a guard can no longer end.
 //!
-//! A command that no sandbox confines can kill, stop or blind its guard, which is a process of the same user. One
-//! more process stands aside, above no command: it knows the guards of one Centurion, waits for Centurion's
-//! death, gives the guards time to do their work, and kills what they leave. What belongs to a command it knows by
-//! its parents, its session and its environment.
+//! A command that no sandbox confines can kill, stop or blind its guard, which is a process of the same user. So there
+//! is one more process, above no command: it knows the guards of one Centurion, waits for Centurion's death, gives the
+//! guards time to do their work, and kills the processes that they leave. It recognizes the processes of a command by
+//! their parents, their session and their environment.
 
 use std::collections::HashSet;
 use std::fs;
@@ -24,21 +24,22 @@ use super::family::MARK;
 use super::tree::{self, Children, Process};
 use super::watch::BRIEFLY;
 
-/// How long a guard may take to end everything when it must.
+/// The time that a guard has to end everything when it must.
 const PATIENCE: Duration = Duration::from_millis(2_500);
-/// The same when Centurion is dead: guards then kill without asking first.
+/// The same when Centurion is dead: guards then kill at once.
 const PATIENCE_AFTER_DEATH: Duration = Duration::from_secs(1);
-/// How long a dead guard's session is remembered: Centurion ends what such a guard left, if it lives so long.
+/// The time for which a dead guard's session is remembered: a live Centurion ends the processes of such a guard within
+/// it.
 const MEMORY: Duration = Duration::from_secs(10);
-/// How often, and how long after a guard's end, it is looked for what Centurion adopted.
+/// The interval, and the time after a guard's end, of searches for processes that Centurion adopted.
 const AGAIN: Duration = Duration::from_millis(20);
 const LOOK_FOR: Duration = Duration::from_secs(1);
-/// A child of Centurion that was seen this long ago and not told of is no guard.
+/// A child of Centurion that was seen this long ago, without a message about it, is no guard.
 const NEW: Duration = Duration::from_millis(200);
-/// After this, what does not die cannot be killed.
+/// A process that survives for longer cannot be killed.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// What is told on standard input, a line each: a guard was started, or is to end.
+/// The messages on standard input, one line each: a guard was started, or must end.
 pub(super) const STARTED: char = '+';
 pub(super) const ENDING: char = '-';
 
@@ -46,7 +47,7 @@ pub(super) const ENDING: char = '-';
 struct Guard {
     pid: Pid,
     handle: OwnedFd,
-    /// When it must have ended.
+    /// The time by which it must have ended.
     deadline: Option<Instant>,
 }
 
@@ -54,7 +55,7 @@ pub(super) fn run(mark: &str) -> ExitCode {
     let _ = setsid();
     let _ = fs::write("/proc/self/comm", "command-guard");
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    // Should it be stopped then, it goes on.
+    // If it is stopped, it continues when Centurion dies.
     let _ = set_parent_process_death_signal(Some(Signal::CONT));
     let _ = std::env::set_current_dir("/");
     centurion_sandbox::survive_signals();
@@ -81,24 +82,25 @@ pub(super) fn run(mark: &str) -> ExitCode {
 struct Second {
     parent: OwnedFd,
     parent_number: Option<Pid>,
-    /// What the environment of every command has in it.
+    /// The mark in the environment of every command.
     mark: Vec<u8>,
     guards: Vec<Guard>,
-    /// Guards that ended, and until when they are remembered.
+    /// Ended guards, and the time until which they are remembered.
     dead: Vec<(Pid, Instant)>,
-    /// The children of Centurion, which adopts what dead guards leave, and ends it. While it is stopped it does not.
+    /// The children of Centurion, which adopts and ends the processes of dead guards. A stopped Centurion does not end
+    /// them.
     adopted: Option<Children>,
-    /// What was adopted and is no guard: when Centurion dies it is a child of another process.
+    /// Adopted processes that are no guards: when Centurion dies, they become children of another process.
     left: Vec<LeftOver>,
-    /// When it is to be looked for again, and how long.
+    /// The time of the next search, and the end of searching.
     look_at: Option<Instant>,
     look_until: Instant,
 }
 
-/// What a dead guard has left.
+/// A process that a dead guard has left.
 struct LeftOver {
     pid: Pid,
-    /// Nothing if no file can be opened.
+    /// `None` if no file can be opened.
     handle: Option<OwnedFd>,
     seen: Instant,
 }
@@ -130,7 +132,7 @@ impl Second {
         self.look_until = now + LOOK_FOR;
     }
 
-    /// Ends what Centurion adopted from dead guards. Goes on for a while.
+    /// Ends the processes that Centurion adopted from dead guards. Repeats this for a while.
     fn end_adopted(&mut self) {
         let session = session_of(self.parent_number).unwrap_or(0);
         let children = self.adopted.as_ref().and_then(|children| children.now().ok());
@@ -142,7 +144,7 @@ impl Second {
         });
         let mut left = Vec::new();
         for Process { pid, session, .. } in found {
-            // A guard that was just started has a session of its own, and may not have been told of yet.
+            // A new guard has a session of its own, and the message about it may not have arrived yet.
             let seen = self.left.iter().find(|left| left.pid == pid).map(|left| left.seen);
             let is_known = seen.is_some_and(|seen| seen.elapsed() >= NEW);
             if is_known || session != pid.as_raw_pid() {
@@ -152,7 +154,7 @@ impl Second {
             let handle = pidfd_open(pid, PidfdFlags::empty()).ok();
             left.push(LeftOver { pid, handle, seen: seen.unwrap_or_else(Instant::now) });
         }
-        // A chain of processes goes on for a while, and its next one is adopted when this one has ended.
+        // A chain of processes lives for a while: its next process is adopted when this one has ended.
         if !left.is_empty() {
             self.look_until = Instant::now() + LOOK_FOR;
         }
@@ -161,7 +163,7 @@ impl Second {
         self.left = left;
     }
 
-    /// Waits for news, or until a moment.
+    /// Waits for news, or until the given time.
     fn wait(&mut self, until: Option<Instant>) -> Ready {
         tree::restore_limit();
         let handles = [stdin(), self.parent.as_fd()].into_iter();
@@ -175,7 +177,7 @@ impl Second {
         match poll(&mut polled, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => {
-                // A command may have taken all files away from this process: then it has to look by itself.
+                // A command may have taken all files away from this process: then it has to poll by itself.
                 std::thread::sleep(Duration::from_millis(100));
                 self.look_from_now();
                 return Ready { is_told: false, parent_is_gone: getppid() != self.parent_number };
@@ -183,17 +185,17 @@ impl Second {
         }
         let is_ready = |at: usize| polled.get(at).is_some_and(|it| !it.revents().is_empty());
         let ready = Ready { is_told: is_ready(0), parent_is_gone: is_ready(1) };
-        // A guard has ended. This may be the last answer, should a command take all files away.
+        // A guard has ended. This may be the last answer, if a command takes all files away.
         if polled.iter().skip(2).any(|it| !it.revents().is_empty()) {
             self.look_from_now();
         }
         ready
     }
 
-    /// Takes in what is told; `false` when the other end is closed.
+    /// Reads messages; `false` when the other end is closed.
     fn listen(&mut self, heard: &mut Vec<u8>) -> bool {
         let mut bytes = [0; 4096];
-        // Nothing may be read ahead: what was read is not seen by `poll`.
+        // Nothing may be read ahead: `poll` does not see bytes that were read.
         match rustix::io::read(stdin(), &mut bytes) {
             Ok(0) => return false,
             Ok(count) => heard.extend_from_slice(bytes.get(..count).unwrap_or_default()),
@@ -209,7 +211,7 @@ impl Second {
     fn obey(&mut self, line: &str) {
         let pid = |text: &str| text.parse().ok().and_then(Pid::from_raw);
         if let Some(pid) = line.strip_prefix(STARTED).and_then(pid) {
-            // One that has ended already is remembered all the same.
+            // A guard that has ended already is remembered all the same.
             match pidfd_open(pid, PidfdFlags::empty()) {
                 Ok(handle) => self.guards.push(Guard { pid, handle, deadline: None }),
                 Err(_) => self.dead.push((pid, Instant::now() + MEMORY)),
@@ -239,13 +241,13 @@ impl Second {
         for guard in &mut self.guards {
             if guard.deadline.is_some_and(|deadline| deadline <= now) {
                 end(guard);
-                // Once more, should the kernel need its time.
+                // Try again later, in case the kernel needs time.
                 guard.deadline = Some(now + PATIENCE);
             }
         }
     }
 
-    /// Sees to it that nothing is left.
+    /// Makes sure that no process is left.
     fn finish(&mut self) {
         let patience = Instant::now() + PATIENCE_AFTER_DEATH;
         while !self.guards.is_empty() && Instant::now() < patience {
@@ -308,9 +310,9 @@ impl Second {
     }
 }
 
-/// Kills all processes of some sessions, without the help of any file; how many.
+/// Kills all processes of some sessions, without opening any file; returns their number.
 fn kill_sessions(sessions: &HashSet<i32>) -> usize {
-    /// The kernel gives out no larger number.
+    /// The largest process number of the kernel.
     const LARGEST: i32 = 1 << 22;
     let is_meant =
         |pid: &Pid| session_of(Some(*pid)).is_ok_and(|session| sessions.contains(&session));
@@ -334,7 +336,7 @@ fn end(guard: &Guard) {
     if is_over(&guard.handle) {
         return;
     }
-    // It may be stopped; what it does not do any more is done here.
+    // The guard may be stopped: this does its work.
     let _ = tree::kill_descendants(guard.pid);
     let _ = kill_process(guard.pid, Signal::KILL);
 }

@@ -1,6 +1,6 @@
-//! The processes of the machine, and how to end those below another one.
+//! The processes of the machine, and functions that end the descendants of one.
 //!
-//! They are read from `/proc/<pid>/stat`: unlike the lists of children, it is there on every kernel.
+//! They are read from `/proc/<pid>/stat`: unlike the lists of children, every kernel has it.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -21,18 +21,18 @@ use rustix::process::{
 
 use crate::context::lock;
 
-/// A process as it was at one moment.
+/// A process at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: Pid,
     pub(super) parent: Option<Pid>,
-    /// Nothing below a guard can get into a session that is not its own or its guard's.
+    /// Its session. A process below a guard can only be in a session of its own or its guard's.
     pub(super) session: i32,
-    /// Whether it has ended, and only its parent has not looked yet.
+    /// Whether it has ended, but its parent has not waited for it yet.
     pub(super) is_over: bool,
 }
 
-/// Where processes are shown. Held open: a command of root could cover it.
+/// The directory that shows processes. Held open: a command of root could cover it.
 fn directory() -> io::Result<&'static OwnedFd> {
     static DIRECTORY: OnceLock<OwnedFd> = OnceLock::new();
     if let Some(directory) = DIRECTORY.get() {
@@ -43,13 +43,13 @@ fn directory() -> io::Result<&'static OwnedFd> {
     Ok(DIRECTORY.get_or_init(|| opened))
 }
 
-/// Makes sure that processes will be seen later.
+/// Makes sure that later calls can see processes.
 pub(super) fn prepare() -> io::Result<()> {
     directory().map(|_| ())
 }
 
-/// The list of the children of a process. It is read again without opening a file: a process that may open none any
-/// more still sees its children, and those of the ones that it kills become its own.
+/// The list of the children of a process. It is read again without opening a file: a process that may open no files any
+/// more still sees its children, and adopts the children of those that it kills.
 #[derive(Debug)]
 pub(super) struct Children {
     of: Pid,
@@ -57,15 +57,15 @@ pub(super) struct Children {
 }
 
 impl Children {
-    /// Fails on a kernel that keeps no such lists.
+    /// Opens the list. Fails on a kernel that keeps no such lists.
     pub(super) fn of(pid: Pid) -> io::Result<Self> {
-        // Those of the first thread: it gets the orphans.
+        // The children of the first thread: it gets the orphans.
         let path = format!("{0}/task/{0}/children", pid.as_raw_pid());
         let list = openat(directory()?, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         Ok(Self { of: pid, list: list.into() })
     }
 
-    /// The children that there are now. Which of them are over is known only to their parent.
+    /// The present children. Only their parent knows which of them have ended.
     pub(super) fn now(&self) -> io::Result<Vec<Process>> {
         let (mut text, mut piece) = (Vec::new(), [0; 4096]);
         loop {
@@ -83,7 +83,7 @@ impl Children {
     }
 }
 
-/// Whether a child of this process has ended. It can still be waited for.
+/// Whether a child of this process has ended. The parent can still wait for it.
 fn is_over(child: Pid) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     matches!(waitid(WaitId::Pid(child), options), Ok(Some(_)))
@@ -95,7 +95,7 @@ pub(super) fn is_stopped(child: Pid) -> bool {
     matches!(waitid(WaitId::Pid(child), options), Ok(Some(_)))
 }
 
-/// Whether a process is held by another one that traces it.
+/// Whether another process traces this one.
 pub(super) fn is_traced(pid: Pid) -> bool {
     let stat = read(pid, "stat").unwrap_or_default();
     let state = stat.iter().rposition(|byte| *byte == b')').and_then(|end| stat.get(end + 2));
@@ -104,13 +104,14 @@ pub(super) fn is_traced(pid: Pid) -> bool {
 
 static OWN_CHILDREN: Mutex<Option<Children>> = Mutex::new(None);
 
-/// Makes sure that this process, which adopts the orphans below it, sees its children whatever limits are set for it.
+/// Makes sure that this process, which adopts the orphans below it, sees its children whatever limits another process
+/// sets for it.
 pub(super) fn hold_children() {
-    // Where the kernel has no such lists, the processes that watch this one are still there.
+    // Where the kernel has no such lists, the processes that watch this one still do.
     *lock(&OWN_CHILDREN) = Children::of(getpid()).ok();
 }
 
-/// Takes back what another process did to the limit on open files, as far as this one may.
+/// Restores the limit on open files after another process changed it, as far as this process may.
 pub(super) fn restore_limit() {
     const NEEDED: u64 = 64;
     let limit = getrlimit(Resource::Nofile);
@@ -124,7 +125,7 @@ pub(super) fn restore_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(NEEDED), maximum });
 }
 
-/// Reads a file that tells of a process.
+/// Reads a file that describes a process.
 pub(super) fn read(pid: Pid, name: &str) -> io::Result<Vec<u8>> {
     let path = format!("{}/{name}", pid.as_raw_pid());
     let file = openat(directory()?, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -133,7 +134,7 @@ pub(super) fn read(pid: Pid, name: &str) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// All processes that there are. A process that cannot open files any more sees its own children alone, if it holds
+/// All processes of the machine. A process that cannot open files any more sees only its own children, if it holds
 /// their list; otherwise this fails.
 pub(super) fn processes() -> io::Result<Vec<Process>> {
     restore_limit();
@@ -163,17 +164,17 @@ fn all_processes() -> io::Result<Vec<Process>> {
 /// Sends a signal to every descendant of `root`.
 pub(super) fn signal_descendants(root: Pid, signal: Signal) {
     for process in descendants(&[root], &processes().unwrap_or_default()) {
-        // One that is gone needs no signal; one that belongs to another user cannot be reached.
+        // A process that is gone needs no signal; one of another user cannot receive it.
         let _ = kill_process(process.pid, signal);
     }
 }
 
-/// Kills every descendant of `root` that is there now.
+/// Kills every present descendant of `root`.
 pub(super) fn kill_descendants(root: Pid) -> io::Result<()> {
     kill_all(|processes| descendants(&[root], processes)).map(|_| ())
 }
 
-/// Kills everything that `find` finds among all processes; how many.
+/// Kills the processes that `find` selects among all processes; returns their number.
 ///
 /// All are stopped before the first is killed, so that none can fork while the others die.
 pub(super) fn kill_all(find: impl Fn(&[Process]) -> Vec<Process>) -> io::Result<usize> {
@@ -204,10 +205,10 @@ pub(super) fn kill_all(find: impl Fn(&[Process]) -> Vec<Process>) -> io::Result<
     seen.map(|()| stopped.len())
 }
 
-/// Kills what is born until a moment, if it `is_meant`; how often.
+/// Kills the processes that are born until a moment, if they satisfy `is_meant`; returns their number.
 ///
-/// A process that forks and ends at once is gone before all processes can be looked at, and so is the next one. But the
-/// kernel tells which number it gave out last, and there are few behind it.
+/// A process that forks and ends at once is gone before all processes can be listed, and so is the next one. But the
+/// kernel tells the number that it assigned last, and there are few numbers behind it.
 pub(super) fn kill_newborn(until: Instant, is_meant: impl Fn(Pid) -> bool) -> io::Result<usize> {
     const BEFORE: i32 = 8;
     const BEHIND: i32 = 24;
@@ -215,7 +216,7 @@ pub(super) fn kill_newborn(until: Instant, is_meant: impl Fn(Pid) -> bool) -> io
     while Instant::now() < until {
         let last = last_number()?;
         let numbers = last.saturating_sub(BEFORE).max(2)..=last.saturating_add(BEHIND);
-        // To ask for the session is the fastest way to see that nothing is there.
+        // Asking for the session is the fastest test whether a process exists.
         let there = |pid: &Pid| session_of(Some(*pid)).is_ok();
         for pid in numbers.filter_map(Pid::from_raw).filter(there).filter(|pid| is_meant(*pid)) {
             let _ = kill_process(pid, Signal::KILL);
@@ -238,12 +239,12 @@ fn last_number() -> io::Result<i32> {
 /// Whether a process is a child of this one, or in this session.
 pub(super) fn is_near(pid: Pid) -> bool {
     let (me, session) = (getpid(), session_of(None).unwrap_or(0));
-    // 0 is no session, but all those that cannot be seen.
+    // 0 is no session, but stands for all sessions that cannot be seen.
     let is_in = |it: &Process| session != 0 && it.session == session;
     process(pid).is_some_and(|it| it.pid != me && (is_in(&it) || it.parent == Some(me)))
 }
 
-/// A process, if it is there.
+/// A process, if it exists.
 pub(super) fn process(pid: Pid) -> Option<Process> {
     parse(pid, &read(pid, "stat").ok()?)
 }
@@ -268,7 +269,7 @@ pub(super) fn descendants(roots: &[Pid], processes: &[Process]) -> Vec<Process> 
     found
 }
 
-/// Reads a `stat` line. The second field is a name in parentheses that may hold anything.
+/// Parses a `stat` line. The second field is a name in parentheses that may hold anything.
 fn parse(pid: Pid, stat: &[u8]) -> Option<Process> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = str::from_utf8(stat.get(name_end + 1..)?).ok()?;
@@ -303,7 +304,7 @@ mod tests {
         assert_eq!(parse(pid, b"12 no name"), None);
     }
 
-    /// Kernel threads, and processes that came into a container from outside, have none that can be seen.
+    /// Kernel threads, and processes that entered a container from outside, have no visible session.
     #[test]
     fn the_session_of_every_process_is_the_one_that_its_file_names() {
         let mut compared = 0;
@@ -332,7 +333,7 @@ mod tests {
         first.wait().unwrap();
         pipe.read_exact(&mut [0; 3]).unwrap();
         let reader = std::thread::spawn(move || {
-            // It has an end when none of them is left.
+            // The pipe ends when no process of the chain is left.
             io::copy(&mut pipe.take(1_000_000), &mut io::sink()).unwrap()
         });
         let is_meant = |pid| session_of(Some(pid)).is_ok_and(|of| of == session);

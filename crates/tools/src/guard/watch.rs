@@ -1,8 +1,8 @@
 //! The guard's watch over one command.
 //!
-//! Two threads wait, one for the parent and one for the children; the third, the program's first,
-//! decides. Because the guard adopts orphans, "it has no children" means "nothing of the command is
-//! left", and waiting for children says so without looking.
+//! Two threads wait, one for the parent and one for the children; the program's first thread decides. Because the guard
+//! adopts orphans, a guard without children means that no process of the command is left, and waiting for children
+//! detects that without polling.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -27,23 +27,23 @@ use super::{CommandLimits, Confinement, Exit, Report, TERMINATE, Task, launch, t
 use crate::disk::open_flags;
 use crate::shell::redact_file;
 
-/// How long a command has to end when asked politely.
+/// The time that a command has to end after a polite signal.
 pub(super) const GRACE: Duration = Duration::from_secs(1);
-/// How long processes may linger after their shell before they count as left running.
+/// The time that processes may survive their shell before they count as left running.
 pub(super) const LINGER: Duration = Duration::from_millis(50);
-/// How long processes have to end before they are looked at again.
+/// The time that processes have to end before the next check.
 pub(super) const BRIEFLY: Duration = Duration::from_millis(5);
-/// After this, what does not die cannot be killed: it belongs to another user, or the kernel holds it.
+/// A process that survives for longer cannot be killed: it belongs to another user, or the kernel holds it.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// Tells the launching step that all is ready.
+/// Tells the launch step that all is ready.
 const START: u8 = b's';
 
-/// What of a command is there when its guard ends.
+/// The remains of a command when its guard ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     Nothing,
-    /// The guard could not end it.
+    /// Processes that the guard could not end.
     Something,
 }
 
@@ -53,7 +53,7 @@ pub(super) enum Event {
     /// The parent is gone, or wants the end now.
     LifelineCut,
     ShellEnded(Exit),
-    /// Nothing of the command is left.
+    /// No process of the command is left.
     AllGone,
 }
 
@@ -82,14 +82,14 @@ struct Watch {
     events: Receiver<Event>,
     output: File,
     output_path: PathBuf,
-    /// The command, which may hold credentials.
+    /// The file of the command, which may contain credentials.
     script: PathBuf,
     max_output: u64,
-    /// How the shell ended, until the parent has been told.
+    /// The end of the shell, until the parent has been told.
     untold: Option<Exit>,
-    /// What the command's sandbox needs until nothing of it is left.
+    /// Resources that the command's sandbox needs until no process of it is left.
     hold: Hold,
-    /// As long as this is open, processes of the command may live in a namespace of their own.
+    /// While this is open, processes of the command may live in a namespace of their own.
     _lifeline: Option<ChildStdin>,
 }
 
@@ -122,7 +122,7 @@ impl Watch {
         let mut lifeline = shell.stdin.take();
         let shell = Pid::from_child(&shell);
         tell(&Report::Started { group: shell.as_raw_pid() });
-        // Only now does the command start: its parent knows what to kill should the guard die.
+        // Only now does the command start: its parent knows which group to kill if the guard dies.
         if let Some(lifeline) = &mut lifeline {
             lifeline.write_all(&[START])?;
         }
@@ -201,7 +201,7 @@ impl Watch {
         left
     }
 
-    /// The end of the watch: what is left of the output is within the limit, and the parent knows.
+    /// Ends the watch: cuts the output to its limit, and tells the parent.
     fn close(&mut self) {
         if self.output_size() > self.max_output {
             let _ = self.output.set_len(self.max_output);
@@ -209,7 +209,7 @@ impl Watch {
                 self.untold = Some(Exit::Overflow);
             }
         }
-        // Before the parent goes on: it may want what was held.
+        // Before the parent continues: it may want the held resources.
         self.hold = Hold::default();
         self.tell_end(false);
     }
@@ -225,13 +225,13 @@ impl Watch {
     }
 }
 
-/// Kills until nothing is left, and says how the shell ended if that happened meanwhile.
+/// Kills until nothing is left, and returns the end of the shell if that happened meanwhile.
 pub(super) fn kill_all(events: &Receiver<Event>) -> (Option<Exit>, Left) {
     let give_up = Instant::now() + GIVE_UP;
     let mut end = None;
     while Instant::now() < give_up {
         if tree::kill_descendants(getpid()).is_err() {
-            // A guard that sees not even its children is of no use: the process above adopts what is left.
+            // A guard that does not even see its children is of no use: the process above adopts the rest.
             break;
         }
         match events.recv_timeout(BRIEFLY) {
@@ -250,14 +250,14 @@ pub(super) fn kill_all(events: &Receiver<Event>) -> (Option<Exit>, Left) {
     (end, Left::Something)
 }
 
-/// Asks everything below to end.
+/// Asks every process below the guard to end.
 pub(super) fn ask_to_end() {
     tree::signal_descendants(getpid(), Signal::TERM);
-    // One that is stopped would not hear it.
+    // A stopped process would not receive it.
     tree::signal_descendants(getpid(), Signal::CONT);
 }
 
-/// How often the output's size is looked at: often while it grows, seldom while it does not.
+/// The interval of checks of the output's size: short while it grows, long while it does not.
 #[derive(Default)]
 struct Pace {
     interval: Duration,
@@ -298,13 +298,13 @@ pub(super) fn reap(shell: Pid, events: &Sender<Event>) {
 
 /// Listens to the parent until it is gone.
 ///
-/// Its death counts, not only the closed lifeline: a command may have got hold of the other end.
+/// Its death counts, not only the closed lifeline: a command may hold a copy of the other end.
 pub(super) fn listen(lifeline: &OwnedFd, parent: Option<&OwnedFd>, events: &Sender<Event>) {
     loop {
         let handles = [Some(lifeline), parent].into_iter().flatten();
         let mut polled: Vec<_> =
             handles.map(|it| PollFd::from_borrowed_fd(it.as_fd(), PollFlags::IN)).collect();
-        // The kernel asks no more handles than the process may have open.
+        // The kernel polls no more handles than the process may have open.
         tree::restore_limit();
         match poll(&mut polled, None) {
             Ok(_) => {}
@@ -332,7 +332,7 @@ pub(super) fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().stack_size(STACK).spawn(work).map(|_| ())
 }
 
-/// Tells the parent, if it is still there.
+/// Tells the parent, if it still exists.
 fn tell(report: &Report) {
     let mut parent = io::stdout().lock();
     let _ = writeln!(parent, "{report}").and_then(|()| parent.flush());

@@ -1,4 +1,4 @@
-//! Edits of a notebook, looked at as text: what is not touched stays as it is.
+//! Edits of a notebook, compared as text: the rest stays as it is.
 
 use std::fs;
 use std::os::unix::fs::symlink;

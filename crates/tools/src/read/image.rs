@@ -1,4 +1,4 @@
-//! Images, and what other binary files are, by their first bytes.
+//! Detects images and other binary files by their first bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use super::Request;
 use crate::ToolOutput;
 use crate::read_state::View;
 
-/// The largest image that providers take: five megabytes in base64.
+/// The largest image that providers accept: five megabytes in base64.
 pub(super) const MAX_FILE: u64 = 5 * 1024 * 1024 / 4 * 3;
 
 /// The media type of an image that a model can see.

@@ -1,4 +1,4 @@
-//! A notebook as its cells: source, then what the last run left behind.
+//! A notebook as its cells: source, then the output of the last run.
 
 use std::fmt::Write as _;
 
@@ -107,7 +107,7 @@ impl Rendering {
                 self.image(media_type, &data);
             }
         }
-        // The plain form stands for the others; a picture's is only a name in memory.
+        // The plain form stands for the others; that of a picture is only a name in memory.
         if !output.data.keys().any(|media_type| media_type.starts_with("image/"))
             && let Some(text) = output.data.get("text/plain").and_then(text_of)
         {

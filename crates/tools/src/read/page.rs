@@ -1,10 +1,10 @@
-//! Lines with their numbers, within bounds.
+//! Numbered lines, within bounds.
 
 use std::fmt::Write as _;
 
 use super::Request;
 
-/// Lines shown when no number is given.
+/// The lines shown by default.
 const DEFAULT_LINES: usize = 2_000;
 
 /// Characters shown of a line.
@@ -16,12 +16,12 @@ const MAX_BYTES: usize = 256 * 1024;
 /// The same for a call that allows a large answer.
 const MAX_LARGE_BYTES: usize = 1024 * 1024;
 
-/// How many cut lines the notes name.
+/// The cut lines that the notes name.
 const MAX_NAMED: usize = 5;
 
-/// A part of a text, as it fills up.
+/// A part of a text, under construction.
 pub(super) struct Page {
-    /// What the model reads.
+    /// The text for the model.
     pub(super) numbered: String,
     /// The same lines without numbers, for hosts.
     pub(super) plain: String,
@@ -30,7 +30,7 @@ pub(super) struct Page {
     lines: usize,
     columns: usize,
     bytes: usize,
-    /// Lines that are not shown to their end, with their lengths.
+    /// Lines that are cut, with their lengths.
     cut: Vec<(usize, usize)>,
 }
 
@@ -53,7 +53,7 @@ impl Page {
         }
     }
 
-    /// How many characters of a line are shown at most.
+    /// The most characters of a line that are shown.
     pub(super) fn columns(&self) -> usize {
         self.columns
     }
@@ -62,8 +62,7 @@ impl Page {
         self.count >= self.lines || self.numbered.len() >= self.bytes
     }
 
-    /// Takes the next line, behind which `unseen` more characters of it exist. `false` when the page was full
-    /// already.
+    /// Adds the next line, which has `unseen` more characters. `false` when the page was full already.
     pub(super) fn push(&mut self, line: &str, unseen: usize) -> bool {
         if self.is_full() {
             return false;
@@ -100,7 +99,7 @@ impl Page {
         (self.first + self.count).saturating_sub(1)
     }
 
-    /// What must be said about the lines. `total` is how many lines there are, if that is known.
+    /// Notes about the lines. `total` is the number of lines in the file, if known.
     pub(super) fn notes(&self, total: Option<usize>) -> Vec<String> {
         let mut notes = Vec::new();
         let (first, last) = (self.first, self.last());
@@ -128,7 +127,7 @@ impl Page {
     }
 }
 
-/// The lines and, apart from them, the notes: a line of a file has a number, a note has not.
+/// Joins the lines and, separately, the notes: a line of a file has a number, a note has none.
 pub(super) fn with_notes(mut text: String, notes: &[String]) -> String {
     if !notes.is_empty() {
         text.push('\n');

@@ -1,4 +1,4 @@
-//! PDF files: whole when short, else the pages asked for.
+//! PDF files: whole when short, else the requested pages.
 
 use std::collections::HashSet;
 
@@ -19,16 +19,16 @@ pub(super) const MAX_FILE: u64 = 32 * 1024 * 1024;
 /// The largest document that is sent: 32 MB in base64.
 const MAX_SENT: usize = 24 * 1024 * 1024;
 
-/// The most pages that are sent without being asked for.
+/// The most pages that are sent without a request for pages.
 const MAX_WHOLE: usize = 10;
 
 /// The most pages of one call.
 const MAX_PAGES: usize = 20;
 
-/// How far one stream may unpack: a page tree never needs more, a bomb does.
+/// The largest unpacked size of a stream: a page tree never needs more, a decompression bomb does.
 const MAX_UNPACKED: usize = 64 * 1024 * 1024;
 
-/// How deep a page tree may be.
+/// The largest depth of a page tree.
 const MAX_DEPTH: usize = 64;
 
 /// Pages, counted from one.
@@ -179,7 +179,7 @@ fn extract(
             continue;
         }
         let Ok(object) = document.get_object(id) else { continue };
-        // Anything that leads back into the page tree would bring the other pages with it.
+        // A reference back into the page tree would bring the other pages with it.
         let kind = object.as_dict().and_then(Dictionary::get_type).unwrap_or_default();
         if matches!(kind, b"Pages" | b"Catalog") {
             continue;
@@ -200,7 +200,7 @@ fn extract(
     Ok(bytes)
 }
 
-/// A page with what it takes over from the nodes above it.
+/// A page with the attributes that it inherits from the nodes above it.
 fn inherited(document: &Document, page: ObjectId) -> Result<Dictionary, lopdf::Error> {
     let mut dictionary = document.get_dictionary(page)?.clone();
     let mut parent = dictionary.get(b"Parent").and_then(Object::as_reference);

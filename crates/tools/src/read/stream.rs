@@ -1,6 +1,6 @@
-//! Text too large for memory: read up to the last line asked for and no further.
+//! Text too large for memory: reads up to the last requested line and no further.
 //!
-//! Such a file cannot be edited either, so nothing of it is remembered.
+//! Such a file cannot be edited either, so its view is not recorded.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Take};
@@ -14,7 +14,7 @@ use crate::disk::{explain, human_size};
 use crate::text_file::Encoding;
 use crate::{ToolError, ToolOutput};
 
-/// How far into a file lines are counted.
+/// The bytes of a file in which lines are counted.
 const MAX_SCAN: u64 = 256 * 1024 * 1024;
 
 const BUFFER: usize = 256 * 1024;
@@ -84,18 +84,18 @@ struct Scan<'a, R> {
     request: &'a Request,
     reader: R,
     scanned: u64,
-    /// Why there are no more lines.
+    /// The reason that there are no more lines.
     end: Option<End>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     File,
-    /// As much was read as one call may read.
+    /// The call has read as much as it may.
     Patience,
 }
 
-/// One line: as much of its start as was wanted, and how long it is in bytes, as far as was read.
+/// One line: as much of its start as was wanted, and its length in bytes, as far as it was read.
 struct Line {
     start: Vec<u8>,
     length: usize,

@@ -411,7 +411,7 @@ fn what_is_opened_is_what_was_resolved() {
     symlink("secret.txt", &link).unwrap();
     let Look::Done(output) = request().look().unwrap() else { panic!("not a PDF file") };
     assert_eq!(text(&output), "1\topen");
-    // Nor does the file itself lead elsewhere when it has become a link.
+    // Nor does the file itself lead elsewhere once it has become a link.
     fs::remove_file(bench.dir.path().join("open.txt")).unwrap();
     symlink("secret.txt", bench.dir.path().join("open.txt")).unwrap();
     assert!(request().look().is_err());

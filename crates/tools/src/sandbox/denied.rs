@@ -1,10 +1,9 @@
-//! The files that deny rules keep from being read or changed, looked for in the file system: a sandbox hides files,
-//! not patterns.
+//! Finds the files that deny rules keep from being read or changed: a sandbox hides files, not patterns.
 //!
-//! Links to directories are followed: a rule means a file by every name that leads to it.
+//! Follows links to directories: a rule means a file by every name that leads to it.
 //!
-//! What was found in a directory is remembered until the directory changes, so that looking again costs one look at
-//! each directory and not at each file.
+//! Remembers the results for a directory until the directory changes, so that a second search costs one check for each
+//! directory and not for each file.
 
 mod progress;
 
@@ -22,29 +21,29 @@ use rustix::process::geteuid;
 
 use progress::{Patterns, Progress};
 
-/// A search ends after this many entries or this long; then it is not complete.
+/// A search ends after this many entries or this long, and is then incomplete.
 const MOST_ENTRIES: usize = 500_000;
 const LONGEST: Duration = Duration::from_secs(3);
-/// Of these, no more behind links: they may lead to far larger trees than the agent works in.
+/// The most of them behind links: those may lead to far larger trees than the agent works in.
 const MOST_LINKED: usize = 100_000;
-/// A sandbox is made of no more pieces than this.
+/// The most paths that a sandbox hides.
 const MOST_FOUND: usize = 4_000;
 /// A directory that changed so shortly before it was read may have changed again without a trace.
 const UNSETTLED: Duration = Duration::from_millis(50);
 
-/// What a sandbox has to keep from commands.
+/// The files that a sandbox must keep from commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeniedFiles {
-    /// Not to be read, and not to be changed.
+    /// Neither readable nor writable.
     pub read: Vec<PathBuf>,
-    /// Not to be changed.
+    /// Not writable.
     pub write: Vec<PathBuf>,
-    /// Whether everything that the rules mean was found.
+    /// Whether the search found everything that the rules mean.
     pub is_complete: bool,
 }
 
 impl DeniedFiles {
-    /// What there is where no rule speaks about files.
+    /// The result where no rule is about files.
     pub fn nothing() -> Self {
         Self { is_complete: true, ..Self::default() }
     }
@@ -54,27 +53,27 @@ impl DeniedFiles {
     }
 }
 
-/// Looks for denied files, and remembers what it saw.
+/// Finds denied files, and caches the results.
 #[derive(Debug, Default)]
 pub struct DeniedSearch {
-    /// The rules that `seen` was looked at with, by a number that changes with them.
+    /// The version of the rules that `seen` belongs to.
     version: u64,
     seen: HashMap<PathBuf, Seen>,
 }
 
-/// A directory as it was.
+/// A directory at the time of the search.
 #[derive(Clone, Debug)]
 struct Seen {
-    /// Nothing if it may have changed again without a trace.
+    /// `None` if it may have changed again without a trace.
     state: Option<State>,
     directories: Vec<PathBuf>,
-    /// Where these lead may change while the directory does not.
+    /// Links in the directory. Their targets may change while the directory does not.
     links: Vec<PathBuf>,
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
 }
 
-/// What differs when a directory has other entries. The time is that of the kernel, which no command can set.
+/// Values that change with the entries of a directory. The kernel sets the time, and no command can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State {
     file: (u64, u64),
@@ -89,7 +88,7 @@ impl State {
         metadata.is_dir().then(|| Self { file, changed: Duration::new(seconds, nanoseconds) })
     }
 
-    /// Whether a later change has another time.
+    /// Whether a later change would have another time.
     fn is_settled(self, now: SystemTime) -> bool {
         let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         now.checked_sub(self.changed).is_some_and(|age| age >= UNSETTLED)
@@ -97,7 +96,7 @@ impl State {
 }
 
 impl DeniedSearch {
-    /// Finds what the rules of a policy deny. `version` changes when they do.
+    /// Finds the files that the rules of a policy deny. `version` changes with the rules.
     pub fn find(&mut self, policy: &Policy, version: u64) -> DeniedFiles {
         let places = in_copies(policy.denied_places(), policy);
         let DeniedPlaces { read, write, search, patterns, all_reading } = places;
@@ -133,7 +132,7 @@ impl DeniedSearch {
     }
 }
 
-/// The places, and the same ones in each copy that there is now of the checkouts around them.
+/// The places, and the same places in each present copy of the checkouts around them.
 fn in_copies(mut places: DeniedPlaces, policy: &Policy) -> DeniedPlaces {
     let own = policy.directories.iter().chain([&policy.project_root]);
     let checkouts: BTreeSet<&Path> = own.flat_map(|own| own.ancestors()).collect();
@@ -158,8 +157,8 @@ fn in_copies(mut places: DeniedPlaces, policy: &Policy) -> DeniedPlaces {
     places
 }
 
-/// The directories to look in, none within another. Above the places where the agent works there is too much to look
-/// at: then only those are looked at, and the search is not complete.
+/// The directories to search, none within another. A directory above the working directories, or the
+/// home, is too large to search: then only the working directories are searched, and the search is incomplete.
 fn roots(policy: &Policy, search: Vec<PathBuf>, is_complete: &mut bool) -> BTreeSet<PathBuf> {
     let own = || policy.directories.iter().chain([&policy.project_root]);
     let mut roots = BTreeSet::new();
@@ -178,10 +177,10 @@ fn roots(policy: &Policy, search: Vec<PathBuf>, is_complete: &mut bool) -> BTree
     roots
 }
 
-/// How a directory was come to.
+/// The way by which the search reached a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// By names of directories alone.
+    /// By directory names alone.
     Straight,
     /// By a name that may be a link.
     Link,
@@ -192,13 +191,13 @@ enum Way {
 struct Walk<'a> {
     policy: &'a Policy,
     patterns: Patterns,
-    /// The directories behind links that were looked at, with how far their names fulfilled the patterns.
+    /// The directories behind links that were searched, with the progress of their names in the patterns.
     linked: HashSet<((u64, u64), Vec<Progress>)>,
-    /// What was looked at behind links.
+    /// The entries seen behind links.
     linked_entries: usize,
     started: SystemTime,
     deadline: Instant,
-    /// What was looked at so far.
+    /// The entries seen so far.
     entries: usize,
     /// Whether every directory could be read.
     is_whole: bool,
@@ -224,8 +223,8 @@ impl<'a> Walk<'a> {
             || Instant::now() > self.deadline
     }
 
-    /// What is denied in a directory, where to go on, and on which way that is; nothing if it is none, or one that
-    /// was looked at.
+    /// Reads a directory: its denied paths, the directories to continue in, and the way that leads to them. `None` if
+    /// it is no directory, or was searched before.
     fn look(&mut self, directory: &Path, way: Way, known: Option<Seen>) -> Option<(Seen, Way)> {
         let way = match way {
             Way::Link if is_link(directory) => Way::Linked,
@@ -258,8 +257,8 @@ impl<'a> Walk<'a> {
         Some((seen, way))
     }
 
-    /// Whether a directory is the one of the whole system or of the user, or above: too much to look at. What the
-    /// agent works in is looked at by its own name, but not by this one.
+    /// Whether a directory is that of the whole system or of the user, or above: too large to search. The agent's
+    /// working directories are searched by their own names, but not by this one.
     fn leads_above(&self, directory: &Path) -> bool {
         let Ok(real) = directory.canonicalize() else { return true };
         let home = self.policy.home.iter();
@@ -320,7 +319,7 @@ fn is_link(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
 }
 
-/// Whether no command reaches anything there.
+/// Whether no command can reach anything there.
 fn leads_nowhere(error: &io::Error) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory)
@@ -423,7 +422,7 @@ mod tests {
         assert_eq!(DeniedSearch::default().find(&policy(&root, &[]), 1), DeniedFiles::nothing());
     }
 
-    /// Numbers from a seed.
+    /// Pseudo-random numbers from a seed.
     struct Numbers(u64);
 
     impl Numbers {
@@ -465,7 +464,7 @@ mod tests {
         }
     }
 
-    /// Every name of a file that is no longer than this, over every link.
+    /// Every name of a file up to this depth, through every link.
     fn every_name(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let path = entry.path();

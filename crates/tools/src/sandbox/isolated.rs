@@ -11,8 +11,8 @@ use thiserror::Error;
 
 use crate::disk;
 
-/// What decides in a git directory which programs git runs and where it finds objects. The rest of it changes with
-/// every commit.
+/// The files in a git directory that decide which programs git runs and where it finds objects. The other files change
+/// with every commit.
 const GIT_PARTS: [&str; 6] = [
     "commondir",
     "config",
@@ -22,42 +22,43 @@ const GIT_PARTS: [&str; 6] = [
     "objects/info/alternates",
 ];
 
-/// A `.git` that is a file holds one path.
+/// The largest `.git` file: it holds one path.
 const LARGEST_POINTER: u64 = 64 * 1024;
 
-/// Where git looks for the configuration of all users.
+/// The files of git's configuration for all users.
 const SYSTEM_CONFIGURATION: [&str; 2] = ["/etc/gitconfig", "/usr/local/etc/gitconfig"];
 
-/// What the commands and file tools of an isolated agent may change, and what stays as it is around it.
+/// The paths that the commands and file tools of an isolated agent may change, and the paths around it that they may
+/// not.
 ///
 /// All paths are absolute and free of links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IsolatedPlaces {
-    /// The worktree: where every command starts.
+    /// The worktree, in which every command starts.
     pub root: PathBuf,
-    /// The checkout that the agent is kept out of.
+    /// The checkout that the agent must not change.
     pub checkout: PathBuf,
-    /// The git directory that `.git` of the worktree names, where it has one.
+    /// The git directory that `.git` of the worktree names, if there is one.
     pub git_dir: Option<PathBuf>,
-    /// Directories that the agent changes, although they may lie within what is kept.
+    /// Directories that the agent may change, even within a kept path.
     pub own: Vec<PathBuf>,
-    /// What stays as it is. What is missing cannot be created; a missing directory ends with a slash.
+    /// Paths that stay unchanged. A missing one cannot be created; a missing directory ends with a slash.
     pub kept: Vec<PathBuf>,
 }
 
-/// A worktree with git data of its own, as it lies on the disk.
+/// A worktree with git data of its own, on disk.
 #[derive(Clone, Copy, Debug)]
 pub struct WorktreePaths<'a> {
     pub root: &'a Path,
     /// The parent's checkout.
     pub checkout: &'a Path,
-    /// Where the worktree's own references, index and objects are.
+    /// The directory of the worktree's own references, index and objects.
     pub git_dir: &'a Path,
     /// The git directory of the parent's repository.
     pub common_dir: &'a Path,
 }
 
-/// Why no command of an isolated agent can run.
+/// The reason that no command of an isolated agent can run.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum WorktreeGone {
     #[error(
@@ -72,8 +73,8 @@ pub(crate) enum WorktreeGone {
 }
 
 impl IsolatedPlaces {
-    /// The places of a worktree. Git's configuration for the user and the machine, which counts in the parent's
-    /// checkout as well, is kept too; `env` says where that is.
+    /// The places of a worktree. Also keeps git's configuration for the user and the machine, which holds in the
+    /// parent's checkout as well; `env` tells its paths.
     pub fn of_worktree(paths: &WorktreePaths<'_>, env: &Env) -> io::Result<Self> {
         let root = paths.root.canonicalize()?;
         let checkout = paths.checkout.canonicalize()?;
@@ -90,7 +91,7 @@ impl IsolatedPlaces {
         })
     }
 
-    /// The places of a directory that is no worktree of git's, such as one that a hook made.
+    /// The places of a directory that is no git worktree, such as one that a hook made.
     pub fn of_directory(root: &Path, checkout: &Path, env: &Env) -> io::Result<Self> {
         let (root, checkout) = (root.canonicalize()?, checkout.canonicalize()?);
         Ok(Self {
@@ -102,7 +103,7 @@ impl IsolatedPlaces {
         })
     }
 
-    /// The same with more that stays as it is.
+    /// The same with more kept paths.
     #[must_use]
     pub fn keeping(mut self, more: impl IntoIterator<Item = PathBuf>) -> Self {
         self.kept.extend(more);
@@ -114,8 +115,8 @@ impl IsolatedPlaces {
         path.canonicalize().is_ok_and(|path| path.starts_with(&self.root))
     }
 
-    /// Makes sure that the worktree is still there. A directory in its place would make git look for a
-    /// repository above it and find the parent's.
+    /// Checks that the worktree still exists. With another directory in its place, git would look for a repository
+    /// above it and find the parent's.
     pub(crate) fn check(&self) -> Result<(), WorktreeGone> {
         let other = |reason| WorktreeGone::Other { root: self.root.clone(), reason };
         match self.root.symlink_metadata() {
@@ -136,7 +137,7 @@ impl IsolatedPlaces {
         }
     }
 
-    /// Where `.git` of the worktree leads.
+    /// The target of `.git` in the worktree.
     fn named_git_dir(&self) -> io::Result<PathBuf> {
         let file = disk::open_own(&self.root.join(".git"))?;
         let pointer = bounded::read_all(file, LARGEST_POINTER)?;
@@ -144,7 +145,7 @@ impl IsolatedPlaces {
         self.root.join(OsStr::from_bytes(named)).canonicalize()
     }
 
-    /// Whether a link is on the way to something that is kept, as with a `~/.gitconfig` that leads elsewhere.
+    /// Whether a link is on the way to a kept path, as with a `~/.gitconfig` that leads elsewhere.
     pub(super) fn is_kept_behind_links(&self) -> bool {
         self.kept.iter().any(|kept| {
             let existing = kept.ancestors().find(|path| path.symlink_metadata().is_ok());
@@ -152,7 +153,7 @@ impl IsolatedPlaces {
         })
     }
 
-    /// Everything is open but what is kept.
+    /// A sandbox in which everything but the kept paths is open.
     pub(super) fn open_sandbox(&self) -> Sandbox {
         Sandbox {
             write: vec!["/".into()],
@@ -164,8 +165,8 @@ impl IsolatedPlaces {
         }
     }
 
-    /// A sandbox of the user's, and what is kept besides. The agent's own places are open only if the user lets
-    /// commands write in the parent's checkout.
+    /// The user's sandbox, narrowed to the kept paths. The agent's own places are open only if the user lets commands
+    /// write in the parent's checkout.
     pub(super) fn narrow(&self, mut sandbox: Sandbox) -> Sandbox {
         if self.is_checkout_writable(&sandbox) {
             sandbox.write.extend_from_slice(&self.own);
@@ -185,10 +186,10 @@ impl IsolatedPlaces {
     }
 }
 
-/// Git's configuration beside that of repositories.
+/// Git's configuration outside of repositories.
 fn git_configuration(env: &Env) -> Vec<PathBuf> {
     let named = |name: &str| env.get(name).filter(|path| path.starts_with('/')).map(PathBuf::from);
-    // A link to all homes is the administrator's, and no command replaces it.
+    // A link to all homes belongs to the administrator, and no command replaces it.
     let home = named("HOME").map(|home| home.canonicalize().unwrap_or(home));
     let directory = named("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|it| it.join(".config")));
     let system = match named("GIT_CONFIG_SYSTEM") {

@@ -1,8 +1,8 @@
-//! One background shell: its state, and who tells the model of its end.
+//! One background shell: its state, and the report of its end.
 //!
-//! The end is told exactly once: by the call that waits for it, by the call that stops it, or else to the host.
-//! The holder of a [`Reporter`] has taken that on; a reporter that is dropped before it has told, because its
-//! call was cancelled, hands the duty back.
+//! The end is told exactly once: by the call that waits for it, by the call that stops it, or else to the host. The
+//! holder of a [`Reporter`] has that duty. A reporter that is dropped before it has told, because its call was
+//! cancelled, returns the duty.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use tokio_util::sync::CancellationToken;
 use super::ShellExit;
 use crate::context::{Host, ShellChange, ShellEnd, lock};
 
-/// Who hears of a background shell's end.
+/// The recipient of a background shell's end.
 pub struct Reporting {
     pub host: Arc<dyn Host>,
     /// The call that starts the shell.
     pub call: ToolUseId,
-    /// What the model calls it, or the command. Only a short line of it is told.
+    /// The model's description, or else the command. Only a short line of it is told.
     pub description: String,
 }
 
-/// A background shell as it is at one moment.
+/// A background shell at one moment.
 #[derive(Clone, Debug)]
 pub struct BackgroundShell {
     pub id: TaskId,
     pub command: String,
-    /// What the model calls it, or the command: one short line.
+    /// The model's description, or else the command: one short line.
     pub description: String,
     pub output_file: PathBuf,
     pub state: ShellState,
@@ -46,7 +46,7 @@ pub(super) struct Shell {
     command: String,
     description: String,
     output_file: PathBuf,
-    /// Cancelled to ask for the end.
+    /// Cancelled to request the end.
     stop: CancellationToken,
     /// Cancelled when the end has come.
     ended: CancellationToken,
@@ -55,9 +55,9 @@ pub(super) struct Shell {
 
 struct Record {
     exit: Option<ShellExit>,
-    /// How many calls have taken it on to tell of the end.
+    /// The number of calls that have the duty to tell of the end.
     reporters: usize,
-    /// Who is told if no call does; `None` when the end has been told, or must not be.
+    /// The recipient if no call tells the end; `None` when the end has been told, or must not be.
     host: Option<Arc<dyn Host>>,
 }
 
@@ -108,7 +108,7 @@ impl Shell {
         self.ended.cancelled().await;
     }
 
-    /// Records the end, and owes it to the model through the host unless a call will tell.
+    /// Records the end, and notifies the model through the host unless a call will tell it.
     pub(super) fn finish(&self, exit: &ShellExit) {
         let watcher = {
             let mut record = lock(&self.record);
@@ -138,21 +138,21 @@ impl Shell {
         lock(&self.record).host = None;
     }
 
-    /// Takes it on to tell of the end when it comes.
+    /// Takes the duty to tell of the end when it comes.
     pub(super) fn reporter(shell: &Arc<Self>) -> Reporter {
         lock(&shell.record).reporters += 1;
         Reporter(Arc::clone(shell))
     }
 
-    /// Asks for the end and takes it on to tell of it; `None` when the end has come, or another call has asked
-    /// already.
+    /// Requests the end and takes the duty to tell of it; `None` when the end has come, or another call has requested
+    /// it already.
     pub(super) fn stopper(shell: &Arc<Self>) -> Option<Reporter> {
         let mut record = lock(&shell.record);
         if record.exit.is_some() || shell.stop.is_cancelled() {
             return None;
         }
         record.reporters += 1;
-        // Under the lock, so that of two callers only one gets here.
+        // Under the lock, so that only one of two callers gets here.
         shell.stop.cancel();
         Some(Reporter(Arc::clone(shell)))
     }
@@ -175,8 +175,7 @@ impl Shell {
 /// The longest description, in characters.
 const LONGEST: usize = 200;
 
-/// The beginning of a text on one line, without control characters: it goes into what models and people
-/// are told.
+/// The beginning of a text on one line, without control characters: models and people read it.
 fn one_line(text: &str) -> String {
     let words = text.split(|character: char| character.is_control() || character.is_whitespace());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
@@ -191,7 +190,7 @@ fn one_line(text: &str) -> String {
 pub(super) struct Reporter(Arc<Shell>);
 
 impl Reporter {
-    /// Tells how it stands: if the shell has ended, the host is not told again.
+    /// Returns the state: if the shell has ended, the host is not told again.
     pub(super) fn report(self) -> BackgroundShell {
         let mut record = lock(&self.0.record);
         if record.exit.is_some() {

@@ -1,5 +1,4 @@
-//! The environment that commands get: the user's own, who runs them, and what keeps programs from
-//! waiting for a person.
+//! The environment of commands: the user's own, and variables that keep programs from waiting for a person.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
@@ -9,17 +8,17 @@ use super::{Keys, ShellRequest, ShellsConfig};
 use crate::guard::quoted;
 use crate::sandbox::IsolatedPlaces;
 
-/// Set unless the user has set them: there is no user to use an editor, a pager or a prompt.
+/// Set unless the user has set them: no user is there to use an editor, a pager or a prompt.
 const UNATTENDED: [(&str, &str); 4] =
     [("GIT_EDITOR", "true"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("PAGER", "cat")];
 
-/// With one of these, bash takes a command for something else than permission has judged: another directory for
-/// `cd`, other files for a pattern, another grammar.
+/// With one of these, bash reads a command differently than the permission decision did: another directory for `cd`,
+/// other files for a pattern, another grammar.
 const READ_OTHERWISE: [&str; 6] =
     ["BASHOPTS", "BASH_COMPAT", "CDPATH", "GLOBIGNORE", "POSIXLY_CORRECT", "SHELLOPTS"];
 
-/// Variables that name a repository, a part of one, or settings that hold for one alone: with them, git works
-/// elsewhere than in the worktree of an isolated agent.
+/// Variables that name a repository, a part of one, or settings for one alone: with them, git would work outside of an
+/// isolated agent's worktree.
 const NAMES_REPOSITORY: [&str; 20] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_ATTR_SOURCE",
@@ -82,7 +81,7 @@ fn stay_in_worktree(variables: &mut BTreeMap<String, String>, places: &IsolatedP
     }
 }
 
-/// What reads the files that are there, on the first line of the command: its lines keep their numbers.
+/// A script that reads the existing files, on the first line of the command: its lines keep their numbers.
 pub(super) fn prelude(files: &[PathBuf]) -> Vec<u8> {
     let mut prelude = Vec::new();
     for file in files.iter().filter(|file| file.is_file()) {
@@ -93,19 +92,19 @@ pub(super) fn prelude(files: &[PathBuf]) -> Vec<u8> {
     prelude
 }
 
-/// Settings of git that hold for every command, whatever a repository says.
+/// Git settings that hold for every command, over those of a repository.
 const GIT_CONFIGURATION: [(&str, &str); 1] = [
-    // Files of a project can look like a bare repository, with programs to run in its configuration. One
-    // that is only found, not named, is not one.
+    // Files of a project can look like a bare repository, with programs in its configuration. Git ignores a bare
+    // repository that it finds unless it is named.
     ("safe.bareRepository", "explicit"),
 ];
 
-/// Puts our settings after those that the user has handed to git in the same way.
+/// Puts our settings after those that the user passes to git in the same way.
 fn set_git_configuration(variables: &mut BTreeMap<String, String>) {
     const COUNT: &str = "GIT_CONFIG_COUNT";
     let count = variables.get(COUNT).filter(|count| !count.is_empty());
     let Ok(count) = count.map_or(Ok(0), |count| count.parse::<usize>()) else {
-        // Git refuses to run with a count that is none: the user is to see that.
+        // Git refuses to run with an invalid count: the user should see that.
         return;
     };
     for (place, (key, value)) in (count..).zip(GIT_CONFIGURATION) {

@@ -1,6 +1,6 @@
-//! The files of one command: what to run, what it wrote, where it stood at the end.
+//! The files of one command: its script, its output, its last directory.
 //!
-//! Only their owner can read them. Nothing that lies there already is written to, and no link is followed.
+//! Only their owner can read them. Never writes to an existing file, and follows no link.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -19,10 +19,10 @@ use super::ShellError;
 use crate::disk;
 use crate::guard::Confinement;
 
-/// No path is longer on any system.
+/// The bytes that are read of a path: no path is longer on any system.
 const LONGEST_PATH: u64 = 64 * 1024;
 
-/// Removes the files when dropped, but for an output that is to be kept.
+/// The files of a command, removed when this is dropped, except for an output to keep.
 pub(super) struct Files {
     output: PathBuf,
     script: PathBuf,
@@ -43,10 +43,10 @@ impl Files {
             private_directory(directory)
                 .map_err(|source| ShellError::Files { path: directory.to_owned(), source })?;
         }
-        // The guard and the command stand elsewhere: relative paths would mislead them.
+        // The guard and the command run in other directories: relative paths would mislead them.
         let tasks = tasks.canonicalize().map_err(in_tasks)?;
         let output = tasks.join(format!("{id}.output"));
-        // Before there is anything that would remove it again: a file that exists belongs to another command.
+        // Before any value exists that would remove it again: an existing file belongs to another command.
         private::create(&output).map_err(in_tasks)?;
         let files = Self {
             output,
@@ -75,7 +75,7 @@ impl Files {
         &self.last_directory
     }
 
-    /// Writes down how the command is confined; where.
+    /// Writes the confinement of the command to a file; returns its path.
     pub(super) fn confine(
         &self,
         plan: &Plan,
@@ -96,13 +96,13 @@ impl Files {
         Ok(&self.confinement)
     }
 
-    /// Leaves the output where it is.
+    /// Keeps the output file.
     pub(super) fn keep_output(&self) -> PathBuf {
         self.keep_output.store(true, Ordering::Relaxed);
         self.output.clone()
     }
 
-    /// Where the command stood when its shell ended, if that is still a directory.
+    /// The directory in which the command's shell ended, if it still exists.
     pub(super) fn cwd_after(&self) -> Option<PathBuf> {
         // The command could have put anything there.
         let (file, metadata) = disk::open(&self.last_directory, &self.last_directory).ok()?;
@@ -127,7 +127,7 @@ impl Drop for Files {
     }
 }
 
-/// Makes sure of a directory that only its owner enters. A link is not one, wherever it leads.
+/// Makes a directory that only its owner enters. Refuses a link, wherever it leads.
 fn private_directory(path: &Path) -> io::Result<()> {
     private::create_directory(path)?;
     let flags = disk::open_flags(OFlags::NOFOLLOW | OFlags::DIRECTORY);

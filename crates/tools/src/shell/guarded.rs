@@ -20,7 +20,7 @@ pub(super) struct Guarded {
     member: Member,
     lifeline: Option<ChildStdin>,
     reports: Lines<BufReader<ChildStdout>>,
-    /// The shell's process group, while the shell is not known to have ended.
+    /// The shell's process group, until the shell is known to have ended.
     group: Option<Pid>,
 }
 
@@ -34,7 +34,7 @@ impl Guarded {
     /// The guard gives a command one second; half a second more covers a slow machine.
     const POLITE: Duration = Duration::from_millis(1_500);
     const HARD: Duration = Duration::from_millis(450);
-    /// What was said before an end is there to be read when the end is seen.
+    /// The time to read the last report after the end of the guard, which sent it before.
     const LAST_WORDS: Duration = Duration::from_millis(100);
 
     pub(super) fn start(
@@ -96,26 +96,26 @@ impl Guarded {
                 Err(error) => format!("its guard cannot be heard: {error}"),
             };
             self.kill_group();
-            // Whatever it was that the guard could not do: nothing of the command goes on.
+            // Whatever the guard could not do: no process of the command continues.
             let _ = self.guard.start_kill();
             self.gone().await;
             return Ended { exit: ShellExit::Lost(lost), left_running: false };
         }
     }
 
-    /// What the guard says next; nothing when it is gone.
+    /// The next report of the guard; `None` when it is gone.
     async fn report(&mut self) -> io::Result<Option<String>> {
         tokio::select! {
             biased;
             line = self.reports.next_line() => line,
-            // The process above the guard may be killed alone: the guard could then go on in silence.
+            // A command may kill only the process above the guard: the guard could then continue in silence.
             _ = self.guard.wait() => {
                 timeout(Self::LAST_WORDS, self.reports.next_line()).await.unwrap_or(Ok(None))
             }
         }
     }
 
-    /// Waits until nothing of the command is left.
+    /// Waits until no process of the command is left.
     pub(super) async fn gone(&mut self) {
         let is_clean = match self.guard.wait().await {
             Ok(status) => status.success(),
@@ -127,7 +127,7 @@ impl Guarded {
         self.member.ended(is_clean).await;
     }
 
-    /// Ends everything, politely at first; takes two seconds at most. Gives `reason` back.
+    /// Ends everything, politely at first; takes two seconds at most. Returns `reason`.
     pub(super) async fn stop(&mut self, reason: ShellExit) -> ShellExit {
         if let Some(lifeline) = &mut self.lifeline {
             // A guard that is gone has nothing left to end.
@@ -147,7 +147,7 @@ impl Guarded {
         reason
     }
 
-    /// The last resort when the guard does not do its work.
+    /// Kills the process group: the last resort when the guard does not do its work.
     fn kill_group(&mut self) {
         if let Some(group) = self.group.take() {
             let _ = kill_process_group(group, Signal::KILL);

@@ -1,4 +1,4 @@
-//! What of a command's output an answer holds: its head and its tail, and where the rest is.
+//! The part of a command's output in an answer: its head, its tail, and the path of the rest.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -32,7 +32,7 @@ pub(super) async fn read(path: &Path, limit: usize) -> Bounded {
 fn read_now(path: &Path, limit: usize) -> io::Result<Bounded> {
     let mut file = disk::open_own(path)?;
     let size = file.metadata()?.len();
-    // Escape sequences and progress bars shrink: a good deal more than the limit is worth reading.
+    // Escape sequences and progress bars shrink: read a good deal more than the limit.
     let part = u64::try_from(limit).unwrap_or(u64::MAX).saturating_mul(4).max(512 * 1024);
     let place = Some(path);
     if size <= part * 2 {
@@ -54,7 +54,7 @@ fn read_part(file: &mut File, size: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Bounds a text to about `limit` characters. `place` is where the whole of it is.
+/// Bounds a text to about `limit` characters. `place` is the path of the whole text.
 fn bound(text: &str, limit: usize, place: Option<&Path>) -> Bounded {
     // Bytes are never fewer than characters, and cheaper to count.
     if text.len() <= limit || text.chars().count() <= limit {
@@ -72,10 +72,10 @@ fn join(head: &str, tail: &str, left_out: u64, place: Option<&Path>) -> String {
     format!("{}\n[… {left_out} bytes left out{place} …]\n{tail}", head.trim_end_matches('\n'))
 }
 
-/// How far a cut may move to fall between lines.
+/// The characters by which a cut may move to fall between lines.
 const LINE: usize = 1_000;
 
-/// The first `count` characters, or a little fewer for the sake of whole lines.
+/// The first `count` characters, or a little fewer to end with a whole line.
 fn first(text: &str, count: usize) -> &str {
     let end = text.char_indices().nth(count).map_or(text.len(), |(index, _)| index);
     let (head, _) = text.split_at(end);
@@ -85,7 +85,7 @@ fn first(text: &str, count: usize) -> &str {
     }
 }
 
-/// The last `count` characters, or a little fewer for the sake of whole lines.
+/// The last `count` characters, or a little fewer to begin with a whole line.
 fn last(text: &str, count: usize) -> &str {
     let start = match count.checked_sub(1) {
         Some(before) => text.char_indices().nth_back(before).map_or(0, |(index, _)| index),

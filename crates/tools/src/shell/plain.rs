@@ -1,7 +1,7 @@
-//! Makes plain text of what a program wrote for a terminal.
+//! Turns the terminal output of a program into plain text.
 
-/// Plain text: bytes that are not UTF-8 replaced, escape sequences and control characters dropped, and
-/// of a line that was written over again and again only its last state.
+/// Plain text: replaces bytes that are not UTF-8, drops escape sequences and control characters, and keeps only the
+/// last state of a line that was overwritten.
 pub(super) fn plain(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut plain = Plain { done: String::with_capacity(text.len()), line: 0, returned: false };
@@ -26,9 +26,9 @@ type Characters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
 struct Plain {
     done: String,
-    /// Where the present line starts.
+    /// The start of the present line.
     line: usize,
-    /// Whether a carriage return came last: what comes next replaces the line.
+    /// Whether a carriage return came last: the next text replaces the line.
     returned: bool,
 }
 
@@ -45,7 +45,7 @@ impl Plain {
     }
 
     fn newline(&mut self) {
-        // A carriage return just before it is the other half of a line end.
+        // A carriage return directly before it is the other half of a line end.
         self.returned = false;
         self.done.push('\n');
         self.line = self.done.len();
@@ -58,8 +58,8 @@ impl Plain {
     }
 }
 
-/// Skips what follows an escape character. Nothing reaches beyond its line: a sequence that is cut off
-/// must not swallow the rest of the output.
+/// Skips an escape sequence, up to the end of its line: a sequence that is cut off must not swallow the rest of the
+/// output.
 fn skip_escape(characters: &mut Characters<'_>) {
     match characters.peek() {
         Some('[') => {

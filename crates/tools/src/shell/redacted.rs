@@ -1,7 +1,7 @@
-//! The output of a command that is kept, without credentials of known shapes.
+//! The kept output of a command, without credentials of known shapes.
 //!
-//! While a command runs, its output is what it wrote: the model reads it as it is. What stays on the disk
-//! afterwards has lost its credentials.
+//! While a command runs, the model reads its output unchanged. The file that stays on disk afterwards has no
+//! credentials.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -12,15 +12,15 @@ use centurion_redact::Stream;
 
 use crate::disk;
 
-/// How much is read at once.
+/// The bytes that are read at once.
 const PIECE: usize = 64 * 1024;
 
-/// What stands in the place of an output that could not be redacted.
+/// The text in place of an output that could not be redacted.
 const LOST: &[u8] =
     b"(This output held credentials. It could not be written without them, and was removed.)\n";
 
-/// Takes the credentials out of a file. One that holds none stays as it is; one that cannot be written again, because
-/// the disk is full, is emptied.
+/// Removes the credentials from a file. Leaves a file without credentials as it is; empties a file that cannot be
+/// rewritten because the disk is full.
 pub(crate) fn redact_file(path: &Path) -> io::Result<()> {
     let mut file = disk::open_own(path)?;
     if !copy(&mut file, &mut io::sink())? {
@@ -28,7 +28,7 @@ pub(crate) fn redact_file(path: &Path) -> io::Result<()> {
     }
     file.rewind()?;
     let beside = path.with_extension("redacting");
-    // A program that was killed may have left one.
+    // A killed program may have left one.
     let _ = fs::remove_file(&beside);
     let written = private::create(&beside)
         .and_then(|mut redacted| copy(&mut file, &mut redacted))
@@ -40,7 +40,7 @@ pub(crate) fn redact_file(path: &Path) -> io::Result<()> {
     Err(error)
 }
 
-/// Copies a text without its credentials; whether it had any.
+/// Copies a text without its credentials; returns whether it had any.
 fn copy(from: &mut File, to: &mut impl io::Write) -> io::Result<bool> {
     let (mut stream, mut out) = (Stream::default(), Vec::new());
     let mut piece = vec![0; PIECE];

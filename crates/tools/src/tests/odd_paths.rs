@@ -1,5 +1,4 @@
-//! Paths that are not simply names of files, given to every tool that takes one: each has an answer at once,
-//! and nothing but what was meant is touched.
+//! Odd paths, given to every tool that takes one: each call returns at once, and touches only the file that was meant.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -68,7 +67,7 @@ async fn pipes_devices_and_sockets_are_refused_by_every_tool_and_hang_none() {
             assert!(error.contains(what), "{name}: {error}");
         }
     }
-    // In a tree they are passed over.
+    // In a tree they are skipped.
     fs::write(base.join("file"), "text").unwrap();
     assert!(grep(&context, &base).await.unwrap().contains("text"));
 }
@@ -81,7 +80,7 @@ async fn magic_links_of_the_kernel_lead_to_nothing_that_was_not_judged() {
     fs::write(base.join("file"), "text").unwrap();
     let file = fs::File::open(base.join("file")).unwrap();
     let number = std::os::fd::AsRawFd::as_raw_fd(&file);
-    // Resolved, they are ordinary paths, which rules see: the judged path is the one that is opened.
+    // Resolved, they are ordinary paths, which rules see: the tool opens the judged path.
     for (path, real) in [
         (format!("/proc/self/fd/{number}"), base.join("file")),
         (format!("/proc/self/root{}", base.join("file").display()), base.join("file")),
@@ -164,7 +163,7 @@ async fn links_that_lead_nowhere_or_in_a_circle_are_told_apart_from_those_that_l
         }
     }
     assert!(read(&context, base.join("dangling")).await.unwrap_err().contains("does not exist"));
-    // Through a link to another file inside, or a directory: judged and written at its target.
+    // Through a link to another file inside, or a directory: the target is judged and written.
     write(&context, base.join("dangling")).await.unwrap();
     assert_eq!(fs::read_to_string(base.join("real/target")).unwrap(), "written");
     write(&context, base.join("directory/made/file")).await.unwrap();
@@ -198,7 +197,7 @@ async fn what_has_no_permission_says_so() {
         for result in results {
             assert!(result.unwrap_err().contains("no permission"));
         }
-        // A tree with something closed in it is searched without it.
+        // A search skips a closed directory in a tree.
         assert!(grep(&context, &base).await.is_ok());
     }
 }

@@ -1,7 +1,7 @@
-//! A hostile command exchanges a directory, or a file, for a link that leads outside, again and again while
-//! file tools work there: nothing outside is ever read, listed or written.
+//! A hostile command replaces a directory, or a file, by a link that leads outside, again and again while file tools
+//! work there: no tool ever reads, lists or writes anything outside.
 //!
-//! Each call is judged by the policy first and runs only when it is allowed, as in the dispatch.
+//! The policy judges each call first, and the call runs only when it is allowed, as in the dispatch.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,11 +26,11 @@ use crate::{
     ToolOutput, Write, erase,
 };
 
-/// Calls of each tool that run in each race, unless `CENTURION_RACE_CALLS` says how many. With eleven races and two
-/// ways to open, these are ten thousand calls. Those that the policy denied do not count.
+/// The calls of each tool that run in each race, unless `CENTURION_RACE_CALLS` gives another number. With eleven races
+/// and two ways to open, these are ten thousand calls. Denied calls do not count.
 const CALLS: usize = 455;
 
-/// A race in which the exchange was never met proves nothing: it goes on until it was, so long at most.
+/// The longest time for a race to meet the exchange: a race that never meets it proves nothing.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The number of `openat2`, the same on all machines.
@@ -41,28 +41,28 @@ const SECRET: &str = "what lies outside";
 const NOTEBOOK: &str = r#"{"cells": [{"cell_type": "markdown", "id": "a", "metadata": {}, "source": "one"}],
 "metadata": {}, "nbformat": 4, "nbformat_minor": 5}"#;
 
-/// What an agent knows of each of these files inside would do for the one outside.
+/// The agent's knowledge of each of these files inside would also fit the one outside.
 const FILES: [(&str, &str); 2] = [("file", "one"), ("note.ipynb", NOTEBOOK)];
 
-/// A working directory, what lies outside of it, and the two names in it that are exchanged.
+/// A working directory, the files outside of it, and the two names in it that are exchanged.
 struct Scene {
     _scratch: tempfile::TempDir,
     trick: Trick,
-    /// Where the link leads.
+    /// The target of the link.
     lure: PathBuf,
-    /// Held while the names are exchanged, or while the scene is set again.
+    /// Held while the names are exchanged, or while the scene is reset.
     turn: Mutex<()>,
-    /// Whether the scene is about to be set again.
+    /// Whether the scene is about to be reset.
     is_wanted: AtomicBool,
     outside: PathBuf,
-    /// What is there, before and after.
+    /// The files outside, before and after.
     precious: BTreeMap<PathBuf, String>,
     exchanged: [PathBuf; 2],
     context: ToolContext,
     policy: Policy,
 }
 
-/// What is exchanged.
+/// The kind of name that is exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trick {
     Directory,
@@ -72,11 +72,11 @@ enum Trick {
 #[derive(Debug, Default)]
 struct Tally {
     done: usize,
-    /// By the policy, which saw the link.
+    /// Denied by the policy, which saw the link.
     denied: usize,
-    /// After the judgement: the race that matters.
+    /// Refused after the judgement: the race that matters.
     refused: usize,
-    /// For a reason of their own.
+    /// Failed for another reason.
     failed: usize,
 }
 
@@ -135,15 +135,15 @@ impl Scene {
         scene
     }
 
-    /// Makes the files inside, and what the agent knows of them, what they were at first: then a call that is led
-    /// outside finds there what it expects.
+    /// Restores the files inside, and the agent's knowledge of them: then a call that is led outside finds the content
+    /// that it expects.
     fn restore(&self) {
         self.is_wanted.store(true, Ordering::Relaxed);
         let turn = self.turn.lock();
         let [one, two] = &self.exchanged;
         let is_link = |path: &Path| fs::symlink_metadata(path).unwrap().is_symlink();
         if !is_link(one) && !is_link(two) {
-            // A file that was replaced as a whole can have been the link.
+            // A tool may have replaced the link by a file.
             fs::remove_file(two).unwrap();
             symlink(&self.lure, two).unwrap();
         }
@@ -160,7 +160,7 @@ impl Scene {
         self.is_wanted.store(false, Ordering::Relaxed);
     }
 
-    /// Exchanges the two names until it is told to stop.
+    /// Exchanges the two names until `stop` is set.
     fn exchange_until(&self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
             if self.is_wanted.load(Ordering::Relaxed) {
@@ -189,13 +189,13 @@ impl Scene {
         self.context.workspace.root().join(relative)
     }
 
-    /// Puts the link in the place of what it is exchanged with.
+    /// Exchanges the link with the other name.
     fn exchange(&self) {
         let [one, two] = &self.exchanged;
         renameat_with(CWD, one, CWD, two, RenameFlags::EXCHANGE).unwrap();
     }
 
-    /// Judges a call and runs it if it is allowed. `None` where it is not.
+    /// Judges a call and runs it if it is allowed; `None` otherwise.
     async fn call(
         &self,
         tool: &dyn DynTool,
@@ -243,10 +243,10 @@ fn assert_nothing_told(what: &str, result: &Result<ToolOutput, ToolError>) {
     assert!(!told.contains(SECRET) && !told.contains("secret-name"), "{what}: {told}");
 }
 
-/// The calls of one tool: each is a little different from the one before.
+/// The calls of one tool: each differs a little from the one before.
 struct Calls {
     tool: Arc<dyn DynTool>,
-    /// The file that is exchanged, and what outside the link leads to then.
+    /// The file that is exchanged, and the target of the link outside.
     file: &'static str,
     lure: &'static str,
     input: fn(&Scene, usize) -> Value,
@@ -316,7 +316,7 @@ fn calls() -> Vec<Calls> {
     ]
 }
 
-/// Every tool with every exchange that it can meet: what a directory lists does not depend on one file of it.
+/// Every tool with every exchange that it can meet: the list of a directory does not depend on one file of it.
 fn races(trick: Trick) -> impl Iterator<Item = Calls> {
     let is_met = move |calls: &Calls| trick == Trick::Directory || calls.tool.name() != "Glob";
     calls().into_iter().filter(is_met)
@@ -368,7 +368,7 @@ fn race(trick: Trick, calls: &Calls) -> Tally {
     tally
 }
 
-/// Ends the exchange with the calls, also where one of them fails the test.
+/// Ends the exchange with the calls, also when one of them fails the test.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -394,7 +394,7 @@ fn race_all(trick: Trick) {
     eprintln!("{ran} calls ran");
 }
 
-/// A tool that believes the path that was judged.
+/// A tool that trusts the judged path.
 struct Believer;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -421,7 +421,7 @@ impl Tool for Believer {
     }
 }
 
-/// What the races below find nothing of is there to be found.
+/// A control: the races below would find a leak if there were one.
 #[test]
 fn a_tool_that_believes_its_paths_is_led_outside() {
     for trick in [Trick::Directory, Trick::File] {
@@ -438,7 +438,7 @@ fn a_tool_that_believes_its_paths_is_led_outside() {
     }
 }
 
-/// From now on, this thread and those that it starts have no `openat2`.
+/// Removes `openat2` from this thread and the threads that it starts.
 fn forget_openat2(errno: u32) {
     let rules = [(OPENAT2, Vec::new())].into_iter().collect();
     let arch = std::env::consts::ARCH.try_into().unwrap();

@@ -1,14 +1,13 @@
 //! Reads numbers and booleans that a model has put into quotes.
 //!
-//! Small models write `"2"` for 2 and `"true"` for true. What they mean is plain wherever the schema
-//! takes no text, and only there is it taken so.
+//! Small models write `"2"` for 2 and `"true"` for true. The meaning is clear where the schema accepts no text, and
+//! quotes are removed only there.
 
 use schemars::JsonSchema;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The input of type `T` with quoted numbers and booleans taken out of their quotes; `None` when there
-/// are none.
+/// The input of type `T` with quoted numbers and booleans taken out of their quotes; `None` when there are none.
 pub(super) fn unquote<T: JsonSchema>(input: &RawValue) -> Option<Value> {
     let mut input = serde_json::from_str(input.get()).ok()?;
     let mut schema = super::schema_of::<T>().to_value();
@@ -16,7 +15,7 @@ pub(super) fn unquote<T: JsonSchema>(input: &RawValue) -> Option<Value> {
     unquote_value(&mut input, &schema).then_some(input)
 }
 
-/// Whether anything was quoted.
+/// Removes the quotes in a value; returns whether there were any.
 fn unquote_value(value: &mut Value, schema: &Value) -> bool {
     match value {
         Value::String(text) => match meant(text.trim(), schema) {
@@ -43,7 +42,7 @@ fn unquote_value(value: &mut Value, schema: &Value) -> bool {
     }
 }
 
-/// What a quoted word means where the schema wants a number or a boolean.
+/// The value of a quoted word where the schema wants a number or a boolean.
 fn meant(word: &str, schema: &Value) -> Option<Value> {
     match schema.get("type")?.as_str()? {
         "integer" => word.parse().ok().map(|number: i64| number.into()),

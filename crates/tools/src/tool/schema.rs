@@ -1,9 +1,8 @@
-//! Makes generated schemas fit for models: what costs tokens and tells nothing is taken out.
+//! Makes generated schemas fit for models: removes parts that cost tokens and tell nothing.
 
 use serde_json::{Map, Value};
 
-/// Drops that an optional property may also be null, how wide a number is in memory, and the line breaks
-/// of source code.
+/// Removes that an optional property may be null, the width of a number in memory, and the line breaks of source code.
 pub(super) fn make_lean(schema: &mut Value) {
     let Value::Object(object) = schema else { return };
     unwrap_optional(object);
@@ -30,7 +29,7 @@ pub(super) fn make_lean(schema: &mut Value) {
     }
 }
 
-/// Source text as one flow: a line break alone is a space, an empty line or a list stays.
+/// Source text as one flow: a single line break becomes a space, an empty line or a list stays.
 pub(super) fn flow(text: &str) -> String {
     let mut flowed = String::with_capacity(text.len());
     for line in text.lines().map(str::trim_end) {
@@ -43,7 +42,7 @@ pub(super) fn flow(text: &str) -> String {
     flowed
 }
 
-/// `anyOf: [X, null]` is X with the description that stands beside.
+/// Replaces `anyOf: [X, null]` by X with the description beside it.
 fn unwrap_optional(object: &mut Map<String, Value>) {
     let Some(Value::Array(choices)) = object.get_mut("anyOf") else { return };
     choices.retain(|choice| choice.get("type").is_none_or(|kind| kind != "null"));

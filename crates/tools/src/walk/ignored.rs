@@ -1,7 +1,8 @@
-//! What the ignore files of a directory, and of those above it, leave out of a walk.
+//! The paths that ignore files, of a directory and of those above it, exclude from a walk.
 //!
 //! `.ignore` counts before `.gitignore`, and both before git's `info/exclude`; of one kind, the file nearest to the
-//! entry decides. A person's own ignore file is found through the environment, which is not ours to read.
+//! entry decides. A person's own ignore file is not used: its path is in the environment, which this crate does not
+//! read.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -14,7 +15,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::paths::resolve;
 
-/// How much of an ignore file is read.
+/// The bytes of an ignore file that are read.
 const LARGEST: u64 = 1024 * 1024;
 
 /// Kinds of ignore files, the strongest first.
@@ -35,7 +36,7 @@ pub(super) struct Ignored {
 }
 
 impl Ignored {
-    /// What the directories above a root say.
+    /// The rules of the directories above a root.
     pub(super) fn above(root: &Path) -> Self {
         let mut above: Vec<&Path> = root.ancestors().skip(1).collect();
         above.reverse();
@@ -61,7 +62,7 @@ impl Ignored {
         Self { rules: [const { None }; 3], outer: Some(outer) }
     }
 
-    /// The same for a directory below, which is at `path` and holds what is listed.
+    /// The rules for a directory below, at `path`, with these entries.
     pub(super) fn with(
         self: &Arc<Self>,
         path: &Path,
@@ -95,7 +96,7 @@ impl Ignored {
         Arc::new(Self { rules, outer: Some(outer) })
     }
 
-    /// Whether an entry is left out.
+    /// Whether an entry is excluded.
     pub(super) fn matches(&self, path: &Path, is_directory: bool) -> bool {
         for source in SOURCES {
             let mut here = Some(self);
@@ -118,7 +119,7 @@ impl Ignored {
     }
 }
 
-/// The rules in a file, for what is below `directory`. A line that cannot be used says nothing.
+/// Parses the rules in a file, for paths below `directory`. Skips invalid lines.
 fn parse(directory: &Path, file: File) -> Option<Gitignore> {
     let text = read(file)?;
     let mut builder = GitignoreBuilder::new(directory);

@@ -71,7 +71,7 @@ proptest! {
         let root = scratch.path().canonicalize().unwrap();
         for file in files {
             let path = root.join(file.iter().collect::<PathBuf>());
-            // What is a file already cannot be a directory.
+            // A path that is a file already cannot be a directory.
             let _ = fs::create_dir_all(path.parent().unwrap()).and_then(|()| fs::write(path, ""));
         }
         for (directory, name, text) in ignore_files {

@@ -1,4 +1,4 @@
-//! Remembers pages for a quarter of an hour.
+//! Caches pages for a quarter of an hour.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use url::Url;
 use super::page::Page;
 use crate::context::lock;
 
-/// Pages by the address that was asked for, oldest first.
+/// Pages by the requested address, oldest first.
 #[derive(Default)]
 pub(super) struct Cache(Mutex<IndexMap<Url, (Instant, Arc<Page>)>>);
 

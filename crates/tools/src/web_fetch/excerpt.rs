@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use thiserror::Error;
 
-/// How many characters of a page an answer holds.
+/// The characters of a page in an answer.
 const ANSWER: usize = 40_000;
-/// How many of them the passages nearest to the prompt may take.
+/// The characters of them for the passages nearest to the prompt.
 const PASSAGES: usize = 12_000;
-/// How far a cut may move to fall between lines.
+/// The characters by which a cut may move to fall between lines.
 const LINE: usize = 1_000;
 
-/// An offset that the page does not reach.
+/// An offset beyond the end of the page.
 #[derive(Debug, Error)]
 #[error("the page has {total} characters: offset {offset} is beyond its end")]
 pub(super) struct BeyondEnd {
@@ -19,8 +19,8 @@ pub(super) struct BeyondEnd {
     offset: usize,
 }
 
-/// The part from `offset` on, and how to go on. At the start of a long page the passages that share
-/// most with the prompt come first.
+/// The part from `offset` on, and the offset of the next part. At the start of a long page the passages that share most
+/// with the prompt come first.
 pub(super) fn window(text: &str, offset: usize, prompt: Option<&str>) -> Result<String, BeyondEnd> {
     let total = text.chars().count();
     if total == 0 {
@@ -56,7 +56,7 @@ fn byte_of(text: &str, character: usize) -> usize {
     text.char_indices().nth(character).map_or(text.len(), |(place, _)| place)
 }
 
-/// Where to cut so that at most `count` characters stay: between lines, if that is near.
+/// The offset of a cut that leaves at most `count` characters: between lines, if a line end is near.
 fn cut(text: &str, count: usize) -> usize {
     let end = byte_of(text, count);
     let (head, tail) = text.split_at(end);
@@ -66,8 +66,8 @@ fn cut(text: &str, count: usize) -> usize {
     }
 }
 
-/// The paragraphs that share most words with the prompt, best first. A word counts for more the fewer
-/// paragraphs have it.
+/// The paragraphs that share most words with the prompt, best first. A word counts for more the fewer paragraphs have
+/// it.
 fn nearest<'a>(text: &'a str, prompt: &str) -> Vec<&'a str> {
     let wanted: HashSet<String> = words(prompt).collect();
     let paragraphs: Vec<(&str, HashSet<String>)> = text
@@ -91,7 +91,7 @@ fn nearest<'a>(text: &'a str, prompt: &str) -> Vec<&'a str> {
         .collect();
     // Stable: of equals, the one that comes first in the page stays first.
     scored.sort_by(|(one, _), (two, _)| two.total_cmp(one));
-    // What shares only common words with the prompt is not near to it.
+    // A paragraph that shares only common words with the prompt is not near to it.
     let enough = scored.first().map_or(0.0, |(best, _)| best / 2.0);
     let mut room = PASSAGES;
     let fitting = scored.into_iter().filter(|(score, _)| *score >= enough);
@@ -102,7 +102,7 @@ fn nearest<'a>(text: &'a str, prompt: &str) -> Vec<&'a str> {
     fitting.collect()
 }
 
-/// The characters that a paragraph takes, with what stands between it and the next.
+/// The characters of a paragraph, with the separator to the next.
 fn length(paragraph: &str) -> usize {
     paragraph.chars().count() + 2
 }

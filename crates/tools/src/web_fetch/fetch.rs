@@ -18,9 +18,9 @@ use url::{Host, Url};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Bytes of a body; the rest is not loaded.
+    /// The bytes of a body; the rest is not loaded.
     pub(super) download: usize,
-    /// For everything: name, connection, redirects and body.
+    /// The time for everything: name, connection, redirects and body.
     pub(super) time: Duration,
 }
 
@@ -30,10 +30,10 @@ impl Default for Limits {
     }
 }
 
-/// Where a request led.
+/// The result of a request.
 pub(super) enum Arrival {
     Here(Response),
-    /// To another host, where the model has not asked to go.
+    /// A redirect to another host, for which the model has not asked.
     Elsewhere {
         status: StatusCode,
         target: Url,
@@ -74,7 +74,7 @@ pub(super) enum FetchError {
 
 impl From<reqwest::Error> for FetchError {
     fn from(error: reqwest::Error) -> Self {
-        // The causes say what failed; the outermost only repeats the address.
+        // The causes tell the failure; the outermost error only repeats the address.
         let mut causes = Vec::new();
         let mut cause = error.source();
         while let Some(error) = cause {
@@ -89,9 +89,9 @@ impl From<reqwest::Error> for FetchError {
     }
 }
 
-/// The address to ask for: http is only kept for this machine and private addresses.
+/// The address to request: http stays only for this machine and private addresses.
 pub(super) fn address(text: &str) -> Result<Url, FetchError> {
-    // Nothing is removed before: rules read the same text.
+    // Nothing is trimmed before: rules read the same text.
     let url = Url::parse(text).map_err(|error| FetchError::Address(text.into(), error))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(FetchError::Scheme(url.scheme().to_owned()));
@@ -126,22 +126,22 @@ fn upgraded(mut url: Url) -> Url {
 pub(super) struct Fetcher {
     limits: Limits,
     lookup: Lookup,
-    /// Follows no name to this machine or its network.
+    /// Resolves no name to this machine or its network.
     outside: OnceCell<Client>,
     /// For hosts that the user named.
     anywhere: OnceCell<Client>,
 }
 
-/// How far a fetch may go.
+/// The permission of a fetch.
 pub(super) struct Leave<'a> {
-    /// What the rules say about the host of an address.
+    /// The rule about the host of an address.
     pub(super) rule: &'a (dyn Fn(&Url) -> HostRule + Send + Sync),
-    /// Whether a person has said yes to the address as it is written.
+    /// Whether a person has approved the address as it is written.
     pub(super) is_approved: bool,
 }
 
 impl Leave<'_> {
-    /// Which names may be followed to where.
+    /// Decides which addresses a name may resolve to.
     fn reach(&self, url: &Url) -> Result<Reach, FetchError> {
         if (self.rule)(url) == HostRule::Named {
             return Ok(Reach::Anywhere);
@@ -152,7 +152,7 @@ impl Leave<'_> {
             HostName::Domain(_) => host.is_localhost(),
         };
         match (is_local, self.is_approved) {
-            // What it is stands in the address itself.
+            // The address itself tells its network.
             (true, true) => Ok(Reach::Anywhere),
             (true, false) => Err(FetchError::Local(host)),
             (false, _) => Ok(Reach::Outside),
@@ -169,12 +169,12 @@ enum Reach {
 /// The addresses of a name.
 pub(super) type Lookup = fn(String) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>>;
 
-/// Asks the system.
+/// Asks the system's resolver.
 fn look_up(name: String) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
     Box::pin(async move { Ok(tokio::net::lookup_host((name.as_str(), 0)).await?.collect()) })
 }
 
-/// Looks names up, and passes over addresses of this machine and its network.
+/// Resolves names, and skips addresses of this machine and its network.
 struct OutsideOnly(Lookup);
 
 impl Resolve for OutsideOnly {
@@ -202,7 +202,7 @@ impl Fetcher {
         Self { limits, lookup: look_up, outside: OnceCell::new(), anywhere: OnceCell::new() }
     }
 
-    /// The same with other addresses for names.
+    /// The same with another resolver.
     #[cfg(test)]
     pub(super) fn with_lookup(limits: Limits, lookup: Lookup) -> Self {
         Self { lookup, ..Self::new(limits) }
@@ -242,7 +242,7 @@ impl Fetcher {
             if has_credentials(&target) {
                 return Err(FetchError::Credentials);
             }
-            // Each step is judged: `www.` may be another host to a rule.
+            // The rule judges each redirect: it may treat `www.` as another host.
             if !same_host(&url, &target)
                 || (target.host() != url.host() && (leave.rule)(&target) == HostRule::Taken)
             {
@@ -278,15 +278,14 @@ fn header(headers: &HeaderMap, name: reqwest::header::HeaderName) -> Option<Stri
     headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-/// Whether a redirect stays where the model asked to go; `www.` makes no difference, http does not
-/// either, another port does.
+/// Whether a redirect stays on the requested host; `www.` makes no difference, http neither, another port does.
 fn same_host(from: &Url, to: &Url) -> bool {
     let host =
         |url: &Url| url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned());
     matches!(to.scheme(), "http" | "https") && host(from) == host(to) && from.port() == to.port()
 }
 
-/// A client; with a lookup, one that goes nowhere but outside.
+/// A client; with a lookup, one that reaches only addresses outside.
 async fn client(env: &Env, outside_by: Option<Lookup>) -> Result<Client, FetchError> {
     let mut builder = Client::builder()
         .user_agent(concat!("centurion/", env!("CARGO_PKG_VERSION")))
@@ -299,7 +298,7 @@ async fn client(env: &Env, outside_by: Option<Lookup>) -> Result<Client, FetchEr
         builder = builder.proxy(proxy);
     }
     let building = tokio::task::spawn_blocking(move || {
-        // The first caller in this process installs it; all install the same.
+        // The first caller in this process installs the provider; all install the same.
         let _ = rustls::crypto::ring::default_provider().install_default();
         builder.build()
     });

@@ -1,7 +1,7 @@
 //! A web page as Markdown.
 //!
-//! Pages come from anywhere. A page that nests without measure would take the parser too long and overflow the
-//! stack of the tree walk, so such a page is only stripped of its tags.
+//! Pages are hostile. A page that nests very deep would take the parser too long and overflow the stack of the tree
+//! walk, so the program only strips the tags of such a page.
 
 use std::rc::Rc;
 
@@ -13,15 +13,15 @@ use html5ever::{ParseOpts, parse_document};
 use markup5ever_rcdom::{Node, NodeData, RcDom};
 use url::Url;
 
-/// What a reader does not come for.
+/// Elements around the content that a reader skips.
 const NOISE: [&str; 9] =
     ["aside", "button", "dialog", "footer", "form", "iframe", "nav", "select", "svg"];
-/// What is never text.
+/// Elements that never contain text.
 const MACHINERY: [&str; 8] =
     ["canvas", "embed", "head", "noscript", "object", "script", "style", "template"];
-/// A page with less than this outside of its noise is read with it.
+/// A page whose text without the noise has fewer bytes is read with the noise.
 const TOO_LITTLE: usize = 200;
-/// More nesting than any page needs that a person wrote.
+/// The deepest nesting that is parsed: no page that a person wrote needs more.
 const DEEPEST: usize = 250;
 
 pub(super) fn to_markdown(html: &str, base: &Url) -> String {
@@ -39,8 +39,8 @@ pub(super) fn to_markdown(html: &str, base: &Url) -> String {
 
 /// Parses a page; `None` when it nests too deep.
 ///
-/// In small parts, and looking at the elements that are open after each: every further level makes
-/// parsing slower, and a page can open a million.
+/// Parses in small parts and counts the open elements after each: every further level makes parsing slower, and a page
+/// can open a million.
 fn parse(html: &str) -> Option<Rc<Node>> {
     const PART: usize = 4_096;
     let mut parser = parse_document(RcDom::default(), ParseOpts::default());
@@ -57,13 +57,13 @@ fn parse(html: &str) -> Option<Rc<Node>> {
     (depth(&tree) <= DEEPEST).then_some(tree)
 }
 
-/// How many elements the end of the page stands in.
+/// The number of elements that are open at the end of the page.
 fn open_elements(tree: &Rc<Node>) -> usize {
     let last = |node: &Rc<Node>| node.children.borrow().last().cloned();
     std::iter::successors(Some(Rc::clone(tree)), last).count()
 }
 
-/// How deep a tree is, found without recursion.
+/// The depth of a tree, found without recursion.
 fn depth(tree: &Rc<Node>) -> usize {
     nodes(tree).map(|(_, depth)| depth).max().unwrap_or_default()
 }
@@ -127,7 +127,7 @@ fn attribute(element: &Element<'_>, name: &str) -> Option<String> {
     Some(attribute.value.to_string())
 }
 
-/// A link that leads somewhere: not within the page, not into a script, not holding the thing itself.
+/// A link that leads to another page: not within the page, not into a script, not with inline data.
 fn absolute(base: &Url, link: &str) -> Option<Url> {
     let link = link.trim();
     let url = base.join(link).ok()?;
@@ -135,7 +135,7 @@ fn absolute(base: &Url, link: &str) -> Option<Url> {
         .then_some(url)
 }
 
-/// The words of a page, without knowing what they are for.
+/// The text of a page, without its structure.
 fn strip_tags(html: &str) -> String {
     let mut text = String::new();
     let mut rest = html;

@@ -1,4 +1,4 @@
-//! What a response holds, made readable.
+//! The content of a response, made readable.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use reqwest::StatusCode;
@@ -11,7 +11,7 @@ pub(super) struct Page {
     pub(super) url: Url,
     pub(super) status: StatusCode,
     pub(super) content: Content,
-    /// How many bytes were loaded.
+    /// The number of bytes that were loaded.
     pub(super) size: usize,
     /// Whether there were more.
     pub(super) cut: bool,
@@ -23,13 +23,13 @@ pub(super) enum Content {
         media_type: String,
         bytes: Vec<u8>,
     },
-    /// Something that is neither.
+    /// Content that is neither.
     Other {
         media_type: String,
     },
 }
 
-/// The kinds and the size of images that models take.
+/// The types and the size of images that models accept.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const LARGEST_IMAGE: usize = 3_750_000;
 
@@ -114,8 +114,8 @@ fn charset(content_type: &str) -> Option<&'static Encoding> {
     Encoding::for_label(label.as_bytes())
 }
 
-/// Reads text by what the server says, a byte order mark, what the page says of itself, and what the
-/// bytes look like, in this order.
+/// Decodes text by the server's header, a byte order mark, the page's own declaration, and the bytes themselves, in
+/// this order.
 fn decode(bytes: &[u8], named: Option<&'static Encoding>, is_html: bool) -> String {
     let marked = Encoding::for_bom(bytes).map(|(encoding, _)| encoding);
     let declared = || is_html.then(|| declared(bytes)).flatten();

@@ -16,7 +16,7 @@ use centurion_permissions::HostRule;
 use super::*;
 use crate::testing::{call, context, text};
 
-/// Answers each path with fixed bytes; one without an answer is never answered.
+/// Answers each path with fixed bytes, and a path without an entry never.
 struct Server {
     base: String,
     asked: Arc<AtomicUsize>,
@@ -76,7 +76,7 @@ async fn answer(stream: TcpStream, answers: Arc<HashMap<String, Vec<u8>>>) {
     }
     assert!(agent.contains("centurion/"), "{agent}");
     match answers.get(&path) {
-        // A client that has had enough goes away in the middle.
+        // A client that has enough disconnects in the middle.
         Some(bytes) => drop(stream.write_all(bytes).await),
         None => std::future::pending().await,
     }
@@ -172,7 +172,7 @@ async fn this_machine_is_reached_only_if_the_user_names_it() {
         assert!(error.to_string().contains("only if the user names it"), "{host}: {error}");
     }
     assert_eq!(server.asked(), 0);
-    // A yes of a person is for what is written in the address.
+    // A person's approval is for the written address.
     context.is_approved = true;
     let url = json!({ "url": server.url("/") });
     assert!(
@@ -189,7 +189,7 @@ async fn this_machine_is_reached_only_if_the_user_names_it() {
 
 #[tokio::test]
 async fn a_name_that_leads_to_this_machine_is_not_followed() {
-    // What a name server of an attacker says, by the first part of the name.
+    // The answers of an attacker's name server, by the first part of the name.
     fn lookup(name: String) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
         Box::pin(async move {
             let address: &[&str] = match name.split('.').next().unwrap() {
@@ -216,7 +216,7 @@ async fn a_name_that_leads_to_this_machine_is_not_followed() {
     let mut context = context(directory.path());
     Arc::get_mut(&mut context.workspace).unwrap().host_rule = Arc::new(|_| HostRule::Unnamed);
     for is_approved in [false, true] {
-        // A yes of a person is for the name, not for where it leads.
+        // A person's approval is for the name, not for its address.
         context.is_approved = is_approved;
         for name in ["here", "six", "mapped", "cloud", "ec2", "nowhere", "both"] {
             for scheme in ["http", "https"] {
@@ -299,7 +299,7 @@ async fn a_page_is_remembered_for_a_quarter_of_an_hour() {
     tokio::time::resume();
     fetch_with(&tool, &server.url("/page")).await.unwrap();
     assert_eq!(server.asked(), 2);
-    // What failed is tried again.
+    // A failed fetch is tried again.
     for _ in 0..2 {
         fetch_with(&tool, &server.url("/gone")).await.unwrap_err();
     }

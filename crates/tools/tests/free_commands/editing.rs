@@ -1,5 +1,5 @@
-//! File commands that `acceptEdits` runs: they change files of the working directory, and none that is
-//! protected, whatever links and trees a repository brings.
+//! File commands that `acceptEdits` runs: they change files of the working directory, but no protected ones, whatever
+//! links and trees a repository contains.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use centurion_permissions::Mode;
 use crate::lines::{Random, effort, options};
 use crate::scratch::{Scratch, State, is_allowed};
 
-/// Names of the scratch tree that file commands are given.
+/// Names of the scratch tree, as operands of file commands.
 const OPERANDS: [&str; 44] = [
     "a.txt",
     "a.txt",
@@ -76,7 +76,7 @@ const VALUES: [&str; 12] = [
 
 const PROGRAMS: [&str; 7] = ["cp", "mv", "rm", "mkdir", "rmdir", "touch", "sed"];
 
-/// What must stay as it is: everything outside, and what is protected inside.
+/// The paths that must not change: everything outside, and the protected ones inside.
 fn guarded(scratch: &Scratch) -> (BTreeMap<PathBuf, State>, BTreeMap<PathBuf, String>) {
     let state = scratch.state();
     let (inside, outside): (BTreeMap<_, _>, BTreeMap<_, _>) =
@@ -90,7 +90,7 @@ fn guarded(scratch: &Scratch) -> (BTreeMap<PathBuf, State>, BTreeMap<PathBuf, St
     (outside, protected.collect())
 }
 
-/// Written down here once more, so that a mistake there shows.
+/// A second implementation, so that a mistake in the first shows.
 fn is_protected(path: &Path) -> bool {
     let names: Vec<String> =
         path.iter().map(|name| name.to_string_lossy().to_lowercase()).collect();
@@ -205,14 +205,14 @@ fn copies_and_moves_whose_targets_no_word_names_are_asked_about() {
         "mv --exchange a.txt b.txt",
         "ln a.txt new",
         "ln -s a.txt new",
-        // A link that is moved leads elsewhere, and so may one in a directory.
+        // A moved link leads elsewhere, and so may a link in a moved directory.
         "mv dir/sub/plain new",
         "mv dir/sub/plain new && touch new/x",
         "mv in-link new",
         "mv dir/sub new",
         "mv dir dir3",
         "mv dir/. dir3",
-        // A file that is a directory when it is moved.
+        // A path that is a directory by the time it is moved.
         "rm a.txt && mkdir -p a.txt/git && mv a.txt .config",
         "rm a.txt; mkdir a.txt; mkdir a.txt/git; mv ./a.txt .config",
         "mv a.txt new; mkdir -p a.txt/git; mv a.txt .config",

@@ -1,4 +1,4 @@
-//! The model's git commands: what a stranger's repository configures never runs unasked.
+//! The model's git commands: programs that a hostile repository configures never run unasked.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -43,7 +43,7 @@ const SUBCOMMANDS: [&str; 30] = [
     "worktree",
 ];
 
-/// Words that mean something to git.
+/// Words with a meaning for git.
 const WORDS: [&str; 23] = [
     "HEAD",
     "HEAD~1",
@@ -179,7 +179,7 @@ fn trusting(scratch: &Scratch, denies: bool) -> Policy {
     Policy { trusted_repository: Some(scratch.work.clone()), ..policy }
 }
 
-/// D-77: without trust, no git command is free, and so none of what the repository names runs.
+/// D-77: without trust, no git command is free, and so no program that the repository names runs.
 #[test]
 fn git_runs_nothing_of_an_untrusted_repository_unasked() {
     let scratch = repository();

@@ -1,4 +1,4 @@
-//! Words for command lines: what programs say about their options, and operands that try to lead out.
+//! Words for command lines: options from the help of programs, and operands that try to lead out.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -55,13 +55,12 @@ impl Random {
     }
 }
 
-/// How many times as many lines as usual are tried.
+/// The factor for the number of lines that are tried.
 pub(crate) fn effort() -> usize {
     std::env::var("CENTURION_FREE_COMMANDS").ok().and_then(|it| it.parse().ok()).unwrap_or(1)
 }
 
-/// Every option that the program might have: all letters, and whatever its help mentions, whole and cut
-/// short.
+/// Every option that the program might have: all letters, and all that its help mentions, whole and shortened.
 pub(crate) fn options(program: &str, help: &[&str]) -> Vec<String> {
     let mut options: BTreeSet<String> =
         ('0'..='9').chain('a'..='z').chain('A'..='Z').map(|letter| format!("-{letter}")).collect();
@@ -90,8 +89,7 @@ pub(crate) fn options(program: &str, help: &[&str]) -> Vec<String> {
 const VALUES: [&str; 9] =
     ["1", "x", "a.txt", "out-file", "dir", "../outside/secret.txt", "names0", "-n", "+%Y"];
 
-/// Lines of a program. Every option comes alone and with values, then options and operands come in
-/// random company.
+/// Lines of a program: every option alone and with values, then random combinations of options and operands.
 pub(crate) fn lines(
     program: &str,
     options: &[String],

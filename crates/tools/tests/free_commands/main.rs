@@ -1,9 +1,8 @@
-//! Commands that run without being asked about, run for real.
+//! Commands that run unasked, run for real.
 //!
-//! Command lines are made from what the programs of this machine say about themselves. Those that
-//! `decide` lets through run in a scratch directory with a hostile tree: nothing may change that must
-//! not, nothing outside may be opened, and no other program may start. `CENTURION_FREE_COMMANDS=50` tries
-//! fifty times as many lines as the test command does.
+//! Command lines are generated from the help of the programs on this machine. The lines that `decide` allows run in a
+//! scratch directory with a hostile tree: no guarded file may change, no file outside may be opened, and no other
+//! program may start. `CENTURION_FREE_COMMANDS=50` tries fifty times as many lines as the test command does.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]

@@ -1,4 +1,4 @@
-//! Read-only commands: nothing changes, nothing outside is opened, nothing else starts.
+//! Read-only commands: they change nothing, open nothing outside, start no other program.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use centurion_permissions::Mode;
 use crate::lines::{effort, lines, options};
 use crate::scratch::{DENIED, OUTSIDE, Scratch, Watch, is_allowed, program_path};
 
-/// The programs of which some call is free, but `git`, `cd` and builtins of the shell.
+/// The programs with free calls, except `git`, `cd` and builtins of the shell.
 const READERS: [&str; 55] = [
     "arch",
     "basename",
@@ -68,7 +68,7 @@ const READERS: [&str; 55] = [
     "whoami",
 ];
 
-/// Words that mean something to one program only.
+/// Words with a meaning for one program only.
 fn vocabulary(program: &str) -> &'static [&'static str] {
     match program {
         "sed" => &[
@@ -134,7 +134,7 @@ fn vocabulary(program: &str) -> &'static [&'static str] {
     }
 }
 
-/// The first line that does what it must not, with what it did.
+/// The first forbidden effect of a line.
 fn misdeed(scratch: &Scratch, line: &str, denies: bool, watches: &Watches) -> Option<String> {
     let before = scratch.state();
     watches.outside.was_opened();
@@ -180,7 +180,7 @@ impl Watches {
     }
 }
 
-/// Free commands only read, and only what is open to reading.
+/// Free commands only read, and only readable files.
 #[test]
 fn free_commands_only_read_what_is_open() {
     let scratch = Scratch::new();
@@ -216,7 +216,7 @@ fn free_commands_only_read_what_is_open() {
     assert!(ran > 1_000, "only {ran} commands ran: the test proves little");
 }
 
-/// Whatever else is installed here is asked about.
+/// Every other installed program asks.
 #[test]
 fn no_program_is_free_that_no_table_lists() {
     let scratch = Scratch::new();

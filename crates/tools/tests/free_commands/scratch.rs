@@ -1,4 +1,4 @@
-//! A scratch directory with a hostile tree, and what is watched in it.
+//! A scratch directory with a hostile tree, and observers for it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,13 +12,13 @@ use centurion_permissions::{Access, Call, Mode, Policy, Rule, RuleOrigin, Verdic
 use centurion_tools::DiskLinks;
 use rustix::fs::inotify;
 
-/// What only a file outside the working directory says.
+/// The text of a file outside the working directory.
 pub(crate) const OUTSIDE: &str = "OUTSIDE-CANARY";
 
-/// What only a file says that a rule denies.
+/// The text of a file that a rule denies.
 pub(crate) const DENIED: &str = "DENIED-CANARY";
 
-/// Programs that others are known to start. Each of them leaves a trace here.
+/// Programs that other programs are known to start. Each of them leaves a trace here.
 const HELPERS: [&str; 18] = [
     "compress",
     "ed",
@@ -40,7 +40,7 @@ const HELPERS: [&str; 18] = [
     "zstd",
 ];
 
-/// More of them, which also are commands that lines begin with.
+/// More of them, which lines also begin with.
 const TOOLS: [&str; 14] = [
     "awk", "bash", "bzip2", "cat", "cp", "dd", "diff", "git", "ls", "perl", "python3", "rm", "sh",
     "touch",
@@ -145,7 +145,7 @@ impl Scratch {
         }
     }
 
-    /// Runs the words as they are, with the recorders in front of the path.
+    /// Runs the words unchanged, with the recorders in front of the path.
     pub(crate) fn run(&self, words: &[&str]) -> Output {
         let (program, arguments) = words.split_first().unwrap();
         let program = program_path(program).unwrap();
@@ -183,7 +183,7 @@ impl Scratch {
         &self.trace
     }
 
-    /// How every file and directory is now. Any change of one changes this.
+    /// The state of every file and directory. Any change of one changes this.
     pub(crate) fn state(&self) -> BTreeMap<PathBuf, State> {
         let mut state = BTreeMap::new();
         gather(&self.root, &mut state);
@@ -191,7 +191,7 @@ impl Scratch {
     }
 }
 
-/// Where a program of this machine is, past the recorders.
+/// The path of a program on this machine, past the recorders.
 pub(crate) fn program_path(name: &str) -> Option<PathBuf> {
     ["/usr/local/bin", "/usr/bin", "/bin"]
         .iter()
@@ -206,7 +206,7 @@ pub(crate) fn is_allowed(policy: &Policy, line: &str) -> bool {
     decide(policy, &call).verdict == Verdict::Allow
 }
 
-/// What tells one state of a file from another: inode, size, mode, and when it last changed.
+/// The values that distinguish two states of a file: inode, size, mode, and the time of its last change.
 pub(crate) type State = (u64, u64, u32, i64, i64);
 
 fn gather(directory: &Path, state: &mut BTreeMap<PathBuf, State>) {
@@ -227,7 +227,7 @@ pub(crate) fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// Notices whenever a file or directory is opened.
+/// Observes whether a file or directory is opened.
 pub(crate) struct Watch(OwnedFd);
 
 impl Watch {
@@ -239,7 +239,7 @@ impl Watch {
         Self(watch)
     }
 
-    /// Whether something was opened since this was last asked.
+    /// Whether something was opened since the last call.
     pub(crate) fn was_opened(&self) -> bool {
         let mut buffer = [MaybeUninit::uninit(); 4_096];
         let mut reader = inotify::Reader::new(&self.0, &mut buffer);

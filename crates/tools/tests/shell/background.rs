@@ -1,4 +1,4 @@
-//! Background shells: what is told of them, and that it is told once.
+//! Background shells: their end is told, and told once.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -74,7 +74,7 @@ async fn a_wait_that_ends_early_leaves_the_telling_to_the_host() {
     let id = session.start(&command).await;
     let output = session.call("TaskOutput", json!({ "task_id": id, "timeout": 1 })).await.unwrap();
     assert_eq!(output.data["retrieval_status"], "timeout");
-    // A wait that is cancelled in the middle tells nothing either.
+    // A cancelled wait tells nothing either.
     let wait = session.call("TaskOutput", json!({ "task_id": id }));
     assert!(tokio::time::timeout(Duration::from_millis(1), wait).await.is_err());
     release();
@@ -134,8 +134,8 @@ async fn however_the_end_is_raced_for_it_is_told_once() {
                 Some(session.call("TaskOutput", input.clone()).await)
             }
         };
-        // Polled last: a call that waits has begun before the end, and so is the one that tells of it. One that begins
-        // behind the end repeats what the host was told.
+        // Polled last: a waiting call has begun before the end, and so it tells the end. A call that begins after the
+        // end repeats what the host was told.
         let mut ends = None;
         let end = async { ends = Some(tokio::task::spawn_blocking(release)) };
         let (stopped, waited, ()) = tokio::join!(stop, wait, end);
@@ -150,7 +150,7 @@ async fn however_the_end_is_raced_for_it_is_told_once() {
         assert!(told_by_host <= 1, "round {round}");
         assert_eq!(told_by_host == 0, told_by_stop || told_by_wait, "round {round}");
         session.nothing_is_left().await;
-        // When the command was stopped before it read, no other process holds the other end of the pipe.
+        // If the command was stopped before it read, no other process holds the other end of the pipe.
         let gate = fs::File::options().read(true).write(true).open(session.path("gate"));
         ends.unwrap().await.unwrap();
         drop(gate.unwrap());

@@ -1,4 +1,4 @@
-//! What a call of Bash gives.
+//! The results of Bash calls.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ async fn output_and_errors_come_in_order() {
     assert_eq!(output.data["stdout"], "a\nb\nc");
     assert_eq!((&output.data["stderr"], &output.data["exitCode"]), (&json!(""), &json!(0)));
     assert_eq!(session.bash("true").await, "(no output)");
-    // Nothing is kept of what has been told.
+    // Output that was told whole is not kept.
     assert_eq!(fs::read_dir(session.path("output/tasks")).unwrap().count(), 0);
 }
 
@@ -147,7 +147,7 @@ async fn a_command_larger_than_an_argument_may_be_runs() {
 async fn a_timeout_ends_the_whole_tree() {
     let session = Session::new();
     let (detached, forked) = (session.path("detached"), session.path("forked"));
-    // One that leaves the session, one whose parent is gone, one that will not hear of a polite end.
+    // One that leaves the session, one whose parent is gone, one that ignores a polite end.
     let command = format!(
         "setsid sh -c 'echo $$ > {}; exec sleep 600' & \
          (sh -c 'trap \"\" TERM; echo $$ > {}; while :; do sleep 600; done' &) ; \
@@ -161,7 +161,7 @@ async fn a_timeout_ends_the_whole_tree() {
     assert!(message.starts_with("Timed out after 2500 ms"), "{message}");
     assert!(message.ends_with("started"), "{message}");
     assert!(started.elapsed() < Duration::from_secs(15));
-    // Both were there, and the call returned only when they were not any more.
+    // Both existed, and the call returned only when they were gone.
     line_in(&detached).await;
     line_in(&forked).await;
     assert_eq!(session.processes(), Vec::<String>::new());
@@ -187,7 +187,7 @@ async fn a_cancelled_call_gives_what_there_was() {
 
 #[tokio::test]
 async fn a_call_cancelled_at_any_point_leaves_nothing() {
-    // Before the guard is there, as soon as it is, and so on until all four processes are.
+    // Before the guard exists, as soon as it does, and so on until all four processes do.
     for processes in 0..=4 {
         let session = Session::new();
         let call = session.call("Bash", json!({ "command": "sleep 600 & sleep 600" }));
@@ -224,7 +224,7 @@ async fn what_a_command_leaves_behind_lives_until_the_session_ends() {
     session.bash("true").await;
     assert!(sleeps());
     session.shells().shutdown().await;
-    // The guard of a command that has ended by itself tells of it before it is gone.
+    // The guard of a command that has ended by itself reports it before it is gone.
     eventually("nothing is left", || session.processes().is_empty()).await;
     assert!(session.bash_fails("true").await.contains("the session is ending"));
 }
@@ -239,10 +239,10 @@ async fn a_planted_bare_repository_runs_nothing() {
     let refused = session.bash_fails("git status").await;
     assert!(refused.contains("safe.bareRepository"), "{refused}");
     assert!(!session.path("ran").exists());
-    // The trap is a real one: without the setting it springs.
+    // The trap is real: without the setting it works.
     session.bash("GIT_CONFIG_COUNT=0 git status; true").await;
     assert!(session.path("ran").exists());
-    // A repository that is named is used as ever.
+    // A repository that is named works as usual.
     session.bash("cd .. && git init -q --bare real && git -C . --git-dir=real log --all").await;
 }
 

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use crate::support::{Session, eventually, line_in, processes_with};
 
-/// Where the parent of the test below says that its commands run.
+/// The variable that names the file by which the parent of the test below reports that its commands run.
 const READY: &str = "CENTURION_TEST_PARENT_READY";
 const MARK: &str = "CENTURION_TEST_MARK";
 
-/// The other half of the test below: the process that it starts and kills. On its own it is skipped.
+/// The other half of the test below: the process that it starts and kills. Skipped on its own.
 #[tokio::test]
 async fn parent() {
     let Ok(ready) = std::env::var(READY) else { return skip(Lack::OtherHalf) };

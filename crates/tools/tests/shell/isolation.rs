@@ -1,5 +1,5 @@
-//! Commands of an agent that works in a worktree of its own, with real git: whatever they try, the checkout,
-//! repository and configuration around it stay as they are.
+//! Commands of an agent in a worktree of its own, with real git: whatever they try, the checkout, repository and
+//! configuration around it do not change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -51,7 +51,7 @@ echo "gitdir: $G" > "$W/.git"
 git -C "$W" status --short
 "#;
 
-/// Each would change something around the worktree if it were not held back.
+/// Each would change something around the worktree without the isolation.
 const ATTACKS: [&str; 48] = [
     // Paths.
     "echo x > \"$TOP/file\"",
@@ -91,7 +91,7 @@ const ATTACKS: [&str; 48] = [
     "mkdir \"$TOP/.git/worktrees\" \"$TOP/.git/centurion/new\"",
     "echo \"gitdir: $TOP/.git\" > .git; git commit -qam x --allow-empty",
     "rm -f .git; echo \"gitdir: $TOP/.git\" > .git; git commit -qm x --allow-empty",
-    // What git runs.
+    // Programs that git runs.
     "echo x > \"$TOP/.git/hooks/post-commit\"",
     "git -C \"$TOP\" config core.hooksPath /tmp",
     "git -C \"$TOP\" config core.fsmonitor /tmp/x",
@@ -110,7 +110,7 @@ const ATTACKS: [&str; 48] = [
      git -C m push -q origin HEAD:refs/heads/stolen",
 ];
 
-/// Each takes what is the agent's own along.
+/// Each also destroys the agent's own data.
 const WRECKING: [&str; 5] = [
     "rm -rf \"$TOP/.git/centurion\"",
     "mv \"$TOP/.git\" \"$HOME/../tmp/git\"",
@@ -119,7 +119,7 @@ const WRECKING: [&str; 5] = [
     "rm -rf \"$TOP\" \"$HOME\"",
 ];
 
-/// These stay in the worktree and its git data by themselves, or change what must not change in there.
+/// These stay in the worktree and its git data by themselves, or change a kept path in there.
 const INSIDE: [&str; 15] = [
     "GIT_DIR=\"$G\" GIT_COMMON_DIR=\"$TOP/.git\" git branch stolen",
     "git update-ref refs/heads/main HEAD~1",
@@ -138,7 +138,7 @@ const INSIDE: [&str; 15] = [
     "mkdir -p \"$G/hooks\"; echo x > \"$G/hooks/pre-commit\"; echo x > \"$G/commondir\"; echo x > \"$G/info/attributes\"",
 ];
 
-/// What an agent does with git on its own branches. Each must succeed.
+/// An agent's work with git on its own branches. Each must succeed.
 const WORK: [&str; 12] = [
     "git reset -q --hard && git clean -qfd",
     "echo mine > mine && git add mine && git commit -qm mine && git status --short",
@@ -207,7 +207,7 @@ impl Isolated {
         Self { session, places, top }
     }
 
-    /// As where the user has no sandbox.
+    /// The setup of a user without a sandbox.
     fn with(support: &Support) -> Self {
         Self::new(|places| {
             Some(SandboxPolicy::isolated(None, places, Guarantee::Required, support))
@@ -219,7 +219,7 @@ impl Isolated {
         result.map(|output| text(&output)).map_err(|error| error.to_string())
     }
 
-    /// All files around the worktree, and what is kept within its own places, with content and mode.
+    /// All files around the worktree, and the kept ones within its own places, with content and mode.
     fn around(&self) -> BTreeMap<PathBuf, String> {
         let mut files = BTreeMap::new();
         let git_dir = self.places.git_dir.as_deref().unwrap();
@@ -234,7 +234,7 @@ impl Isolated {
         files
     }
 
-    /// The same, and how git sees the repository around it.
+    /// The same, and git's view of the repository around it.
     fn repository(&self) -> BTreeMap<PathBuf, String> {
         let mut files = self.around();
         for arguments in [&["rev-parse", "HEAD"][..], &["for-each-ref"], &["fsck", "--no-dangling"]]
@@ -247,7 +247,7 @@ impl Isolated {
         files
     }
 
-    /// Runs commands after each of which everything around is as it was.
+    /// Runs commands; after each, everything around must be unchanged.
     async fn attack(&self, attacks: impl IntoIterator<Item = &'static str>) {
         let before = self.around();
         for attack in attacks {
@@ -258,7 +258,7 @@ impl Isolated {
     }
 }
 
-/// What differs between two states of what is around a worktree.
+/// The differences between two states around a worktree.
 fn changes(before: &BTreeMap<PathBuf, String>, after: &BTreeMap<PathBuf, String>) -> Vec<String> {
     let all = before.keys().chain(after.keys().filter(|path| !before.contains_key(*path)));
     let changed = all.filter(|path| before.get(*path) != after.get(*path));
@@ -269,7 +269,7 @@ fn describe(path: &Path, own: &[&Path], files: &mut BTreeMap<PathBuf, String>) {
     if own.contains(&path) {
         return;
     }
-    // What a process that still runs has removed meanwhile is not there.
+    // A process that still runs may have removed it meanwhile.
     if let Ok(metadata) = path.symlink_metadata() {
         let content = if metadata.is_symlink() {
             format!("{:?}", fs::read_link(path))
@@ -298,11 +298,11 @@ fn complete_supports() -> Vec<Support> {
     found
 }
 
-/// A sandbox of the user's in which commands write in the project, and the model may ask to leave it.
+/// A user's sandbox in which commands write in the project, and the model may ask to leave it.
 fn users_policy(places: &IsolatedPlaces, support: &Support) -> SandboxPolicy {
     let sandbox = Sandbox {
         write: vec![places.checkout.clone()],
-        // As where there were no worktrees when the session started.
+        // As if there were no worktrees when the session started.
         deny_write: vec![places.checkout.join(".claude/"), places.checkout.join(".mcp.json")],
         ..Sandbox::default()
     };
@@ -335,7 +335,7 @@ async fn no_command_changes_anything_around_the_worktree() {
     }
 }
 
-/// An attack that would not work anyway would prove nothing.
+/// A control: an attack that would not work anyway would prove nothing.
 #[tokio::test]
 async fn the_attacks_work_where_an_agent_is_not_isolated() {
     for attack in ATTACKS {
@@ -361,7 +361,7 @@ async fn git_gets_no_configuration_for_the_user_that_was_not_there() {
             let said = agent.run(attack).await;
             assert!(said.is_err(), "{attack}: {said:?}");
         }
-        // It is not in the way of git, nor of anything else in the home directory.
+        // It does not disturb git, nor anything else in the home directory.
         agent.run("git status && git log -1 && touch ~/other").await.unwrap();
         agent.session.nothing_is_left().await;
         let left: Vec<_> =
@@ -419,7 +419,7 @@ async fn every_command_starts_in_the_worktree() {
     let note = format!("{top} is outside of your worktree: commands start in {root}.");
     assert_eq!(said, format!("{note}\n{top}"));
     assert_eq!(agent.run("pwd").await.unwrap(), root);
-    // Below the worktree it stays, but not where a link leads out of it.
+    // Below the worktree it stays, but not behind a link that leads out.
     assert_eq!(agent.run("cd sub && pwd").await.unwrap(), format!("{root}/sub"));
     assert_eq!(agent.run("pwd").await.unwrap(), format!("{root}/sub"));
     let said = agent.run("ln -s \"$TOP\" up && cd up").await.unwrap();
@@ -432,7 +432,7 @@ async fn every_command_starts_in_the_worktree() {
     assert!(said.contains("outside of your worktree") && said.ends_with(&root), "{said}");
 }
 
-/// As when another process deletes the worktree.
+/// Another process has deleted the worktree.
 #[tokio::test]
 async fn no_command_runs_elsewhere_when_the_worktree_is_gone() {
     let Some(support) = complete_supports().into_iter().next() else {

@@ -1,8 +1,8 @@
 //! Ways to outlive Centurion, each tried by a command against the real guard (I-13).
 //!
-//! A detached process of the command carries out the attack and then becomes a process with a mark in its
-//! arguments. Centurion, which is this test program started again, is then killed: no process with the mark, and none
-//! of the attack, may be left. Without a guard, the same ways all work: the first test says so.
+//! A detached process of the command makes the attack and then becomes a process with a mark in its arguments. The test
+//! then kills Centurion, which is this test program started again: no process with the mark, and none of the attack,
+//! may be left. Without a guard, all these ways work: the first test proves it.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,7 @@ use serde_json::json;
 
 use crate::support::{Session, eventually};
 
-/// What an attack is carried out with: the guard is `$G`, the process above it `$O`, Centurion `$C`, the
-/// second watcher `$W`.
+/// The attacks: the guard is `$G`, the process above it `$O`, Centurion `$C`, the second watcher `$W`.
 const ATTACKS: [(&str, &str); 50] = [
     ("nothing but a daemon", ":"),
     ("kills its guard", "kill -9 $G"),
@@ -110,9 +109,9 @@ const ATTACKS: [(&str, &str); 50] = [
     ),
 ];
 
-/// Attacks on all that watch a command at once. What carries them out has left its session and has no environment:
-/// nothing but its parents tell whose it is. All but the first are promised to be ended about a second later while Centurion
-/// lives, which is killed when that has happened: they wait for it, and those that go on name the attacker.
+/// Attacks on all watchers of a command at once. The attacking process has left its session and has no environment:
+/// only its parents tell its origin. Centurion promises to end all but the first about a second later while it lives;
+/// the test kills Centurion when that has happened. The attacks wait for it, and those that continue name the attacker.
 const ON_ALL: [(&str, &str); 6] = [
     (
         "takes the files of all watchers away",
@@ -138,7 +137,7 @@ const ON_ALL: [(&str, &str); 6] = [
     ),
 ];
 
-/// How a process of the command becomes the one that stays.
+/// The ways in which a process of the command becomes the one that stays.
 const ENDINGS: [(&str, &str); 13] = [
     ("sleeps", "exec sleep $M"),
     ("is stopped", "sleep $M & kill -STOP $!; kill -STOP $$; wait"),
@@ -178,10 +177,10 @@ const SANDBOXED: &str = "CENTURION_TEST_SANDBOXED";
 const PIPED: &str = "CENTURION_TEST_PIPED";
 const UNGUARDED: &str = "CENTURION_TEST_UNGUARDED";
 
-/// How long nothing of an attempt may be seen or heard until it counts as over.
+/// The time without a sign of an attempt after which it counts as over.
 const SILENCE: Duration = Duration::from_millis(300);
 
-/// Centurion in the tests below: runs a script until it is killed. On its own it is skipped.
+/// Centurion in the tests below: runs a script until it is killed. Skipped on its own.
 #[tokio::test]
 async fn centurion() {
     let Ok(script) = std::env::var(SCRIPT) else { return skip(Lack::OtherHalf) };
@@ -216,25 +215,25 @@ async fn centurion() {
     std::future::pending::<()>().await;
 }
 
-/// Who carries an attack out, and where.
+/// The origin of an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Command,
     /// A hook or an MCP server.
     Piped,
     Sandboxed,
-    /// A command without a guard, to see that the ways to outlive are some.
+    /// A command without a guard, to prove that the ways to outlive work.
     Unguarded,
 }
 
 impl Kind {
-    /// When what is still there has outlived us.
+    /// The time after which a process that still runs has outlived Centurion.
     fn patience(self) -> Duration {
         if self == Self::Unguarded { 4 * SILENCE } else { Duration::from_secs(15) }
     }
 }
 
-/// One attempt: whether anything of it outlived Centurion.
+/// Makes one attempt; an error says that a process outlived Centurion.
 async fn attempt(kind: Kind, attack: &str, ending: &str) -> Result<(), String> {
     let scratch = tempfile::tempdir().unwrap();
     let root = scratch.path().canonicalize().unwrap();
@@ -264,7 +263,7 @@ async fn attempt(kind: Kind, attack: &str, ending: &str) -> Result<(), String> {
     eventually("the attack", || is_ready() || is_over()).await;
     let _ = centurion.kill();
     centurion.wait().unwrap();
-    // Some are never seen, but can be heard.
+    // Some are never seen, but write to a file.
     let beats = || std::fs::metadata(root.join("beat")).map_or(0, |file| file.len());
     let watcher = format!("__guard second {}-", centurion.id());
     // Before it has become the process with the mark, an attacker is known by its script.
@@ -315,7 +314,7 @@ fn write_script(root: &Path, ready: &Path, mark: &str, attack: &str, ending: &st
     script
 }
 
-/// The processes that have this among their arguments, and are not over.
+/// The live processes with this text among their arguments.
 fn processes_named(mark: &str) -> Vec<(i32, String)> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let named = entries.filter_map(|entry| {
@@ -343,7 +342,7 @@ async fn try_all(attempts: impl IntoIterator<Item = (Kind, &'static str, &'stati
     assert!(failed.is_empty(), "{} outlived Centurion:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// Without a guard, each of these is still there: what is not found below is not there.
+/// A control: without a guard, each of these survives, so the searches below would find it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_form_of_a_process_outlives_its_parent_where_nothing_guards_it() {
     let mut attempts = tokio::task::JoinSet::new();
@@ -400,7 +399,7 @@ async fn no_confined_command_outlives_us() {
     try_all(attacks.chain(endings)).await;
 }
 
-/// While Centurion lives, it ends itself what a killed guard leaves.
+/// A live Centurion itself ends the processes that a killed guard leaves.
 #[tokio::test]
 async fn what_a_killed_guard_leaves_is_ended_at_once() {
     let session = Session::new();
@@ -416,7 +415,7 @@ async fn what_a_killed_guard_leaves_is_ended_at_once() {
     assert!(message.contains("its guard was killed"), "{message}");
     // The answer comes after the end, not before it.
     assert_eq!(processes_named("sleep 71234"), []);
-    // What is in the background and other guards go on.
+    // Background commands and other guards continue.
     let task = session.start("sleep 600").await;
     session.bash_fails("kill -9 $PPID; sleep 600").await;
     assert!(session.shells().running().iter().any(|shell| shell.id.as_str() == task));

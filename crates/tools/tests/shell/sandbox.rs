@@ -26,7 +26,7 @@ pub(crate) fn no_support() -> Support {
     }
 }
 
-/// What each method of this machine would be, were it the best. What they cannot do together is told of as a skip.
+/// Each method of this machine as if it were the best. A capability that they lack together is reported as a skip.
 pub(crate) fn supports() -> Vec<Support> {
     let found = Support::detect();
     let none = || Namespaces::Missing("left out".to_owned());
@@ -51,7 +51,7 @@ fn settings() -> SandboxSettings {
     SandboxSettings::default()
 }
 
-/// A session whose commands may write to `project` below its root, and nowhere else.
+/// A session whose commands may write only to `project` below its root.
 fn session(support: &Support, settings: SandboxSettings) -> Session {
     let mut session = Session::with(&[], ShellsConfig::DEFAULT_MAX_OUTPUT);
     let project = session.path("project");
@@ -88,7 +88,7 @@ async fn a_command_is_confined_and_the_model_learns_why_it_failed() {
         );
         assert!(failed.contains(&hint), "{failed}");
         assert!(!session.path("outside").exists());
-        // A failure of another kind is left alone.
+        // No hint is added to a failure of another kind.
         assert_eq!(session.bash_fails("false").await, "Exit code 1");
         let gaps = policy(&session).gaps();
         let read = session.call("Bash", json!({ "command": "cat ../private" })).await;
@@ -96,7 +96,7 @@ async fn a_command_is_confined_and_the_model_learns_why_it_failed() {
     }
 }
 
-/// What deny rules say about files holds inside the sandbox, and what cannot be held is not free.
+/// Deny rules about files hold inside the sandbox, and a rule that cannot hold there makes commands ask.
 #[tokio::test]
 async fn rules_about_files_are_in_force_in_the_sandbox() {
     for support in supports() {
@@ -147,7 +147,7 @@ async fn rules_about_files_are_in_force_in_the_sandbox() {
     }
 }
 
-/// What the rules of a policy deny, as a search finds it.
+/// The files that the rules of a policy deny, as a search finds them.
 fn denied_by(session: &Session, deny: &[&str]) -> DeniedFiles {
     let project = session.path("project");
     let rule = |text: &&str| Rule::parse(text, RuleOrigin::Session).unwrap();
@@ -251,7 +251,7 @@ async fn what_is_denied_cannot_be_created_and_leaves_no_trace() {
         let task = session.start("until [ -e stop ]; do sleep 0.01; done").await;
         eventually("it runs", || session.path("project/.new").exists()).await;
         session.bash_fails("rm -rf .new && mkdir .new && echo x > .new/settings.json").await;
-        // The one in the background still holds the place.
+        // The background command still holds the place.
         assert!(session.path("project/.new").exists());
         session.call("TaskStop", json!({ "task_id": task })).await.unwrap();
         session.nothing_is_left().await;
@@ -288,7 +288,7 @@ async fn a_killed_guard_takes_its_confined_shell_along() {
         let guard = rustix::process::Pid::from_raw(guard.parse().unwrap()).unwrap();
         rustix::process::kill_process(guard, rustix::process::Signal::KILL).unwrap();
         session.nothing_is_left().await;
-        // What the guard could not take away, the next one does.
+        // The next guard removes what the first could not.
         session.bash("true").await;
         assert!(!session.path("project/.new").exists());
     }

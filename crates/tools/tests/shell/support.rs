@@ -1,4 +1,4 @@
-//! A session in a scratch directory, and how to wait for what processes do.
+//! A session in a scratch directory, and functions that wait for processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// Remembers the ends that it is told of.
+/// Records the ends that it receives.
 #[derive(Default)]
 pub(crate) struct Witness(Mutex<Vec<ShellEnd>>);
 
@@ -59,7 +59,7 @@ pub(crate) struct Session {
     pub(crate) context: ToolContext,
     pub(crate) witness: Arc<Witness>,
     pub(crate) root: PathBuf,
-    /// Marks the processes of this session, to find them whatever becomes of their parents.
+    /// Marks the processes of this session, to find them even without their parents.
     pub(crate) mark: String,
     _scratch: TempDir,
 }
@@ -113,25 +113,25 @@ impl Session {
         Self { context, witness, root, mark, _scratch: scratch }
     }
 
-    /// Runs a tool the way the program does.
+    /// Runs a tool as the program does.
     pub(crate) async fn call(&self, tool: &str, input: Value) -> Result<ToolOutput, ToolError> {
         let tool = builtin().into_iter().find(|known| known.name() == tool).unwrap();
         let input = serde_json::value::to_raw_value(&input).unwrap();
         tool.prepare(&input)?.run(&self.context).await
     }
 
-    /// Runs a command that must succeed; what the model reads.
+    /// Runs a command that must succeed; returns the text for the model.
     pub(crate) async fn bash(&self, command: &str) -> String {
         text(&self.call("Bash", serde_json::json!({ "command": command })).await.unwrap())
     }
 
-    /// Runs a command that must fail; what the model reads.
+    /// Runs a command that must fail; returns the text for the model.
     pub(crate) async fn bash_fails(&self, command: &str) -> String {
         let failed = self.call("Bash", serde_json::json!({ "command": command })).await;
         failed.unwrap_err().to_string()
     }
 
-    /// Starts a command in the background; its id.
+    /// Starts a command in the background; returns its id.
     pub(crate) async fn start(&self, command: &str) -> String {
         let input = serde_json::json!({ "command": command, "run_in_background": true });
         let output = self.call("Bash", input).await.unwrap();
@@ -142,12 +142,12 @@ impl Session {
         &self.context.workspace.shells
     }
 
-    /// A path below the root that a command is to write to.
+    /// A path below the root to which a command writes.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
-    /// The processes of this session that are alive, guards included.
+    /// The live processes of this session, guards included.
     pub(crate) fn processes(&self) -> Vec<String> {
         processes_with(&self.mark)
     }
@@ -157,7 +157,7 @@ impl Session {
     }
 }
 
-/// The command lines of all processes that have this in their environment. A zombie has none.
+/// The command lines of all processes with this text in their environment. A zombie has none.
 pub(crate) fn processes_with(mark: &str) -> Vec<String> {
     let read = |entry: &fs::DirEntry, name| {
         let bytes = fs::read(entry.path().join(name)).unwrap_or_default();
@@ -168,7 +168,7 @@ pub(crate) fn processes_with(mark: &str) -> Vec<String> {
     marked.map(|entry| read(&entry, "cmdline")).collect()
 }
 
-/// Waits for a condition; fails the test when it does not come about in good time.
+/// Waits for a condition; fails the test when it does not hold in good time.
 pub(crate) async fn eventually(what: &str, condition: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !condition() {
@@ -177,7 +177,7 @@ pub(crate) async fn eventually(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Waits for a file with a whole line in it; the line.
+/// Waits for a file with a whole line in it; returns the line.
 pub(crate) async fn line_in(path: &Path) -> String {
     let read = || fs::read_to_string(path).unwrap_or_default();
     eventually(&format!("a line in {}", path.display()), || read().ends_with('\n')).await;

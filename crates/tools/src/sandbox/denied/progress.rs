@@ -1,20 +1,21 @@
-//! How far a directory's name fulfils the patterns of deny rules.
+//! The progress of a directory's name in the patterns of deny rules.
 //!
-//! A directory that links lead to has many names, and with a link to a directory above without end. Below two names of
-//! one directory the same is denied if both fulfil the patterns equally far: then one of them need not be looked at.
+//! A directory behind links has many names, and with a link to a directory above it infinitely many. Below two names of
+//! one directory the same paths are denied if both have the same progress in the patterns: then the search skips one of
+//! them.
 
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// The patterns, each as the names that it asks for one below another.
+/// The patterns, each as a list of names, one below the other.
 #[derive(Debug, Default)]
 pub(super) struct Patterns(Vec<Pattern>);
 
 #[derive(Debug)]
 struct Pattern {
     base: PathBuf,
-    /// Nothing if it cannot be divided into names.
+    /// `None` if it cannot be divided into names.
     names: Option<Vec<Name>>,
 }
 
@@ -25,14 +26,14 @@ enum Name {
     Like(GlobMatcher),
 }
 
-/// How far one pattern is fulfilled.
+/// The progress in one pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Progress {
-    /// It hangs elsewhere.
+    /// Its base is elsewhere.
     Elsewhere,
-    /// It hangs this many directories below.
+    /// Its base is this many directories below.
     Above(usize),
-    /// The next name may be one of these, a bit for each name of the pattern.
+    /// The next name may match one of these, a bit for each name of the pattern.
     Next(u64),
     /// Unknown: it depends on all names of the directory.
     Name(PathBuf),
@@ -44,7 +45,7 @@ impl Patterns {
         Self(patterns.into_iter().map(divide).collect())
     }
 
-    /// Whether a directory lies too deep below a pattern that cannot be divided: its names may go on without end.
+    /// Whether a directory lies too deep below a pattern that cannot be divided: its names may continue without end.
     pub(super) fn is_lost(&self, directory: &Path) -> bool {
         const DEEPEST: usize = 8;
         let undivided = self.0.iter().filter(|pattern| pattern.names.is_none());
@@ -52,7 +53,7 @@ impl Patterns {
         below.any(|relative| relative.components().count() > DEEPEST)
     }
 
-    /// How far each pattern is fulfilled by the name of a directory.
+    /// The progress of a directory's name in each pattern.
     pub(super) fn progress(&self, directory: &Path) -> Vec<Progress> {
         self.0.iter().map(|pattern| pattern.progress(directory)).collect()
     }
@@ -86,7 +87,7 @@ impl Pattern {
     }
 }
 
-/// `**` may also be no name at all.
+/// Adds the names after `**`, which may also match no name at all.
 fn pass_any(names: &[Name], mut next: u64) -> u64 {
     for (index, name) in names.iter().enumerate() {
         if matches!(name, Name::Any) && next >> index & 1 == 1 {
@@ -97,12 +98,12 @@ fn pass_any(names: &[Name], mut next: u64) -> u64 {
 }
 
 fn names(glob: &str) -> Option<Vec<Name>> {
-    /// One bit is left for a pattern that is fulfilled.
+    /// The most names of a pattern. One bit is left for a pattern that is fulfilled.
     const MOST: usize = 63;
     let mut names = Vec::new();
     for name in glob.split('/') {
         let is_whole = |open, close| name.matches(open).count() == name.matches(close).count();
-        // A group of alternatives, or a set of characters, goes on behind the separator.
+        // A group of alternatives, or a set of characters, continues behind the separator.
         if !is_whole('{', '}') || !is_whole('[', ']') || name.contains('\\') || names.len() == MOST
         {
             return None;
