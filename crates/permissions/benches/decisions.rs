@@ -1,8 +1,8 @@
-//! How long decisions take: 10,000 of them with 1,000 rules, against a target of 15 ms for calls of all kinds
-//! and of 100 ms for compound lines that come again.
+//! Measures decisions: 10,000 of them with 1,000 rules, against a target of 15 ms for calls of all kinds and of 100 ms
+//! for repeated compound lines.
 //!
-//! `cargo bench -p centurion-permissions` prints the times, and fails above the targets. 10,000 compound lines
-//! that are all different are measured as well, without a limit: no session has that many.
+//! `cargo bench -p centurion-permissions` prints the times, and fails above the targets. 10,000 different compound
+//! lines are measured as well, without a limit: no session has that many.
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
 use std::hint::black_box;
@@ -21,7 +21,7 @@ fn rules(count: usize, make: impl Fn(usize) -> String) -> RuleSet {
     rules.collect()
 }
 
-/// A thousand rules of all kinds, most of them about other things than the call at hand.
+/// A thousand rules of all kinds, most of them irrelevant to the call at hand.
 fn policy() -> Policy {
     Policy {
         allow: rules(500, |n| match n % 5 {
@@ -66,10 +66,10 @@ fn calls() -> Vec<(&'static str, Access)> {
     ]
 }
 
-/// Judges 10,000 calls a few times and says how long it took at best: other programs run, too.
+/// Judges 10,000 calls a few times and returns the best time: other programs run, too.
 fn measure(name: &str, policy: &Policy, calls: &[(&str, Access)]) -> Duration {
     let once = || {
-        // What was read in an earlier round is not known in this one.
+        // An empty cache: this round knows no lines of an earlier one.
         let policy = Policy { readings: Readings::default(), ..policy.clone() };
         let started = Instant::now();
         for (tool, access) in calls.iter().cycle().take(DECISIONS) {
@@ -82,7 +82,7 @@ fn measure(name: &str, policy: &Policy, calls: &[(&str, Access)]) -> Duration {
     spent
 }
 
-/// Lines of plain commands: most of what agents write.
+/// Lines of plain commands: most of the lines that agents write.
 fn plain_line(n: usize) -> String {
     match n % 4 {
         0 => format!("git log --oneline -n {n} | head -n 5"),

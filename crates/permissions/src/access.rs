@@ -1,9 +1,9 @@
-//! What a call would touch.
+//! The access of a call.
 
 use std::path::PathBuf;
 
-/// The one thing a call does to the world outside the conversation, as far as permission cares.
-/// Paths are absolute, with symbolic links resolved as far as they exist.
+/// The one effect of a call on the world outside the conversation, as far as permission cares. Paths are absolute, with
+/// symbolic links resolved as far as they exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Only the session itself: a to-do list, a question, the output of a background shell.
@@ -13,7 +13,7 @@ pub enum Access {
     Shell(String),
     /// A request to this URL.
     Network(String),
-    /// Whatever a server outside this program does with it. That it only reads is the server's own word.
+    /// Any effect of a server outside this program. The server itself claims whether it only reads.
     External {
         only_reads: bool,
     },

@@ -1,4 +1,4 @@
-//! An agent that works apart: its file tools reach its own checkout, and not those that it is kept out of.
+//! An agent that works apart: its file tools reach its own checkout, and not the checkouts of others.
 
 use std::path::{Path, PathBuf};
 
@@ -6,23 +6,24 @@ use crate::access::Access;
 use crate::query::Query;
 use crate::reason::Reason;
 
-/// What of a checkout serves all of its agents: definitions, skills and memories.
+/// The parts of a checkout that serve all of its agents: definitions, skills and memories.
 const SHARED: [&str; 2] = [".claude", ".centurion"];
 
-/// Where an agent works, and what is around that, with links resolved.
+/// The checkout of an agent, and the paths around it, with links resolved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
     pub root: PathBuf,
-    /// The checkouts that it works apart from: the repository's, and its caller's.
+    /// The checkouts from which it works apart: the repository's, and its caller's.
     pub checkouts: Vec<PathBuf>,
-    /// What else stays as it is: git directories and configuration, and what git obeys in its own.
+    /// Other paths that must not change: git directories and configuration, and the files in its own git directory that
+    /// git obeys.
     pub kept: Vec<PathBuf>,
-    /// What of the checkouts the agent reads through links in its own.
+    /// The paths of those checkouts that the agent reads through links in its own.
     pub readable: Vec<PathBuf>,
 }
 
 impl Apart {
-    /// Where the agent has what is at a path of another checkout.
+    /// The path in the agent's checkout that corresponds to a path of another checkout.
     fn instead_of(&self, path: &Path) -> Option<PathBuf> {
         if path.starts_with(&self.root) {
             return None;
@@ -40,15 +41,15 @@ impl Apart {
             || self.readable.iter().any(|place| path.starts_with(place))
     }
 
-    /// Whether a path stays as it is, although it is in no checkout that the agent works apart from.
+    /// Whether a path must not change, although it is in no checkout from which the agent works apart.
     fn keeps(&self, path: &Path) -> bool {
-        // Its own place lies in some of them.
+        // The agent's own checkout lies in some of them.
         let others = self.kept.iter().filter(|kept| !self.root.starts_with(kept));
         others.into_iter().any(|kept| path.starts_with(kept))
     }
 }
 
-/// Why the file tools of an agent that works apart do not reach a path.
+/// The reason that the file tools of an agent that works apart do not reach a path.
 pub(crate) fn refusal(query: &Query<'_>) -> Option<Reason> {
     let apart = query.policy.role.apart.as_ref()?;
     match query.call.access {

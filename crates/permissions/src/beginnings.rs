@@ -1,13 +1,13 @@
-//! Rules about commands, found by the text with which every command that a rule means begins.
+//! An index of rules about commands, by the literal prefix of their patterns.
 
 use std::collections::BTreeMap;
 
 use crate::shell::{CommandPattern, Shape};
 
-/// Positions of rules by the literal beginnings of their patterns.
+/// Positions of rules by the literal prefixes of their patterns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beginnings {
-    /// In order.
+    /// Sorted.
     entries: Vec<Entry>,
 }
 
@@ -15,7 +15,7 @@ pub(crate) struct Beginnings {
 struct Entry {
     beginning: String,
     positions: Vec<usize>,
-    /// The entry with the longest other beginning with which this one begins.
+    /// The entry with the longest other prefix of this prefix.
     parent: Option<usize>,
 }
 
@@ -27,7 +27,7 @@ impl Beginnings {
         }
         let mut entries: Vec<Entry> = Vec::with_capacity(positions.len());
         for (beginning, positions) in positions {
-            // All with which it begins stand before it, the last one among those of its predecessor.
+            // All its prefixes stand before it, the last one among those of its predecessor.
             let mut parent = entries.len().checked_sub(1);
             while let Some(entry) = parent.and_then(|at| entries.get(at)) {
                 if beginning.starts_with(&entry.beginning) {
@@ -44,19 +44,19 @@ impl Beginnings {
         self.entries.is_empty()
     }
 
-    /// The rules that may mean this text.
+    /// The rules that may match this text.
     pub(crate) fn of_text(&self, text: &str) -> impl Iterator<Item = usize> {
         let after = self.entries.partition_point(|entry| entry.beginning.as_str() <= text);
         let entry = |at: usize| self.entries.get(at);
-        // Whatever stands between a beginning of the text and the text has that beginning as well.
+        // Every entry between a prefix of the text and the text has that prefix as well.
         let last = after.checked_sub(1).and_then(entry);
         std::iter::successors(last, move |last| last.parent.and_then(entry))
             .skip_while(|entry| !text.starts_with(&entry.beginning))
             .flat_map(|entry| entry.positions.iter().copied())
     }
 
-    /// The rules that may match a text of this shape: a rule's beginning is a prefix of the known beginning, or the known
-    /// beginning is a prefix of it.
+    /// The rules that may match a text of this shape: a rule's prefix is a prefix of the known start, or the known
+    /// start is a prefix of it.
     pub(crate) fn of_shape(&self, shape: &Shape) -> Vec<usize> {
         let known: String = shape.start().collect();
         let after = self.entries.partition_point(|entry| entry.beginning <= known);

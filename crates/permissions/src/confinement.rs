@@ -1,9 +1,8 @@
-//! What an agent's definition keeps a tool to: with `Bash(git *)` in [`Role::only`], the agent has
-//! that much of Bash and no more.
+//! The restriction of a tool by an agent's definition: with `Bash(git *)` in [`Role::only`], the agent may use Bash for
+//! that and nothing else.
 //!
-//! This only takes. A call that is given here still needs all that any other call needs, and what runs without
-//! a question elsewhere, such as a command that only reads, has to be given here as well. Modes make no
-//! difference.
+//! This only restricts. A call that passes here still needs the same permission as any other call. A call that runs
+//! without a question elsewhere, such as a command that only reads, must pass here as well. Modes make no difference.
 //!
 //! [`Role::only`]: crate::Role
 
@@ -18,7 +17,7 @@ use crate::rule::{Rule, RuleKind, Specifier};
 use crate::shell::Analysis;
 use crate::shell_verdict::are_files_given;
 
-/// Why the definition of the agent does not let this call run, if so.
+/// The reason that the definition of the agent does not let this call run, if so.
 pub(crate) fn refusal(query: &Query<'_>) -> Option<Reason> {
     let tool = query.call.tool;
     let rules = confining(query.policy, tool)?;
@@ -30,15 +29,15 @@ pub(crate) fn refusal(query: &Query<'_>) -> Option<Reason> {
     Some(Reason::Confined { tool: tool.to_owned(), rules })
 }
 
-/// Whether the definition keeps a tool that is about files away from this path.
+/// Whether the definition keeps a file tool away from this path.
 pub(crate) fn keeps_away(policy: &Policy, tool: &str, path: &Path) -> bool {
     confining(policy, tool).is_some() && !is_inside(policy, tool, path)
 }
 
-/// The rules that the calls of a tool are kept to, or nothing if it is free.
+/// The rules to which the calls of a tool are restricted, or `None` if it is not restricted.
 ///
-/// A pattern over names of tools confines them as any rule does, but lifts nothing that another rule
-/// says, as it would allow nothing.
+/// A pattern over names of tools restricts them as any rule does, but lifts no restriction of another rule, just as it
+/// would allow nothing.
 fn confining<'a>(policy: &'a Policy, tool: &str) -> Option<Vec<&'a Rule>> {
     let only = &policy.role.only;
     let is_whole = |rule: &&Rule| matches!(rule.specifier, Specifier::Every);
@@ -50,10 +49,10 @@ fn confining<'a>(policy: &'a Policy, tool: &str) -> Option<Vec<&'a Rule>> {
     (!rules.is_empty()).then_some(rules)
 }
 
-/// Whether a rule that is neither about commands nor about paths means the call.
+/// Whether a rule that is neither about commands nor about paths matches the call.
 fn is_meant(query: &Query<'_>, rule: &Rule) -> bool {
-    // Elsewhere a parameter allows nothing, since it says too little about the call. Here it says all
-    // that the definition asks for.
+    // Elsewhere a parameter allows nothing, since it says too little about the call. Here it says all that the
+    // definition asks for.
     let kind = match rule.specifier {
         Specifier::Parameter(_) => RuleKind::Ask,
         _ => RuleKind::Allow,
@@ -61,7 +60,7 @@ fn is_meant(query: &Query<'_>, rule: &Rule) -> bool {
     query.holds(kind, rule)
 }
 
-/// Whether rules about commands, statements or paths give the whole call.
+/// Whether rules about commands, statements or paths permit the whole call.
 fn is_given(query: &Query<'_>) -> bool {
     match (&query.analysis, query.call.access) {
         (Some(analysis), _) => is_line_given(query, analysis),
@@ -73,7 +72,7 @@ fn is_given(query: &Query<'_>) -> bool {
     }
 }
 
-/// Whether every command of a line is given, and every file that the shell opens for one.
+/// Whether the rules permit every command of a line, and every file that the shell opens for one.
 fn is_line_given(query: &Query<'_>, analysis: &Analysis) -> bool {
     let only = &query.policy.role.only;
     let names = |rule: &Rule| rule.tool.matches(RuleKind::Allow, query.call.tool);
@@ -98,7 +97,7 @@ fn are_statements_given(query: &Query<'_>, command: &str) -> bool {
     statements(command).is_some_and(|statements| statements.iter().all(is_given))
 }
 
-/// Whether a rule about paths that names the tool holds for this one.
+/// Whether a rule about paths that names the tool matches this path.
 fn is_inside(policy: &Policy, tool: &str, path: &Path) -> bool {
     let names = |rule: &Rule| rule.tool.matches(RuleKind::Allow, tool);
     policy.role.only.for_path(RuleKind::Allow, path, policy, names).is_some()

@@ -1,5 +1,5 @@
-//! Worktrees are copies of a checkout: what a rule says about a path of the checkout, it says about that path in each
-//! of its copies. A rule that takes holds in every copy; one that gives holds in the copy that the agent works in.
+//! Worktrees are copies of a checkout: a rule about a path of the checkout also holds for that path in its copies. An
+//! ask or deny rule holds in every copy; an allow rule holds in the copy in which the agent works.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use crate::policy::Policy;
 use crate::rule::RuleKind;
 use crate::shell::{After, Shape, Step};
 
-/// Where the worktrees of agents and sessions are, in a checkout.
+/// The directory of the worktrees of agents and sessions, in a checkout.
 pub const WORKTREES: &str = ".claude/worktrees";
 
-/// How many worktrees within worktrees are looked through, where names are not known.
+/// The levels of worktrees within worktrees that are searched, where names are not known.
 const DEEPEST: usize = 3;
 
-/// The directory among them of those that are being removed.
+/// The directory among them for worktrees that are being removed.
 const TRASH: &str = ".trash";
 
-/// A directory that has what a checkout has.
+/// A directory with the same content as a checkout.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CheckoutCopy {
     pub checkout: PathBuf,
@@ -25,18 +25,19 @@ pub struct CheckoutCopy {
 }
 
 impl CheckoutCopy {
-    /// Where in the checkout that is which is at a path of the copy.
+    /// The path in the checkout that corresponds to a path of the copy.
     fn original(&self, path: &Path) -> Option<PathBuf> {
         path.strip_prefix(&self.root).ok().map(|below| joined(&self.checkout, below))
     }
 
-    /// Where the copy has what is at a path of the checkout.
+    /// The path in the copy that corresponds to a path of the checkout.
     pub fn place(&self, path: &Path) -> Option<PathBuf> {
         let below = path.strip_prefix(&self.checkout).ok()?;
         (!below.starts_with(WORKTREES)).then(|| joined(&self.root, below))
     }
 
-    /// Where a pattern hangs in the copy that hangs at `base` in or above the checkout, if its glob leads there.
+    /// The base and glob in the copy of a pattern that is anchored at `base` in or above the checkout, if the glob
+    /// leads there.
     pub fn pattern(&self, base: &Path, glob: &str) -> Option<(PathBuf, String)> {
         if let Some(base) = self.place(base) {
             return Some((base, glob.to_owned()));
@@ -49,7 +50,7 @@ impl CheckoutCopy {
 }
 
 impl Policy {
-    /// The copy that the agent itself works in, as one of each checkout that it works apart from.
+    /// The agent's own checkout, as a copy of each checkout from which it works apart.
     pub fn own_copies(&self) -> impl Iterator<Item = CheckoutCopy> + '_ {
         let apart = self.role.apart.iter();
         apart.flat_map(|apart| {
@@ -61,7 +62,7 @@ impl Policy {
         })
     }
 
-    /// What else rules of a kind may mean by a clean path: where its originals are.
+    /// Other paths that rules of a kind may mean by a clean path: its originals.
     pub(crate) fn originals(&self, kind: RuleKind, path: &Path) -> Vec<PathBuf> {
         let mut found: Vec<PathBuf> =
             self.own_copies().filter_map(|copy| copy.original(path)).collect();
@@ -72,7 +73,7 @@ impl Policy {
         found
     }
 
-    /// What else rules that take may mean by paths of a shape.
+    /// Other paths that ask and deny rules may mean by paths of a shape.
     pub(crate) fn originals_of_shape(&self, shape: &Shape) -> Vec<Shape> {
         let mut found: Vec<Shape> = Vec::new();
         let mut new = vec![shape.clone()];
@@ -97,7 +98,7 @@ impl Policy {
                 After::Other | After::Unknown => None,
             }
         });
-        // The checkouts that it names, and those around where agents work.
+        // The checkouts that it names, and those around the working directories.
         let start: String = shape.start().collect();
         let worktrees = format!("/{WORKTREES}/");
         let named = start.match_indices(&worktrees).map(|(at, _)| at);
@@ -109,7 +110,7 @@ impl Policy {
             let above = format!("{top}{WORKTREES}/");
             let below = match shape.after(&above) {
                 After::Rest(below) => vec![below],
-                // Words in it may be computed. A path of which nothing is known is none of a worktree.
+                // Words in it may be computed. A path without any known part does not count as one in a worktree.
                 After::Unknown if start.starts_with(&top) => shape.rests(&above),
                 After::Other | After::Unknown => Vec::new(),
             };
@@ -120,28 +121,27 @@ impl Policy {
     }
 }
 
-/// The path in the checkout, of one in a worktree that lies in it. That of the directory of all worktrees is the
-/// checkout itself.
+/// The path in the checkout for a path in a worktree below it. For the directory of all worktrees, the checkout itself.
 fn by_place(path: &Path) -> Option<PathBuf> {
-    // Most paths are told by a look at their bytes.
+    // A look at the bytes settles most paths.
     let mut bytes = path.as_os_str().as_encoded_bytes().windows(WORKTREES.len());
     bytes.find(|bytes| *bytes == WORKTREES.as_bytes())?;
     let worktrees = path.ancestors().find(|above| above.ends_with(WORKTREES))?;
     let checkout = worktrees.ancestors().nth(2)?;
     let mut below = path.strip_prefix(worktrees).ok()?.components();
-    // What is being removed lies one directory deeper.
+    // A worktree that is being removed lies one directory deeper.
     if below.next().is_some_and(|name| name.as_os_str() == TRASH) {
         below.next();
     }
     Some(joined(checkout, below.as_path()))
 }
 
-/// The directory itself where nothing is below.
+/// Joins two paths; the directory itself if `below` is empty.
 fn joined(directory: &Path, below: &Path) -> PathBuf {
     directory.components().chain(below.components()).collect()
 }
 
-/// All that may follow the first name of a path; nothing if it has one name only.
+/// All possible rests of a path after its first name; empty if it has only one name.
 fn without_first_name(path: &Shape) -> Vec<Shape> {
     let mut found = Vec::new();
     for (at, step) in path.steps().iter().enumerate() {

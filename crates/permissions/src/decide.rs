@@ -1,6 +1,6 @@
-//! The one judgement: deny rules, ask rules, mode, allow rules, defaults, in this order. Only what the
-//! agent's definition keeps a tool to, that it only reads, and the prohibition of plan mode come earlier,
-//! right after the deny rules.
+//! The judgement of a call: deny rules, ask rules, mode, allow rules, defaults, in this order. Four checks come right
+//! after the deny rules: the restriction of the tool by the agent's definition, the agent's own checkout, the read-only
+//! bound, and plan mode.
 
 use crate::access::Access;
 use crate::apart;
@@ -15,16 +15,16 @@ use crate::reason::Reason;
 use crate::rule::{Rule, RuleKind, Specifier};
 use crate::shell_verdict;
 
-/// What becomes of a call.
+/// The decision about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     Allow,
-    /// A person, or a program that answers for one, has to say.
+    /// A person, or a program that answers for one, has to decide.
     Ask,
     Deny,
 }
 
-/// A verdict and what decided it.
+/// A verdict and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     pub verdict: Verdict,
@@ -92,7 +92,7 @@ fn judge(query: &Query<'_>) -> Decision {
     {
         return Decision::new(Verdict::Deny, reason, Layer::Role);
     }
-    // Before the ask rules: what these two forbid, no answer to a question may let through.
+    // Before the ask rules: no answer to a question may permit a call that these two forbid.
     if policy.stance().bounds.only_reads && changes_something(query) {
         return Decision::new(Verdict::Deny, Reason::OnlyReads, Layer::Role);
     }
@@ -128,7 +128,7 @@ fn judge(query: &Query<'_>) -> Decision {
     }
 }
 
-/// A command that changes what is checked out where others work.
+/// The reason to ask about a command that changes a checkout in which others work.
 fn shared_tree(query: &Query<'_>) -> Option<Reason> {
     let analysis = query.analysis.as_ref().filter(|_| !query.policy.sharers.is_empty())?;
     analysis.tree_moves().into_iter().find_map(|moved| {
@@ -139,9 +139,9 @@ fn shared_tree(query: &Query<'_>) -> Option<Reason> {
     })
 }
 
-/// A command line that cannot be read, or that a rule may mean though its text does not tell: a person
-/// decides, before any mode or allow rule counts. Where permissions are skipped, only rules are left to
-/// protect, so that a text which cannot be read runs if there are none.
+/// Judges a command line that cannot be read, or that a rule may match although its text does not tell: a person
+/// decides, before any mode or allow rule counts. Where permissions are skipped, only rules protect; without rules, an
+/// unreadable text runs.
 fn judge_unknown(query: &Query<'_>) -> Option<Decision> {
     let analysis = query.analysis.as_ref()?;
     for kind in [RuleKind::Deny, RuleKind::Ask] {
@@ -163,10 +163,10 @@ fn judge_unknown(query: &Query<'_>) -> Option<Decision> {
     Some(Decision::ask(Reason::Unreadable { command, why }))
 }
 
-/// Whether a call touches nothing but the memory of the agent.
+/// Whether a call touches only the memory of the agent.
 fn is_memory(query: &Query<'_>) -> bool {
     let Some(memory) = &query.policy.role.memory else { return false };
-    // Links are resolved in the path, so that it is where it seems to be.
+    // Links in the path are resolved, so its text tells its location.
     match query.call.access {
         Access::Read(path) => path.starts_with(memory),
         Access::Write(path) => {
@@ -187,7 +187,7 @@ fn changes_something(query: &Query<'_>) -> bool {
     }
 }
 
-/// A person moves the session: free, unless some rule says where to.
+/// Judges a move of the session by a person: free, unless a rule lists the allowed directories.
 fn judge_entry(query: &Query<'_>) -> Decision {
     if let Some(hit) = query.given_by() {
         return Decision::by_rule(RuleKind::Allow, hit);
@@ -200,7 +200,7 @@ fn judge_entry(query: &Query<'_>) -> Decision {
     }
 }
 
-/// A call that is no command line.
+/// Judges a call that is no command line.
 fn judge_plain(query: &Query<'_>) -> Decision {
     let policy = query.policy;
     if let Access::Write(path) = query.call.access {
@@ -219,7 +219,7 @@ fn judge_plain(query: &Query<'_>) -> Decision {
     by_default(policy, query.call)
 }
 
-/// What happens to a call that nothing else speaks about.
+/// The decision about a call that no rule or mode concerns.
 fn by_default(policy: &Policy, call: &Call<'_>) -> Decision {
     match call.access {
         Access::Session => Decision::allow(Reason::SessionOnly),

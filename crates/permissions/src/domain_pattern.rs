@@ -11,7 +11,7 @@ pub(crate) struct DomainPattern {
     labels: Vec<Wildcard>,
     /// `*.host`: any depth of subdomains, but not the host itself.
     subdomains: bool,
-    /// Whether it has no star, and means one host.
+    /// Whether it has no star, and matches one host.
     is_exact: bool,
 }
 
@@ -52,7 +52,7 @@ impl DomainPattern {
 /// The characters that count as dots in names.
 const DOTS: [char; 3] = ['\u{3002}', '\u{ff0e}', '\u{ff61}'];
 
-/// One label of a pattern. What is not ASCII is read as it is in names.
+/// One label of a pattern. Non-ASCII characters are read as in host names.
 fn label_of(label: &str) -> String {
     if label.is_ascii() {
         return label.to_lowercase();
@@ -68,7 +68,7 @@ fn label_of(label: &str) -> String {
 pub(crate) struct Host(Vec<String>);
 
 impl Host {
-    /// Reads the host as the client that fetches will read it.
+    /// Reads the host as the fetching client will read it.
     pub(crate) fn of(url: &str) -> Option<Self> {
         Some(Self(labels(&HostName::of(&Url::parse(url).ok()?)?)))
     }

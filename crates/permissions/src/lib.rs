@@ -1,5 +1,5 @@
-//! May this call run? `decide(policy, call)` is a pure function of rules, mode and what the call would touch.
-//! No I/O: paths arrive resolved, and the caller hands in a lookup of links.
+//! May this call run? `decide(policy, call)` is a pure function of rules, mode and the call's access. No I/O: paths
+//! arrive resolved, and the caller passes a lookup of links.
 
 mod access;
 mod apart;

@@ -1,4 +1,4 @@
-//! How much runs without asking.
+//! The permission modes: which calls run without a question.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,13 +18,13 @@ pub enum Mode {
     AcceptEdits,
     /// Nothing changes until a plan is approved.
     Plan,
-    /// What would ask is denied.
+    /// Calls that would ask are denied.
     DontAsk,
-    /// Everything runs that no deny or ask rule catches.
+    /// Every call runs that no deny or ask rule matches.
     BypassPermissions,
     /// As `default`, but rules that allow almost anything do not count.
     Auto,
-    /// Whatever does more than read is asked about, whatever the rules allow.
+    /// Every call that does more than read asks, whatever the rules allow.
     Bubble,
 }
 
@@ -51,15 +51,15 @@ impl Mode {
         }
     }
 
-    /// Whether an agent in this mode is let through no more than one in the other mode, with the same rules.
+    /// Whether this mode permits at most the calls that the other mode permits, with the same rules.
     pub fn gives_at_most(self, other: Self) -> bool {
         use Mode::{AcceptEdits, Auto, Bubble, BypassPermissions, Default, DontAsk, Plan};
         match other {
-            // It gives all; and what binds an agent below the two others takes what they do not give.
+            // It permits everything; and the bounds of an agent below the two others forbid what they do not permit.
             BypassPermissions | Plan | DontAsk => true,
             AcceptEdits => self != BypassPermissions,
             Default => !matches!(self, AcceptEdits | BypassPermissions),
-            // In the two others rules count that do not count here.
+            // The two others honour rules that do not count here.
             Auto => matches!(self, Auto | Bubble),
             Bubble => self == Bubble,
         }
@@ -72,7 +72,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A mode that does not exist.
+/// An unknown mode.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "unknown permission mode `{0}`: use default, acceptEdits, plan, auto, dontAsk or bypassPermissions"

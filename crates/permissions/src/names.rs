@@ -4,20 +4,20 @@ use serde_json::{Map, Value};
 
 use crate::wildcard::Wildcard;
 
-/// The types of agents in `Agent(type)` or `Agent(type, type)`, in which `*` stands for any text.
+/// The types of agents in `Agent(type)` or `Agent(type, type)`, in which `*` matches any text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AgentNames(Vec<Wildcard>);
 
 impl AgentNames {
     pub(crate) fn parse(text: &str) -> Self {
-        // A name may have a comma in it.
+        // A name may contain a comma.
         let texts = text.split(',').chain(text.contains(',').then_some(text));
         let names = texts.map(clean).filter(|name| !name.is_empty());
         Self(names.map(|name| Wildcard::parse(&name)).collect())
     }
 
-    /// Whether a call starts an agent of one of these types. `known` are all names of the agent that it means,
-    /// where that is known; without them the name counts that it asks by, or the general one.
+    /// Whether a call starts an agent of one of these types. `known` are all names of that agent, where they are known;
+    /// without them, the requested name counts, or else the general one.
     pub(crate) fn fit(&self, input: &Map<String, Value>, known: &[String]) -> bool {
         let asked = input.get("subagent_type").and_then(Value::as_str);
         let asked = asked.filter(|name| !name.trim().is_empty());
@@ -32,8 +32,8 @@ impl AgentNames {
     }
 }
 
-/// Case and separators do not count in the names of agents. Letter by letter, as where agents are looked up:
-/// what finds an agent there is the same here.
+/// Ignores case and separators in the names of agents. Letter by letter, as in the lookup of agents: a name that finds
+/// an agent there is equal here.
 fn clean(name: &str) -> String {
     let parts = name.trim().split([' ', '_', '-']).filter(|part| !part.is_empty());
     let lower = |part: &str| part.chars().flat_map(char::to_lowercase).collect::<String>();
@@ -56,8 +56,8 @@ impl SkillPattern {
         }
     }
 
-    /// Whether a call is one of this skill. Without ` *`, a rule that gives means the skill without
-    /// arguments; one that takes means the skill.
+    /// Whether a call is one of this skill. Without ` *`, an allow rule means the skill without arguments; an ask or
+    /// deny rule means the skill with any.
     pub(crate) fn fits(&self, input: &Map<String, Value>, gives: bool) -> bool {
         let field = |name: &str| input.get(name).and_then(Value::as_str).map(str::trim);
         let Some(asked) = field("skill").or_else(|| field("command")) else { return false };
@@ -67,7 +67,7 @@ impl SkillPattern {
     }
 }
 
-/// Other sessions in `SendMessage(uds:…)`, in which `*` stands for any text.
+/// Other sessions in `SendMessage(uds:…)`, in which `*` matches any text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PeerPattern(Wildcard);
 
@@ -78,8 +78,8 @@ impl PeerPattern {
         is_peer.then(|| Self(Wildcard::parse(text)))
     }
 
-    /// Whether a message is for one of these. A session is reached by its id and by the path of its socket, and either
-    /// means the same.
+    /// Whether a message is for one of these. A session has two addresses, its id and the path of its socket, and
+    /// either means the same.
     pub(crate) fn fits(&self, input: &Map<String, Value>) -> bool {
         let Some(to) = input.get("to").and_then(Value::as_str).map(str::trim) else { return false };
         let path = to.strip_prefix("uds:").map(str::trim).filter(|place| place.starts_with('/'));
@@ -149,7 +149,7 @@ mod tests {
             ("claude-code-guide", r#"{"subagent_type":"centurion-guide"}"#, true),
             ("claude*", r#"{"subagent_type":"centurion-guide"}"#, true),
             ("centurion_guide", r#"{"subagent_type":"claude-code-guide"}"#, true),
-            // What it is asked by counts as well, and what it is not counts not.
+            // The requested name counts as well, and a name that the agent does not have counts not.
             ("guide", r#"{"subagent_type":"guide"}"#, true),
             ("general-purpose", "{}", false),
             ("Explore", "{}", false),

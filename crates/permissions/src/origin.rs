@@ -1,5 +1,4 @@
-//! Where a rule came from: the level of the settings, the file and the line, or the agent that it was
-//! written for.
+//! The origin of a rule: the level of the settings, the file and the line, or the agent that it was written for.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The levels that rules come from, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RuleLevel {
-    /// What the administrator of the machine wrote.
+    /// The settings of the machine's administrator.
     Managed,
     /// The command line.
     Flag,
@@ -37,7 +36,7 @@ impl fmt::Display for RuleLevel {
     }
 }
 
-/// Who wrote a rule.
+/// The author of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RuleOrigin {
     /// A flag of the command line.
@@ -50,8 +49,8 @@ pub enum RuleOrigin {
         file: PathBuf,
         /// The line of the rule, from one.
         line: Option<u32>,
-        /// Where patterns that begin with `/` hang: the project for project settings, the directory
-        /// of the file for others.
+        /// The anchor of patterns that begin with `/`: the project for project settings, the directory of the file for
+        /// others.
         root: PathBuf,
     },
     /// The definition of the agent of this name.
@@ -82,7 +81,7 @@ impl RuleOrigin {
         }
     }
 
-    /// Where patterns that begin with `/` hang, if not where the agent was started.
+    /// The anchor of patterns that begin with `/`, if it is not the agent's start directory.
     pub(crate) fn root(&self) -> Option<&Path> {
         match self {
             Self::Settings { root, .. } => Some(root),
@@ -103,7 +102,7 @@ impl fmt::Display for RuleOrigin {
     }
 }
 
-/// Where a rule came from and how it was written there.
+/// The origin of a rule and its original text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RuleSource {
     pub origin: RuleOrigin,

@@ -7,7 +7,7 @@ use crate::wildcard::Wildcard;
 /// The fields that a tool's own rules are about.
 const PRIMARY: [&str; 5] = ["command", "file_path", "notebook_path", "path", "url"];
 
-/// One field at the top of a call's input, and what it must be.
+/// One field at the top of a call's input, and the required value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parameter {
     name: String,
@@ -21,12 +21,12 @@ impl Parameter {
         Some(Self { name: name.trim().to_owned(), value: Wildcard::parse(value.trim()) })
     }
 
-    /// Whether the tool's own form of rule is the one to use for this field.
+    /// Whether the tool has its own form of rule for this field.
     pub(crate) fn is_primary(&self) -> bool {
         PRIMARY.contains(&self.name.as_str())
     }
 
-    /// Whether the input has the field with a fitting value. A field that is left out fits nothing.
+    /// Whether the input has the field with a matching value. A missing field matches nothing.
     pub(crate) fn fits(&self, input: &Map<String, Value>) -> bool {
         match input.get(&self.name) {
             Some(Value::String(text)) => self.value.fits(text),
@@ -38,12 +38,12 @@ impl Parameter {
     }
 }
 
-/// Whether what stands in the parentheses means a parameter and not what else this tool's rules name.
+/// Whether the text in the parentheses means a parameter and not another part that this tool's rules name.
 pub(crate) fn names_parameter(tool: Option<&str>, inner: &str) -> bool {
     let Some((name, value)) = inner.split_once(':') else { return false };
     let name = name.trim();
     match tool {
-        // A path may have a colon in it.
+        // A path may contain a colon.
         Some("Cd") => false,
         Some("Bash" | "PowerShell") => match name {
             "run_in_background" => true,
@@ -63,13 +63,13 @@ pub(crate) fn names_parameter(tool: Option<&str>, inner: &str) -> bool {
             let words = ["context", "glob", "head_limit", "multiline", "offset", "output_mode"];
             letters || words.contains(&name) || ["path", "pattern", "type"].contains(&name)
         }
-        // A name with a colon is one of a plugin.
+        // A plugin's name contains a colon.
         Some("Agent") => {
             let what = ["description", "isolation", "model", "name", "prompt"].contains(&name);
             what || ["run_in_background", "subagent_type"].contains(&name)
         }
         Some("Skill") => ["args", "command", "skill"].contains(&name),
-        // Nothing else is named by the rules of other tools.
+        // The rules of other tools name nothing else.
         _ => true,
     }
 }

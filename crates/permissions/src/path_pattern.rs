@@ -1,9 +1,8 @@
 //! Path patterns of `Read(…)` and `Edit(…)` rules.
 //!
-//! They read like `.gitignore` lines: `*` stays in one segment, `**` crosses them, a bare name holds
-//! at any depth, a directory holds for what is in it. The beginning says where the pattern hangs, and
-//! nothing that an agent does can move that place: a `cd` neither escapes a deny rule nor carries an
-//! allow rule along.
+//! They read like `.gitignore` lines: `*` stays in one segment, `**` crosses them, a bare name holds at any depth, a
+//! directory holds for its content. The beginning of a pattern determines its anchor, and no action of an agent can
+//! move the anchor: a `cd` neither escapes a deny rule nor moves an allow rule.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -15,20 +14,20 @@ use crate::policy::Policy;
 use crate::rule::RuleKind;
 use crate::shell::{After, Outline, Shape, of_glob};
 
-/// Where a pattern hangs.
+/// The anchor of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Anchor {
     /// `//path`
     Filesystem,
     /// `~/path`
     Home,
-    /// `/path`: in the project, or where the settings say that wrote it.
+    /// `/path`: in the project, or at the root of the settings that contain it.
     Root(Option<PathBuf>),
     /// `path`, `./path`: in the project, but a single name holds at any depth.
     Unanchored,
 }
 
-/// A place to hang, and how many `../` lead away from it.
+/// An anchor, and the number of `../` that lead away from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Base {
     anchor: Anchor,
@@ -57,12 +56,12 @@ impl Base {
 pub(crate) struct PathPattern {
     base: Base,
     globs: Vec<Glob>,
-    /// What ask and deny rules match beyond `globs`: `src/**` at any depth.
+    /// More globs for ask and deny rules: `src/**` at any depth.
     wider: Vec<Glob>,
 }
 
 impl PathPattern {
-    /// Reads a pattern. `root` is where one hangs that begins with `/`, if not in the project.
+    /// Parses a pattern. `root` is the anchor of one that begins with `/`, if it is not the project.
     pub(crate) fn parse(text: &str, root: Option<&Path>) -> Result<Self, globset::Error> {
         let (base, rest) = split_base(text, root);
         let floats = base.anchor == Anchor::Unanchored && base.ascents == 0;
@@ -71,8 +70,8 @@ impl PathPattern {
         Ok(Self { base, globs: build(&globs)?, wider: build(&wider)? })
     }
 
-    /// Reads a pattern that means whole paths from where it hangs: no name holds at any depth, and a
-    /// directory does not stand for what is in it unless `**` says so.
+    /// Parses a pattern for whole paths from its anchor: no name holds at any depth, and a directory stands for its
+    /// content only with `**`.
     pub(crate) fn parse_anchored(text: &str, root: Option<&Path>) -> Result<Self, globset::Error> {
         let (base, rest) = split_base(text, root);
         let globs = match rest.strip_suffix("/**") {
@@ -84,17 +83,17 @@ impl PathPattern {
     }
 }
 
-/// Where in the file system a deny pattern takes effect.
+/// A location in the file system at which a deny pattern takes effect.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Spot {
     /// This path, and everything below it.
     Path(PathBuf),
-    /// Whatever fits below this directory: only looking there can tell.
+    /// Matching paths below this directory: only a search there can find them.
     Below(PathBuf),
 }
 
 impl PathPattern {
-    /// Where the pattern takes effect as that of a deny rule.
+    /// The locations at which the pattern takes effect as that of a deny rule.
     pub(crate) fn spots(&self, policy: &Policy) -> Vec<Spot> {
         let Some(base) = self.base.directory(policy) else { return Vec::new() };
         let globs = self.globs.iter().chain(&self.wider).map(Glob::glob);
@@ -104,7 +103,7 @@ impl PathPattern {
         spots
     }
 
-    /// Where the pattern hangs, with each glob that it stands for as that of a deny rule.
+    /// The base of the pattern with each of its globs as that of a deny rule.
     pub(crate) fn texts(&self, policy: &Policy) -> Vec<(PathBuf, String)> {
         let Some(base) = self.base.directory(policy) else { return Vec::new() };
         let globs = self.globs.iter().chain(&self.wider);
@@ -122,7 +121,7 @@ fn spot(base: &Path, glob: &str) -> Spot {
     Spot::Below(fixed.fold(base.to_owned(), |path, name| path.join(name)))
 }
 
-/// Where a pattern hangs, and the rest of it.
+/// The anchor of a pattern, and the rest of it.
 fn split_base<'a>(text: &'a str, root: Option<&Path>) -> (Base, &'a str) {
     let (anchor, rest) = split_anchor(text, root);
     let mut rest = rest.trim_end_matches('/');
@@ -140,7 +139,7 @@ fn split_base<'a>(text: &'a str, root: Option<&Path>) -> (Base, &'a str) {
     (Base { anchor, ascents }, rest)
 }
 
-/// Many patterns at once: each place is asked once, whatever the number of patterns that hang there.
+/// An index of many patterns: each base is matched once, whatever the number of patterns there.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PathIndex {
     groups: Vec<Group>,
@@ -160,7 +159,7 @@ struct OwnedGlob {
     shape: Shape,
     outline: Outline,
     rule: usize,
-    /// Whether it holds for ask and deny rules only.
+    /// Whether it counts for ask and deny rules only.
     takes_only: bool,
 }
 
@@ -175,7 +174,7 @@ impl OwnedGlob {
 #[derive(Clone, Debug)]
 enum Matcher {
     Together(GlobSet),
-    /// Where the patterns are too much for one automaton.
+    /// For patterns that are too much for one automaton.
     OneByOne(Vec<GlobMatcher>),
 }
 
@@ -227,7 +226,7 @@ impl PathIndex {
         self.groups.is_empty()
     }
 
-    /// The owners of the patterns that mean the path, in no order.
+    /// The owners of the patterns that match the path, in no order.
     pub(crate) fn owners(&self, kind: RuleKind, path: &Path, policy: &Policy) -> Vec<usize> {
         let path = normal(path);
         let mut found = self.owners_at(kind, &path, policy);
@@ -252,7 +251,7 @@ impl PathIndex {
 }
 
 impl PathIndex {
-    /// The owners of the patterns that mean some path of the shape, in no order. For rules that take.
+    /// The owners of the patterns that match some path of the shape, in no order. For ask and deny rules.
     pub(crate) fn owners_of_shape(&self, shape: &Shape, policy: &Policy) -> Vec<usize> {
         let mut found = self.owners_at_shape(shape, policy);
         for original in policy.originals_of_shape(shape) {
@@ -263,7 +262,7 @@ impl PathIndex {
 
     fn owners_at_shape(&self, shape: &Shape, policy: &Policy) -> Vec<usize> {
         let is_vague = shape.has_any();
-        // A file that a rule names is seldom a directory: an expansion need not be something in it.
+        // A file that a rule names is seldom a directory: an expansion need not be a path in it.
         let is_inside_file =
             |glob: &str| is_vague && glob.strip_suffix("/**").is_some_and(is_named_like_a_file);
         let mut found = Vec::new();
@@ -291,8 +290,8 @@ impl PathIndex {
         found
     }
 
-    /// The owners of the patterns that mean something in or below a directory. A name that holds at any
-    /// depth is looked for at the top only: what lies further down is not known here.
+    /// The owners of the patterns that match a path in or below a directory. A name that holds at any depth is only
+    /// looked for at the top: deeper paths are not known here.
     pub(crate) fn owners_below(&self, directory: &Path, policy: &Policy) -> Vec<usize> {
         let mut found = self.owners_at_or_below(directory, policy);
         for original in policy.originals(RuleKind::Deny, &normal(directory)) {
@@ -325,7 +324,7 @@ impl PathIndex {
     }
 }
 
-/// Whether the last name of a pattern is one that files have: `.env`, `*.pem`.
+/// Whether the last name of a pattern looks like that of a file: `.env`, `*.pem`.
 fn is_named_like_a_file(glob: &str) -> bool {
     let last = glob.rsplit('/').next().unwrap_or(glob);
     last.starts_with(".env") || last.trim_start_matches('.').contains('.')
@@ -345,7 +344,7 @@ fn split_anchor<'a>(text: &'a str, root: Option<&Path>) -> (Anchor, &'a str) {
     }
 }
 
-/// The globs that a pattern stands for, and those that only ask and deny rules add.
+/// The globs of a pattern, and those that only ask and deny rules add.
 fn globs(pattern: &str, bare: bool) -> (Vec<String>, Vec<String>) {
     if pattern.is_empty() || pattern == "**" {
         return (vec!["**".to_owned(), String::new()], Vec::new());
@@ -361,7 +360,7 @@ fn globs(pattern: &str, bare: bool) -> (Vec<String>, Vec<String>) {
     }
     let glob = if bare { format!("**/{pattern}") } else { pattern.to_owned() };
     let last = pattern.rsplit('/').next().unwrap_or(pattern);
-    // A directory stands for what is in it. `src/*` does not: its star counts one segment.
+    // A directory stands for its content. `src/*` does not: its star counts one segment.
     if bare || !last.contains(['*', '?', '[']) {
         (vec![format!("{glob}/**"), glob], Vec::new())
     } else {
@@ -387,7 +386,7 @@ mod tests {
 
     fn matches(kind: RuleKind, pattern: &str, path: &str) -> bool {
         let index = index(pattern, None);
-        // Wherever the shell stands, the answer is the same.
+        // The answer does not depend on the shell's directory.
         let answers = ["/home/ada/project", "/home/ada/project/crates", "/srv"].map(|cwd| {
             let policy = Policy {
                 cwd: PathBuf::from(cwd),
@@ -504,7 +503,7 @@ mod tests {
         for (pattern, path, expected) in [
             ("/docs/**", "/home/ada/.centurion/docs/a", true),
             ("/docs/**", "/p/docs/a", false),
-            // Only a leading slash asks for it.
+            // Only a leading slash anchors it.
             ("docs/**", "/p/docs/a", true),
             ("docs/**", "/home/ada/.centurion/docs/a", false),
         ] {

@@ -1,4 +1,4 @@
-//! Paths as text: no file system is asked.
+//! Paths as text: without access to the file system.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -34,7 +34,7 @@ pub(crate) fn join(directory: &Path, word: &str) -> PathBuf {
     path
 }
 
-/// Whether the path is plainly absolute and clean. `/.x` is not, though it might be: this is to be quick.
+/// Whether the path is certainly absolute and clean. `/.x` counts as not clean, though it may be: this check is quick.
 #[expect(
     clippy::needless_bitwise_bool,
     reason = "without a branch, many bytes are seen in one step"
@@ -51,7 +51,7 @@ fn is_normal(path: &Path) -> bool {
 
 /// The part of a clean path below a clean directory, if it is there.
 pub(crate) fn below<'a>(path: &'a Path, directory: &Path) -> Option<&'a Path> {
-    // As text where that is the same: comparing component by component takes most of a decision's time.
+    // As text where that is equal: comparing component by component takes most of a decision's time.
     match (path.to_str(), directory.to_str()) {
         (Some(path), Some(directory)) if std::path::MAIN_SEPARATOR == '/' => {
             let rest = path.strip_prefix(directory.strip_suffix('/').unwrap_or(directory))?;

@@ -1,4 +1,4 @@
-//! What a call is judged by, and the call itself.
+//! The policy of an agent, and the call to judge.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -21,57 +21,56 @@ use crate::rule_set::RuleSet;
 use crate::shell::Readings;
 use crate::stance::{Bounds, OwnMode, Skipping, Stance};
 
-/// Others that work in a checkout.
+/// Other agents or sessions that work in a checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sharer {
     /// Its top directory, with links resolved.
     pub checkout: PathBuf,
-    /// Who they are, in words.
+    /// Their names, in a phrase.
     pub who: String,
 }
 
-/// The rules, mode and places of one agent.
+/// The rules, mode and directories of one agent.
 ///
-/// Two layers: what binds this agent and all agents below it, the ceiling, and what its own definition adds for
-/// it alone, the role. Paths are absolute with symbolic links resolved, like those of [`Access`]: a link in one
-/// of them would make what is inside look as if it were outside.
+/// Two layers: the ceiling binds this agent and all agents below it, and the role holds the additions of its own
+/// definition, for it alone. Paths are absolute with symbolic links resolved, like those of [`Access`]: with a link in
+/// one of them, a path inside would look as if it were outside.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     pub mode: Mode,
-    /// What binds the agent whatever its mode is, because it binds an agent above it.
+    /// Bounds of the agent whatever its mode is, because they bind an agent above it.
     pub bounds: Bounds,
     pub allow: RuleSet,
     pub ask: RuleSet,
     pub deny: RuleSet,
-    /// What the agent's own definition adds.
+    /// The additions of the agent's own definition.
     pub role: Role,
-    /// Who else works now, and where.
+    /// The others that work now, and their checkouts.
     pub sharers: Vec<Sharer>,
-    /// Where the shell stands now; relative paths in commands hang here, and nothing else does.
+    /// The shell's current directory; only relative paths in commands are relative to it.
     pub cwd: PathBuf,
-    /// Where the agent was started; the patterns of rules hang here unless they begin with `//` or
-    /// `~/`, or their settings say otherwise for `/`.
+    /// The agent's start directory; the patterns of rules are anchored here unless they begin with `//` or `~/`, or
+    /// their settings have another root for `/`.
     pub project_root: PathBuf,
     pub home: Option<PathBuf>,
-    /// Where the agent works: its own directory and those that were added.
+    /// The agent's working directories: its own and those that were added.
     pub directories: Vec<PathBuf>,
-    /// Places that may be read although the agent does not work there, such as the session's own output files.
-    /// Writing there takes a rule, a mode or a person, as anywhere else outside.
+    /// Paths outside the working directories that may be read, such as the session's own output files. Writing there
+    /// needs a rule, a mode or a person, as anywhere else outside.
     pub readable: Vec<PathBuf>,
-    /// The git repository that the session began in, if the user trusts it. Only in it are read-only git
-    /// commands free: the configuration of any other may name programs that git runs.
+    /// The git repository in which the session began, if the user trusts it. Read-only git commands are free only
+    /// there: the configuration of any other repository may name programs that git runs.
     pub trusted_repository: Option<PathBuf>,
-    /// Says whether that repository makes git run nothing but what the user accepted, as it is now.
+    /// Checks whether that repository, in its present state, makes git run only programs that the user accepted.
     pub git_check: Option<GitCheck>,
-    /// Command lines that were read before, shared with every clone of this policy. They save time and
-    /// change no verdict.
+    /// A cache of parsed command lines, shared by all clones of this policy. It saves time and changes no verdict.
     pub readings: Readings,
-    /// Files and directories that hooks, servers and plugins of the session are made of: a write there needs
-    /// a person's word, as with every protected path.
+    /// Files and directories of the session's hooks, servers and plugins: a write there needs a person's approval, as
+    /// with every protected path.
     pub protected: Vec<PathBuf>,
 }
 
-/// Looks at a repository whenever a git command is judged that would be free in it.
+/// Checks a repository whenever a git command is judged that would be free in it.
 #[derive(Clone)]
 pub struct GitCheck(Arc<dyn Fn() -> bool + Send + Sync>);
 
@@ -91,26 +90,25 @@ impl fmt::Debug for GitCheck {
     }
 }
 
-/// The rules of an agent's own definition. They bind that agent and no other, but for what is said of
-/// one that only reads.
+/// The rules of an agent's own definition. They bind that agent and no other, except for `only_reads`.
 #[derive(Clone, Debug, Default)]
 pub struct Role {
-    /// Where the agent keeps its memory, with links resolved: it reads and writes there without asking.
+    /// The directory of the agent's memory, with links resolved: the agent reads and writes there without a question.
     pub memory: Option<PathBuf>,
-    /// Whether the agent looks around only: it changes nothing, by no tool and no command, whatever rules,
-    /// modes, hooks and people say. Unlike the rest of a role this binds every agent below it as well.
+    /// Whether the agent may only look: it changes nothing, by no tool and no command, whatever rules, modes, hooks and
+    /// people permit. Unlike the rest of a role this binds every agent below it as well.
     pub only_reads: bool,
-    /// Where the agent works apart from a checkout, if it does.
+    /// The agent's own checkout, if it works apart from another.
     pub apart: Option<Apart>,
     pub allow: RuleSet,
     pub deny: RuleSet,
-    /// What the agent is kept to: of a tool that a rule here names, only those calls may run, whatever
-    /// else would let others run. A rule that names the whole tool lifts that; tools that no rule here
-    /// names are free of it.
+    /// The restrictions of the agent: of a tool that a rule here names, only the matching calls may run, whatever else
+    /// would permit others. A rule that names the whole tool lifts that; tools that no rule here names are not
+    /// restricted.
     pub only: RuleSet,
 }
 
-/// Which part of a policy decided.
+/// The part of a policy that decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layer {
     /// A rule that binds the agent and all agents below it.
@@ -119,29 +117,29 @@ pub enum Layer {
     Role,
     /// The permission mode.
     Mode,
-    /// What holds without any rule.
+    /// A default that holds without any rule.
     BuiltIn,
 }
 
 impl Policy {
-    /// Whether a write to this path needs a person's word.
+    /// Whether a write to this path needs a person's approval.
     pub(crate) fn protects(&self, path: &Path) -> bool {
         is_protected(path) || is_inside(path, &self.protected)
     }
 
-    /// The policy of an agent that this one starts: the same ceiling, a role of its own, and a stance that
-    /// is no freer than this one's but for a mode of its own.
+    /// The policy of an agent that this one starts: the same ceiling, a role of its own, and a stance that is no freer
+    /// than this one's except for a mode of its own.
     pub fn child(&self, role: Role, own: OwnMode, skipping: Skipping) -> Self {
         let Stance { mode, bounds } = self.stance().below(own, skipping);
         Self { mode, bounds, role, ..self.clone() }
     }
 
-    /// How freely the agent works.
+    /// The stance of the agent.
     pub fn stance(&self) -> Stance {
         Stance { mode: self.mode, bounds: self.bounds }.only_reading(self.role.only_reads)
     }
 
-    /// Whether a tool is shown to the model at all: no deny rule takes away every call of it.
+    /// Whether the model sees a tool: no deny rule denies every call of it.
     pub fn is_offered(&self, tool: &str) -> bool {
         !self.rules(RuleKind::Deny).iter().any(|(rules, _)| {
             let every = |rule: &crate::Rule| matches!(rule.specifier, Specifier::Every);
@@ -149,12 +147,12 @@ impl Policy {
         })
     }
 
-    /// Whether the file or directory at this path is kept from being read: by a deny rule, or because
-    /// every tool that searches is kept elsewhere.
+    /// Whether the file or directory at this path must not be read: because of a deny rule, or because the agent's
+    /// definition restricts every searching tool to other paths.
     ///
-    /// For what lies below a place that a search was allowed to look into: the search asks for each path,
-    /// so this is quick when no rule speaks about paths. Which tool searches is not known here: one that
-    /// is kept to some places while the other is free was held to them where its search began.
+    /// A search calls this for each path below its start, so this is quick when no rule is about paths. The tool of the
+    /// search is not known here: if only one of the tools is restricted, its restriction was checked at the start of
+    /// the search.
     pub fn denies_reading(&self, path: &Path) -> bool {
         let denied = self.rules(RuleKind::Deny).iter().any(|(rules, _)| {
             rules.for_path(RuleKind::Deny, path, self, is_about_reading).is_some()
@@ -162,7 +160,7 @@ impl Policy {
         denied || ["Grep", "Glob"].iter().all(|tool| confinement::keeps_away(self, tool, path))
     }
 
-    /// Whether a deny or ask rule about reading, or with `writes` about editing, means this path.
+    /// Whether a deny or ask rule about reading, or with `writes` about editing, matches this path.
     pub(crate) fn guards(&self, path: &Path, writes: bool) -> bool {
         [RuleKind::Deny, RuleKind::Ask].into_iter().any(|kind| {
             let means = |rule: &crate::Rule| match rule.tool.name() {
@@ -184,7 +182,8 @@ impl Policy {
         })
     }
 
-    /// Where deny rules keep files from being read or changed: for a sandbox, which can hold a whole process to them.
+    /// The locations at which deny rules keep files from being read or changed: for a sandbox, which can hold a whole
+    /// process to them.
     pub fn denied_places(&self) -> DeniedPlaces {
         let mut places =
             DeniedPlaces { all_reading: !self.is_offered("Read"), ..DeniedPlaces::default() };
@@ -210,7 +209,7 @@ impl Policy {
         places
     }
 
-    /// What the rules say about fetching from the host of this address.
+    /// The rule about fetching from the host of this address.
     pub fn host_rule(&self, url: &Url) -> HostRule {
         let Some(host) = Host::of(url.as_str()) else { return HostRule::Taken };
         let is_meant = |kind: RuleKind, fits: &dyn Fn(&DomainPattern) -> bool| {
@@ -232,7 +231,7 @@ impl Policy {
         }
     }
 
-    /// Whether some rule guards certain files from being read: a search through a tree could pass it.
+    /// Whether some rule keeps certain files from being read: a search through a tree could bypass it.
     pub(crate) fn guards_files(&self) -> bool {
         [&self.deny, &self.ask, &self.role.deny].iter().any(|rules| rules.guards_reading())
     }
@@ -244,7 +243,7 @@ impl Policy {
             .any(|rules| rules.has_commands() || rules.has_paths())
     }
 
-    /// The rules of one kind with the layers they belong to.
+    /// The rules of one kind with their layers.
     pub(crate) fn rules(&self, kind: RuleKind) -> [(&RuleSet, Layer); 2] {
         static NONE: std::sync::LazyLock<RuleSet> = std::sync::LazyLock::new(RuleSet::default);
         match kind {
@@ -263,44 +262,44 @@ fn is_about_writing(rule: &crate::Rule) -> bool {
     matches!(rule.tool.name(), Some("Edit" | "Write" | "NotebookEdit" | "MultiEdit"))
 }
 
-/// Where deny rules take effect in the file system.
+/// The locations in the file system at which deny rules take effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeniedPlaces {
-    /// Not to be read, with everything below.
+    /// Not readable, with everything below.
     pub read: Vec<PathBuf>,
-    /// Not to be changed, with everything below.
+    /// Not writable, with everything below.
     pub write: Vec<PathBuf>,
-    /// Directories below which patterns mean something that only looking can tell.
+    /// Directories below which patterns match paths that only a search can find.
     pub search: Vec<PathBuf>,
-    /// The patterns of those rules: where each hangs, and its glob over the paths below.
+    /// The patterns of those rules: the base of each, and its glob over the paths below.
     pub patterns: Vec<(PathBuf, String)>,
-    /// Whether nothing at all is to be read, which no sandbox can hold a command to.
+    /// Whether nothing at all may be read, which no sandbox can enforce for a command.
     pub all_reading: bool,
 }
 
-/// What the rules say about a host.
+/// The rule about a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostRule {
-    /// A rule denies it, or wants a person to be asked.
+    /// A rule denies it, or asks a person.
     Taken,
     /// A rule allows this host by its name, and no other host.
     Named,
     Unnamed,
 }
 
-/// A call that wants to run.
+/// A call to judge.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
     pub tool: &'a str,
     pub access: &'a Access,
-    /// The path of [`Access`] as the caller named it, absolute but with its links: a rule that takes
-    /// holds for either, a rule that gives must hold for both.
+    /// The path of [`Access`] as the caller named it, absolute but with its links: an ask or deny rule holds if it
+    /// matches either, an allow rule only if it matches both.
     pub named: Option<&'a Path>,
-    /// The input as the model gave it, for rules about parameters, agents and skills.
+    /// The model's input, for rules about parameters, agents and skills.
     pub input: Option<&'a RawValue>,
-    /// All names of the agent that the call would start or resume, where that is known.
+    /// All names of the agent that the call would start or resume, where they are known.
     pub agent: &'a [String],
-    /// Where the paths in shell commands lead.
+    /// Resolves the paths in shell commands.
     pub links: &'a dyn Links,
 }
 

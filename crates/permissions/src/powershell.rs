@@ -1,19 +1,18 @@
 //! Commands of PowerShell, as far as rules need to know them.
 //!
-//! No grammar of PowerShell is at hand. What gives permission therefore rests on statements of plain words
-//! only; what takes it looks at every piece that may be a statement. Case never counts, and an alias is
-//! the command that it stands for.
+//! There is no parser for PowerShell here. Allow rules therefore accept only statements of plain words; ask and deny
+//! rules look at every piece that may be a statement. Case never counts, and an alias counts as its command.
 
 use crate::shell::{CommandPattern, is_interpreter, is_package_runner};
 
-/// Longer commands are not looked at.
+/// Longer commands are not examined.
 const LONGEST: usize = 10_000;
 
-/// Commands that run what they are given.
+/// Commands that run their arguments.
 const RUNNERS: [&str; 6] =
     ["cmd", "invoke-command", "invoke-expression", "powershell", "pwsh", "start-process"];
 
-/// Aliases that come with PowerShell, each before the command that it stands for.
+/// Aliases of PowerShell, each before its command.
 const ALIASES: [(&str, &str); 64] = [
     ("ac", "add-content"),
     ("cat", "get-content"),
@@ -81,14 +80,14 @@ const ALIASES: [(&str, &str); 64] = [
     ("wget", "invoke-webrequest"),
 ];
 
-/// What stands in `PowerShell(…)`.
+/// The pattern in `PowerShell(…)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StatementPattern(CommandPattern);
 
 impl StatementPattern {
     pub(crate) fn parse(text: &str) -> Self {
         let text = text.to_lowercase();
-        // A star or `:*` that touches the name makes it no whole name.
+        // A star or `:*` directly behind the name means that the name is not whole.
         let end = text.find([' ', '*', ':']).unwrap_or(text.len());
         let (name, rest) = text.split_at(end);
         let whole = !rest.starts_with('*');
@@ -96,12 +95,12 @@ impl StatementPattern {
         Self(CommandPattern::parse(&format!("{name}{rest}")))
     }
 
-    /// Whether the pattern means a statement as [`statements`] and [`possible_statements`] write it.
+    /// Whether the pattern matches a statement in the form of [`statements`] and [`possible_statements`].
     pub(crate) fn fits(&self, statement: &str) -> bool {
         self.0.fits(statement)
     }
 
-    /// Whether it lets almost anything run.
+    /// Whether it permits almost anything.
     pub(crate) fn is_broad(&self) -> bool {
         let runs =
             |name: &str| RUNNERS.contains(&name) || is_interpreter(name) || is_package_runner(name);
@@ -111,8 +110,8 @@ impl StatementPattern {
 
 /// The statements of a command in which every word is plain, in lower case with aliases resolved.
 ///
-/// Nothing if any part could be something else: variables, blocks, expressions, redirections, escapes,
-/// the call operator, comments.
+/// `None` if any part could be something else: variables, blocks, expressions, redirections, escapes, the call
+/// operator, comments.
 pub(crate) fn statements(command: &str) -> Option<Vec<String>> {
     if command.len() > LONGEST {
         return None;
@@ -135,7 +134,7 @@ pub(crate) fn statements(command: &str) -> Option<Vec<String>> {
                 pieces.push(String::new());
             }
             '&' => {
-                // One alone calls what follows, or leaves it running.
+                // A single `&` calls the next word, or runs the statement in the background.
                 characters.next_if_eq(&'&')?;
                 pieces.push(String::new());
             }
@@ -147,13 +146,13 @@ pub(crate) fn statements(command: &str) -> Option<Vec<String>> {
         return None;
     }
     let statements: Vec<String> = pieces.iter().map(|piece| clean(piece)).collect();
-    // A name in quotes is a text, and a name with a dash first is an operator.
+    // A name in quotes is a text, and a name with a leading dash is an operator.
     let named =
         |statement: &String| statement.starts_with(|c: char| c.is_alphanumeric() || c == '.');
     statements.iter().all(named).then_some(statements)
 }
 
-/// Everything that may be a statement somewhere in a command, and the whole.
+/// Every possible statement within a command, and the whole.
 pub(crate) fn possible_statements(command: &str) -> Vec<String> {
     let bare = command.replace(['`', '\'', '"'], "");
     let cuts = [';', '|', '&', '\n', '(', ')', '{', '}', '$', '=', '<', '>', '@', ','];
@@ -161,7 +160,7 @@ pub(crate) fn possible_statements(command: &str) -> Vec<String> {
         .chain(bare.split(cuts).map(clean_program))
         .filter(|statement| !statement.is_empty())
         .collect();
-    // What a runner is given may begin at any of its words.
+    // The arguments of a runner may begin at any of its words.
     let inner: Vec<String> = found.iter().flat_map(|statement| behind_runner(statement)).collect();
     found.extend(inner);
     found
@@ -174,7 +173,7 @@ pub(crate) fn possible_paths(command: &str) -> Vec<String> {
     words.map(|word| word.replace('`', "").replace('\\', "/")).collect()
 }
 
-/// The statements that one which runs others may run.
+/// The statements that a statement with a runner may run.
 fn behind_runner(statement: &str) -> Vec<String> {
     let mut words = statement.split(' ');
     let runs =
@@ -198,7 +197,7 @@ fn clean(statement: &str) -> String {
     words.join(" ")
 }
 
-/// As [`clean`], and the first word without the directory and the ending of a program.
+/// As [`clean`], and the first word without the directory and the extension of a program.
 fn clean_program(statement: &str) -> String {
     let statement = clean(statement);
     let (program, rest) = statement.split_at(statement.find(' ').unwrap_or(statement.len()));
@@ -212,13 +211,13 @@ fn canonical(name: &str) -> &str {
     known.and_then(|index| ALIASES.get(index)).map_or(name, |(_, command)| command)
 }
 
-/// Whether a character outside quotes is a part of a word and nothing else.
+/// Whether a character outside quotes can only be a part of a word.
 fn is_plain(character: char) -> bool {
     character.is_alphanumeric() || " \t-_./\\:*?+=".contains(character)
 }
 
 fn is_plain_in_quotes(character: char) -> bool {
-    // Several kinds of quotes end what `'` began.
+    // Several kinds of quotes close a `'`.
     !character.is_control() && !matches!(character, '‘' | '’' | '‚' | '‛')
 }
 

@@ -1,7 +1,7 @@
-//! Paths whose content runs as a program or decides what may run.
+//! Paths whose content runs as a program or controls what may run.
 //!
-//! An agent that writes there can make a later, harmless-looking step do anything. A write to them is therefore
-//! put to a person even where edits run freely.
+//! An agent that writes there can make a later, harmless-looking step do anything. A write to them therefore asks a
+//! person even where edits run freely.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -71,7 +71,7 @@ const FILES: &[&str] = &[
     ".zshrc",
     "bunfig.toml",
     "gradle-wrapper.properties",
-    // With it and two directories beside it, any directory is a repository.
+    // With this file and two directories beside it, any directory is a repository.
     "head",
     "lefthook-local.yaml",
     "lefthook-local.yml",
@@ -81,10 +81,10 @@ const FILES: &[&str] = &[
     "pyrightconfig.json",
 ];
 
-/// Whether a write to this path needs a person's word.
+/// Whether a write to this path needs a person's approval.
 ///
-/// Case does not count, nor does what some file systems leave out of names: on one or another of them `.GIT`,
-/// `.git.` and `git~1` are `.git`.
+/// Ignores case, and characters that some file systems ignore in names: on some of them `.GIT`, `.git.` and `git~1` are
+/// `.git`.
 pub(crate) fn is_protected(path: &Path) -> bool {
     let texts: Vec<_> = path
         .components()
@@ -100,21 +100,21 @@ pub(crate) fn is_protected(path: &Path) -> bool {
     names.iter().enumerate().any(|(index, name)| {
         let next = names.get(index + 1).map(AsRef::as_ref);
         match name.as_ref() {
-            // An agent's own worktree is a place to work in.
+            // An agent works in its own worktree.
             ".claude" | ".centurion" => next != Some("worktrees"),
             ".config" => matches!(next, Some("fish" | "git")),
             ".ssh" => {
                 matches!(next, Some("authorized_keys" | "config" | "environment" | "rc"))
             }
-            // Where repositories without a checkout are kept, which have hooks, too.
+            // Bare repositories, which have hooks, too.
             name if is_bare_repository(name) && next.is_some() => true,
             name => DIRECTORIES.contains(&name),
         }
     })
 }
 
-/// The protected path that a pattern may match, where the disk cannot be read: only names that begin with a dot are
-/// looked for, which a pattern that matches them has to say.
+/// The protected path that a pattern may match, where the disk cannot be read: only looks for names that begin with a
+/// dot, which a matching pattern must contain literally.
 pub(crate) fn may_be(pattern: &Shape) -> Option<PathBuf> {
     let own = [".claude", ".centurion"];
     let names = DIRECTORIES.iter().chain(FILES).chain(&own).filter(|name| name.starts_with('.'));
@@ -134,7 +134,7 @@ pub(crate) fn names_from(start: &str) -> impl Iterator<Item = &'static str> {
     names.filter(move |name| is_meant && name.starts_with(start))
 }
 
-/// Letters without a width, which some file systems leave out of names.
+/// Characters without a width, which some file systems ignore in names.
 const IGNORED: [(char, char); 4] = [
     ('\u{200c}', '\u{200f}'),
     ('\u{202a}', '\u{202e}'),
@@ -142,7 +142,7 @@ const IGNORED: [(char, char); 4] = [
     ('\u{feff}', '\u{feff}'),
 ];
 
-/// A name as the most careless file system takes it.
+/// A name as the most lenient file system reads it.
 fn folded(name: &str) -> Cow<'_, str> {
     // Nearly every name is plain.
     let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-');
@@ -162,7 +162,7 @@ fn folded(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a directory is called as repositories without a checkout are. The name is in small letters.
+/// Whether a directory has the usual name of a bare repository. The name is in lower case.
 fn is_bare_repository(name: &str) -> bool {
     name.strip_suffix("git").is_some_and(|name| name.ends_with('.'))
 }

@@ -1,7 +1,7 @@
-//! Which rules speak about a call.
+//! Finds the rules that match a call.
 //!
-//! Allow rules must be sure, ask and deny rules must not be escaped: the same rule therefore matches
-//! more when it takes than when it gives.
+//! An allow rule must be certain to match, an ask or deny rule must not be bypassed: the same rule therefore matches
+//! more as an ask or deny rule than as an allow rule.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -25,7 +25,7 @@ use crate::shell::{Analysis, Part, TreeUse, is_sink};
 use crate::shell_verdict::{changes_nothing, is_read_only};
 use crate::tool_name::canonical;
 
-/// A call and what is found out about it on the way.
+/// A call with the facts that are derived from it.
 pub(crate) struct Query<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) call: &'a Call<'a>,
@@ -37,7 +37,7 @@ pub(crate) struct Query<'a> {
     read_only: OnceCell<bool>,
 }
 
-/// A rule that matches, and the layer it belongs to.
+/// A rule that matches, and its layer.
 #[derive(Clone, Copy)]
 pub(crate) struct Hit<'a> {
     pub(crate) rule: &'a Rule,
@@ -47,7 +47,7 @@ pub(crate) struct Hit<'a> {
 impl<'a> Query<'a> {
     pub(crate) fn new(policy: &'a Policy, call: &'a Call<'a>) -> Self {
         let analysis = match call.access {
-            // The grammars here know nothing of that shell.
+            // There is no grammar for that shell here.
             Access::Shell(_) if canonical(call.tool) == "PowerShell" => None,
             Access::Shell(command) => Some(policy.readings.analysis(command, policy)),
             _ => None,
@@ -70,7 +70,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// The ask or deny rule that takes this call.
+    /// The ask or deny rule that matches this call.
     pub(crate) fn taken_by(&self, kind: RuleKind) -> Option<Hit<'a>> {
         let policy = self.policy;
         policy
@@ -79,7 +79,7 @@ impl<'a> Query<'a> {
             .find_map(|(rules, layer)| Some(Hit { rule: self.takes(kind, rules)?, layer }))
     }
 
-    /// The allow rule that gives this call as a whole.
+    /// The allow rule that matches this call as a whole.
     pub(crate) fn given_by(&self) -> Option<Hit<'a>> {
         self.giving(|rules| {
             let fits = |rule: &Rule| self.counts(rule) && self.holds(RuleKind::Allow, rule);
@@ -97,7 +97,7 @@ impl<'a> Query<'a> {
         .or_else(|| self.statements_given_by())
     }
 
-    /// One of the allow rules that give a command of PowerShell, if each of its statements is given.
+    /// One of the allow rules that permit a command of PowerShell, if they permit each of its statements.
     fn statements_given_by(&self) -> Option<Hit<'a>> {
         let Access::Shell(command) = self.call.access else { return None };
         if self.analysis.is_some() {
@@ -115,7 +115,7 @@ impl<'a> Query<'a> {
         hits?.first().copied()
     }
 
-    /// The allow rule that gives one command of a command line.
+    /// The allow rule that permits one command of a command line.
     pub(crate) fn part_given_by(&self, part: &Part<'_>) -> Option<Hit<'a>> {
         if !self.has_commands() {
             return None;
@@ -123,12 +123,12 @@ impl<'a> Query<'a> {
         self.giving(|rules| rules.for_part(part, |rule| self.counts(rule)))
     }
 
-    /// The allow rule that lets the shell open a file, as it is named and where it leads.
+    /// The allow rule that lets the shell open a file, by its name and by its target.
     pub(crate) fn file_given_by(&self, path: &Path, writes: bool) -> Option<Hit<'a>> {
         self.giving(|rules| self.file_rule(rules, path, writes))
     }
 
-    /// The rule of these that lets the shell open a file, as it is named and where it leads.
+    /// The rule among these that lets the shell open a file, by its name and by its target.
     pub(crate) fn file_rule<'r>(
         &self,
         rules: &'r RuleSet,
@@ -168,7 +168,7 @@ impl<'a> Query<'a> {
         self.policy.mode != Mode::Auto || !rule.is_broad()
     }
 
-    /// Whether rules about commands speak about this tool.
+    /// Whether rules about commands concern this tool.
     fn has_commands(&self) -> bool {
         self.analysis.is_some() && matches!(canonical(self.call.tool), "Bash" | "Monitor")
     }
@@ -185,7 +185,7 @@ impl<'a> Query<'a> {
             })
     }
 
-    /// The path rule that takes a word of a PowerShell command.
+    /// The path rule that matches a word of a PowerShell command.
     fn word_taken_by(&self, kind: RuleKind, rules: &'a RuleSet) -> Option<&'a Rule> {
         let Access::Shell(command) = self.call.access else { return None };
         if !rules.has_paths() {
@@ -199,12 +199,12 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// Whether the person moves the session to another directory.
+    /// Whether a person moves the session to another directory.
     pub(crate) fn is_entry(&self) -> bool {
         self.call.tool == "Cd"
     }
 
-    /// Whether a rule of this call's tool that is neither about commands nor about paths means it.
+    /// Whether a rule of this call's tool that is neither about commands nor about paths matches it.
     pub(crate) fn holds(&self, kind: RuleKind, rule: &Rule) -> bool {
         let input = || self.input().map_or(&EMPTY as &Map<_, _>, |input| input);
         match (&rule.specifier, self.call.access) {
@@ -217,7 +217,7 @@ impl<'a> Query<'a> {
                 kind != RuleKind::Allow && parameter.fits(input())
             }
             (Specifier::Statement(pattern), Access::Shell(command)) => {
-                // What gives looks at each statement by itself.
+                // Allow rules are matched against each statement by itself.
                 kind != RuleKind::Allow
                     && possible_statements(command).iter().any(|text| pattern.fits(text))
             }
@@ -232,7 +232,7 @@ impl<'a> Query<'a> {
         self.input.get_or_init(|| serde_json::from_str(self.call.input?.get()).ok()).as_ref()
     }
 
-    /// `Edit` alone speaks for every tool that writes files, and for what the shell writes by itself.
+    /// The rule `Edit` without a path covers every tool that writes files, and the files that the shell itself writes.
     fn edit_rule(&self, kind: RuleKind, rules: &'a RuleSet) -> Option<&'a Rule> {
         let writes = match (self.call.access, &self.analysis) {
             (Access::Write(_), _) => true,
@@ -259,8 +259,8 @@ impl<'a> Query<'a> {
         analysis.view_texts().find_map(|text| rules.for_command(text, |_| true))
     }
 
-    /// The ask or deny rule that may mean this command line, though its text does not tell, and why it
-    /// does not.
+    /// The ask or deny rule that may match this command line although its text does not tell, and the reason of the
+    /// doubt.
     pub(crate) fn may_be_taken_by(&self, kind: RuleKind) -> Option<(Hit<'a>, MayMatch)> {
         let analysis = self.analysis.as_ref()?;
         self.policy.rules(kind).into_iter().find_map(|(rules, layer)| {
@@ -322,8 +322,8 @@ impl<'a> Query<'a> {
         Some((rule, MayMatch::Path))
     }
 
-    /// The rule that means a file further down in a directory that a command reads as a whole. Where there is too
-    /// much to look at, any may.
+    /// The rule that matches a file further down in a directory that a command reads as a whole. Where there is too
+    /// much to search, any rule may match.
     fn found_below(&self, rules: &'a RuleSet, directory: &Path, used: TreeUse) -> Option<&'a Rule> {
         const MOST: usize = 20_000;
         let concerned = |rule: &Rule| concerns(rule, used.is_written);
@@ -398,7 +398,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// The paths of a call that reads or writes one file: where it leads, and how it was named.
+    /// The paths of a call that reads or writes one file: its target, and its name.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &'a Path> {
         let resolved = match self.call.access {
             Access::Read(path) | Access::Write(path) => Some(path.as_path()),
@@ -425,8 +425,8 @@ impl<'a> Query<'a> {
         given
     }
 
-    /// Whether a path rule of one tool speaks about this call. `Edit` speaks for everything that
-    /// writes, `Read` for everything that reads; who may edit may read, who may not read may not edit.
+    /// Whether a path rule of one tool concerns this call. `Edit` covers every write, `Read` every read; permission to
+    /// edit includes reading, and a denial of reading includes editing.
     fn covers(&self, kind: RuleKind, rule: &Rule) -> bool {
         let gives = kind == RuleKind::Allow;
         let tool = canonical(self.call.tool);
@@ -441,7 +441,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Whether a rule about paths speaks about a path that is read, or written, by a command.
+/// Whether a rule about paths concerns a path that a command reads, or writes.
 fn concerns(rule: &Rule, is_written: bool) -> bool {
     match rule.tool.name() {
         Some("Read") => true,

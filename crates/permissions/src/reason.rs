@@ -1,6 +1,6 @@
-//! Why a call was allowed, asked about or denied.
+//! The reason that a call was allowed, asked about or denied.
 //!
-//! A reason is data; its text is read by the model whose call it was and by the person who is asked.
+//! A reason is data; its text is for the model that made the call and for the person who is asked.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,14 +10,14 @@ use crate::origin::RuleSource;
 use crate::rule::RuleKind;
 use crate::shell::Unclear;
 
-/// Why a rule may mean a command.
+/// The reason that a rule may match a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MayMatch {
-    /// It may run anything.
+    /// The command may run anything.
     Unclear(Unclear),
-    /// It may run a command that the rule means.
+    /// It may run a command that the rule matches.
     Command,
-    /// It may touch a path that the rule means.
+    /// It may touch a path that the rule matches.
     Path,
 }
 
@@ -31,54 +31,54 @@ impl fmt::Display for MayMatch {
     }
 }
 
-/// What decided.
+/// The reason of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// A rule matched this call.
     Rule { kind: RuleKind, source: RuleSource },
-    /// A deny rule takes away the whole tool.
+    /// A deny rule denies the whole tool.
     NotOffered(RuleSource),
-    /// The agent's definition keeps the tool to these rules, and none of them gives the call.
+    /// The agent's definition restricts the tool to these rules, and none of them matches the call.
     Confined { tool: String, rules: Vec<RuleSource> },
-    /// The agent was made to look around only, and the call could change something.
+    /// The agent may only look, and the call could change something.
     OnlyReads,
-    /// The agent works apart, and the path is in the checkout that it is kept out of.
+    /// The agent works apart, and the path is in the other checkout.
     Apart { path: PathBuf, instead: PathBuf },
-    /// The agent works apart, and git obeys what is at the path.
+    /// The agent works apart, and git obeys the file at the path.
     Kept(PathBuf),
     /// The mode decides about calls of this kind.
     Mode(Mode),
-    /// In `dontAsk`, what would have been asked is denied.
+    /// In `dontAsk`, a question becomes a denial.
     NotAsked(Box<Reason>),
-    /// Allow rules say where the session may move, and this is none of the places.
+    /// Allow rules list the directories that the session may enter, and this is none of them.
     NotListed,
-    /// The call touches nothing but the session.
+    /// The call touches only the session.
     SessionOnly,
     /// The call is about the agent's own memory.
     Memory,
     /// The call reads inside the working directories.
     ReadInside,
-    /// The call reads a place that is open to reading without being a working directory.
+    /// The call reads a path that is readable without being in a working directory.
     ReadOpen,
     /// The command is known to change nothing.
     ReadOnlyCommand,
     /// The call reads outside the working directories.
     ReadOutside(PathBuf),
-    /// The call writes where later steps may run what is written.
+    /// The call writes to a path that later steps may run.
     ProtectedPath(PathBuf),
-    /// The command removes a critical place, such as the root or a home directory.
+    /// The command removes a critical directory, such as the root or a home.
     CriticalRemoval(String),
-    /// The command changes what is checked out where others work, too.
+    /// The command changes a checkout in which others work, too.
     SharedTree { command: String, checkout: PathBuf, others: String },
     /// Nothing allows this write.
     Write(PathBuf),
     /// Nothing allows this command.
     Command(String),
-    /// The command cannot be read, so that no rule allows it.
+    /// The command cannot be read, so no rule allows it.
     Unreadable { command: String, why: Unclear },
-    /// The command may be one that a rule denies or asks about, and its text does not tell.
+    /// A rule that denies or asks may match the command, and its text does not tell.
     MayMatch { kind: RuleKind, source: RuleSource, why: MayMatch },
-    /// What the command would do is not plain.
+    /// The effect of the command is not clear.
     Unclear { command: String, why: Unclear },
     /// Nothing allows this request.
     Network(String),
@@ -159,7 +159,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Rules as they were written, with `or` between them; the first few where there are many.
+/// The texts of rules, with `or` between them; only the first few of many.
 fn alternatives(rules: &[RuleSource]) -> String {
     const MOST: usize = 8;
     let mut texts: Vec<String> = rules.iter().take(MOST).map(|rule| brief(&rule.text)).collect();
@@ -178,7 +178,7 @@ fn brief(text: &str) -> String {
     const LONGEST: usize = 120;
     let text = text.trim_matches([' ', '\t', '\n']);
     let line = text.split('\n').next().unwrap_or_default();
-    // What a terminal would obey is shown instead.
+    // Shows control characters that a terminal would obey.
     let shown =
         |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     let short: String = line.chars().take(LONGEST).map(shown).collect();

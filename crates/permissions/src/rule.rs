@@ -1,6 +1,6 @@
 //! A permission rule as a person writes it: `Tool` or `Tool(specifier)`.
 //!
-//! A rule is read once, here, and keeps where it came from. What it matches is in `matching`.
+//! A rule is parsed once, here, and keeps its origin. `query` decides which calls it matches.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::powershell::StatementPattern;
 use crate::shell::{CommandPattern, is_interpreter, is_package_runner};
 use crate::tool_name::{ToolPattern, is_known};
 
-/// What a matching rule does.
+/// The effect of a matching rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RuleKind {
     Allow,
@@ -34,7 +34,7 @@ impl fmt::Display for RuleKind {
     }
 }
 
-/// A rule that cannot be read.
+/// A rule that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RuleError {
     #[error("permission rule `{0}` names no tool")]
@@ -55,7 +55,7 @@ pub enum RuleError {
     NotARule(String),
 }
 
-/// Why a well-formed rule does not do, or not all, that its author may expect.
+/// The reason that a well-formed rule does less than its author may expect, or nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RuleWarning {
     #[error(
@@ -76,7 +76,7 @@ pub enum RuleWarning {
     UnknownTool { kind: RuleKind, rule: RuleSource },
 }
 
-/// Which calls of a tool a rule means.
+/// The calls of a tool that a rule matches.
 #[derive(Clone, Debug)]
 pub(crate) enum Specifier {
     Every,
@@ -88,16 +88,16 @@ pub(crate) enum Specifier {
     Parameter(Parameter),
     Agent(AgentNames),
     Skill(SkillPattern),
-    /// Another session that a message is for.
+    /// Another session as the recipient of a message.
     Peer(PeerPattern),
     /// Matches nothing, whatever the rule's kind.
     Never(Never),
 }
 
-/// Why a specifier matches nothing.
+/// The reason that a specifier matches nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Never {
-    /// It names the parameter that the tool's own rules are about.
+    /// It names the parameter that has its own form of rule.
     Primary,
     /// The tool's calls have no part that rules can name.
     NoPart,
@@ -112,7 +112,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Reads one rule.
+    /// Parses one rule.
     pub fn parse(text: &str, origin: RuleOrigin) -> Result<Self, RuleError> {
         let text = text.trim();
         let (name, inner) = split(text)?;
@@ -124,13 +124,12 @@ impl Rule {
         Ok(Self { tool, specifier, source: RuleSource { origin, text: text.to_owned() } })
     }
 
-    /// Reads rules that stand in one string, apart by commas or spaces outside parentheses.
+    /// Parses a list of rules, separated by commas or spaces outside parentheses.
     pub fn parse_list(text: &str, origin: &RuleOrigin) -> Result<Vec<Self>, RuleError> {
         list_items(text).into_iter().map(|item| Self::parse(item, origin.clone())).collect()
     }
 
-    /// Reads a rule as settings hold it: a text, or an object such as
-    /// `{"tool": "Agent", "args": "Explore"}`.
+    /// Parses a rule from settings: a text, or an object such as `{"tool": "Agent", "args": "Explore"}`.
     pub fn from_value(value: &Value, origin: RuleOrigin) -> Result<Self, RuleError> {
         let text = match value {
             Value::String(text) => text.clone(),
@@ -155,8 +154,7 @@ impl Rule {
         &self.source
     }
 
-    /// Why the rule does not do all that it seems to say as a rule of this kind, if so. A person should
-    /// hear it.
+    /// The reason that the rule does less than it seems to say as a rule of this kind, if so. A person should see it.
     pub fn warning(&self, kind: RuleKind) -> Option<RuleWarning> {
         if !self.tool.may(kind) {
             return Some(RuleWarning::WideAllow(self.source.clone()));
@@ -173,7 +171,7 @@ impl Rule {
         }
     }
 
-    /// That an allow rule names paths for one of several tools that do the same, if so.
+    /// A warning that an allow rule names paths for only one of several tools that do the same, if so.
     fn one_tool_only(&self) -> Option<RuleWarning> {
         let tool = self.tool.name()?;
         let general = match tool {
@@ -187,16 +185,16 @@ impl Rule {
         Some(RuleWarning::OneToolOnly { tool: tool.to_owned(), instead, rule })
     }
 
-    /// The warning that an ask or deny rule names an unknown tool. A name with `_` or `*` may be one that comes
-    /// later.
+    /// The warning that an ask or deny rule names an unknown tool. A name with `_` or `*` may belong to a tool that
+    /// comes later.
     pub fn unknown_tool(&self, kind: RuleKind) -> Option<RuleWarning> {
         let name = self.tool.name().filter(|name| !name.contains('_'))?;
         (kind != RuleKind::Allow && !is_known(name))
             .then(|| RuleWarning::UnknownTool { kind, rule: self.source.clone() })
     }
 
-    /// Whether an allow rule lets almost anything run: whole tools that run things, interpreters,
-    /// programs that run packages.
+    /// Whether an allow rule permits almost anything: whole tools that run programs, interpreters, programs that run
+    /// packages.
     pub(crate) fn is_broad(&self) -> bool {
         match (&self.specifier, self.tool.name()) {
             (Specifier::Every, Some("Bash" | "Monitor" | "Agent" | "PowerShell"))
@@ -216,7 +214,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// The tool's name and what stands between the parentheses.
+/// The tool's name and the text between the parentheses.
 fn split(text: &str) -> Result<(&str, Option<&str>), RuleError> {
     if depth(text) != Some(0) {
         return Err(RuleError::Unbalanced(text.to_owned()));
@@ -231,7 +229,7 @@ fn split(text: &str) -> Result<(&str, Option<&str>), RuleError> {
     if name.is_empty() {
         return Err(RuleError::NoTool(text.to_owned()));
     }
-    // A server may have a space in its name.
+    // A server's name may contain a space.
     let is_split = name.contains(char::is_whitespace) && !name.starts_with("mcp__");
     if name.contains([',', ')']) || is_split {
         return Err(RuleError::BadName(text.to_owned()));
@@ -242,8 +240,8 @@ fn split(text: &str) -> Result<(&str, Option<&str>), RuleError> {
     }
 }
 
-/// How many parentheses are open at the end, or nothing if one closes that was never opened. A
-/// backslash takes the meaning from what follows.
+/// The number of parentheses that are open at the end, or `None` if one closes that was never opened. A backslash
+/// escapes the next character.
 fn depth(text: &str) -> Option<usize> {
     let mut open = 0_usize;
     let mut characters = text.chars();
@@ -268,7 +266,7 @@ fn list_items(text: &str) -> Vec<&str> {
             continue;
         }
         let item = text.get(start..index).unwrap_or_default();
-        // A parenthesis that is still open keeps its commas and spaces.
+        // An open parenthesis keeps its commas and spaces.
         if depth(item).is_none_or(|open| open == 0) {
             items.push(item);
             start = index + character.len_utf8();
@@ -286,13 +284,13 @@ fn specifier(
     origin: &RuleOrigin,
 ) -> Result<Specifier, RuleError> {
     match tool.name() {
-        // Its own form has a colon, too.
+        // Its own form contains a colon, too.
         Some("WebFetch") => match inner.strip_prefix("domain:").map(str::trim) {
             None | Some("") => Err(RuleError::NoHost(text.to_owned())),
             Some("*") => Ok(Specifier::Every),
             Some(host) => Ok(Specifier::Domain(DomainPattern::parse(host))),
         },
-        // So has an address.
+        // So does an address.
         Some("SendMessage") if let Some(peers) = PeerPattern::parse(inner) => {
             Ok(Specifier::Peer(peers))
         }

@@ -1,4 +1,4 @@
-//! Rules of one kind, put in order once so that a decision looks only at those that may speak.
+//! Rules of one kind, indexed once so that a decision examines only the rules that may match.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -14,13 +14,13 @@ use crate::tool_name::{ToolPattern, canonical, server_of};
 
 /// The allow, the ask or the deny rules of a policy.
 ///
-/// Made from a list of rules with `into()`; it reads like one. The order counts only for which of
-/// several matching rules is named as the reason: the first.
+/// Made from a list of rules with `into()`, and behaves like one. The order only decides which of several matching
+/// rules is named as the reason: the first.
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     rules: Vec<Rule>,
-    /// Made anew with each change, and shared by clones until then: a policy has several sets, and is
-    /// cloned for each agent.
+    /// Rebuilt with each change, and shared by clones until then: a policy has several sets, and is cloned for each
+    /// agent.
     index: Arc<Index>,
 }
 
@@ -34,7 +34,7 @@ struct Index {
     wide: Vec<usize>,
     /// Rules about commands.
     commands: Beginnings,
-    /// Rules about commands that mean one text.
+    /// Rules about commands that match exactly one text.
     by_text: HashMap<String, usize>,
     paths: PathIndex,
     guards_reading: bool,
@@ -87,7 +87,7 @@ impl RuleSet {
         self.extend([rule]);
     }
 
-    /// The first of these positions whose rule fulfils the condition.
+    /// The first of these positions whose rule satisfies the condition.
     fn first(
         &self,
         positions: impl IntoIterator<Item = usize>,
@@ -103,7 +103,7 @@ impl RuleSet {
         self.rules.get(first?)
     }
 
-    /// The first rule for this tool, neither about commands nor about paths, that fulfils the condition.
+    /// The first rule for this tool, neither about commands nor about paths, that satisfies the condition.
     pub(crate) fn for_tool(
         &self,
         kind: RuleKind,
@@ -118,7 +118,7 @@ impl RuleSet {
         })
     }
 
-    /// The first rule about commands that fulfils the condition, out of those that may fit a text.
+    /// The first rule about commands that satisfies the condition, among those that may match a text.
     pub(crate) fn for_command(
         &self,
         text: &str,
@@ -130,7 +130,7 @@ impl RuleSet {
         })
     }
 
-    /// The first rule about commands that may fit a command of which some words are not known.
+    /// The first rule about commands that may match a command with unknown words.
     pub(crate) fn for_command_shape(&self, shape: &Shape) -> Option<&Rule> {
         self.first(
             self.index.commands.of_shape(shape),
@@ -143,7 +143,7 @@ impl RuleSet {
         self.iter().find(|rule| matches!(rule.specifier, Specifier::Command(_)))
     }
 
-    /// The first rule about paths that means a path of the shape and fulfils the condition.
+    /// The first rule about paths that matches a path of the shape and satisfies the condition.
     pub(crate) fn for_path_shape(
         &self,
         shape: &Shape,
@@ -156,7 +156,7 @@ impl RuleSet {
         self.first(self.index.paths.owners_of_shape(shape, policy), condition)
     }
 
-    /// The first rule about paths that means something below a directory and fulfils the condition.
+    /// The first rule about paths that matches a path below a directory and satisfies the condition.
     pub(crate) fn for_path_below(
         &self,
         directory: &Path,
@@ -169,7 +169,7 @@ impl RuleSet {
         self.first(self.index.paths.owners_below(directory, policy), condition)
     }
 
-    /// The rule about commands that gives one command of a line and fulfils the condition.
+    /// The rule about commands that permits one command of a line and satisfies the condition.
     pub(crate) fn for_part(
         &self,
         part: &Part<'_>,
@@ -185,12 +185,12 @@ impl RuleSet {
         })
     }
 
-    /// The rule about commands that means exactly this text.
+    /// The rule about commands that matches exactly this text.
     pub(crate) fn for_exact_command(&self, text: &str) -> Option<&Rule> {
         self.rules.get(*self.index.by_text.get(text)?)
     }
 
-    /// The first rule about paths that means this one and fulfils the condition.
+    /// The first rule about paths that matches this path and satisfies the condition.
     pub(crate) fn for_path(
         &self,
         kind: RuleKind,
@@ -212,7 +212,7 @@ impl RuleSet {
         !self.index.commands.is_empty()
     }
 
-    /// Whether some rule is about files that are read.
+    /// Whether some rule is about reading files.
     pub(crate) fn guards_reading(&self) -> bool {
         self.index.guards_reading
     }

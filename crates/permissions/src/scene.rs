@@ -1,4 +1,4 @@
-//! Paths as they are named and as they lead: permission rests on both.
+//! Paths by their names and by their targets: permission depends on both.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::paths::{is_inside, join, normal, normalize};
 use crate::policy::Policy;
 use crate::shell::{Shape, Step};
 
-/// The places of a policy, and the links between them.
+/// The directories of a policy, and the links between them.
 #[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
     pub(crate) policy: &'a Policy,
@@ -16,8 +16,8 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// The path as it is named and, where those are others, as it leads. `..` after a link is the disk's
-    /// business, so the text is resolved before it is cleaned; the shell itself cleans it first.
+    /// The path by its name and, where that differs, by its target. The disk decides about `..` after a link, so the
+    /// text is resolved before it is cleaned; the shell itself cleans it first.
     pub(crate) fn spots<'p>(&self, path: &'p Path) -> impl Iterator<Item = Cow<'p, Path>> {
         let named = normal(path);
         let other = |path: &Path| {
@@ -31,8 +31,8 @@ impl Scene<'_> {
         std::iter::once(named).chain(leads).chain(cleaned)
     }
 
-    /// The paths on the disk that a pattern matches, which begins at the root and has no choices. Nothing if there
-    /// is too much to look at, or if the disk cannot be read.
+    /// The paths on the disk that match a pattern, which begins at the root and has no choices. `None` if there is too
+    /// much to search, or if the disk cannot be read.
     pub(crate) fn matches(&self, pattern: &Shape) -> Option<Vec<PathBuf>> {
         const MOST: usize = 2_000;
         const LARGEST: usize = 20_000;
@@ -62,25 +62,24 @@ impl Scene<'_> {
         Some(found)
     }
 
-    /// Whether the path and what it leads to may be read without a question.
+    /// Whether the path and its target may be read without a question.
     pub(crate) fn is_open_to_reading(&self, path: &Path) -> bool {
         self.spots(path).all(|spot| {
             is_inside(&spot, &self.policy.directories) || is_inside(&spot, &self.policy.readable)
         })
     }
 
-    /// Whether the path and what it leads to are in the working directories.
+    /// Whether the path and its target are in the working directories.
     pub(crate) fn is_inside(&self, path: &Path) -> bool {
         self.spots(path).all(|spot| is_inside(&spot, &self.policy.directories))
     }
 
-    /// Whether a deny or ask rule guards the path or what it leads to: from being read or, with `writes`,
-    /// from being changed.
+    /// Whether a deny or ask rule matches the path or its target: for reading or, with `writes`, for editing.
     pub(crate) fn is_guarded(&self, path: &Path, writes: bool) -> bool {
         self.spots(path).any(|spot| self.policy.guards(&spot, writes))
     }
 
-    /// Whether the path or what it leads to is protected.
+    /// Whether the path or its target is protected.
     pub(crate) fn is_protected(&self, path: &Path) -> bool {
         self.spots(path).any(|spot| self.policy.protects(&spot))
     }

@@ -1,8 +1,8 @@
-//! Shell commands as far as permission can be sure of them.
+//! Shell commands, as far as permission can be certain of them.
 //!
-//! A text is read as bash reads it (`command_parser`, `word_parser`), or not at all. `walker` finds every
-//! command in it: what gives permission rests on those. `views` finds, beyond them, whatever a command may
-//! run, and `mentions` every path that it may touch: what takes permission rests on these.
+//! The parsers (`command_parser`, `word_parser`) read a text as bash does, or not at all. `walker` finds every command
+//! in it: allow rules depend on these. `views` finds, beyond them, every text that a command may run, and `mentions`
+//! every path that it may touch: ask and deny rules depend on these.
 
 mod analysis;
 mod ansi_c;

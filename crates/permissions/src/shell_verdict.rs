@@ -1,4 +1,4 @@
-//! What becomes of a command line that no rule takes: every command in it must be allowed on its own.
+//! The judgement of a command line that no ask or deny rule matches: every command in it must be allowed on its own.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::rule::RuleKind;
 use crate::scene::Scene;
 use crate::shell::{self, Analysis, Command, Part, Redirection, edits_inside, is_free, is_sink};
 
-/// Why one command, or one file that it opens, may go ahead.
+/// The reason that one command, or one file that it opens, is permitted.
 #[derive(Clone, Copy)]
 pub(crate) enum Grant<'a> {
     ReadOnly,
@@ -20,7 +20,7 @@ pub(crate) enum Grant<'a> {
     Rule(Hit<'a>),
 }
 
-/// Whether every command only reads what is open to reading, and writes nothing.
+/// Whether every command only reads readable paths, and writes nothing.
 pub(crate) fn is_read_only(analysis: &Analysis, scene: Scene<'_>) -> bool {
     analysis.unclear().is_none()
         && analysis.script().commands.iter().all(|command| {
@@ -32,7 +32,7 @@ pub(crate) fn is_read_only(analysis: &Analysis, scene: Scene<'_>) -> bool {
         })
 }
 
-/// Whether every command only reads, wherever that is, and writes nothing. Unlike what is free, this does not depend
+/// Whether every command only reads, from any path, and writes nothing. Unlike [`is_read_only`], this does not depend
 /// on rules.
 pub(crate) fn changes_nothing(analysis: &Analysis, scene: Scene<'_>) -> bool {
     analysis.unclear().is_none()
@@ -44,7 +44,7 @@ pub(crate) fn changes_nothing(analysis: &Analysis, scene: Scene<'_>) -> bool {
         })
 }
 
-/// Judges a command line after deny rules, plan mode, ask rules and what is never free.
+/// Judges a command line after deny rules, plan mode, ask rules and the checks that always ask.
 pub(crate) fn judge(query: &Query<'_>, analysis: &Analysis) -> Decision {
     if query.is_read_only_command() {
         return Decision::allow(Reason::ReadOnlyCommand);
@@ -83,7 +83,7 @@ pub(crate) fn judge(query: &Query<'_>, analysis: &Analysis) -> Decision {
     }
 }
 
-/// A protected path that the command line may write, by what its text and its patterns tell.
+/// A protected path that the command line may write, as far as its text and its patterns tell.
 fn protected_write(analysis: &Analysis, scene: Scene<'_>) -> Option<PathBuf> {
     analysis.mentions().writes().iter().find_map(|shape| match shape.text() {
         Some(path) => {
@@ -97,7 +97,7 @@ fn protected_write(analysis: &Analysis, scene: Scene<'_>) -> Option<PathBuf> {
     })
 }
 
-/// What lets a command and each of its redirections go ahead, or why it may not.
+/// The grants of a command and each of its redirections, or the reason of a refusal.
 pub(crate) fn grants<'a>(
     query: &Query<'a>,
     part: &Part<'_>,
@@ -119,7 +119,7 @@ pub(crate) fn grants<'a>(
     Ok(grants)
 }
 
-/// What lets the shell open a file, or why it may not.
+/// The grant for a file that the shell opens, or the reason of a refusal.
 fn file_grant<'a>(
     query: &Query<'a>,
     redirection: &Redirection,
@@ -150,7 +150,7 @@ fn file_grant<'a>(
     given.ok_or_else(|| refused(Path::new(&redirection.target.written)))
 }
 
-/// Whether every file that the shell opens for a command needs no permission or is given.
+/// Whether every file that the shell opens for a command needs no permission or has it.
 pub(crate) fn are_files_given(
     command: &Command,
     scene: Scene<'_>,
@@ -174,7 +174,7 @@ fn is_free_file(redirection: &Redirection, command: &Command, scene: Scene<'_>) 
         && targets.iter().all(|path| scene.is_open_to_reading(path))
 }
 
-/// The files that a redirection may open; none if its text does not tell.
+/// The files that a redirection may open; empty if its text does not tell.
 fn targets(redirection: &Redirection, command: &Command) -> Vec<PathBuf> {
     let Some(target) = redirection.target.value.as_deref() else { return Vec::new() };
     if target.starts_with('/') {

@@ -1,35 +1,35 @@
-//! How freely an agent works, and that no agent works more freely than the one that starts it.
+//! The stance of an agent; no agent works more freely than the agent that starts it.
 //!
-//! The one place that decides about the mode of an agent below another one, at its start and later: the holder of
-//! a stance asks for the one below it again when it changes.
+//! The one place that decides about the mode of an agent below another one, at its start and later: when a stance
+//! changes, its holder computes the stance below it again.
 
 use crate::mode::Mode;
 
-/// The mode of an agent, and what binds it whatever its mode is.
+/// The mode of an agent, and its bounds whatever its mode is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stance {
     pub mode: Mode,
     pub bounds: Bounds,
 }
 
-/// What binds an agent and every agent below it, whatever their modes are.
+/// The bounds of an agent and every agent below it, whatever their modes are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bounds {
-    /// What would be asked is denied: an agent above works in `dontAsk`.
+    /// A question becomes a denial: an agent above works in `dontAsk`.
     pub never_asks: bool,
-    /// Nothing may be changed, by no tool and no command: an agent above was made to look around only.
+    /// Nothing may be changed, by no tool and no command: an agent above may only look.
     pub only_reads: bool,
 }
 
-/// The mode that an agent has by itself.
+/// An agent's own mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OwnMode {
     /// None: it has the mode of the agent above.
     #[default]
     Inherited,
-    /// By the user's word: it counts whatever the agent above has.
+    /// Set by the user: it counts whatever mode the agent above has.
     Given(Mode),
-    /// It counts only while it gives at most what the agent above has.
+    /// It counts only while it permits at most what the mode of the agent above permits.
     Modest(Mode),
 }
 
@@ -59,7 +59,7 @@ pub enum Skipping {
 }
 
 impl Stance {
-    /// The stance of an agent that this one starts, with a mode of its own or without. One without inherits.
+    /// The stance of an agent that this one starts, with a mode of its own or an inherited one.
     pub fn below(self, own: OwnMode, skipping: Skipping) -> Self {
         let bounds = Bounds {
             never_asks: self.bounds.never_asks || self.mode == Mode::DontAsk,
@@ -70,7 +70,7 @@ impl Stance {
             .filter(|own| *own != Mode::BypassPermissions || skipping == Skipping::Enabled);
         let mode = match (self.mode, own.unwrap_or(self.mode)) {
             (Mode::Plan, _) => Mode::Plan,
-            // These give no more than `dontAsk` does once no question is asked; all others would.
+            // These permit no more than `dontAsk` does once no question is asked; all others would.
             (_, mode @ (Mode::Plan | Mode::Auto | Mode::Bubble)) => mode,
             _ if bounds.never_asks => Mode::DontAsk,
             (_, mode) => mode,
@@ -120,7 +120,7 @@ mod tests {
             let below = stance(parent).below(own, Skipping::Enabled);
             assert_eq!(below.mode, expected, "{own:?} below {parent}");
             assert_eq!(below.bounds.never_asks, parent == DontAsk, "{own:?} below {parent}");
-            // And so it stays, however deep agents start others.
+            // It stays so at every depth.
             let deeper = below.below(OwnMode::Given(AcceptEdits), Skipping::Enabled);
             if parent == DontAsk {
                 assert!(deeper.bounds.never_asks && deeper.mode != AcceptEdits);

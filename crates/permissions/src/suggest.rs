@@ -1,4 +1,4 @@
-//! What a person who is asked may answer so as not to be asked again.
+//! Suggestions for a person who is asked: answers that avoid the same question later.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::query::Query;
 use crate::reason::Reason;
 use crate::shell_verdict::grants;
 
-/// More commands than this in one line are not worth a rule each.
+/// The most rules for one line; a line that needs more gets no suggestion.
 const MOST_RULES: usize = 5;
 
 /// A change to the permissions, in the shape of the public protocol.
@@ -23,7 +23,7 @@ const MOST_RULES: usize = 5;
 pub enum Suggestion {
     AddRules {
         rules: Vec<SuggestedRule>,
-        /// Always `allow`: a question never offers more questions.
+        /// Always `allow`: a question never suggests more questions.
         behavior: &'static str,
         destination: Destination,
     },
@@ -46,18 +46,18 @@ pub struct SuggestedRule {
     pub rule_content: Option<String>,
 }
 
-/// Where a change is kept.
+/// The storage of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Destination {
     /// The project's settings of this person.
     LocalSettings,
-    /// Nowhere: it ends with the session.
+    /// Not stored: it ends with the session.
     Session,
 }
 
-/// The changes after which a call that is asked about now would run. Empty where no answer may last:
-/// an ask rule, a protected path, a removal that is asked about each time.
+/// The changes after which the present call would run without a question. Empty where no answer may last: an ask rule,
+/// a protected path, a removal that always asks.
 pub fn suggest(policy: &Policy, call: &Call<'_>) -> Vec<Suggestion> {
     let decision = decide(policy, call);
     let lasting = match &decision.reason {
@@ -111,8 +111,8 @@ fn for_command(policy: &Policy, call: &Call<'_>) -> Vec<Suggestion> {
                 if !missing.contains(&text) {
                     missing.push(text);
                 }
-                // What the command opens is asked about after the command itself; and where its words
-                // do not tell what it does, only the whole line does.
+                // The files that a command opens are judged after the command itself; and where its words do not tell
+                // its effect, only a rule for the whole line helps.
                 if !part.command.redirections.is_empty() || part.is_steered() {
                     return whole();
                 }
@@ -137,13 +137,13 @@ fn rule(tool: &str, content: Option<String>) -> SuggestedRule {
     SuggestedRule { tool_name: tool.to_owned(), rule_content: content }
 }
 
-/// The directory that holds a path, to work in for this session.
+/// The directory of a path, as a working directory for this session.
 fn directory(path: PathBuf) -> Suggestion {
     let directory = path.parent().map(PathBuf::from).unwrap_or(path);
     Suggestion::AddDirectories { directories: vec![directory], destination: Destination::Session }
 }
 
-/// A text in which nothing is a pattern.
+/// A text with all pattern characters escaped.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::rule::RuleKind;
 use crate::wildcard::Wildcard;
 
-/// Names that tools once had, with those they have now.
+/// Old names of tools, with the present ones.
 const OLD: [(&str, &str); 10] = [
     ("Task", "Agent"),
     ("KillShell", "TaskStop"),
@@ -19,18 +19,18 @@ const OLD: [(&str, &str); 10] = [
     ("NotebookRead", "Read"),
 ];
 
-/// The present name of a tool that was once called otherwise.
+/// The present name of a tool, for an old one.
 pub fn canonical(name: &str) -> &str {
     OLD.iter().find(|(old, _)| *old == name).map_or(name, |(_, current)| current)
 }
 
-/// The names of all tools that there are, here or elsewhere, with those that they once had.
+/// The names of all known tools, here or elsewhere, with their old names.
 pub fn all_names() -> impl Iterator<Item = &'static str> {
     KNOWN.into_iter().chain(OLD.into_iter().map(|(old, _)| old))
 }
 
-/// Every tool that a rule may name, with those that not every session or version offers: a rule for one
-/// of them is no mistake.
+/// Every tool that a rule may name, including tools that not every session or version offers: a rule for one of them is
+/// no mistake.
 const KNOWN: [&str; 47] = [
     "Agent",
     "Artifact",
@@ -86,7 +86,7 @@ pub(crate) fn is_known(name: &str) -> bool {
     KNOWN.contains(&canonical(name))
 }
 
-/// Which tools a rule names.
+/// The tools that a rule names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ToolPattern {
     Name(String),
@@ -135,7 +135,7 @@ impl ToolPattern {
         let tool = canonical(tool);
         match self {
             Self::Name(name) => {
-                // A server may have `__` in its name, so that what seems to be one tool of it is all of them.
+                // A server's name may contain `__`, so a name that looks like one tool may be all tools of a server.
                 name == tool || (kind != RuleKind::Allow && is_served_by(tool, name))
             }
             Self::Server(server) => is_served_by(tool, server),
@@ -147,8 +147,8 @@ impl ToolPattern {
         }
     }
 
-    /// Whether a rule of this kind may use the pattern. What takes away may be wide; what gives may
-    /// not: an allow rule has `*` only behind a literal `mcp__server__`.
+    /// Whether a rule of this kind may use the pattern. Ask and deny rules may be wide, allow rules may not: an allow
+    /// rule has `*` only behind a literal `mcp__server__`.
     pub(crate) fn may(&self, kind: RuleKind) -> bool {
         match (kind, self) {
             (RuleKind::Allow, Self::Glob { .. }) => self.server().is_some(),
@@ -157,7 +157,7 @@ impl ToolPattern {
     }
 }
 
-/// A name as tools have it: what people write of a server with other characters in it is the same server.
+/// A name in the form of tool names: a server's name with other characters means the same server.
 fn plain_name(name: &str) -> Cow<'_, str> {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '*');
     if !name.starts_with("mcp__") || name.chars().all(is_plain) {
@@ -172,7 +172,7 @@ fn is_served_by(tool: &str, server: &str) -> bool {
     is_server && tool.strip_prefix(server).is_some_and(|rest| rest.starts_with("__"))
 }
 
-/// The MCP server of a tool: what stands between `mcp__` and the next `__`.
+/// The MCP server of a tool: the text between `mcp__` and the next `__`.
 pub(crate) fn server_of(tool: &str) -> Option<&str> {
     let (server, _) = tool.strip_prefix("mcp__")?.split_once("__")?;
     Some(server).filter(|server| !server.is_empty())
@@ -209,7 +209,7 @@ mod tests {
             ("BashOut*", Deny, "TaskOutput", true),
             ("Multi*", Deny, "Edit", true),
             ("Kill*", Deny, "Bash", false),
-            // Servers by what people call them.
+            // Servers by their names in settings.
             ("mcp__my.server", Deny, "mcp__my_server__log", true),
             ("mcp__my server__log", Deny, "mcp__my_server__log", true),
             ("mcp__my.server__*", Allow, "mcp__my_server__log", true),

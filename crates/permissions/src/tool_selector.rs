@@ -1,5 +1,4 @@
-//! Tools as lists in definitions name them: `Read`, `mcp__server`, `mcp__server__*`, `Agent(a, b)`,
-//! `Bash(git *)`.
+//! Tools in the lists of definitions: `Read`, `mcp__server`, `mcp__server__*`, `Agent(a, b)`, `Bash(git *)`.
 
 use std::fmt;
 
@@ -19,11 +18,11 @@ pub struct ToolSelector {
 impl ToolSelector {
     /// Whether the entry names this tool, by its present name or an old one.
     pub fn selects(&self, tool: &str) -> bool {
-        // A list that gives may be as wide as one that takes: the tools still ask for permission.
+        // A list that permits may be as wide as one that denies: the tools still ask for permission.
         self.pattern.matches(RuleKind::Deny, tool)
     }
 
-    /// What stands between the parentheses, unless it means everything.
+    /// The text between the parentheses, unless it matches everything.
     pub fn specifier(&self) -> Option<&str> {
         let (_, inner) = self.text.strip_suffix(')')?.split_once('(')?;
         Some(inner.trim()).filter(|inner| !inner.is_empty() && *inner != "*")

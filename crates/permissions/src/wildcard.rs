@@ -2,16 +2,15 @@
 
 use crate::shell::Shape;
 
-/// A pattern, cut at its stars.
+/// A pattern, split at its stars.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wildcard {
-    /// Literal pieces; a star stands between each two.
+    /// Literal pieces; a star is between each two.
     pieces: Vec<String>,
 }
 
 impl Wildcard {
-    /// Reads a pattern in which a backslash before a star, a parenthesis or a backslash takes away
-    /// its meaning.
+    /// Parses a pattern in which a backslash escapes a star, a parenthesis or a backslash.
     pub(crate) fn parse(pattern: &str) -> Self {
         let mut pieces = Vec::new();
         let mut piece = String::new();
@@ -40,7 +39,7 @@ impl Wildcard {
         self.pieces.first().map(String::as_str).unwrap_or_default()
     }
 
-    /// The texts that fit.
+    /// The texts that match.
     pub(crate) fn to_shape(&self) -> Shape {
         let mut shape = Shape::default();
         for (index, piece) in self.pieces.iter().enumerate() {

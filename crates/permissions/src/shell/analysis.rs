@@ -1,4 +1,4 @@
-//! A command line, read once for all the rules that ask about it.
+//! A command line, analysed once for all the rules that ask about it.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -19,7 +19,7 @@ use super::walker;
 use super::wrappers::{runs_another, runs_input, takes_arguments, unwrapped};
 use crate::policy::Policy;
 
-/// What a command line does, for a shell that stands in one place.
+/// The analysis of a command line, for a shell in one directory.
 #[derive(Debug)]
 pub(crate) struct Analysis {
     text: String,
@@ -29,7 +29,7 @@ pub(crate) struct Analysis {
     views: Views,
     removals: Vec<Removal>,
     mentions: Mentions,
-    /// Made when they are first asked for.
+    /// Computed on first use.
     parts: OnceLock<Vec<PartTexts>>,
 }
 
@@ -63,7 +63,7 @@ impl Analysis {
         }
     }
 
-    /// Whether this is what the text says to a shell of this policy.
+    /// Whether this analysis holds for a shell of this policy.
     pub(super) fn is_of(&self, policy: &Policy) -> bool {
         self.cwd == policy.cwd && self.home == policy.home
     }
@@ -80,28 +80,28 @@ impl Analysis {
         self.script.unclear
     }
 
-    /// Why the text cannot be read at all, if so.
+    /// The reason that the text cannot be read at all, if so.
     pub(crate) fn unreadable(&self) -> Option<Unclear> {
         self.script.unclear.filter(|why| why.is_unreadable())
     }
 
-    /// Why it may run what it does not name, if so.
+    /// The reason that it may run programs that it does not name, if so.
     pub(crate) fn opaque(&self) -> Option<Unclear> {
         self.views.opaque
     }
 
-    /// Why it may touch paths that it does not name, if so.
+    /// The reason that it may touch paths that it does not name, if so.
     pub(crate) fn hides_paths(&self) -> Option<Unclear> {
         self.views.hides_paths
     }
 
-    /// Every command, also those of scripts in its words.
+    /// Every command, including those of scripts in its words.
     pub(crate) fn all_commands(&self) -> impl Iterator<Item = &Command> {
         let nested = self.views.nested.iter().flat_map(|script| &script.commands);
         self.script.commands.iter().chain(nested)
     }
 
-    /// The whole as it is written, and every command that it runs or may run, for rules that take.
+    /// The whole line as written, and every command that it runs or may run, for ask and deny rules.
     pub(crate) fn view_texts(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.text.as_str()).chain(self.views.certain.iter().map(String::as_str))
     }
@@ -111,17 +111,17 @@ impl Analysis {
         self.views.possible.iter().map(String::as_str)
     }
 
-    /// Commands of which some words are not known.
+    /// Commands with unknown words.
     pub(crate) fn shapes(&self) -> &[Shape] {
         &self.views.shapes
     }
 
-    /// The critical place that it might remove.
+    /// The critical directory that it might remove.
     pub(crate) fn critical_removal(&self, policy: &Policy) -> Option<String> {
         self.removals.iter().find_map(|removal| removal.critical(policy)).map(str::to_owned)
     }
 
-    /// The commands of git in it that change what is checked out.
+    /// Its git commands that change a checkout.
     pub(crate) fn tree_moves(&self) -> Vec<TreeMove> {
         let commands: Vec<&Command> = self.all_commands().chain(&self.views.wrapped).collect();
         let texts: Vec<String> = commands.iter().flat_map(|command| told_texts(command)).collect();
@@ -145,13 +145,13 @@ impl Analysis {
         commands.iter().zip(texts).map(|(command, texts)| Part { command, texts })
     }
 
-    /// About how many bytes it holds.
+    /// An estimate of its size in bytes.
     pub(super) fn weight(&self) -> usize {
         let texts = self.view_texts().chain(self.possible_texts());
         let texts = texts.map(|text| text.len() + size_of::<String>());
         let shapes = self.views.shapes.iter().map(Shape::weight);
         let removals = self.removals.iter().map(Removal::weight);
-        // The texts of its parts weigh about as much as the commands.
+        // The texts of its parts are about as large as the commands.
         let commands = self.all_commands().chain(&self.views.wrapped).chain(&self.script.commands);
         let commands = commands.map(Command::weight);
         size_of::<Self>()
@@ -161,7 +161,7 @@ impl Analysis {
     }
 }
 
-/// A command of git as views have it: with and without the options before its name.
+/// The texts of a git command as views have them: with and without the options before its name.
 fn told_texts(command: &Command) -> Vec<String> {
     let words = unwrapped(&command.words);
     let plain = without_global_options(&words);
@@ -173,13 +173,14 @@ fn told_texts(command: &Command) -> Vec<String> {
     std::iter::once(text(&words)).chain(plain.as_deref().map(text)).collect()
 }
 
-/// The text that a word stands for, or else its name of a variable without quotes and braces.
+/// The text of a word, or else the name of its variable without quotes and braces.
 fn most_likely(word: &Word) -> String {
     let text = word.value.clone().or_else(|| word.to_shape().text());
     text.unwrap_or_else(|| word.written.replace(['"', '\'', '{', '}'], ""))
 }
 
-/// What the script might remove: the commands where they run, and all that it may run where it stands.
+/// The removals that the script might make: its commands in their directories, and everything that it may run in the
+/// shell's directory.
 fn removals(script: &Script, views: &Views, cwd: &Path) -> Vec<Removal> {
     let split = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let mut removals = Vec::new();
@@ -211,11 +212,11 @@ pub(crate) struct Part<'a> {
 
 #[derive(Debug)]
 struct PartTexts {
-    /// As it is written.
+    /// The text as written.
     text: String,
-    /// As it is written inside its wrappers, where that is something else.
+    /// The text inside its wrappers, where that differs.
     inner: Option<String>,
-    /// Whether what runs inside is something that a pattern for it says nothing about.
+    /// Whether the inner command is one that a pattern for the outer one does not cover.
     runs_another: bool,
     is_steered: bool,
     takes_arguments: bool,
@@ -242,13 +243,13 @@ impl<'a> Part<'a> {
         &self.texts.text
     }
 
-    /// Whether its words do not tell what it does: it obeys a variable, or runs what it is fed.
+    /// Whether its words do not tell its effect: it obeys a variable, or runs its input.
     pub(crate) fn is_steered(&self) -> bool {
         self.texts.is_steered
     }
 
-    /// The texts that a pattern may fit, each with whether it must be meant word for word: a wrapper
-    /// is approved by what it wraps, or as it stands.
+    /// The texts that a pattern may match, each with whether the match must be exact: a wrapper is approved by its
+    /// inner command, or as written.
     pub(crate) fn readings(&self) -> impl Iterator<Item = (&'a str, bool)> {
         let PartTexts { text, inner, runs_another, is_steered, takes_arguments } = self.texts;
         let outer = match inner {

@@ -3,7 +3,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The text that is meant, or nothing where an escape is not plainly one character.
+/// The decoded text, or `None` where an escape is not certainly one character.
 pub(crate) fn decode(text: &str) -> Option<String> {
     let mut decoded = String::new();
     let mut rest = text.chars().peekable();
@@ -33,7 +33,7 @@ fn escape(rest: &mut Peekable<Chars<'_>>) -> Option<char> {
     .filter(|character| *character != '\0')
 }
 
-/// A byte above ASCII is a piece of a character.
+/// A byte above ASCII is only a part of a character.
 fn byte(code: u32) -> Option<char> {
     char::from_u32(code).filter(char::is_ascii)
 }

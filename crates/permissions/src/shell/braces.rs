@@ -2,15 +2,15 @@
 
 use super::syntax::WordPart;
 
-/// Words that braces may become, at most.
+/// The most words that braces may expand to.
 const MOST_WORDS: usize = 256;
 
-/// A character outside quotes, or a part of a word that braces do not look into.
+/// A character outside quotes, or a part of a word that brace expansion treats as a unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Unit<'a> {
     Character(char),
     Part(&'a WordPart),
-    /// Each of several numbers or letters: `{1..9}`.
+    /// A sequence of numbers or letters: `{1..9}`.
     Range,
 }
 
@@ -26,8 +26,8 @@ pub(super) fn units(parts: &[WordPart]) -> Vec<Unit<'_>> {
     units
 }
 
-/// The words that the braces in a word make of it, or nothing if there are too many or one of them says something
-/// new: in `{$,a}x` a dollar meets a name.
+/// The words of a brace expansion, or `None` if there are too many or if a new expansion arises: in `{$,a}x` a dollar
+/// sign meets a name.
 pub(super) fn spread<'a>(units: &[Unit<'a>]) -> Option<Vec<Vec<Unit<'a>>>> {
     if !units.iter().any(|unit| is(unit, '{')) {
         return Some(vec![units.to_vec()]);
@@ -37,7 +37,7 @@ pub(super) fn spread<'a>(units: &[Unit<'a>]) -> Option<Vec<Vec<Unit<'a>>>> {
     (!made.iter().any(|word| joins_dollar(word))).then_some(made)
 }
 
-/// Whether a dollar stands before what it gives a meaning to: it did not when the word was read.
+/// Whether a dollar sign now stands before a text that it expands: it did not when the word was parsed.
 fn joins_dollar(word: &[Unit<'_>]) -> bool {
     word.windows(2).any(|pair| match pair {
         [Unit::Character('$'), Unit::Character(next)] => {
@@ -48,7 +48,7 @@ fn joins_dollar(word: &[Unit<'_>]) -> bool {
     })
 }
 
-/// `begins` says whether the units are a text of their own, and not the rest of one.
+/// `begins` tells whether the units are a whole text, and not the rest of one.
 fn spread_into<'a>(
     units: &[Unit<'a>],
     before: &[Unit<'a>],
@@ -59,7 +59,7 @@ fn spread_into<'a>(
         if !is(unit, '{') {
             continue;
         }
-        // `{}` at the start of a text stands for itself.
+        // `{}` at the start of a text is literal.
         let is_empty = units.get(start + 1).is_some_and(|unit| is(unit, '}'));
         if start == 0 && is_empty && begins {
             continue;
@@ -80,7 +80,7 @@ fn spread_into<'a>(
         if is_range(inner) {
             return spread_into(after, &[before.as_slice(), &[Unit::Range]].concat(), true, made);
         }
-        // It stands for itself, and what is in it may have braces of its own.
+        // The brace is literal, and its content may have braces of its own.
         let before = [before.as_slice(), &[*unit]].concat();
         return spread_into(units.get(start + 1..)?, &before, false, made);
     }
@@ -92,8 +92,8 @@ fn is(unit: &Unit<'_>, wanted: char) -> bool {
     matches!(unit, Unit::Character(character) if *character == wanted)
 }
 
-/// What stands up to the brace that closes, and behind it. One that closes nothing with a comma or two dots in
-/// it is a character like any other.
+/// The units up to the closing brace, and the rest. A closing brace without a comma or two dots before it is an
+/// ordinary character.
 fn matching<'u, 'a>(units: &'u [Unit<'a>]) -> Option<(&'u [Unit<'a>], &'u [Unit<'a>])> {
     let mut depth = 0_usize;
     let mut has_several = false;
@@ -116,7 +116,7 @@ fn matching<'u, 'a>(units: &'u [Unit<'a>]) -> Option<(&'u [Unit<'a>], &'u [Unit<
     None
 }
 
-/// What stands between the commas that no inner brace holds.
+/// The parts between the commas outside inner braces.
 fn alternatives<'u, 'a>(units: &'u [Unit<'a>]) -> Vec<&'u [Unit<'a>]> {
     let mut found = Vec::new();
     let (mut depth, mut start) = (0_usize, 0);
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Every text of a few marks and letters, as bash spreads it.
+    /// Every text of a few special characters and letters, compared with bash.
     #[test]
     fn all_short_texts_are_spread_as_bash_spreads_them() {
         let mut texts = vec![String::new()];
@@ -209,7 +209,7 @@ mod tests {
                 .collect();
             texts.extend(longer);
         }
-        // What begins with a lone brace would be a command of its own as the first word only.
+        // A lone brace at the start would be a command of its own, but only in the first word.
         let lines: Vec<String> =
             texts.iter().skip(1).map(|text| format!("printf '<%s>' {text}; echo\n")).collect();
         let place = tempfile::NamedTempFile::new().unwrap();
@@ -235,7 +235,7 @@ mod tests {
                     })
                     .collect();
                 let words = if words.is_empty() { "<>".to_owned() } else { words.concat() };
-                // A range is not spelled out.
+                // A range is not expanded.
                 (words != expected && !words.contains('…'))
                     .then(|| format!("{text}: {words}, bash {expected}"))
             })

@@ -1,4 +1,4 @@
-//! Builtins of the shell that can run text, name variables or change what later words mean.
+//! Builtins of the shell that can run text, name variables or change the meaning of later words.
 
 use super::characters::is_name;
 use super::expansion::Expander;
@@ -7,7 +7,7 @@ use super::script::{Command, Script, Unclear, Word};
 use super::shape::{Shape, Step};
 use super::syntax::{Arithmetic, WordPart};
 
-/// Options of `shopt` that change what patterns and pipes do, and nothing about how text is read.
+/// Options of `shopt` that change patterns and pipes, but not the parsing of text.
 const KNOWN_OPTIONS: [&str; 12] = [
     "dotglob",
     "failglob",
@@ -23,7 +23,7 @@ const KNOWN_OPTIONS: [&str; 12] = [
     "login_shell",
 ];
 
-/// Long options of `set` that change nothing about what words mean.
+/// Long options of `set` that do not change the meaning of words.
 const KNOWN_SETTINGS: [&str; 10] = [
     "errexit",
     "errtrace",
@@ -37,7 +37,7 @@ const KNOWN_SETTINGS: [&str; 10] = [
     "xtrace",
 ];
 
-/// Whether a long option of `set` changes nothing about what words mean.
+/// Whether a long option of `set` does not change the meaning of words.
 pub(super) fn is_known_setting(name: &str) -> bool {
     KNOWN_SETTINGS.contains(&name)
 }
@@ -56,7 +56,7 @@ pub(super) fn inner(words: &[Word]) -> &[Word] {
     rest
 }
 
-/// Whether the script may change what patterns match.
+/// Whether the script may change which names patterns match.
 pub(super) fn widens_patterns(script: &Script) -> bool {
     script.commands.iter().any(|command| {
         let program = inner(&command.words).first();
@@ -69,14 +69,14 @@ pub(super) fn widens_patterns(script: &Script) -> bool {
     })
 }
 
-/// How a builtin reads its arguments: `-abc`, `-n5`, `-n 5`, `--`, up to the first operand.
+/// The argument syntax of a builtin: `-abc`, `-n5`, `-n 5`, `--`, up to the first operand.
 struct Builtin {
     names: &'static [&'static str],
     /// Letters of options without a value.
     plain: &'static str,
-    /// Letters of options whose value is only text.
+    /// Letters of options with a plain text as value.
     text: &'static str,
-    /// Letters of options whose value is the name of a variable.
+    /// Letters of options with the name of a variable as value.
     variable: &'static str,
     operands: Operands,
 }
@@ -91,8 +91,8 @@ enum Operands {
     Declarations,
 }
 
-/// Builtins whose arguments name variables. An option that is not here, such as `-C` of `mapfile`, which runs
-/// its value, is not understood.
+/// Builtins whose arguments name variables. Other options, such as `-C` of `mapfile`, which runs its value, are not
+/// accepted.
 const BUILTINS: [Builtin; 7] = [
     Builtin {
         names: &["read"],
@@ -133,25 +133,25 @@ const BUILTINS: [Builtin; 7] = [
     },
 ];
 
-/// A word that a builtin is given.
+/// An argument of a builtin.
 #[derive(Clone, Copy)]
 pub(super) struct Given<'a> {
-    /// Its text, where that is known.
+    /// Its text, where it is known.
     pub(super) value: Option<&'a str>,
     /// Whether it may be an option, if its text is not known.
     pub(super) may_be_option: bool,
-    /// Whether it may be no word or several.
+    /// Whether it may become zero or several words.
     pub(super) splits: bool,
 }
 
-/// What a builtin is told by its arguments.
+/// The parsed arguments of a builtin.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Told<'a> {
     /// Letters of its options.
     pub(super) flags: String,
-    /// Variables that it assigns to, or takes away, each perhaps with an index.
+    /// Variables that it assigns or unsets, each perhaps with an index.
     pub(super) variables: Vec<&'a str>,
-    /// Where the operands begin.
+    /// The position of the first operand.
     pub(super) operands: usize,
 }
 
@@ -167,8 +167,8 @@ pub(super) fn declares(program: &str) -> bool {
     })
 }
 
-/// Reads the arguments of a builtin that names variables as its own parser does. Nothing if an option is not
-/// known, or if a word is not known that may be an option or a variable.
+/// Parses the arguments of a builtin that names variables, as its own parser does. `None` if an option is unknown, or
+/// if an unknown word may be an option or a variable.
 pub(super) fn told<'a>(program: &str, words: &[Given<'a>]) -> Option<Told<'a>> {
     let builtin = BUILTINS.iter().find(|builtin| builtin.names.contains(&program))?;
     let mut told = Told::default();
@@ -248,7 +248,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Why a builtin may run what no command names, if it is one that may.
+/// The reason that a builtin may run a program that no command names, if so.
 pub(super) fn opaque(command: &Command, expander: &Expander<'_>) -> Option<Unclear> {
     let (program, arguments) = inner(&command.words).split_first()?;
     let program = program.value.as_deref()?;
@@ -306,8 +306,8 @@ pub(super) fn opaque(command: &Command, expander: &Expander<'_>) -> Option<Uncle
     (!fine).then_some(Unclear::Builtin)
 }
 
-/// Whether no name of a variable in the words of `test` can have an index: nothing else is read as more than
-/// text. An operator is known by its place, so that it matters what follows a word that may be one.
+/// Whether no variable name in the words of `test` can have an index: only such names are more than text. The position
+/// of an operator identifies it, so the words after a possible operator matter.
 fn tests_plainly(words: &[Word]) -> bool {
     let may_have_index = |word: &Word| word.to_shape().may_have(|c| c == '[');
     let may_name = |word: &Word| {
@@ -323,7 +323,7 @@ fn tests_plainly(words: &[Word]) -> bool {
         })
 }
 
-/// Whether `set` changes no more than how errors and traces are handled, or the positional parameters.
+/// Whether `set` changes only the handling of errors and traces, or the positional parameters.
 fn sets_plainly(values: &[Option<&str>]) -> bool {
     let mut values = values.iter();
     while let Some(value) = values.next() {
@@ -349,9 +349,9 @@ fn sets_plainly(values: &[Option<&str>]) -> bool {
     true
 }
 
-/// Whether the operands of `declare` name variables that programs do not obey, and nothing else.
+/// Whether the operands of `declare` only name variables that programs do not obey.
 fn declares_plainly(told: &Told<'_>, arguments: &[Word], expander: &Expander<'_>) -> bool {
-    // A number is computed, a name stands for another one.
+    // An integer is computed, and a name reference stands for another variable.
     if told.flags.contains(['i', 'n']) {
         return false;
     }
@@ -364,12 +364,12 @@ fn declares_plainly(told: &Told<'_>, arguments: &[Word], expander: &Expander<'_>
         });
         let start: String = steps.collect();
         let Some((name, value)) = start.split_once('=') else {
-            // What it holds may come from anywhere.
+            // Its value may come from anywhere.
             let is_plain = |name| is_plain_name(name) && !names::steers(name, None);
             return word.value.as_deref().is_some_and(|name| is_name(name) && is_plain(name));
         };
         let name = name.strip_suffix('+').unwrap_or(name);
-        // What an array gets is read as the shell's own text if it begins with a parenthesis.
+        // The shell parses the value of an array if it begins with a parenthesis.
         let may_be_list = value.starts_with('(')
             || (value.is_empty() && word.value.is_none())
                 && !Shape::from_steps(shape.steps().get(start.len()..).unwrap_or_default())
@@ -383,7 +383,7 @@ fn declares_plainly(told: &Told<'_>, arguments: &[Word], expander: &Expander<'_>
     })
 }
 
-/// Whether a name is that of a variable without an index, one that programs and the shell do not obey.
+/// Whether a name is that of a variable without an index that programs and the shell do not obey.
 fn is_plain_name(name: &str) -> bool {
     !name.contains('[') && !names::is_obeyed(name) && !names::is_integer(name)
 }

@@ -1,9 +1,9 @@
-//! What characters mean to bash: the one definition of blanks, separators and names.
+//! The character classes of bash: the one definition of blanks, separators and names.
 //!
-//! Bash separates words at spaces and tabs, ends commands at newlines, and gives no meaning to any other
-//! white space: a carriage return, a form feed or a no-break space is a part of a word. No function of the
-//! standard library draws that line, so nothing here uses `trim` or `is_whitespace`. Characters that a
-//! reader cannot see are refused altogether.
+//! Bash separates words at spaces and tabs, ends commands at newlines, and gives no meaning to any other white space: a
+//! carriage return, a form feed or a no-break space is a part of a word. No function of the standard library has the
+//! same classes, so nothing here uses `trim` or `is_whitespace`. Characters that a reader cannot see are refused
+//! altogether.
 
 use centurion_protocol::is_hidden;
 
@@ -41,18 +41,18 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split([' ', '\t', '\n']).filter(|word| !word.is_empty())
 }
 
-/// Whether the text has a blank or a newline in it.
+/// Whether the text contains a blank or a newline.
 pub(crate) fn has_blank(text: &str) -> bool {
     text.bytes().any(is_blank_or_newline)
 }
 
-/// The text that reaches bash: the script is read with `$(<file)`, which drops newlines at its end.
+/// The text that reaches bash: the program reads the script with `$(<file)`, which drops newlines at its end.
 pub(crate) fn as_run(text: &str) -> &str {
     text.trim_end_matches('\n')
 }
 
-/// Whether bash and a person may read the character differently: control characters, white space other than
-/// space, tab and newline, and characters without width or with a direction.
+/// Whether bash and a person may read the character differently: control characters, white space other than space, tab
+/// and newline, and characters without width or with a direction.
 pub(crate) fn is_unreadable(character: char) -> bool {
     match character {
         '\t' | '\n' | ' '..='~' => false,

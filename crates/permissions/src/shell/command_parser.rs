@@ -18,7 +18,7 @@ const DECLARING: [&str; 5] = ["declare", "export", "local", "readonly", "typeset
 /// A longer number before `<` or `>` is no file descriptor.
 const LONGEST_DESCRIPTOR: usize = 3;
 
-/// Reads a whole text as bash reads it, or says why not.
+/// Parses a whole text as bash does, or tells why not.
 pub(crate) fn parse_program(text: &str) -> Parsed<Program> {
     let mut reader = Reader::new(text)?;
     let list = reader.whole_list()?;
@@ -26,7 +26,7 @@ pub(crate) fn parse_program(text: &str) -> Parsed<Program> {
 }
 
 impl Reader<'_> {
-    /// A list that is all there is.
+    /// A list up to the end of the text.
     pub(super) fn whole_list(&mut self) -> Parsed<List> {
         let list = self.list()?;
         if self.peek().is_some() || self.has_pending() {
@@ -83,7 +83,7 @@ impl Reader<'_> {
             || CLOSING.iter().any(|word| self.is_at_keyword(word))
     }
 
-    /// Whether this word comes next, and nothing that would make it a part of another one.
+    /// Whether this word comes next, and is not a part of a longer one.
     fn is_at_keyword(&self, keyword: &str) -> bool {
         let rest = self.rest();
         rest.strip_prefix(keyword)
@@ -98,7 +98,7 @@ impl Reader<'_> {
         if self.takes_keyword(keyword) { Ok(()) } else { Err(Unclear::Syntax) }
     }
 
-    /// A list with at least one command, as most constructs want it.
+    /// A list with at least one command, as most constructs require it.
     fn some_list(&mut self) -> Parsed<List> {
         let list = self.nested(Self::list)?;
         if list.items.is_empty() { Err(Unclear::Syntax) } else { Ok(list) }
@@ -133,7 +133,7 @@ impl Reader<'_> {
                 if self.takes_keyword("-p") {
                     self.skip_blanks()?;
                 }
-                // What other options mean depends on the shell's mode.
+                // The meaning of other options depends on the shell's mode.
                 if self.peek() == Some(b'-') {
                     return Err(Unclear::Syntax);
                 }
@@ -259,7 +259,7 @@ impl Reader<'_> {
         Ok(Compound::While(condition, self.body()?))
     }
 
-    /// `do … done`, or a group, as `for` takes it too.
+    /// `do … done`, or a group, which `for` also accepts.
     fn body(&mut self) -> Parsed<List> {
         self.expect_keyword("do")?;
         let body = self.some_list()?;
@@ -343,7 +343,7 @@ impl Reader<'_> {
     fn test(&mut self) -> Parsed<Compound> {
         let mut pieces = Vec::new();
         let mut open = 0_usize;
-        // Newlines may stand where an operand is awaited only.
+        // Newlines are allowed only where an operand is expected.
         let mut awaits_operand = true;
         loop {
             if awaits_operand {
@@ -417,7 +417,7 @@ impl Reader<'_> {
                 Ok(Node::Coprocess(name, Box::new(self.command()?)))
             }
             [] => Err(Unclear::Syntax),
-            // `coproc name { … }` is read as words.
+            // `coproc name { … }` is parsed as words.
             [Item::Word(_), Item::Word(second), ..]
                 if ["{", "[[", "if", "for", "while", "until", "case", "select"]
                     .contains(&second.written.as_str()) =>
@@ -440,7 +440,7 @@ impl Reader<'_> {
         if self.peek() != Some(b'(') {
             return if items.is_empty() { Err(Unclear::Syntax) } else { Ok(Node::Simple(items)) };
         }
-        // `name ()` defines a function; no other parenthesis may stand here.
+        // `name ()` defines a function; no other parenthesis is valid here.
         let [Item::Word(name)] = items.as_slice() else { return Err(Unclear::Syntax) };
         self.expect("(")?;
         self.skip_blanks()?;
@@ -490,12 +490,12 @@ impl Reader<'_> {
         }
         self.expect(&name)?;
         let index = self.index()?;
-        // Whether an operator in an index ends the word depends on where the word stands.
+        // Whether an operator in an index ends the word depends on the position of the word.
         if index.is_some() && self.since(start).bytes().any(is_metacharacter) {
             return Err(Unclear::Syntax);
         }
         let appends = self.takes("+");
-        // `name[…]` alone is a word that bash reads in its own way.
+        // Bash has its own rules for `name[…]` alone.
         self.expect("=")?;
         let value = if self.peek() == Some(b'(') {
             self.next();
@@ -549,7 +549,7 @@ impl Reader<'_> {
             .and_then(|rest| rest.split_once('}'))
             .map(|(name, _)| name)
             .filter(|name| is_name(name));
-        // An element of an array may stand there, and its index can run commands.
+        // An element of an array is possible here, and its index can run commands.
         if element_in_braces(rest) {
             return Err(Unclear::Syntax);
         }
@@ -600,7 +600,7 @@ impl Reader<'_> {
             (">", RedirectKind::Write),
         ] {
             if self.takes(mark) {
-                // A dash closes a descriptor, whatever touches it.
+                // A dash closes a descriptor, whatever follows it directly.
                 self.skip_blanks()?;
                 if mark.ends_with('&') && self.takes("-") {
                     let dash = WordPart::Bare("-".to_owned());

@@ -1,4 +1,4 @@
-//! File commands: which of them `acceptEdits` runs, and what they would write.
+//! File commands: the ones that `acceptEdits` runs, and the files that they would write.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -13,20 +13,20 @@ use crate::paths::normalize;
 use crate::protected::is_protected;
 use crate::scene::Scene;
 
-/// Files that take everything and keep nothing.
+/// Files that discard or print everything.
 const SINKS: [&str; 5] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"];
 
 pub(crate) fn is_sink(target: &str) -> bool {
     SINKS.contains(&target)
 }
 
-/// Files in a directory that is removed, at most. A larger one is asked about.
+/// The most files in a directory that is removed without a question.
 const LARGEST_REMOVAL: usize = 20_000;
 
-/// A command that makes, moves, copies or removes files, with the options that say all about where.
+/// A command that makes, moves, copies or removes files, with the options that leave the affected paths clear.
 ///
-/// Not here: what copies directories (their names and links are not in the words), makes backups, links
-/// or parents, or names its destination in an option.
+/// Not here: commands and options that copy directories (their names and links are not in the words), make backups,
+/// links or parents, or name the destination in an option.
 struct FileCommand {
     name: &'static str,
     options: Options,
@@ -77,13 +77,12 @@ const FILE_COMMANDS: [FileCommand; 6] = [
     },
 ];
 
-/// Whether the command only makes, moves, copies, changes or removes files inside the working
-/// directories, none of them protected, by their names and by where they lead.
+/// Whether the command only makes, moves, copies, changes or removes files inside the working directories, none of them
+/// protected, by their names and by their targets.
 ///
-/// All commands of a line are judged before the first one runs. That holds because no command that is
-/// let through here makes a link, or moves a link or a directory, or removes a link beside another command: where paths
-/// lead stays as it is. A file whose name a `mkdir` of the same line makes may be a directory by the time that it is
-/// moved.
+/// All commands of a line are judged before the first one runs. That holds because no command that is permitted here
+/// makes a link, or moves a link or a directory, or removes a link beside another command: the targets of paths stay
+/// the same. A file whose name a `mkdir` of the same line makes may be a directory by the time it is moved.
 pub(crate) fn edits_inside(command: &Command, line: &[Command], scene: Scene<'_>) -> bool {
     let inner = unwrapped(&command.words);
     let Some(edit) = Edit::of(command, &inner) else { return false };
@@ -106,7 +105,7 @@ struct Edit<'a> {
 }
 
 impl<'a> Edit<'a> {
-    /// The edit that a command is. `inner` is what it runs inside its wrappers.
+    /// Parses a command as an edit. `inner` is the command inside its wrappers.
     fn of(command: &Command, inner: &'a [Word]) -> Option<Self> {
         let words: Option<Vec<&str>> = inner.iter().map(|word| word.value.as_deref()).collect();
         let words = words.filter(|_| command.assignments.iter().all(names::is_safe))?;
@@ -120,7 +119,7 @@ impl<'a> Edit<'a> {
         }
         let command = FILE_COMMANDS.iter().find(|command| command.name == program)?;
         let arguments = Arguments::read(words, &command.options)?;
-        // Some parsers take such words for files.
+        // Some parsers treat such words as files.
         if arguments.has_late_options() || arguments.operands.is_empty() {
             return None;
         }
@@ -157,17 +156,17 @@ impl<'a> Edit<'a> {
         made.any(|made| moved.iter().any(|path| made.starts_with(path)))
     }
 
-    /// The operands that are gone afterwards.
+    /// The operands that no longer exist afterwards.
     fn lost<'p>(&self, paths: &'p [PathBuf]) -> &'p [PathBuf] {
         match self.program {
             "rm" | "rmdir" => paths,
-            // The last operand is where things go.
+            // The last operand is the destination.
             "mv" => paths.split_last().map_or(&[][..], |(_, moved)| moved),
             _ => &[],
         }
     }
 
-    /// Whether a link is gone afterwards, or may be.
+    /// Whether a link is removed, or may be.
     fn loses_links(&self, place: &Path, scene: Scene<'_>) -> bool {
         let paths: Vec<PathBuf> = self.operands.iter().map(|word| place.join(word)).collect();
         let is_link = |path: &PathBuf| scene.links.kind(path) == Kind::Link;
@@ -180,8 +179,8 @@ impl<'a> Edit<'a> {
         })
     }
 
-    /// Whether what goes with a path is known: a file alone or, if it is removed, a directory in which
-    /// everything may be removed.
+    /// Whether all files that go with a path are known: a file alone or, for a removal, a directory in which everything
+    /// may be removed.
     fn loses_only_files(&self, path: &Path, scene: Scene<'_>) -> bool {
         let may_remove = |path: &PathBuf| !is_protected(path) && !scene.policy.guards(path, true);
         match (self.program, scene.links.kind(path)) {
@@ -195,13 +194,13 @@ impl<'a> Edit<'a> {
     }
 }
 
-/// Whether `mkdir -p` makes only what the path reads as: in `a/../b` it makes `a`, too.
+/// Whether `mkdir -p` makes only the directories of the cleaned path: for `a/../b` it makes `a`, too.
 fn names_plainly(word: &str) -> bool {
     let mut parts = Path::new(word).components().skip_while(|part| *part == Component::ParentDir);
     !word.is_empty() && !parts.any(|part| part == Component::ParentDir)
 }
 
-/// The files that come to be if the last operand of a copy or a move is a directory.
+/// The resulting files if the last operand of a copy or a move is a directory.
 fn landings(program: &str, paths: &[PathBuf]) -> Vec<PathBuf> {
     match (program, paths.split_last()) {
         ("cp" | "mv", Some((into, moved))) => {

@@ -1,5 +1,5 @@
-//! What bash makes of a word: the words it becomes, with their text where that is known and their shape
-//! where it is not.
+//! The expansion of a word by bash: the resulting words, with their text where it is known and their shape where it is
+//! not.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -15,13 +15,13 @@ use super::syntax::{
 };
 use super::variables::{Source, Variables};
 
-/// Variables that are looked up inside the values of others, at most.
+/// The deepest lookup of variables inside the values of others.
 const DEEPEST: usize = 6;
 
-/// Values of a variable that are told apart, at most.
+/// The most values of a variable that are distinguished.
 const MOST_VALUES: usize = 32;
 
-/// Steps of a shape, at most: beyond, anything is possible.
+/// The most steps of a shape: beyond, anything is possible.
 const MOST_STEPS: usize = 4_096;
 
 /// Expands the words of one program.
@@ -33,19 +33,19 @@ pub(super) struct Expander<'a> {
     patterns: Patterns,
 }
 
-/// What patterns match.
+/// The names that patterns match.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patterns {
     Usual,
-    /// More than usual: an option of the shell may have been changed.
+    /// More than usual: the script may have changed an option of the shell.
     Wide,
 }
 
-/// Whether a word stands where it becomes several words and names of files.
+/// Whether a word can become several words and names of files at its position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     Argument,
-    /// Behind `name=`, or where a single text is taken.
+    /// Behind `name=`, or where the shell expects a single text.
     Value,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Expander<'a> {
         !self.variables().assigns(name)
     }
 
-    /// The words that a word becomes.
+    /// The words that a word expands to.
     pub(super) fn words(&self, word: &SyntaxWord) -> Vec<Word> {
         if let [WordPart::Bare(text)] = word.parts.as_slice()
             && is_plain(text)
@@ -85,7 +85,7 @@ impl<'a> Expander<'a> {
             .collect()
     }
 
-    /// The single text that a word stands for.
+    /// The single text that a word expands to.
     pub(super) fn value(&self, word: &SyntaxWord) -> Word {
         self.value_at(word, 0)
     }
@@ -140,7 +140,7 @@ impl<'a> Expander<'a> {
         draft.into_word(written)
     }
 
-    /// Reads a `~` at the start; how many units that took.
+    /// Expands a `~` at the start; returns the number of consumed units.
     fn tilde(&self, units: &[Unit<'_>], draft: &mut Draft) -> usize {
         if !matches!(units.first(), Some(Unit::Character('~'))) {
             return 0;
@@ -154,7 +154,7 @@ impl<'a> Expander<'a> {
         end.unwrap_or(units.len())
     }
 
-    /// Reads a pattern character; where to go on.
+    /// Parses a pattern character; returns the next position.
     fn pattern(
         &self,
         units: &[Unit<'_>],
@@ -172,7 +172,7 @@ impl<'a> Expander<'a> {
             Some(Unit::Character('[')) => {
                 let length = class_length(units.get(next..).unwrap_or_default());
                 if length.is_none() {
-                    // Without an end it stands for itself, if no expansion brings the end.
+                    // Without an end it is literal, unless an expansion contains the end.
                     let opaque = |unit: &Unit<'_>| !matches!(unit, Unit::Character(_));
                     if units.iter().skip(next).any(opaque) {
                         draft.unknown(Step::Any);
@@ -220,7 +220,7 @@ impl<'a> Expander<'a> {
                 name.push(Step::Name);
                 draft.is_exact = false;
                 if list.items.is_empty() {
-                    // Without a command in it, it is no file, but nothing at all.
+                    // Without a command in it, it is no file, but empty.
                     draft.splits = true;
                     draft.shape.append_optional(&name);
                 } else {
@@ -229,7 +229,7 @@ impl<'a> Expander<'a> {
             }
             WordPart::Parameter(expansion) => {
                 let is_whole = |shape: &Shape| {
-                    // Outside quotes the value is cut at blanks and read as a pattern.
+                    // Outside quotes the value is split at blanks and read as a pattern.
                     expansion.is_quoted
                         || standing == Standing::Value
                         || !shape.may_have(|c| matches!(c, ' ' | '\t' | '\n' | '*' | '?' | '['))
@@ -258,7 +258,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// What a command prints, where its text tells: a number, or a here-document.
+    /// The output of a command, where its text tells: a number, or a here-document.
     fn printed(&self, list: &List, is_quoted: bool, depth: usize) -> Option<Shape> {
         let [(and_or, Separator::Sequence)] = list.items.as_slice() else { return None };
         let [Node::Simple(items)] = and_or.first.commands.as_slice() else { return None };
@@ -289,7 +289,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// The values that a parameter may have, where they are known.
+    /// The possible values of a parameter, where they are known.
     fn parameter(&self, expansion: &ParameterExpansion, depth: usize) -> Option<Shape> {
         let number = || Some(Shape::from_steps(&[Step::Number]));
         if matches!(expansion.operation, Operation::Length) && !expansion.is_indirect {
@@ -353,8 +353,8 @@ impl<'a> Expander<'a> {
         (joined.steps().len() <= MOST_STEPS).then_some(joined)
     }
 
-    /// Whether an expression can run nothing: a value of a variable in it is an expression again, and the
-    /// index of an array in that may hold a command.
+    /// Whether an expression can run nothing: the value of a variable in it is an expression again, and the index of an
+    /// array in that may contain a command.
     pub(super) fn is_harmless(&self, arithmetic: &Arithmetic) -> bool {
         arithmetic.names().all(|name| self.holds_numbers(name))
             && arithmetic.parts.iter().all(|part| match part {
@@ -365,7 +365,7 @@ impl<'a> Expander<'a> {
             })
     }
 
-    /// Whether the value of a parameter, read as an expression, can run nothing.
+    /// Whether the value of a parameter, evaluated as an expression, can run nothing.
     pub(super) fn is_harmless_parameter(&self, expansion: &ParameterExpansion) -> bool {
         let name = expansion.name.as_str();
         match expansion.operation {
@@ -384,7 +384,7 @@ impl<'a> Expander<'a> {
                 .bytes()
                 .all(|byte| byte.is_ascii_digit() || b" \t+-*/%()<>=&|^!~?:,".contains(&byte))
         };
-        // What a program before this one was given is in `_`.
+        // `_` contains the last argument of the program before this one.
         if names::is_filled(name) {
             return false;
         }
@@ -403,8 +403,8 @@ impl<'a> Expander<'a> {
         })
     }
 }
-/// Whether a shape is made of names of files that a pattern gave: they are not read as a pattern again
-/// unless their names are strange, and then they name files in the same place.
+/// Whether a shape consists of file names that a pattern produced: they are patterns again only if the names are
+/// strange, and then they name files in the same directory.
 fn is_result(shape: &Shape) -> bool {
     !shape.has_any()
         && !shape
@@ -413,7 +413,7 @@ fn is_result(shape: &Shape) -> bool {
             .any(|step| matches!(step, Step::Literal(' ' | '\t' | '\n' | '*' | '?' | '[')))
 }
 
-/// How many units after `[` belong to the class, with the closing bracket. In it, `[:name:]`, `[.x.]` and
+/// The number of units after `[` that belong to the class, with the closing bracket. In it, `[:name:]`, `[.x.]` and
 /// `[=x=]` have brackets of their own.
 fn class_length(units: &[Unit<'_>]) -> Option<usize> {
     let is = |index: usize, wanted: char| matches!(units.get(index), Some(Unit::Character(character)) if *character == wanted);
@@ -434,10 +434,10 @@ fn class_length(units: &[Unit<'_>]) -> Option<usize> {
     None
 }
 
-/// A word that is being made.
+/// A word under construction.
 struct Draft {
     shape: Shape,
-    /// Whether the shape is the text that is meant, and nothing else.
+    /// Whether the shape is exactly the text, without unknown parts.
     is_exact: bool,
     splits: bool,
 }
@@ -457,7 +457,7 @@ impl Draft {
     }
 }
 
-/// Whether a text outside quotes stands for itself.
+/// Whether a text outside quotes is literal.
 fn is_plain(text: &str) -> bool {
     text.bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"-_./,:@%+=^".contains(&byte) || byte >= 0x80)

@@ -1,6 +1,6 @@
 //! `find`: starting points and an expression of known tests.
 
-/// The words that stand alone.
+/// Words without an argument.
 const ALONE: &[&str] = &[
     "!",
     "(",
@@ -37,7 +37,7 @@ const ALONE: &[&str] = &[
     "-xdev",
 ];
 
-/// The words that another one follows, which names no file.
+/// Words with an argument that names no file.
 const WITH_TEXT: &[&str] = &[
     "-amin",
     "-atime",
@@ -77,10 +77,10 @@ const WITH_TEXT: &[&str] = &[
     "-xtype",
 ];
 
-/// The words that a file follows.
+/// Words with a file as argument.
 const WITH_PATH: &[&str] = &["-anewer", "-cnewer", "-newer", "-samefile"];
 
-/// The paths that a `find` looks at, if it only looks. It does not follow links that it meets.
+/// The paths that a `find` reads, if it only reads. It does not follow links below its starting points.
 pub(super) fn reads<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
     let mut paths = Vec::new();
     let mut begun = false;

@@ -1,13 +1,12 @@
 //! The programs that only read, with the options that keep them so.
 //!
-//! An option is here only if with it the program writes nothing, starts nothing, and reads no files but
-//! those that its arguments name. `crates/tools/tests/free_commands` runs whatever this lets through.
+//! An option is here only if with it the program writes nothing, starts nothing, and reads only the files that its
+//! arguments name. `crates/tools/tests/free_commands` runs every command that this permits.
 //!
-//! Left out on purpose, among others: `sort -o -T --compress-program`, `diff -l` (starts `pr`), `-r`,
-//! `--from-file`, `file -C -f -m -p -z`, `du -L -X`, `ls -L`, `grep -R -d -D`, `date -s -f`, `tail -F`,
-//! `tree -o -l -R --info`, `rg --pre -z -L`, every `--files0-from`, every `-c` of the checksums. Whole
-//! programs that print the environment (`env`, `printenv`, `ps`, `set`, `export`) are not here: it holds
-//! credentials.
+//! Left out on purpose, among others: `sort -o -T --compress-program`, `diff -l` (starts `pr`), `-r`, `--from-file`,
+//! `file -C -f -m -p -z`, `du -L -X`, `ls -L`, `grep -R -d -D`, `date -s -f`, `tail -F`, `tree -o -l -R --info`, `rg
+//! --pre -z -L`, every `--files0-from`, every `-c` of the checksums. Whole programs that print the environment (`env`,
+//! `printenv`, `ps`, `set`, `export`) are not here: it contains credentials.
 
 use super::options::Options;
 
@@ -18,24 +17,24 @@ pub(super) struct Program {
     pub(super) operands: Operands,
 }
 
-/// What the words of a program that are no options mean.
+/// The meaning of a program's words that are no options.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operands {
-    /// Anything: words that begin with a dash mean nothing else.
+    /// Anything: a leading dash has no other meaning.
     Words,
-    /// Text; no file is opened by it.
+    /// Text; the program opens no file by it.
     Text,
     /// Files to read.
     Paths,
-    /// Files to read, which must not be directories: their contents would be read, through links.
+    /// Files to read, which must not be directories: the program would read their contents, through links.
     Files,
-    /// One file to read. A second one would be written.
+    /// One file to read. The program would write to a second one.
     OnePath,
-    /// Files, or the directory where the program runs.
+    /// Files, or the current directory.
     PathsOrHere,
     /// A pattern, and then files. With one of these options all of them are files.
     PatternThenPaths(&'static [&'static str]),
-    /// A format that begins with `+`. Anything else would set the clock.
+    /// A format that begins with `+`. Any other operand would set the clock.
     Format,
     /// None at all.
     Nothing,
@@ -49,7 +48,7 @@ const fn program(name: &'static str, options: Options, operands: Operands) -> Pr
     Program { name, options, operands }
 }
 
-/// Options without values alone.
+/// Options without values.
 const fn plain(plain: &'static str) -> Options {
     Options { plain, ..Options::NONE }
 }

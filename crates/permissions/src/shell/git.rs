@@ -1,8 +1,8 @@
 //! Read-only forms of `git`.
 //!
-//! A repository's configuration names programs that even `git status` runs: fsmonitor, hooks, filters,
-//! textconv, signature checks, transports. It can also move the work tree or the objects to another
-//! place. Reading is therefore free only in a repository that the user trusts.
+//! A repository's configuration names programs that even `git status` runs: fsmonitor, hooks, filters, textconv,
+//! signature checks, transports. It can also move the work tree or the objects to another directory. Reading is
+//! therefore free only in a repository that the user trusts.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::paths::{below, normal};
 use crate::policy::GitCheck;
 use crate::scene::Scene;
 
-/// Whether git uses the trusted repository in all these places, and no other one on the way there.
+/// Whether git uses the trusted repository in all these directories, and no other one on the way there.
 pub(super) fn is_ours(places: &[PathBuf], scene: Scene<'_>) -> bool {
     let Some(repository) = &scene.policy.trusted_repository else { return false };
     let repository = normal(repository);
@@ -27,14 +27,14 @@ pub(super) fn is_ours(places: &[PathBuf], scene: Scene<'_>) -> bool {
     !places.is_empty() && places.iter().all(uses_it) && is_accepted()
 }
 
-/// Whether git may take this directory for a repository or a work tree: a submodule, a clone, or files
-/// that only look like a bare repository.
+/// Whether git may use this directory as a repository or a work tree: a submodule, a clone, or files that only look
+/// like a bare repository.
 fn may_be_repository(directory: &Path, scene: Scene<'_>) -> bool {
     [".git", "HEAD"].iter().any(|name| scene.links.kind(&directory.join(name)) != Kind::Missing)
 }
 
-/// How commits and differences are shown. Not here: what writes (`--output`), reads other files
-/// (`-O`, `--no-index`, `--stdin`) or starts programs (`--ext-diff`, `--textconv`, `--show-signature`).
+/// Options for the display of commits and differences. Not here: options that write (`--output`), read other files
+/// (`-O`, `--no-index`, `--stdin`) or start programs (`--ext-diff`, `--textconv`, `--show-signature`).
 const SHOW: Options = Options {
     plain: "pusabwzRWiEFPgcmtr0123456789 patch no-patch raw numstat shortstat summary name-only \
             name-status patch-with-stat patch-with-raw cached staged merge-base minimal patience \
@@ -96,7 +96,7 @@ const DESCRIBE: Options = Options {
     path: "",
 };
 
-/// Lists of branches. Without one of [`FILTERS`], an operand would be created.
+/// Lists of branches. Without one of [`FILTERS`], git would create the operand.
 const BRANCH: Options = Options {
     plain: "arvi all remotes verbose list show-current ignore-case no-color no-column no-abbrev \
             omit-empty",
@@ -113,12 +113,11 @@ const TAG: Options = Options {
     path: "",
 };
 
-/// What makes an operand of `git branch` and `git tag` a pattern or a commit.
+/// Options that make an operand of `git branch` and `git tag` a pattern or a commit.
 const FILTERS: [&str; 7] =
     ["l", "list", "contains", "no-contains", "merged", "no-merged", "points-at"];
 
-/// What the command reads, if it only reads. Options before the subcommand may load another
-/// configuration.
+/// The paths that the command reads, if it only reads. Options before the subcommand may load another configuration.
 pub(super) fn reads<'a>(words: &[&'a str]) -> Option<Reads<'a>> {
     let words = match words.split_first() {
         Some((&"--no-pager", rest)) => rest,
@@ -160,8 +159,8 @@ fn here<'a>(searches: bool) -> Reads<'a> {
     Reads { paths: vec!["."], searches, ..Reads::default() }
 }
 
-/// Whether a format makes git check signatures or describe commits, for which it starts programs. A sign
-/// or a space may stand between the percent sign and its letter.
+/// Whether a format makes git check signatures or describe commits, for which it starts programs. A sign or a space may
+/// stand between the percent sign and its letter.
 fn starts_program(value: &str) -> bool {
     let checks =
         |placeholder: &str| placeholder.trim_start_matches(['+', '-', ' ']).starts_with('G');

@@ -1,9 +1,9 @@
-//! What `git` can be made to run by its arguments.
+//! Programs that `git` runs because of its arguments.
 
 use super::script::Word;
 use super::shape::Shape;
 
-/// Files in a repository that decide what git runs in it: its configuration and its hooks.
+/// Files in a repository that decide which programs git runs in it: its configuration and its hooks.
 pub(super) const OBEYED_FILES: [&str; 23] = [
     "applypatch-msg",
     "commit-msg",
@@ -30,7 +30,7 @@ pub(super) const OBEYED_FILES: [&str; 23] = [
     "update",
 ];
 
-/// `git -C there -c name=value push` is `git push`.
+/// Drops the options before the subcommand: `git -C there -c name=value push` is `git push`.
 pub(super) fn without_global_options(words: &[Word]) -> Option<Vec<Word>> {
     let (program, mut rest) = words.split_first()?;
     let is_option = |word: &Word| word.value.as_deref().is_some_and(|value| value.starts_with('-'));
@@ -44,8 +44,8 @@ pub(super) fn without_global_options(words: &[Word]) -> Option<Vec<Word>> {
     (plain.len() < words.len()).then_some(plain)
 }
 
-/// Options before the subcommand whose value is the next word, if it is not attached. Those that may name a
-/// program are not here.
+/// Options before the subcommand with a value in the next word, if it is not attached. Options that may name a program
+/// are not here.
 const VALUED: [&str; 7] = [
     "-C",
     "--attr-source",
@@ -56,11 +56,10 @@ const VALUED: [&str; 7] = [
     "--work-tree",
 ];
 
-/// Options before the subcommand that may name a program, by how they begin.
+/// Prefixes of options before the subcommand that may name a program.
 const LOADING: [&str; 3] = ["-c", "--config", "--exec-path"];
 
-/// Whether the words before the subcommand may name programs to run: by an option, or by a word that may
-/// be one.
+/// Whether the words before the subcommand may name programs to run: by an option, or by a word that may be one.
 pub(super) fn may_load(words: &[Word]) -> bool {
     let mut arguments = words.iter().skip(1);
     while let Some(word) = arguments.next() {
@@ -109,7 +108,7 @@ const PLAIN_KEYS: [&str; 19] = [
     "user.useconfigonly",
 ];
 
-/// Whether a setting, `name` or `name=value` in small letters, names no program.
+/// Whether a setting, `name` or `name=value` in lower case, names no program.
 fn is_plain_setting(setting: &str) -> bool {
     let name = setting.split('=').next().unwrap_or(setting);
     PLAIN_KEYS.iter().any(|plain| match plain {
@@ -119,8 +118,8 @@ fn is_plain_setting(setting: &str) -> bool {
     })
 }
 
-/// Options of a command that make git run a program, and the letters that take a value: what follows one of
-/// them in a bundle is no option.
+/// Options of a command that make git run a program, and the letters that take a value: the text after one of these
+/// letters in a bundle is no option.
 struct Running {
     letters: &'static str,
     names: &'static [&'static str],
@@ -227,7 +226,7 @@ pub(super) fn may_run_others(words: &[Word]) -> bool {
     }
 }
 
-/// Whether the words tell git, by options of a command, which program to run.
+/// Whether options of a command name a program for git to run.
 pub(super) fn is_told_program(words: &[Word]) -> bool {
     let plain = without_global_options(words);
     let words = plain.as_deref().unwrap_or(words);
@@ -253,7 +252,7 @@ pub(super) fn is_told_program(words: &[Word]) -> bool {
     }
 }
 
-/// Whether `git config` may set what names a program: by a key that is not known to be plain, by another name
+/// Whether `git config` may set a key that names a program: by a key that is not known to be harmless, by another name
 /// for a section, or in an editor.
 fn may_set_program(rest: &[&Word]) -> bool {
     let values: Vec<&str> =

@@ -22,7 +22,7 @@ const NAMES: &[&str] = &[
     "--unbuffered",
 ];
 
-/// Words of a filter that reach past its input: the environment, and modules.
+/// Words of a filter that read more than its input: the environment, and modules.
 const REACHING: &[&str] = &["env", "ENV", "import", "include", "modulemeta", "get_search_list"];
 
 /// The files that a `jq` reads, if its filter reads nothing else.

@@ -1,5 +1,5 @@
-//! Paths that a script may touch: those that it names, those that its patterns match, and those that its
-//! expansions may turn out to be.
+//! Paths that a script may touch: those that it names, those that its patterns match, and the possible results of its
+//! expansions.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ const READERS: [&str; 27] = [
     "xxd",
 ];
 
-/// Programs whose first words are commands of their own: one without a dot or a slash is seldom a path.
+/// Programs whose first words are subcommands: a word without a dot or a slash is seldom a path.
 const COMMANDERS: [&str; 28] = [
     "apt",
     "apt-get",
@@ -85,13 +85,13 @@ const COMMANDERS: [&str; 28] = [
     "yarn",
 ];
 
-/// Values of a word that are told apart, at most.
+/// The most values of a word that are distinguished.
 const MOST_VALUES: usize = 32;
 
-/// Places that a command may be told of, at most.
+/// The most directories of a command that are distinguished.
 const MOST_PLACES: usize = 32;
 
-/// A path of which some parts are not known.
+/// A path with unknown parts.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ShapedPath {
     pub(crate) shape: Shape,
@@ -99,14 +99,14 @@ pub(crate) struct ShapedPath {
     pub(crate) may_be_written: bool,
 }
 
-/// What a script may touch.
+/// The paths that a script may touch.
 #[derive(Debug, Default)]
 pub(crate) struct Mentions {
-    /// Paths that it names, relative ones in every directory where they may hang.
+    /// Paths that it names, relative ones in every possible directory.
     paths: Vec<PathBuf>,
     /// Paths that its patterns match.
     patterns: Vec<ShapedPath>,
-    /// Paths that its expansions may turn out to be.
+    /// Possible results of its expansions.
     unknown: Vec<ShapedPath>,
     /// Directories whose contents are read or changed.
     trees: Vec<Tree>,
@@ -114,24 +114,24 @@ pub(crate) struct Mentions {
     writes: Vec<Shape>,
 }
 
-/// A directory that a command takes as a whole.
+/// A directory that a command processes as a whole.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) path: PathBuf,
     pub(crate) used: TreeUse,
 }
 
-/// What a command does with what is in a directory.
+/// The use of a directory's contents by a command.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TreeUse {
-    /// Whether it goes where links lead.
+    /// Whether it follows links.
     pub(crate) follows: bool,
-    /// Whether it changes or removes what it finds.
+    /// Whether it changes or removes the files that it finds.
     pub(crate) is_written: bool,
 }
 
 impl Mentions {
-    /// Adds what a command may touch that its words do not name: values that are not known, trees, what it writes.
+    /// Adds the paths that a command may touch without naming them: unknown values, trees, written files.
     fn add_command(&mut self, command: &Command, places: &[PathBuf], cwd: &Path) {
         let program = program(command);
         let speaks = program.as_deref().is_some_and(|program| SPEAKERS.contains(&program));
@@ -181,7 +181,7 @@ impl Mentions {
         &self.writes
     }
 
-    /// About how many bytes they hold.
+    /// An estimate of their size in bytes.
     pub(super) fn weight(&self) -> usize {
         let paths = self.paths.iter().chain(self.trees.iter().map(|tree| &tree.path));
         let paths = paths.map(|path| path.as_os_str().len() + size_of::<PathBuf>());
@@ -191,7 +191,7 @@ impl Mentions {
     }
 }
 
-/// Every path that a script may touch, in a shell that stands at `cwd`.
+/// Every path that a script may touch, in a shell at `cwd`.
 pub(super) fn mentions(
     text: &str,
     script: &Script,
@@ -258,7 +258,7 @@ pub(super) fn mentions(
     mentions
 }
 
-/// Where a command may look for its paths; none if it is not known.
+/// The directories that relative paths of a command may belong to; empty if they are not known.
 fn places_of(command: &Command) -> Vec<PathBuf> {
     let mut places = command.places.known().to_vec();
     for directory in directories(&command.words).into_iter().flatten() {
@@ -280,7 +280,7 @@ impl Mentions {
         }
     }
 
-    /// The paths of a command that may run anywhere.
+    /// Adds the paths of a command that may run in any directory.
     fn add_anywhere(&mut self, command: &Command, program: Option<&str>) {
         let is = |list: &[&str]| program.is_some_and(|program| list.contains(&base_name(program)));
         let (speaks, reads, talks) = (is(&SPEAKERS), is(&READERS), is(&COMMANDERS));
@@ -296,7 +296,7 @@ impl Mentions {
         }
     }
 
-    /// A relative path in a directory that is not known. The directory itself is not meant.
+    /// Adds a relative path in an unknown directory. The directory itself is not meant.
     fn add_unknown_below(&mut self, path: &str, may_be_written: bool) {
         let mut names: Vec<&str> = Vec::new();
         for name in path.split('/') {
@@ -316,7 +316,7 @@ impl Mentions {
         }
     }
 
-    /// What a command may write.
+    /// Adds the paths that a command may write.
     fn add_writes(&mut self, command: &Command, places: &[PathBuf]) {
         let root = [PathBuf::from("/")];
         let places = if places.is_empty() { &root[..] } else { places };
@@ -375,7 +375,7 @@ impl Mentions {
     }
 }
 
-/// What a program makes of a word by itself: a pattern of git, or an address of a file with signs for other letters.
+/// The expansion of a word by the program itself: a git pattern, or a file address with escaped characters.
 fn expanded(word: &Word, program: Option<&str>) -> Option<Word> {
     let known: String = word.to_shape().start().collect();
     let is_address = known.get(..5).is_some_and(|it| it.eq_ignore_ascii_case("file:"));
@@ -393,14 +393,14 @@ fn expanded(word: &Word, program: Option<&str>) -> Option<Word> {
     Some(Word::shaped(&word.written, shape, false))
 }
 
-/// Options of programs whose values are text and name no file. One that begins with `@` names one for `curl`.
+/// Options of programs whose values are text and name no file. For `curl`, a value that begins with `@` names one.
 const TEXTS: [(&str, &str, &[&str]); 3] = [
     ("git", "m", &["--author", "--date", "--format", "--grep", "--message", "--pretty"]),
     ("gh", "bt", &["--body", "--label", "--search", "--title"]),
     ("curl", "AHXde", &["--data", "--header", "--referer", "--request", "--user-agent"]),
 ];
 
-/// Whether a word that is not known is the value of an option that takes text.
+/// Whether an unknown word is the value of an option that takes text.
 fn is_text(words: &[Word], at: usize) -> bool {
     let value = |index: usize| words.get(index).and_then(|word| word.value.as_deref());
     let program = value(0).map(base_name);
@@ -433,8 +433,8 @@ fn is_text(words: &[Word], at: usize) -> bool {
     (follows && is_named) || holds
 }
 
-/// What is known of a path that is unknown in part: the names behind the unknown text, the directories before it, and
-/// what a name may become that begins before it. Any text alone may be anything, also nothing of the kind.
+/// The known parts of a partly unknown path: the names behind the unknown text, the directories before it, and the
+/// possible names that begin before it. An unknown text alone may be anything, or no path at all.
 fn around_unknown(shape: &Shape) -> Vec<Shape> {
     let steps = shape.steps();
     let is_any = |step: &Step| *step == Step::Any;
@@ -466,7 +466,7 @@ pub(super) fn absolute_shape(shape: &Shape, place: &Path) -> Shape {
     whole
 }
 
-/// What lies behind the directories and the files that a process holds: `/proc/self/cwd/x` and `/dev/fd/3/x` are any
+/// The paths behind the directories and the files that a process holds: `/proc/self/cwd/x` and `/dev/fd/3/x` are any
 /// `x`.
 fn of_process(shape: &Shape) -> Option<Shape> {
     const DIRECTORIES: [&str; 5] = ["cwd", "fd", "map_files", "root", "task"];
@@ -525,7 +525,7 @@ fn rooted(shape: &Shape, place: &Path) -> Shape {
     if matches!(steps.first(), Some(Step::Any)) {
         return shape.clone();
     }
-    // With a choice in it, a step counts how far to go: the names cannot be taken apart.
+    // With a choice in it, steps contain distances: the names cannot be separated.
     if steps.iter().any(|step| matches!(step, Step::Split(_) | Step::Jump(_))) {
         let mut whole = Shape::literal(&format!("{}/", place.display()));
         whole.append(shape);
@@ -551,13 +551,13 @@ fn rooted(shape: &Shape, place: &Path) -> Shape {
         match name {
             [] | [Step::Literal('.')] => {}
             [Step::Literal('.'), Step::Literal('.')] => {
-                // What `..` leaves behind is not known if any text stood there.
+                // The directory that `..` leaves is not known if it contained any text.
                 if names.last().is_some_and(|name| name.contains(&Step::Any)) {
                     continue;
                 }
                 names.pop();
             }
-            // A pattern that begins with a dot may be `.` or `..`.
+            // A pattern that begins with a dot may match `.` or `..`.
             [Step::Literal('.'), rest @ ..]
                 if rest.iter().all(|step| !matches!(step, Step::Literal(c) if *c != '.')) =>
             {
@@ -581,11 +581,11 @@ fn may_climb(steps: &[Step]) -> bool {
     steps.windows(2).any(|pair| pair == [Step::Literal('.'), Step::Literal('.')])
 }
 
-/// Letters of options that are looked at in one word, at most.
+/// The most letters of options that are examined in one word.
 const LONGEST_BUNDLE: usize = 24;
 
-/// What a word may name as a path: itself, the value of `--option=value`, that of `-ovalue` behind any number of
-/// letters, and what stands between marks that separate paths from other things: `x=@path;type=text`.
+/// The paths that a word may name: itself, the value of `--option=value`, that of `-ovalue` behind any number of
+/// letters, and the texts between characters that separate paths from other text: `x=@path;type=text`.
 pub(crate) fn possible_paths(word: &str) -> impl Iterator<Item = &str> {
     const MARKS: [char; 6] = ['@', '<', '=', ',', ';', ':'];
     let value = word.split_once('=').map(|(_, value)| value);
@@ -600,7 +600,7 @@ pub(crate) fn possible_paths(word: &str) -> impl Iterator<Item = &str> {
         .filter(|path| !path.is_empty())
 }
 
-/// What may be the value in a word of short options: `-abvalue`, where any of the letters may be the one that takes it.
+/// The possible values in a word of short options: `-abvalue`, where any of the letters may take it.
 fn bundled(word: &str) -> impl Iterator<Item = &str> {
     let rest = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
     let is_flag = |c: char| c.is_ascii_alphanumeric();
@@ -618,7 +618,7 @@ fn program(command: &Command) -> Option<String> {
     unwrapped(&command.words).first().and_then(|word| word.value.clone())
 }
 
-/// The directories that the command takes with all that lies below.
+/// The directories that the command processes with everything below.
 fn trees(command: &Command) -> Vec<(String, TreeUse)> {
     let words = unwrapped(&command.words);
     let plain = match words.first().and_then(|word| word.value.as_deref()).map(base_name) {
@@ -646,7 +646,7 @@ fn trees(command: &Command) -> Vec<(String, TreeUse)> {
     let (is_meant, follows, is_written) = match program {
         "rgrep" => (true, short(&['R']), false),
         "grep" | "egrep" | "fgrep" => {
-            // `-d recurse`, `-drecurse`, `--directories=recurse`, each cut short or not.
+            // `-d recurse`, `-drecurse`, `--directories=recurse`, each possibly shortened.
             let is_way = |word: &&str| possible_paths(word).any(is_recurse);
             let recurses = arguments.iter().any(is_way);
             let follows = short(&['R']) || long("--dereference-recursive");
@@ -660,7 +660,7 @@ fn trees(command: &Command) -> Vec<(String, TreeUse)> {
         "tar" | "bsdtar" | "gtar" => (true, old_style || short(&['h', 'L']), false),
         "rg" | "ag" | "ack" | "rsync" | "7z" | "scp" => (true, short(&['L', 'f']), false),
         "zip" => (short(&['r', 'R']), true, false),
-        // Of two directories it shows the files in them.
+        // For two directories it shows the files in them.
         "diff" => (true, true, false),
         "git" => {
             let reads = matches!(arguments.first(), Some(&("grep" | "archive" | "bundle")));
@@ -682,7 +682,7 @@ fn trees(command: &Command) -> Vec<(String, TreeUse)> {
         .copied()
         .filter(|word| !word.starts_with('-') && !word.is_empty())
         .collect();
-    // Searches begin where the shell stands if no place is named: the first operand is the pattern.
+    // A search without a path begins in the shell's directory: the first operand is the pattern.
     let searches =
         matches!(program, "rg" | "ag" | "ack" | "grep" | "rgrep" | "egrep" | "fgrep" | "git");
     let starts_here =
@@ -690,7 +690,7 @@ fn trees(command: &Command) -> Vec<(String, TreeUse)> {
     if searches && operands.len() <= 1 + usize::from(program == "git") || starts_here {
         operands.push(".");
     }
-    // `-d recurse` is no place.
+    // `-d recurse` is no path.
     if searches && operands.iter().copied().any(is_recurse) && operands.len() <= 2 {
         operands.push(".");
     }
@@ -698,7 +698,7 @@ fn trees(command: &Command) -> Vec<(String, TreeUse)> {
     operands.into_iter().map(|word| (word.to_owned(), used)).collect()
 }
 
-/// Whether a word is the way of `grep` to take directories that goes down, which may be cut short.
+/// Whether a word is `grep`'s method for directories that descends; it may be shortened.
 fn is_recurse(word: &str) -> bool {
     word.len() > 2 && "recurse".starts_with(word)
 }

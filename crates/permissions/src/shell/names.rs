@@ -1,9 +1,8 @@
-//! Names with a meaning of their own: variables that programs obey, and builtins that change what
-//! later words mean.
+//! Names with a special meaning: variables that programs obey, and builtins that change the meaning of later words.
 
 use super::script::{Assignment, Command};
 
-/// Builtins after which words no longer mean what they say, or that run text.
+/// Builtins that change the meaning of later words, or that run text.
 const MEANING_CHANGERS: [&str; 27] = [
     ".",
     "alias",
@@ -34,7 +33,7 @@ const MEANING_CHANGERS: [&str; 27] = [
     "unset",
 ];
 
-/// Variables that change how programs print and nothing else.
+/// Variables that only change the output format of programs.
 const SAFE: [&str; 28] = [
     "BLOCKSIZE",
     "BLOCK_SIZE",
@@ -66,8 +65,8 @@ const SAFE: [&str; 28] = [
     "TZ",
 ];
 
-/// Variables that name programs, code or places where programs are looked for. With one of them set, a
-/// command may run something that its words do not name.
+/// Variables that name programs, code or search paths of programs. With one of them set, a command may run a program
+/// that its words do not name.
 const STEERING: [&str; 175] = [
     "ANSIBLE_CONFIG",
     "ANT_ARGS",
@@ -246,7 +245,7 @@ const STEERING: [&str; 175] = [
     "_JAVA_OPTIONS",
 ];
 
-/// Variables that name a program for build tools. One plain word is looked at as a command.
+/// Variables that name a program for build tools. One plain word is examined as a command.
 const BUILDERS: [&str; 26] = [
     "AR",
     "AS",
@@ -276,7 +275,7 @@ const BUILDERS: [&str; 26] = [
     "YACC",
 ];
 
-/// What is in options for a compiler, a builder or a machine for code that make it run something else.
+/// Texts in options for a compiler, a build tool or a virtual machine that make it run another program.
 const RUNNING_FLAGS: [&str; 13] = [
     "-B", "-XX:On", "@", "agent", "exec", "init", "linker", "plugin", "settings", "specs",
     "use-ld", "vettool", "wrapper",
@@ -307,14 +306,14 @@ const OBEYED: [&str; 21] = [
     "zsh_eval_context",
 ];
 
-/// Whether an assignment before a program changes nothing but what it prints.
+/// Whether an assignment before a program changes only its output format.
 pub(crate) fn is_safe(assignment: &Assignment) -> bool {
     let plain =
         |value: &str| value.chars().all(|c| c.is_ascii_alphanumeric() || "_-.,:=+;@".contains(c));
     SAFE.contains(&assignment.name.as_str()) && assignment.value.as_deref().is_some_and(plain)
 }
 
-/// Whether setting the variable may make a command run something that its words do not name.
+/// Whether setting the variable may make a command run a program that its words do not name.
 pub(crate) fn is_obeyed(name: &str) -> bool {
     let name = name.split(['[', '=', '+']).next().unwrap_or(name);
     let starts = [
@@ -360,8 +359,8 @@ pub(crate) fn is_obeyed(name: &str) -> bool {
         && !harmless.iter().any(|start| name.starts_with(start))
 }
 
-/// Whether setting the variable to this may make a command run something that its words do not name. Nothing
-/// is a value that is not known.
+/// Whether setting the variable to this value may make a command run a program that its words do not name. `None` is an
+/// unknown value.
 pub(crate) fn steers(name: &str, value: Option<&str>) -> bool {
     let name = name.strip_suffix('+').unwrap_or(name);
     let is_plain =
@@ -374,14 +373,14 @@ pub(crate) fn steers(name: &str, value: Option<&str>) -> bool {
         || !is_private(name) && value.is_some_and(expands)
 }
 
-/// Whether a shell that runs the text would put something else in it.
+/// Whether a shell that runs the text would expand it.
 fn expands(value: &str) -> bool {
     let is_expansion =
         |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphabetic() || "_({'\"".contains(c));
     value.contains('`') || value.split('$').skip(1).any(is_expansion)
 }
 
-/// Variables whose value the shell computes when it is assigned: text for them is arithmetic.
+/// Variables whose value the shell computes on assignment: text for them is arithmetic.
 const INTEGERS: [&str; 10] = [
     "BASHPID",
     "EPOCHREALTIME",
@@ -395,7 +394,7 @@ const INTEGERS: [&str; 10] = [
     "SRANDOM",
 ];
 
-/// Variables that the shell itself gives values that may be any text.
+/// Variables that the shell itself sets to any text.
 const FILLED: [&str; 23] = [
     "0",
     "BASH_ARGV",
@@ -422,23 +421,23 @@ const FILLED: [&str; 23] = [
     "_",
 ];
 
-/// Whether the shell computes what is assigned to this variable.
+/// Whether the shell computes the value of this variable on assignment.
 pub(crate) fn is_integer(name: &str) -> bool {
     INTEGERS.contains(&name.split(['[', '=', '+']).next().unwrap_or(name))
 }
 
-/// Whether the shell itself fills this variable with text of any kind.
+/// Whether the shell itself sets this variable to any text.
 pub(crate) fn is_filled(name: &str) -> bool {
     FILLED.contains(&name)
 }
 
-/// Whether a variable is one that only the command line itself reads.
+/// Whether only the command line itself reads a variable.
 pub(crate) fn is_private(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
         && !OBEYED.contains(&name)
 }
 
-/// Whether the command makes later words mean something else, or runs its arguments as text.
+/// Whether the command changes the meaning of later words, or runs its arguments as text.
 pub(crate) fn changes_meaning(command: &Command) -> bool {
     let mut words = command.words.iter().filter_map(|word| word.value.as_deref());
     let mut program = words.next();

@@ -1,19 +1,17 @@
-//! Arguments read the way option parsers read them: `-abc`, `-n5`, `-n 5`, `--name=value`,
-//! `--name value`, `--`.
+//! Parses arguments as option parsers do: `-abc`, `-n5`, `-n 5`, `--name=value`, `--name value`, `--`.
 //!
-//! The tables say which options are known. Whatever else begins with a dash is not understood, and the
-//! command is asked about. That includes shortened names: which option `--outp` means depends on options
-//! that no table here lists.
+//! The tables list the known options. A command with any other word that begins with a dash asks. That includes
+//! shortened names: the meaning of `--outp` depends on options that no table here lists.
 
-/// The known options of a program. Each field is a text of words: first the letters of short options,
-/// then long names without their dashes. A text that begins with a space has no letters.
+/// The known options of a program. Each field is a list of words in one text: first the letters of short options, then
+/// long names without their dashes. A text that begins with a space has no letters.
 #[derive(Clone, Copy)]
 pub(super) struct Options {
     /// Options without a value.
     pub(super) plain: &'static str,
     /// Options with a value that names no file.
     pub(super) text: &'static str,
-    /// Options whose value stands in the same word or is missing.
+    /// Options with an optional value in the same word.
     pub(super) optional: &'static str,
     /// Options with a value that names a file to read.
     pub(super) path: &'static str,
@@ -49,7 +47,7 @@ enum Takes {
     Path,
 }
 
-/// An option as it was given.
+/// An option of a command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Given<'a> {
     /// The letter or the long name.
@@ -57,20 +55,19 @@ pub(super) struct Given<'a> {
     pub(super) value: Option<&'a str>,
 }
 
-/// The words of a program, told apart.
+/// The words of a program, separated by their roles.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Arguments<'a> {
     pub(super) given: Vec<Given<'a>>,
     pub(super) operands: Vec<&'a str>,
     /// Files that options name.
     pub(super) paths: Vec<&'a str>,
-    /// Every word after the first operand. Most parsers find options among them, some take all of them
-    /// for operands.
+    /// Every word after the first operand. Most parsers find options among them, some treat all of them as operands.
     pub(super) late: Vec<&'a str>,
 }
 
 impl<'a> Arguments<'a> {
-    /// Reads the words. Nothing if an option is not known or has no value where it needs one.
+    /// Parses the words. `None` if an option is unknown or lacks its value.
     pub(super) fn read(words: &[&'a str], options: &Options) -> Option<Self> {
         let mut arguments = Self::default();
         let mut index = 0;
@@ -97,17 +94,17 @@ impl<'a> Arguments<'a> {
         Some(arguments)
     }
 
-    /// Whether an option was given by one of these names, letters or long ones.
+    /// Whether one of these options was given, by letter or long name.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.given.iter().any(|given| names.contains(&given.name))
     }
 
-    /// Whether an option stands behind an operand.
+    /// Whether an option follows an operand.
     pub(super) fn has_late_options(&self) -> bool {
         self.late.iter().any(|word| word.len() > 1 && word.starts_with('-'))
     }
 
-    /// Whether the following word was the option's value.
+    /// Parses a long option; returns whether the next word was its value.
     fn long(
         &mut self,
         word: &'a str,
@@ -172,8 +169,8 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// A value in a word of its own. One that looks like an option is not understood, unless it is a
-/// negative number: a program that reads it otherwise would see that option.
+/// A value in a word of its own. A value that looks like an option is refused, unless it is a negative number: another
+/// parser could read it as that option.
 fn separate(following: Option<&str>) -> Option<&str> {
     following.filter(|word| match word.strip_prefix('-') {
         None | Some("") => true,

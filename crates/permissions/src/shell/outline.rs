@@ -1,15 +1,15 @@
-//! What is quickly told of a shape: most pairs of shapes are seen to have no text in common by it alone.
+//! A quick summary of a shape, which is enough to see that most pairs of shapes have no text in common.
 
 use super::shape::{Shape, Step};
 
-/// How the texts of a shape begin and end, and how many names they have.
+/// The known start and end of the texts of a shape, and the number of their names.
 #[derive(Clone, Debug)]
 pub(crate) struct Outline {
     start: String,
     /// From the last character on.
     end: String,
     fewest_slashes: usize,
-    /// Where there is a bound.
+    /// `None` without a bound.
     most_slashes: Option<usize>,
 }
 
@@ -19,8 +19,8 @@ impl Outline {
         Self { start: shape.start().collect(), end: end(shape), fewest_slashes, most_slashes }
     }
 
-    /// Whether no text fits both because they begin or end otherwise, or have not as many names: quick, and not
-    /// all that do not meet.
+    /// Whether no text matches both because their starts, ends or numbers of names differ: quick, but does not find all
+    /// disjoint pairs.
     pub(crate) fn differs(&self, other: &Self) -> bool {
         let is_more = |fewest: usize, most: Option<usize>| most.is_some_and(|most| most < fewest);
         !agree(&self.start, &other.start)
@@ -30,7 +30,7 @@ impl Outline {
     }
 }
 
-/// Whether one of them begins with the other.
+/// Whether one of them is a prefix of the other.
 fn agree(one: &str, two: &str) -> bool {
     let length = one.len().min(two.len());
     one.as_bytes().get(..length) == two.as_bytes().get(..length)
@@ -38,7 +38,7 @@ fn agree(one: &str, two: &str) -> bool {
 
 /// The known characters at the end of a shape, from the last one on.
 fn end(shape: &Shape) -> String {
-    // A choice may lead over what stands before its end.
+    // A choice may skip the steps before its end.
     let jumps = shape.steps().iter().enumerate().map(|(at, step)| match step {
         Step::Split(further) | Step::Jump(further) => at + further,
         _ => 0,
@@ -52,15 +52,15 @@ fn end(shape: &Shape) -> String {
     known.collect()
 }
 
-/// The fewest slashes that a text of it has, and the most, where there is a bound.
+/// The fewest slashes of a matching text, and the most, if that is bounded.
 fn slashes(shape: &Shape) -> (usize, Option<usize>) {
     let (mut fewest, mut most, mut has_any) = (0, 0, false);
-    // Steps that a choice may leave out.
+    // Steps that a choice may skip.
     let mut optional = 0;
     for (at, step) in shape.steps().iter().enumerate() {
         match step {
             Step::Split(further) => optional = optional.max(at + further),
-            // The other ways are what stands before and behind it.
+            // The other alternatives are before and behind it.
             Step::Jump(_) => return (0, None),
             Step::Any => has_any = true,
             Step::Literal('/') => {

@@ -1,14 +1,14 @@
-//! What stands in `Bash(…)`.
+//! The pattern in `Bash(…)`.
 
 use super::shape::Shape;
 use crate::wildcard::Wildcard;
 
-/// A command with `*` for any run of characters. A trailing ` *` or `:*` means "with any arguments
-/// or none": `ls *` is `ls` and `ls -l`, not `lsof`.
+/// A command with `*` for any run of characters. A trailing ` *` or `:*` means "with any arguments or none": `ls *`
+/// matches `ls` and `ls -l`, not `lsof`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CommandPattern {
     whole: Wildcard,
-    /// The pattern without its trailing ` *`, where it has one.
+    /// The pattern without its trailing ` *`, if it has one.
     without_arguments: Option<Wildcard>,
 }
 
@@ -22,17 +22,17 @@ impl CommandPattern {
         Self { whole: Wildcard::parse(&text), without_arguments }
     }
 
-    /// Whether the pattern means exactly one text.
+    /// Whether the pattern matches exactly one text.
     pub(crate) fn is_exact(&self) -> bool {
         !self.whole.has_stars()
     }
 
-    /// The text that the pattern means, if it is one.
+    /// The text that the pattern matches, if it is only one.
     pub(crate) fn exact(&self) -> Option<&str> {
         self.is_exact().then(|| self.whole.start())
     }
 
-    /// The first word, if every command that fits begins with just that.
+    /// The first word, if every matching command begins with exactly that.
     pub(crate) fn program(&self) -> Option<&str> {
         let start = self.whole.start();
         match start.split_once(' ') {
@@ -42,14 +42,14 @@ impl CommandPattern {
         }
     }
 
-    /// The text with which every command that fits begins.
+    /// The text with which every matching command begins.
     pub(crate) fn beginning(&self) -> &str {
         self.without_arguments.as_ref().unwrap_or(&self.whole).start()
     }
 
-    /// Whether some command of the shape fits.
+    /// Whether some command of the shape matches.
     pub(crate) fn may_fit(&self, command: &Shape) -> bool {
-        // Most begin otherwise, which is quickly seen.
+        // Most differ at the start, which is quick to see.
         let begins = |pattern: &Wildcard| {
             command.start().zip(pattern.start().chars()).all(|(one, two)| one == two)
         };

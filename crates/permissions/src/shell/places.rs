@@ -1,4 +1,4 @@
-//! Where a command may run: `cd` moves what follows it, if it succeeds.
+//! The directories in which a command may run: `cd` changes them for the following commands, if it succeeds.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::paths::normalize;
 /// More than this many possible directories count as unknown.
 const MOST: usize = 8;
 
-/// The directories in which a command may run; none means that they are unknown.
+/// The directories in which a command may run; empty means that they are unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Places(Arc<[PathBuf]>);
 
@@ -25,7 +25,7 @@ impl Places {
         &self.0
     }
 
-    /// About how many bytes it holds, as if they were not shared.
+    /// An estimate of its size in bytes, as if it were not shared.
     pub(crate) fn weight(&self) -> usize {
         self.0.iter().map(|place| place.as_os_str().len() + size_of::<PathBuf>()).sum()
     }
@@ -53,13 +53,13 @@ impl Places {
         entered.fold(first, |all, more| all.or(&more))
     }
 
-    /// The directories after `cd directory`. The shell takes `..` from the text, not from the disk.
+    /// The directories after `cd directory`. The shell resolves `..` by the text, not by the disk.
     pub(crate) fn enter(&self, directory: &str) -> Self {
         Self(self.0.iter().map(|place| normalize(&place.join(directory))).collect())
     }
 }
 
-/// Where the shell stands after a command, depending on how it ended.
+/// The shell's directories after a command, depending on its success.
 #[derive(Clone, Debug)]
 pub(crate) struct Ending {
     pub(crate) success: Places,
@@ -75,18 +75,18 @@ impl Ending {
         self.success.or(&self.failure)
     }
 
-    /// After a pipeline, and another one that ran only where this one succeeded.
+    /// After a pipeline, and another one that runs only if this one succeeds.
     pub(crate) fn and(self, then: Self) -> Self {
         Self { failure: self.failure.or(&then.failure), success: then.success }
     }
 
-    /// After a pipeline, and another one that ran only where this one failed.
+    /// After a pipeline, and another one that runs only if this one fails.
     pub(crate) fn or(self, then: Self) -> Self {
         Self { success: self.success.or(&then.success), failure: then.failure }
     }
 
-    /// After a pipeline of several commands that all began where the shell stands. Some shells run the
-    /// last one themselves.
+    /// After a pipeline of several commands that all began in the shell's directory. Some shells run the last one
+    /// themselves.
     pub(crate) fn of_pipe(places: &Places, last: &Self) -> Self {
         Self::same(places.or(&last.either()))
     }

@@ -1,33 +1,32 @@
-//! Programs that permission knows, and what each does with its arguments: the one list that all readings
-//! of commands share.
+//! The known programs, and the use that each makes of its arguments: the one list that all analyses of commands share.
 
 use Kind::{Interpreter, Launcher, Opaque, Options, Plain, Runner, Shell, Wrapper};
 
-/// What a program does with its words.
+/// The use that a program makes of its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It runs the words behind its options and this many operands. These short options take a value. An allow
-    /// rule with a star never approves one: its author thought of the program, not of what it runs.
+    /// It runs the words behind its options and this many operands. These short options take a value. An allow rule
+    /// with a star never approves one: its author thought of the program, not of the inner command.
     Wrapper {
         valued: &'static str,
         operands: usize,
     },
-    /// It runs some of its words or a text in them, wherever they stand. No star approves it either.
+    /// It runs some of its words or a text in them, at any position. No star approves it either.
     Runner,
-    /// As a runner, but with so much else to it that a star in an allow rule is meant.
+    /// Like a runner, but with so many other uses that a star in an allow rule is deliberate.
     Launcher,
     Shell,
-    /// It runs code: its standard input, or what these options hold.
+    /// It runs code: its standard input, or the values of these options.
     Interpreter(&'static [&'static str]),
     /// It runs programs that these options name.
     Options(&'static [&'static str]),
-    /// It runs what its arguments, its files or its standard input say.
+    /// It runs the content of its arguments, its files or its standard input.
     Opaque,
     /// It runs none of its arguments.
     Plain,
 }
 
-/// Every program with a kind, in the order of the names.
+/// Every program with a kind, sorted by name.
 #[rustfmt::skip]
 static PROGRAMS: [(&str, Kind); 662] = [
     (".", Plain),
@@ -704,17 +703,17 @@ pub(crate) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(program)
 }
 
-/// What a program does with its words, in whatever version: `python3.12` is `python`.
+/// The kind of a program, in any version: `python3.12` is `python`.
 pub(crate) fn kind(program: &str) -> Option<Kind> {
     let find = |name: &str| {
         let found = PROGRAMS.binary_search_by_key(&name, |(program, _)| program).ok();
         found.and_then(|index| PROGRAMS.get(index)).map(|(_, kind)| *kind)
     };
-    // The loader of programs is itself one.
+    // The program loader runs programs.
     if program.starts_with("ld-") || program.starts_with("ld64") {
         return find("ld.so");
     }
-    // Builds of an editor are called after it: `vim.tiny`.
+    // Builds of an editor have its name: `vim.tiny`.
     if program.starts_with("vim.") {
         return find("vim");
     }
@@ -723,11 +722,11 @@ pub(crate) fn kind(program: &str) -> Option<Kind> {
     })
 }
 
-/// How the names of systems end that programs are built for and called after.
+/// Ends of target names that programs have as a prefix.
 const SYSTEMS: [&str; 6] = ["-gnu-", "-gnueabihf-", "-musl-", "-mingw32-", "-eabi-", "-elf-"];
 
-/// The name of a program without its version and the system that it is built for:
-/// `perl5.36-x86_64-linux-gnu` is `perl`, `x86_64-linux-gnu-gcc-12` is `gcc`.
+/// The name of a program without its version and its target: `perl5.36-x86_64-linux-gnu` is `perl`,
+/// `x86_64-linux-gnu-gcc-12` is `gcc`.
 pub(crate) fn family(program: &str) -> &str {
     let own = SYSTEMS.iter().find_map(|system| program.rsplit_once(system));
     let own = own.map_or(program, |(_, name)| name);
@@ -735,7 +734,7 @@ pub(crate) fn family(program: &str) -> &str {
     let Some(digit) = own.find(|c: char| c.is_ascii_digit()) else { return own };
     let (name, version) = own.split_at(digit);
     let rest = version.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    // Other names go on: `tex2pdf` is no `tex`.
+    // Other names continue: `tex2pdf` is no `tex`.
     let is_version = rest.starts_with('-') || matches!(rest, "" | "d" | "dm" | "m" | "t");
     if is_version { name.trim_end_matches(['-', '.']) } else { own }
 }
@@ -744,7 +743,7 @@ pub(crate) fn is_shell(program: &str) -> bool {
     matches!(kind(program), Some(Shell))
 }
 
-/// Whether the program runs what it reads.
+/// Whether the program runs the code that it reads.
 pub(crate) fn is_interpreter(program: &str) -> bool {
     matches!(kind(program), Some(Shell | Interpreter(_)))
 }

@@ -1,8 +1,8 @@
-//! Commands that change nothing, start nothing, and read nothing outside the working directories and the
-//! places that are open to reading.
+//! Commands that change nothing, start nothing, and read nothing outside the working directories and the readable
+//! paths.
 //!
-//! A command is free only if every option of it is known ([`free_programs`](super::free_programs)) and
-//! every path that it reads is open: as it is named, where its links lead, and by the rules.
+//! A command is free only if all its options are known ([`free_programs`](super::free_programs)) and every path that it
+//! reads is readable: by its name, by its target, and by the rules.
 
 use std::path::Path;
 
@@ -22,14 +22,14 @@ use crate::scene::Scene;
 
 pub(super) use super::find::acts as find_acts;
 
-/// What a command reads.
+/// The files that a command reads.
 #[derive(Default)]
 pub(super) struct Reads<'a> {
-    /// Files and directories. What is in a directory is not printed, only what is there.
+    /// Files and directories. Of a directory, only the names are printed, not the contents.
     pub(super) paths: Vec<&'a str>,
     /// Files that must not be directories.
     pub(super) files: Vec<&'a str>,
-    /// Whether the contents of files are printed that no argument names.
+    /// Whether it prints the contents of files that no argument names.
     pub(super) searches: bool,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Reads<'a> {
     }
 }
 
-/// Whether the command needs no permission, in every reading of its words. Its redirections are judged apart.
+/// Whether the command needs no permission, in every reading of its words. Its redirections are judged separately.
 pub(crate) fn is_free(command: &Command, scene: Scene<'_>) -> bool {
     let words = unwrapped(&command.words);
     if words.iter().all(|word| word.value.is_some()) {
@@ -73,19 +73,19 @@ fn are_free(words: &[Word], command: &Command, scene: Scene<'_>) -> bool {
     }
 }
 
-/// Whether the command changes nothing and starts nothing, wherever it reads. Its redirections are judged apart.
+/// Whether the command changes nothing and starts nothing, whatever it reads. Its redirections are judged separately.
 pub(crate) fn changes_nothing(command: &Command, scene: Scene<'_>) -> bool {
     act(&unwrapped(&command.words), command, scene).is_some()
 }
 
-/// What a command does that changes nothing.
+/// The effect of a command that changes nothing.
 enum Act<'a> {
-    /// Takes the shell to one of these directories.
+    /// Moves the shell to one of these directories.
     Moves(Vec<String>),
     Reads(Reads<'a>),
 }
 
-/// What these words of a command do, which are those inside its wrappers.
+/// The effect of these words of a command, taken from inside its wrappers.
 fn act<'a>(words: &'a [Word], command: &Command, scene: Scene<'_>) -> Option<Act<'a>> {
     if !command.assignments.iter().all(|assignment| {
         names::is_safe(assignment)
@@ -110,7 +110,7 @@ fn act<'a>(words: &'a [Word], command: &Command, scene: Scene<'_>) -> Option<Act
     reads.map(Act::Reads)
 }
 
-/// What a program reads with these arguments, if it does nothing else.
+/// The files that a program reads with these arguments, if it does nothing else.
 fn reads<'a>(program: &str, arguments: &[&'a str]) -> Option<Reads<'a>> {
     match program {
         "command" => asks_where(arguments).then(Reads::default),
@@ -164,12 +164,12 @@ fn table_reads<'a>(program: &Program, words: &[&'a str]) -> Option<Reads<'a>> {
     Some(reads)
 }
 
-/// The operands, or the directory where the program runs.
+/// The operands, or the current directory.
 fn or_here<'a, 'b>(operands: &'b [&'a str]) -> &'b [&'a str] {
     if operands.is_empty() { &["."] } else { operands }
 }
 
-/// `command -v name` only tells what would run.
+/// `command -v name` only tells which program would run.
 fn asks_where(arguments: &[&str]) -> bool {
     match arguments.split_first() {
         Some((&("-v" | "-V"), names)) => !names.iter().any(|name| name.starts_with('-')),
@@ -189,7 +189,7 @@ fn is_plain_printf(arguments: &[&str]) -> bool {
     !arguments.first().is_some_and(is_option) && !arguments.iter().any(counts)
 }
 
-/// `tree`, which takes a value only from the next word, whatever is attached.
+/// `tree` takes a value only from the next word, even with text attached.
 fn tree<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
     const LETTERS: &str = "adfxpsughDFqNQiASnCvrtcUJX";
     const NAMES: [&str; 6] =
@@ -211,12 +211,12 @@ fn tree<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
     Some(or_here(&paths).to_vec())
 }
 
-/// Whether everything that is read from this place is open to reading, as named and where it leads.
+/// Whether everything that is read from this directory is readable, by name and by target.
 fn is_open(reads: &Reads<'_>, place: &Path, scene: Scene<'_>) -> bool {
     let guards = scene.policy.guards_files();
     let is_readable = |word: &str| {
         let path = join(place, word);
-        // Without any text it is the place itself, which is inside.
+        // An empty word is the directory itself, which is inside.
         word.is_empty()
             || (scene.is_open_to_reading(&path) && !(guards && scene.is_guarded(&path, false)))
     };

@@ -1,13 +1,13 @@
-//! A place in a command line: characters, blanks, comments, continued lines and here-documents.
+//! A position in a command line: characters, blanks, comments, continued lines and here-documents.
 
 use super::characters::{is_blank, is_metacharacter, is_unreadable};
 use super::script::Unclear;
 use super::syntax::Document;
 
-/// Longer texts are not read.
+/// The longest text that is parsed.
 pub(crate) const LONGEST: usize = 1 << 20;
 
-/// Commands, words and expansions inside each other, at most.
+/// The deepest nesting of commands, words and expansions.
 const DEEPEST: usize = 60;
 
 pub(super) type Parsed<T> = Result<T, Unclear>;
@@ -17,13 +17,13 @@ pub(super) struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    /// The here-documents that were read, some of them not yet filled.
+    /// The here-documents so far, some of them still without a body.
     pub(super) documents: Vec<Document>,
-    /// Those whose body begins after the next newline.
+    /// The here-documents whose body begins after the next newline.
     pending: Vec<Pending>,
 }
 
-/// A here-document whose body has not come yet.
+/// A here-document without its body yet.
 pub(super) struct Pending {
     pub(super) number: usize,
     pub(super) delimiter: String,
@@ -42,12 +42,12 @@ impl<'a> Reader<'a> {
         Ok(Self::inside(text, 0, Vec::new()))
     }
 
-    /// Reads a piece that was cut out of a text, at this depth.
+    /// A reader for a piece of a text, at this depth.
     fn inside(text: &'a str, depth: usize, documents: Vec<Document>) -> Self {
         Self { text, at: 0, depth, documents, pending: Vec::new() }
     }
 
-    /// Runs a reader over a piece that was cut out of this one.
+    /// Runs a reader over a piece of this one.
     pub(super) fn with_piece<T>(
         &mut self,
         piece: &str,
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
         result
     }
 
-    /// Reads something inside of something else.
+    /// Parses a nested construct.
     pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= DEEPEST {
             return Err(Unclear::TooDeep);
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         if self.takes(wanted) { Ok(()) } else { Err(Unclear::Syntax) }
     }
 
-    /// Takes bytes as long as they fulfil the condition.
+    /// Takes bytes while they satisfy the condition.
     pub(super) fn take_while(&mut self, condition: impl Fn(u8) -> bool) -> &'a str {
         let start = self.at;
         while self.peek().is_some_and(&condition) {
@@ -133,8 +133,8 @@ impl<'a> Reader<'a> {
         Ok(inner)
     }
 
-    /// A newline inside quotes or an expansion while a here-document waits for the end of its line: which
-    /// of the two comes first is not plain.
+    /// Refuses a newline inside quotes or an expansion while a here-document is pending: it is not clear which of the
+    /// two comes first.
     pub(super) fn check_pending(&self, passed: &str) -> Parsed<()> {
         if !self.pending.is_empty() && passed.contains('\n') {
             return Err(Unclear::Syntax);
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
         self.pending.push(pending);
     }
 
-    /// Passes blanks, continued lines and a comment.
+    /// Skips blanks, continued lines and a comment.
     pub(super) fn skip_blanks(&mut self) -> Parsed<()> {
         loop {
             match self.peek() {
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A backslash before a newline joins two lines. Only between words: elsewhere it may also join two
+    /// Skips a backslash before a newline, which joins two lines. Only between words: elsewhere it may also join two
     /// halves of an operator or a name.
     fn skip_continuation(&mut self) -> Parsed<()> {
         let before = self.before();
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         if plain { Ok(()) } else { Err(Unclear::Syntax) }
     }
 
-    /// Passes blanks, comments and newlines, with the here-documents behind them.
+    /// Skips blanks, comments and newlines, with the here-documents behind them.
     pub(super) fn skip_lines(&mut self) -> Parsed<()> {
         loop {
             self.skip_blanks()?;
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a newline, if it comes next, and the bodies of here-documents that begin behind it.
+    /// Takes a newline, if it comes next, and the bodies of the pending here-documents.
     pub(super) fn take_newline(&mut self) -> Parsed<bool> {
         if self.peek() != Some(b'\n') {
             return Ok(false);
@@ -216,13 +216,13 @@ impl<'a> Reader<'a> {
             let line = if pending.strips_tabs { line.trim_start_matches('\t') } else { line };
             let has_newline = self.takes("\n");
             if line == pending.delimiter {
-                // The newline behind it is the end of a line again.
+                // The newline behind it ends a line again.
                 if has_newline {
                     self.at -= 1;
                 }
                 break;
             }
-            // A continued line is joined before it is compared.
+            // A continued line is joined before the comparison.
             if !has_newline || (!pending.is_quoted && line.ends_with('\\')) {
                 return Err(Unclear::Syntax);
             }

@@ -1,5 +1,4 @@
-//! Command lines that were read before: an agent's commands repeat, and one that is asked about is
-//! judged several times.
+//! A cache of analysed command lines: an agent repeats its commands, and a command that asks is judged several times.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,36 +10,36 @@ use super::analysis::Analysis;
 use super::characters::as_run;
 use crate::policy::Policy;
 
-/// Lines in one generation, at most.
+/// The most lines in one generation.
 const MOST_LINES: usize = 256;
 
-/// Bytes in one generation, at most. Two generations are held.
+/// The most bytes in one generation. The cache holds two generations.
 const MOST_BYTES: usize = 512 * 1024;
 
-/// What command lines were read as. Clones share what they hold.
+/// Analysed command lines. Clones share the cache.
 ///
-/// A reading depends on the text, on where the shell stands and on the home directory, and on nothing
-/// else of a policy: rules and modes may change while readings stay.
+/// An analysis depends on the text, on the shell's directory and on the home directory, but on nothing else of a
+/// policy: rules and modes may change while analyses stay valid.
 #[derive(Clone, Default)]
 pub struct Readings(Arc<Mutex<Held>>);
 
-/// Two generations: when the young one is full it becomes the old one, and what was old and unused goes.
+/// Two generations: when the young one is full it becomes the old one, and the previous old one is dropped.
 #[derive(Default)]
 struct Held {
     young: HashMap<String, Arc<Analysis>>,
     old: HashMap<String, Arc<Analysis>>,
-    /// How much the young generation holds.
+    /// The size of the young generation.
     bytes: usize,
 }
 
 impl Readings {
-    /// What a command line says to a shell of this policy.
+    /// The analysis of a command line for a shell of this policy.
     pub(crate) fn analysis(&self, text: &str, policy: &Policy) -> Arc<Analysis> {
         let text = as_run(text);
         if let Some(known) = self.with(|held| held.find(text, policy)) {
             return known;
         }
-        // Read without the lock: others need not wait for a long line.
+        // Analysed without the lock: other callers need not wait for a long line.
         let read = Arc::new(Analysis::new(text, policy));
         self.with(|held| held.keep(&read));
         read

@@ -1,11 +1,11 @@
-//! Removals that are put to a person whatever the mode: the root, a home, the place of work.
+//! Removals that ask a person in every mode: the root, a home, a working directory.
 
 use std::path::{Path, PathBuf};
 
 use crate::paths::normalize;
 use crate::policy::Policy;
 
-/// Words of `rm` or `rmdir` in a command line, and the place where they may be meant.
+/// The words of an `rm` or `rmdir` in a command line, and its directory.
 #[derive(Debug)]
 pub(super) struct Removal {
     place: PathBuf,
@@ -13,7 +13,7 @@ pub(super) struct Removal {
 }
 
 impl Removal {
-    /// The removal that a command is at this place, if it is one.
+    /// The removal that a command makes in this directory, if it is one.
     pub(super) fn of(words: &[&str], place: &Path) -> Option<Self> {
         let (program, rest) = words.split_first()?;
         let targets = rest.iter().filter(|word| !word.starts_with('-'));
@@ -23,7 +23,7 @@ impl Removal {
         })
     }
 
-    /// The critical place that it might remove, as it is written there.
+    /// The critical directory that it might remove, as written.
     pub(super) fn critical(&self, policy: &Policy) -> Option<&str> {
         let critical = |target: &&String| removes_critical(target, &self.place, policy);
         self.targets.iter().find(critical).map(String::as_str)
@@ -51,7 +51,7 @@ fn removes_critical(word: &str, cwd: &Path, policy: &Policy) -> bool {
     }
 }
 
-/// The path that a word stands for, where its text tells. Nothing for a variable.
+/// The path of a word, where its text tells. `None` for a variable.
 fn resolve(word: &str, cwd: &Path, policy: &Policy) -> Option<PathBuf> {
     for (name, place) in
         [("~", policy.home.as_deref()), ("$HOME", policy.home.as_deref()), ("$PWD", Some(cwd))]
@@ -65,8 +65,8 @@ fn resolve(word: &str, cwd: &Path, policy: &Policy) -> Option<PathBuf> {
     (!word.starts_with('$')).then(|| normalize(&cwd.join(word)))
 }
 
-/// Whether losing this path loses more than a part of the work: the root, a directory at the top, the
-/// home, a working directory, or anything that holds one of these.
+/// Whether losing this path loses more than a part of the work: the root, a directory at the top, the home, a working
+/// directory, or a directory that contains one of these.
 pub(super) fn is_critical(path: &Path, policy: &Policy) -> bool {
     let depth = path.ancestors().count();
     let kept = [Some(&policy.cwd), Some(&policy.project_root), policy.home.as_ref()];

@@ -1,24 +1,23 @@
-//! What a command line does, command by command, after the shell's grammar was read.
+//! The commands of a parsed command line.
 
 use std::fmt;
 
 use super::places::Places;
 use super::shape::Shape;
 
-/// Every command that a command line may run, in the order in which they are written.
+/// Every command that a command line may run, in written order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Script {
     pub(crate) commands: Vec<Command>,
-    /// Why the commands may not be all there is. Nothing that gives permission looks past it, unless it
-    /// gives everything.
+    /// The reason that the commands may be incomplete. Only an allow rule for everything applies then.
     pub(crate) unclear: Option<Unclear>,
-    /// Why a program may run that the commands do not name. A rule that takes may mean it.
+    /// The reason that a program may run that the commands do not name. An ask or deny rule may match it.
     pub(crate) opaque: Option<Unclear>,
-    /// Variables that it assigns to.
+    /// Variables that it assigns.
     pub(crate) assigned: Assigned,
 }
 
-/// Variables that a script assigns to.
+/// Variables that a script assigns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Assigned {
     pub(crate) names: Vec<String>,
@@ -27,7 +26,7 @@ pub(crate) struct Assigned {
 }
 
 impl Assigned {
-    /// These and those.
+    /// The union of both.
     pub(crate) fn and(&self, other: &Self) -> Self {
         let names = self.names.iter().chain(&other.names).cloned().collect();
         Self { names, is_lost: self.is_lost || other.is_lost }
@@ -38,24 +37,24 @@ impl Assigned {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Command {
     pub(crate) assignments: Vec<Assignment>,
-    /// The program and its arguments; empty where only variables or redirections are written.
+    /// The program and its arguments; empty for a command of only variables or redirections.
     pub(crate) words: Vec<Word>,
     pub(crate) redirections: Vec<Redirection>,
-    /// Where the command may run.
+    /// The directories in which the command may run.
     pub(crate) places: Places,
-    /// Whether something is written to its standard input: a pipe, a here-document, a file.
+    /// Whether its standard input is connected: to a pipe, a here-document, a file.
     pub(crate) fed: bool,
-    /// What is written there, where the text tells.
+    /// The text of its standard input, where it is known.
     pub(crate) input: Option<String>,
 }
 
 impl Command {
-    /// The words as they are written, one space apart.
+    /// The words as written, one space apart.
     pub(crate) fn text(&self) -> String {
         join(&self.words)
     }
 
-    /// About how many bytes it holds.
+    /// An estimate of its size in bytes.
     pub(crate) fn weight(&self) -> usize {
         let targets = self.redirections.iter().map(|redirection| &redirection.target);
         let words = self.words.iter().chain(targets).map(Word::weight);
@@ -64,22 +63,22 @@ impl Command {
     }
 }
 
-/// Words as they are written, one space apart.
+/// Words as written, one space apart.
 pub(crate) fn join(words: &[Word]) -> String {
     let written: Vec<&str> = words.iter().map(|word| word.written.as_str()).collect();
     written.join(" ")
 }
 
-/// A word as it is written, and what the shell makes of it where the text tells.
+/// A word as written, and its expansion where the text tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Word {
     pub(crate) written: String,
     pub(crate) value: Option<String>,
-    /// What the value may be where it is not known.
+    /// The possible values where the value is not known.
     shape: Option<Box<Shape>>,
-    /// Whether it may become no word or several.
+    /// Whether it may become zero or several words.
     pub(crate) splits: bool,
-    /// Whether its shape is all that it can be: nothing in it comes from the environment or from a command.
+    /// Whether its shape is complete: no part of it comes from the environment or from a command.
     pub(crate) is_told: bool,
 }
 
@@ -100,7 +99,7 @@ impl Word {
         Self { written, value: None, shape, splits, is_told: false }
     }
 
-    /// The same word, of which this is known.
+    /// The same word with this flag.
     pub(crate) fn told(mut self, is_told: bool) -> Self {
         self.is_told = is_told;
         self
@@ -143,32 +142,32 @@ pub(crate) struct Redirection {
     pub(crate) target: Word,
 }
 
-/// Why a command line was not understood.
+/// The reason that a command line was not understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unclear {
     TooLong,
     TooDeep,
     OddCharacter,
     Syntax,
-    /// The program is named by an expansion, a pattern or pieces.
+    /// An expansion, a pattern or several pieces name the program.
     Program,
     Function,
     Coprocess,
     Arithmetic,
-    /// An expansion that can run something or change a variable.
+    /// An expansion that can run a program or change a variable.
     Expansion,
-    /// A builtin that changes what later words mean, such as `eval` or `alias`.
+    /// A builtin that changes the meaning of later words, such as `eval` or `alias`.
     Builtin,
     /// A variable that later commands may obey.
     Variable,
     /// Code for an interpreter, or text that a program runs.
     Code,
-    /// A file that the same script may have written is run.
+    /// The script runs a file that it may have written.
     MadeFile,
 }
 
 impl Unclear {
-    /// Whether text runs that the shell reads as its own.
+    /// Whether text runs as shell code.
     pub(crate) fn runs_text(self) -> bool {
         matches!(self, Self::Arithmetic | Self::Expansion | Self::Builtin)
     }

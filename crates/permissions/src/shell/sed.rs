@@ -1,5 +1,5 @@
-//! `sed`, as far as a script of it can be read: addresses, printing, deleting, and substitutions that
-//! neither run nor write.
+//! `sed`, as far as its script can be parsed: addresses, printing, deleting, and substitutions that neither run nor
+//! write.
 
 /// The files that a `sed` reads, if it only prints.
 pub(super) fn reads<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
@@ -13,8 +13,8 @@ pub(super) fn edits<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
     (sed.in_place && sed.scripts.iter().all(|script| is_safe(script))).then_some(sed.files)
 }
 
-/// The scripts among these words, nothing in place of one that is not known. Nothing at all if a word may be
-/// an option that is not known, or names a file with a script.
+/// The scripts among these words, with `None` for an unknown one. `None` altogether if an unknown word may be an
+/// option, or if an option names a script file.
 pub(super) fn scripts<'a>(words: &[Option<&'a str>]) -> Option<Vec<Option<&'a str>>> {
     const PLAIN: [&str; 12] = [
         "quiet",
@@ -61,7 +61,7 @@ pub(super) fn scripts<'a>(words: &[Option<&'a str>]) -> Option<Vec<Option<&'a st
             let rest = letters.as_str();
             match letter {
                 'n' | 'E' | 'r' | 'u' | 's' | 'z' | 'b' => {}
-                // What is attached is the end of a name.
+                // The attached text is the suffix of a name.
                 'i' => break,
                 'e' if rest.is_empty() => {
                     scripts.push(*words.next()?);
@@ -89,7 +89,7 @@ pub(super) fn runs_nothing(script: &str) -> bool {
     is_safe(script) || safe_flags || !script.contains('e')
 }
 
-/// What a script may name as files to read or write: all that follows an `r` or a `w` in a line.
+/// The possible file names in a script to read or write: all text after an `r` or a `w` in a line.
 pub(super) fn possible_files(script: &str) -> impl Iterator<Item = &str> {
     const MOST: usize = 64;
     let lines = script.lines().flat_map(|line| {
@@ -127,7 +127,7 @@ fn split<'a>(arguments: &[&'a str]) -> Option<Sed<'a>> {
     Some(sed)
 }
 
-/// Whether every command of a script only changes or prints what is read.
+/// Whether every command of a script only changes or prints its input.
 fn is_safe(script: &str) -> bool {
     let mut rest = script;
     loop {
@@ -140,7 +140,7 @@ fn is_safe(script: &str) -> bool {
     }
 }
 
-/// What follows the first command of a script, if that only changes or prints what is read.
+/// The text after the first command of a script, if that only changes or prints its input.
 fn after_command(script: &str) -> Option<&str> {
     let mut rest = after_address(script)?.trim_start_matches([' ', '\t']);
     rest = rest.strip_prefix('!').unwrap_or(rest).trim_start_matches([' ', '\t']);
@@ -152,7 +152,7 @@ fn after_command(script: &str) -> Option<&str> {
         'q' => after.trim_start_matches(|c: char| c.is_ascii_digit()),
         's' => {
             let mark = after.chars().next().filter(|c| "/|#,:@%".contains(*c))?;
-            // `e` runs the text, `w` and `m` are read otherwise.
+            // `e` runs the text, `w` and `m` have other meanings.
             after_marks(after, mark, 3)?
                 .trim_start_matches(|c: char| c.is_ascii_digit() || "gpiI".contains(c))
         }
@@ -179,7 +179,7 @@ fn after_address(script: &str) -> Option<&str> {
     Some(rest)
 }
 
-/// What follows the mark when it stands for the nth time, not counting escaped ones.
+/// The text after the nth occurrence of the mark, not counting escaped ones.
 fn after_marks(text: &str, mark: char, count: usize) -> Option<&str> {
     let mut seen = 0;
     let mut escaped = false;

@@ -1,7 +1,7 @@
-//! Texts that are only partly known, and whether one of them can be one that a rule means.
+//! Partly known texts, and whether one of them can match a rule.
 //!
-//! A shape is a sequence of steps, each of which takes a piece of text. Two shapes intersect if some text
-//! fits both: the steps are walked side by side, every pair of places once.
+//! A shape is a sequence of steps, each of which consumes a piece of text. Two shapes intersect if some text matches
+//! both: the steps are walked in parallel, every pair of positions once.
 
 /// One step of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,13 +17,13 @@ pub(crate) enum Step {
     Any,
     /// No dot comes next: a pattern of the shell does not match one at the start of a name.
     NoDot,
-    /// Go on with the next step, or this many steps further.
+    /// Continue with the next step, or this many steps further.
     Split(usize),
-    /// Go on this many steps further.
+    /// Continue this many steps further.
     Jump(usize),
 }
 
-/// A text of which some parts may be unknown.
+/// A text with parts that may be unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shape(Vec<Step>);
 
@@ -40,7 +40,7 @@ impl Shape {
         Self(steps.to_vec())
     }
 
-    /// What lies below a directory.
+    /// Every path below a directory.
     pub(crate) fn any_below() -> Self {
         Self(vec![Step::Literal('/'), Step::Any])
     }
@@ -57,7 +57,7 @@ impl Shape {
         Self(vec![Step::Literal(start), Step::Any])
     }
 
-    /// Whether every text of it is a number, several in a row, or nothing.
+    /// Whether every matching text is a number, several in a row, or empty.
     pub(crate) fn is_number(&self) -> bool {
         self.0.iter().all(|step| match step {
             Step::Number | Step::Split(_) | Step::Jump(_) => true,
@@ -82,13 +82,13 @@ impl Shape {
         self.0.extend_from_slice(&other.0);
     }
 
-    /// Appends a shape that may be missing.
+    /// Appends an optional shape.
     pub(crate) fn append_optional(&mut self, other: &Self) {
         self.0.push(Step::Split(other.0.len() + 1));
         self.append(other);
     }
 
-    /// One of these, or nothing if there is none.
+    /// One of these, or the empty text if there is none.
     pub(crate) fn one_of(shapes: &[Self]) -> Self {
         let Some((last, others)) = shapes.split_last() else { return Self::default() };
         let mut joined = last.clone();
@@ -113,7 +113,7 @@ impl Shape {
             .collect()
     }
 
-    /// The ways through its choices, each without one; nothing if there are more than `most`.
+    /// The alternatives of its choices, each without choices; `None` if there are more than `most`.
     pub(crate) fn alternatives(&self, most: usize) -> Option<Vec<Self>> {
         let mut found: Vec<Self> = Vec::new();
         let mut open = vec![(0, Vec::new())];
@@ -143,20 +143,20 @@ impl Shape {
         Some(found)
     }
 
-    /// Whether all texts that fit could be listed.
+    /// Whether the matching texts are finitely many.
     pub(crate) fn is_finite(&self) -> bool {
         let is_listed =
             |step: &Step| matches!(step, Step::Literal(_) | Step::Split(_) | Step::Jump(_));
         self.0.iter().all(is_listed)
     }
 
-    /// Every text that fits, if there are at most `most`.
+    /// Every matching text, if there are at most `most`.
     pub(crate) fn texts(&self, most: usize) -> Option<Vec<String>> {
         self.alternatives(most)?.iter().map(Self::text).collect()
     }
 
-    /// A text for every way through it, with one number for all, if there are at most `most` and nothing else
-    /// in it is unknown.
+    /// A text for every alternative, with one number for all numbers, if there are at most `most` and no other part is
+    /// unknown.
     pub(crate) fn samples(&self, most: usize) -> Option<Vec<String>> {
         let sample = |shape: &Self| {
             let characters = shape.0.iter().map(|step| match step {
@@ -169,12 +169,12 @@ impl Shape {
         self.alternatives(most)?.iter().map(sample).collect()
     }
 
-    /// Whether any text at all may stand somewhere in it.
+    /// Whether it contains an arbitrary text.
     pub(crate) fn has_any(&self) -> bool {
         self.0.contains(&Step::Any)
     }
 
-    /// Whether some text of the shape fulfils the condition in one of its characters.
+    /// Whether some character of some matching text satisfies the condition.
     pub(crate) fn may_have(&self, condition: impl Fn(char) -> bool) -> bool {
         self.0.iter().any(|step| match step {
             Step::Literal(character) => condition(*character),
@@ -184,7 +184,7 @@ impl Shape {
         })
     }
 
-    /// About how many bytes it holds.
+    /// An estimate of its size in bytes.
     pub(crate) fn weight(&self) -> usize {
         self.0.len() * size_of::<Step>()
     }
@@ -197,7 +197,7 @@ impl Shape {
         })
     }
 
-    /// What follows this text, if the shape begins with it.
+    /// The rest after this text, if the shape begins with it.
     pub(crate) fn after(&self, text: &str) -> After {
         let mut at = 0;
         for character in text.chars() {
@@ -210,7 +210,7 @@ impl Shape {
         After::Rest(Self::from_steps(self.0.get(at..).unwrap_or_default()))
     }
 
-    /// All that may follow this text, where the shape may begin with it.
+    /// All possible rests after this text, where the shape may begin with it.
     pub(crate) fn rests(&self, text: &str) -> Vec<Self> {
         let text: Vec<char> = text.chars().collect();
         let literals = Self(text.iter().copied().map(Step::Literal).collect());
@@ -247,7 +247,7 @@ impl Shape {
         found
     }
 
-    /// Whether some text fits both.
+    /// Whether some text matches both.
     pub(crate) fn intersects(&self, other: &Self) -> bool {
         let (ours, theirs) = (&self.0, &other.0);
         let width = theirs.len() + 1;
@@ -283,22 +283,22 @@ impl Shape {
     }
 }
 
-/// What follows the start of a shape.
+/// The rest of a shape after a start.
 pub(crate) enum After {
     Rest(Shape),
-    /// The shape begins otherwise.
+    /// The shape begins differently.
     Other,
-    /// Whether it begins so is not known.
+    /// It is not known whether it begins so.
     Unknown,
 }
 
-/// Where a step leads: without taking a character, and by taking one.
+/// The successors of a step: without consuming a character, and by consuming one.
 struct Moves {
     free: [Option<usize>; 2],
     taking: Option<(Taken, usize)>,
 }
 
-/// Which characters a step takes.
+/// The characters that a step consumes.
 #[derive(Clone, Copy)]
 enum Taken {
     One(char),
@@ -343,7 +343,7 @@ impl Taken {
     }
 }
 
-/// The shape of a glob as path rules write it, relative to where the rule hangs.
+/// The shape of a glob in a path rule, relative to the rule's anchor.
 pub(crate) fn of_glob(glob: &str) -> Shape {
     let mut shape = Shape::default();
     let mut rest = glob;
@@ -389,7 +389,7 @@ mod tests {
     use super::super::outline::Outline;
     use super::*;
 
-    /// A shape in the writing of globs, with `^` for "no dot here".
+    /// A shape in glob syntax, with `^` for "no dot here".
     fn shape(text: &str) -> Shape {
         let mut shape = Shape::default();
         for (index, piece) in text.split('^').enumerate() {

@@ -3,11 +3,11 @@
 use super::command_parser::parse_program;
 use super::syntax::{Item, Node, Separator, SyntaxWord, WordPart};
 
-/// Longer commands are not plain.
+/// The longest plain command.
 const LONGEST: usize = 10_000;
 
-/// The words of a command that is one program with plain arguments, and nothing else: no expansion, no
-/// pattern, no escape, no assignment, no redirection.
+/// The words of a command that is only one program with plain arguments: no expansion, no pattern, no escape, no
+/// assignment, no redirection.
 pub fn simple_command(command: &str) -> Option<Vec<String>> {
     if command.len() > LONGEST {
         return None;
@@ -40,7 +40,7 @@ fn has_marks(command: &str) -> bool {
     bare.into_iter().any(|piece| piece.contains([';', '#']))
 }
 
-/// The text of a word that stands for itself.
+/// The text of a literal word.
 fn plain(word: &SyntaxWord) -> Option<String> {
     let mut text = String::new();
     for part in &word.parts {
@@ -57,7 +57,7 @@ fn plain(word: &SyntaxWord) -> Option<String> {
                 text.push_str(bare);
             }
             WordPart::Quoted(quoted) => {
-                // An escape, or something that an expansion would be outside quotes.
+                // An escape, or a text that would be an expansion outside quotes.
                 if quoted.contains(['$', '`', '\\']) {
                     return None;
                 }

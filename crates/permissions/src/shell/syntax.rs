@@ -1,19 +1,19 @@
 //! The syntax tree of a command line, as bash would build it.
 
-/// What one text says, with the here-documents that its redirections name by number.
+/// A parsed text, with the here-documents that its redirections refer to by number.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     pub(crate) list: List,
     pub(crate) documents: Vec<Document>,
 }
 
-/// Commands in a row.
+/// A sequence of commands.
 #[derive(Debug, Default)]
 pub(crate) struct List {
     pub(crate) items: Vec<(AndOr, Separator)>,
 }
 
-/// What follows a command of a list.
+/// The separator after a command of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Separator {
     /// `;`, a newline or the end.
@@ -38,7 +38,7 @@ pub(crate) enum Joint {
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     pub(crate) is_negated: bool,
-    /// Whether `time` stands before it.
+    /// Whether `time` precedes it.
     pub(crate) is_timed: bool,
     pub(crate) commands: Vec<Node>,
 }
@@ -49,7 +49,7 @@ pub(crate) enum Node {
     Simple(Vec<Item>),
     Compound(Box<Compound>, Vec<Redirect>),
     Function(Box<Node>),
-    /// The variable that holds the descriptors, and the command.
+    /// The variable for the descriptors, and the command.
     Coprocess(Option<String>, Box<Node>),
 }
 
@@ -57,7 +57,7 @@ pub(crate) enum Node {
 pub(crate) enum Compound {
     Group(List),
     Subshell(List),
-    /// Conditions with what follows them, and the last `else`.
+    /// Conditions with their bodies, and the last `else`.
     If(Vec<(List, List)>, Option<List>),
     /// `while` or `until`.
     While(List, List),
@@ -70,14 +70,14 @@ pub(crate) enum Compound {
     Test(Vec<TestPiece>),
 }
 
-/// A word of `[[ … ]]` and what is done with it.
+/// A word of `[[ … ]]` and its use.
 #[derive(Debug)]
 pub(crate) enum TestPiece {
     Operator,
     Word(SyntaxWord),
 }
 
-/// A piece of a simple command, in the order in which they are written.
+/// A piece of a simple command, in written order.
 #[derive(Debug)]
 pub(crate) enum Item {
     Assignment(SyntaxAssignment),
@@ -98,15 +98,15 @@ pub(crate) struct SyntaxAssignment {
 #[derive(Debug)]
 pub(crate) enum AssignedValue {
     Scalar(SyntaxWord),
-    /// Elements, each with its index if it has one.
+    /// Elements, each with its optional index.
     Array(Vec<(Option<Arithmetic>, SyntaxWord)>),
 }
 
 #[derive(Debug)]
 pub(crate) struct Redirect {
-    /// The variable that gets the descriptor: `{name}>file`.
+    /// The variable that receives the descriptor: `{name}>file`.
     pub(crate) variable: Option<String>,
-    /// Whether it is standard input that is redirected.
+    /// Whether standard input is redirected.
     pub(crate) is_input: bool,
     pub(crate) kind: RedirectKind,
 }
@@ -129,7 +129,7 @@ pub(crate) struct Document {
     pub(crate) parts: Vec<WordPart>,
 }
 
-/// A word as it is written, and its parts.
+/// A word as written, and its parts.
 #[derive(Debug, Default)]
 pub(crate) struct SyntaxWord {
     pub(crate) written: String,
@@ -140,9 +140,9 @@ pub(crate) struct SyntaxWord {
 pub(crate) enum WordPart {
     /// Text outside quotes: patterns, braces and a tilde have their meaning.
     Bare(String),
-    /// Text that stands for itself.
+    /// Literal text.
     Quoted(String),
-    /// Quoted text that cannot be told, such as a byte that is no character.
+    /// Quoted text that is not known, such as a byte that is no character.
     Unknown,
     Parameter(Box<ParameterExpansion>),
     /// `$(…)` or backquotes.
@@ -152,10 +152,10 @@ pub(crate) enum WordPart {
     Process(List, IsFed),
 }
 
-/// Whether a process reads what is written to it, as that of `>(…)` does.
+/// Whether a process reads its standard input from the command, as in `>(…)`.
 pub(crate) type IsFed = bool;
 
-/// Whether a part stands in double quotes.
+/// Whether a part is in double quotes.
 pub(crate) type IsQuoted = bool;
 
 #[derive(Debug)]
@@ -196,7 +196,7 @@ pub(crate) struct Arithmetic {
 }
 
 impl Arithmetic {
-    /// The variables that are named in it.
+    /// The variables in it.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let texts = self.parts.iter().filter_map(|part| match part {
             WordPart::Bare(text) => Some(text.as_str()),

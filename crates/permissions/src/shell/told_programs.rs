@@ -1,12 +1,12 @@
-//! Options that tell a program which other one to run. An allow rule with a star does not approve them: its
-//! author thought of the program, not of what it is told to run.
+//! Options that name another program for a program to run. An allow rule with a star does not approve them: its author
+//! thought of the program, not of the one that it is told to run.
 
 use super::git_runs;
 use super::programs::family;
 use super::script::Word;
 use super::views::is_option;
 
-/// Programs with the options that name another one for them.
+/// Programs with the options that name another program.
 const OPTIONS: [(&[&str], &[&str]); 15] = [
     (&["c++", "c89", "c99", "cc", "cpp", "g++", "gcc", "gfortran"], &["-wrapper"]),
     (&["cpio"], &["--rsh-command"]),
@@ -36,7 +36,7 @@ const OPTIONS: [(&[&str], &[&str]); 15] = [
     (&["zip"], &["-TT", "--unzip-command"]),
 ];
 
-/// Whether the words tell a program, by its options, to run another one.
+/// Whether options in the words name another program to run.
 pub(super) fn are_told(program: &str, words: &[Word]) -> bool {
     let name = family(program);
     if name == "git" {
@@ -48,13 +48,13 @@ pub(super) fn are_told(program: &str, words: &[Word]) -> bool {
     let is_told = listed.is_some_and(|(_, options)| {
         arguments.iter().any(|word| {
             let known = known(word);
-            // It says how often, not what.
+            // It tells how often, not what.
             !known.starts_with("--checkpoint=")
                 && known != "--checkpoint"
                 && is_option(&Word::known(&known, known.clone()), options)
         })
     });
-    // What runs the lines of a makefile.
+    // The variable names the shell for the lines of a makefile.
     let sets_shell = |word: &Word| {
         let known = known(word);
         known.starts_with("SHELL") || known.starts_with(".SHELL")

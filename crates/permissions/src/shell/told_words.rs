@@ -1,5 +1,5 @@
-//! Words that stand for several texts, all of which the text of the script or the disk tells: the variable of
-//! a loop, a number that the shell gives, a pattern.
+//! Words that stand for several texts, all of which are known from the script or the disk: the variable of a loop, a
+//! number from the shell, a pattern.
 
 use std::path::{Path, PathBuf};
 
@@ -13,8 +13,8 @@ use crate::scene::Scene;
 /// Programs that open no file by a number.
 const SPEAKERS: [&str; 6] = [":", "[", "echo", "false", "test", "true"];
 
-/// Programs that only read whatever their operands and their number are, so that it does not matter which names a
-/// pattern matches.
+/// Programs that only read, whatever their operands and the number of these, so that the names that a pattern matches
+/// do not matter.
 const READERS: [&str; 13] = [
     "cat",
     "cut",
@@ -31,10 +31,10 @@ const READERS: [&str; 13] = [
     "wc",
 ];
 
-/// Names that a pattern matches, at most.
+/// The most names that a pattern matches.
 const MOST_NAMES: usize = 500;
 
-/// The commands that these words may be, each with all of its words known; nothing if that is not told.
+/// The possible commands of these words, each with all words known; `None` if they are not known.
 pub(super) fn readings(
     words: &[Word],
     places: &[PathBuf],
@@ -63,11 +63,11 @@ pub(super) fn readings(
     Some(if readings.is_empty() { vec![told] } else { readings })
 }
 
-/// The names that a pattern matches now. One that matches nothing names no file.
+/// The names that a pattern matches now. A pattern without a match names no file.
 fn matched(word: &Word, shape: &Shape, place: &Path, scene: Scene<'_>) -> Option<Vec<Word>> {
     let is_plain =
         |step: &Step| matches!(step, Step::Literal(_) | Step::Name | Step::Character | Step::NoDot);
-    // Some versions of the shell match the directory above by a pattern that begins with a dot.
+    // In some versions of the shell, a pattern that begins with a dot matches the directory above.
     let climbs = |name: &[Step]| Shape::from_steps(name).intersects(&Shape::literal(".."));
     if shape.steps().split(|step| *step == Step::Literal('/')).any(climbs) {
         return None;
@@ -76,7 +76,7 @@ fn matched(word: &Word, shape: &Shape, place: &Path, scene: Scene<'_>) -> Option
     if is_option || !shape.steps().iter().all(is_plain) || word.written.contains("..") {
         return None;
     }
-    // What is no directory tells nothing.
+    // Without a directory nothing is known.
     (scene.links.kind(&scene.links.resolve(place)) == Kind::Directory).then_some(())?;
     let paths = scene.matches(&absolute_shape(shape, place))?;
     if paths.len() > MOST_NAMES {

@@ -1,7 +1,7 @@
-//! Commands of git that change what is checked out: others that work in the same tree lose the ground below.
+//! Git commands that change a checkout, while others may work in the same tree.
 //!
-//! What is not known to leave the files and the branch of a checkout alone counts as changing them: git has aliases,
-//! and whatever is on the machine as `git-NAME`.
+//! A command counts as changing unless it is known to leave the files and the branch of a checkout alone: git has
+//! aliases, and runs every program on the machine that is named `git-NAME`.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::wrappers::unwrapped;
 use crate::links::Kind;
 use crate::scene::Scene;
 
-/// Commands that leave the files and the branch of a checkout alone, whatever their options are.
+/// Commands that leave the files and the branch of a checkout alone, with any options.
 const LEAVES: &str = "add annotate archive blame bugreport bundle cat-file check-attr check-ignore check-mailmap \
     check-ref-format cherry column commit-graph commit-tree config count-objects describe diagnose diff diff-files \
     diff-index diff-tree fast-export fmt-merge-msg for-each-ref format-patch fsck gc get-tar-commit-id grep hash-object \
@@ -22,7 +22,7 @@ const LEAVES: &str = "add annotate archive blame bugreport bundle cat-file check
     unpack-file unpack-objects update-index update-server-info var verify-commit verify-pack verify-tag version whatchanged \
     write-tree";
 
-/// Commands that change them, but for some forms.
+/// Commands that change them, except for some forms.
 const CHANGES: [&str; 26] = [
     "am",
     "apply",
@@ -52,7 +52,8 @@ const CHANGES: [&str; 26] = [
     "worktree",
 ];
 
-/// Forms that leave them alone: one of these options must be there, and no other than these and those.
+/// Forms that leave them alone: one of the first options must be present, and no other options than the first and the
+/// second.
 const FORMS: [(&str, &str, &str); 9] = [
     ("am", "--show-current-patch", ""),
     ("apply", "--cached --check --numstat --stat --summary", "-p -v -z -R -C --verbose --quiet"),
@@ -65,7 +66,7 @@ const FORMS: [(&str, &str, &str); 9] = [
     ("rm", "-n --cached --dry-run", "-r -f -q --force --quiet --ignore-unmatch"),
 ];
 
-/// Commands whose next word says what they do, with the words by which they leave files alone.
+/// Commands whose next word tells their effect, with the words for which they leave files alone.
 const VERBS: [(&str, &str); 5] = [
     ("bisect", "help log terms view visualize"),
     ("sparse-checkout", "check-rules list"),
@@ -74,7 +75,7 @@ const VERBS: [(&str, &str); 5] = [
     ("worktree", "add list lock prune unlock"),
 ];
 
-/// Options before the subcommand whose value is the next word.
+/// Options before the subcommand with a value in the next word.
 const VALUED: [&str; 8] = [
     "-C",
     "-c",
@@ -86,25 +87,25 @@ const VALUED: [&str; 8] = [
     "--work-tree",
 ];
 
-/// What a command of git does to a checkout.
+/// The effect of a git command on a checkout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     Leaves,
     Changes,
-    /// Git does not have the command, or it is not known which one it is.
+    /// Git does not have the command, or its name is not known.
     Unknown,
 }
 
-/// A command that changes what is checked out somewhere.
+/// A command that changes a checkout.
 #[derive(Debug)]
 pub(crate) struct TreeMove {
     pub(crate) command: String,
-    /// The directories that it may be about; nothing if that is not known.
+    /// The directories that it may be about; `None` if they are not known.
     places: Option<Vec<PathBuf>>,
 }
 
 impl TreeMove {
-    /// What a command does to a checkout, if it is git and changes it.
+    /// The change of a checkout by a command, if it is a git command and makes one.
     pub(super) fn of(command: &Command) -> Option<Self> {
         let words = unwrapped(&command.words);
         let (program, arguments) = words.split_first()?;
@@ -122,7 +123,7 @@ impl TreeMove {
         Some(Self { command: command.text(), places: line.places(command) })
     }
 
-    /// The same of a text in which its words are not told apart.
+    /// The same for a text without separate words.
     pub(super) fn of_text(text: &str) -> Option<Self> {
         let mut words = text.split(' ').filter(|word| !word.is_empty());
         let is_git = words.next().is_some_and(|program| base_name(program) == "git");
@@ -131,7 +132,7 @@ impl TreeMove {
         (line.effect() == Effect::Changes).then_some(moved)
     }
 
-    /// The same wherever it is: what the command line sets may lead git to any place.
+    /// The same in any directory: the variables of the command line may lead git anywhere.
     pub(super) fn anywhere(self) -> Self {
         Self { places: None, ..self }
     }
@@ -157,13 +158,13 @@ fn may_be_git(program: &Word) -> bool {
         || shape.intersects(&Shape::any_then(&Shape::literal("/git")))
 }
 
-/// A command line of git, behind the program; nothing in place of a word that is not known.
+/// A git command line without the program; `None` for an unknown word.
 struct Line<'a> {
     name: Option<&'a str>,
     rest: Vec<Option<&'a str>>,
-    /// Where it is to work: the values of `-C`.
+    /// The directories to work in: the values of `-C`.
     directories: Vec<Option<&'a str>>,
-    /// Whether it names a repository or files.
+    /// Whether it names a repository or a work tree.
     leads_elsewhere: bool,
 }
 
@@ -203,14 +204,14 @@ impl<'a> Line<'a> {
         if leaves { Effect::Leaves } else { Effect::Changes }
     }
 
-    /// Whether this form of a command that changes files leaves them alone.
+    /// Whether this form of a changing command leaves files alone.
     fn leaves(&self, name: &str) -> bool {
         match name {
             "commit" => !self.may_have("--amend", "--am"),
             "fetch" => !self.may_have("-u", "--upd"),
             "branch" => self.leaves_branch(),
             "reset" => self.leaves_by_reset(),
-            // With one name, it says what that is.
+            // With one name, it prints the value.
             "symbolic-ref" => {
                 self.has_only("-q --quiet --short --recurse --no-recurse")
                     && self.operands().count() == 1
@@ -227,7 +228,7 @@ impl<'a> Line<'a> {
         match self.rest.first() {
             Some(Some(word)) => is_verb(word),
             Some(None) => false,
-            // Alone, it stashes; the others say how they are used, or what there is.
+            // Alone, it stashes; the others print their usage, or a list.
             None => name != "stash",
         }
     }
@@ -241,7 +242,7 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Branches are made, deleted and listed without a change here, but the one here may be renamed.
+    /// Branches are made, deleted and listed without a change here, but the current one may be renamed.
     fn leaves_branch(&self) -> bool {
         self.has_only(
             "-a -r -v -l -d -D -f -i -q -t -u --all --remotes --verbose --list --delete --force --quiet --track \
@@ -251,7 +252,7 @@ impl<'a> Line<'a> {
         )
     }
 
-    /// Without a commit that the branch is to go to, only the index is changed.
+    /// Without a commit as the branch's new target, only the index is changed.
     fn leaves_by_reset(&self) -> bool {
         let before = self.rest.iter().take_while(|word| **word != Some("--"));
         let mut operands = before.filter(|word| !word.is_some_and(|it| it.starts_with('-')));
@@ -284,14 +285,14 @@ impl<'a> Line<'a> {
         self.rest.iter().copied().filter(|word| !word.is_some_and(|it| it.starts_with('-')))
     }
 
-    /// Whether all options are among these, and no word is one that is not known.
+    /// Whether all options are among these, and no word is unknown.
     fn has_only(&self, options: &str) -> bool {
         let is_known = |option: String| options.split_ascii_whitespace().any(|it| it == option);
         let mut before = self.rest.iter().take_while(|word| **word != Some("--"));
         before.all(Option::is_some) && self.options().all(is_known)
     }
 
-    /// Whether there may be an option, by its letter or by how its name begins.
+    /// Whether an option may be present, by its letter or by the prefix of its name.
     fn may_have(&self, option: &str, beginning: &str) -> bool {
         let mut before = self.rest.iter().take_while(|word| **word != Some("--"));
         self.options().any(|it| it == option || it.starts_with(beginning))

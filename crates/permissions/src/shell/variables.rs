@@ -1,7 +1,7 @@
-//! What the variables of a script may hold.
+//! The possible values of a script's variables.
 //!
-//! Every assignment anywhere in the script counts, whatever the order in which they run: the values of a
-//! variable are all that were ever assigned to it, and none.
+//! Every assignment anywhere in the script counts, in any order: the values of a variable are all that the script ever
+//! assigns to it, and no value.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::syntax::{
     RedirectKind, SyntaxAssignment, SyntaxWord, TestPiece, WordPart,
 };
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source<'a> {
     /// The word is assigned.
@@ -28,11 +28,11 @@ pub(super) enum Source<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Variables<'a> {
     sources: HashMap<&'a str, Vec<Source<'a>>>,
-    /// Whether something may assign to variables that cannot be named.
+    /// Whether the script may assign variables that cannot be named.
     is_lost: bool,
-    /// Whether a file is run, or text at another time, which may assign to any variable.
+    /// Whether the script runs a file, or text at another time, which may assign any variable.
     runs_text: bool,
-    /// How many functions there are: a program may be one of them.
+    /// The number of functions: a program may be one of them.
     functions: usize,
     /// Variables that may be arrays.
     arrays: Vec<&'a str>,
@@ -40,11 +40,11 @@ pub(super) struct Variables<'a> {
     evaluates: bool,
 }
 
-/// Builtins that run a file, or text at another time: they may assign to any variable.
+/// Builtins that run a file, or text at another time: they may assign any variable.
 const LOSING: [&str; 3] = [".", "source", "trap"];
 
 impl<'a> Variables<'a> {
-    /// The assignments of a program that runs inside another script, which may have given its variables values.
+    /// The assignments of a program inside another script, which may also assign its variables.
     pub(super) fn of(program: &'a Program, outer: &'a Assigned) -> Self {
         let mut variables = Self { runs_text: outer.is_lost, ..Self::default() };
         variables.list(&program.list);
@@ -57,13 +57,13 @@ impl<'a> Variables<'a> {
         variables
     }
 
-    /// What is assigned to.
+    /// The assigned variables.
     pub(super) fn assigned(&self) -> Assigned {
         let names = self.sources.keys().map(|name| (*name).to_owned()).collect();
         Assigned { names, is_lost: self.is_lost || self.runs_text }
     }
 
-    /// What is assigned to a variable; nothing if that cannot be told.
+    /// The values assigned to a variable; `None` if they are not known.
     pub(super) fn sources(&self, name: &str) -> Option<&[Source<'a>]> {
         if self.is_lost || self.runs_text {
             return None;
@@ -71,12 +71,12 @@ impl<'a> Variables<'a> {
         Some(self.sources.get(name).map(Vec::as_slice).unwrap_or_default())
     }
 
-    /// Whether the text itself may assign to a variable, apart from files that it runs.
+    /// Whether the text itself may assign a variable, apart from files that it runs.
     pub(super) fn assigns(&self, name: &str) -> bool {
         self.is_lost || self.sources.contains_key(name)
     }
 
-    /// Whether every program is the one that it is called, as far as the text tells.
+    /// Whether every program name means that program, as far as the text tells.
     pub(super) fn has_plain_programs(&self) -> bool {
         self.functions == 0 && !self.is_lost && !self.runs_text
     }
@@ -137,7 +137,7 @@ impl<'a> Variables<'a> {
                             self.add(name, Source::Results(word));
                             self.parts(&word.parts);
                         }
-                        // `select` puts what was typed into another one.
+                        // `select` assigns the input to another variable.
                         self.add("REPLY", Source::Unknown);
                     }
                     None => self.add(name, Source::Unknown),
@@ -193,7 +193,7 @@ impl<'a> Variables<'a> {
             return;
         };
         match plain(program) {
-            // A program that is not known may be one of these.
+            // An unknown program may be one of these.
             None => self.is_lost = true,
             Some("eval") => {
                 self.is_lost = true;
@@ -217,7 +217,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// A builtin that assigns to variables which its arguments name.
+    /// Adds the assignments of a builtin to variables that its arguments name.
     fn builtin(&mut self, program: &str, arguments: &[&'a SyntaxWord]) {
         for default in ["REPLY", "MAPFILE", "OPTARG", "OPTIND"] {
             self.add(default, Source::Unknown);
@@ -241,7 +241,7 @@ impl<'a> Variables<'a> {
             self.is_lost |= program == "printf" && format.is_some_and(counts);
             return;
         }
-        // A name that stands for another one, or a value that is changed.
+        // A name reference, or a value that is changed.
         self.is_lost |= told.flags.contains(['n', 'i', 'u', 'l', 'c']);
         for argument in arguments.iter().skip(told.operands) {
             let start = match argument.parts.first() {
@@ -310,7 +310,7 @@ impl<'a> Variables<'a> {
 
     fn arithmetic(&mut self, arithmetic: &'a Arithmetic) {
         self.parts(&arithmetic.parts);
-        // Any name in it may be one that is assigned to, and then holds a number.
+        // Any name in it may be assigned, and then has a number.
         for name in arithmetic.names() {
             self.add(name, Source::Number);
         }
@@ -349,7 +349,7 @@ impl<'a> Variables<'a> {
 fn plain(word: &SyntaxWord) -> Option<&str> {
     match word.parts.as_slice() {
         [WordPart::Quoted(text)] => Some(text),
-        // A pattern or braces make other words of it.
+        // A pattern or braces expand to other words.
         [WordPart::Bare(text)] => {
             (text == "[" || !text.contains(['*', '?', '[', '{', '~'])).then_some(text.as_str())
         }
@@ -357,7 +357,7 @@ fn plain(word: &SyntaxWord) -> Option<&str> {
     }
 }
 
-/// A word for the parser of a builtin.
+/// A word for the argument parser of a builtin.
 fn given(word: &SyntaxWord) -> Given<'_> {
     let value = plain(word);
     let is_number = |part: &WordPart| match part {

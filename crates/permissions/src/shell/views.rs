@@ -1,7 +1,7 @@
-//! Everything that a script may run, for rules that take.
+//! Everything that a script may run, for ask and deny rules.
 //!
-//! A command stands for itself, for what its program runs, and for every text in it that is a script again.
-//! What is certain is denied by a deny rule; what is only possible is put to a person.
+//! A command yields itself, the command that its program runs, and every text in it that is a script again. A deny rule
+//! denies a certain command; a merely possible command asks a person.
 
 mod feed;
 mod interpreters;
@@ -27,17 +27,17 @@ use words::{attached, has_word, is_value, last_name, peel, reads_names, shape_of
 
 pub(super) use words::{best_values, directories, is_option, readings};
 
-/// Scripts in the words of scripts, at most.
+/// The deepest nesting of scripts in the words of scripts.
 const DEEPEST: usize = 6;
 
-/// Words of a command inside another one that are looked at: with all of them, a long line would need
-/// time and room by its square.
+/// The most words of an inner command that are examined: with all of them, a long line would need quadratic time and
+/// memory.
 const LONGEST_VIEW: usize = 40;
 
-/// Commands that are looked at, at most: programs that run others in many ways could be nested without end.
+/// The most commands that are examined: programs that run others in many ways could be nested without end.
 const MOST_VIEWS: usize = 4_000;
 
-/// Words behind which the name of a program is that of a package.
+/// Words behind which the name of a program is the name of a package.
 const INSTALLING: [&str; 10] = [
     "add",
     "info",
@@ -56,47 +56,47 @@ fn is_shell_word(word: &Word) -> bool {
     word.value.as_deref().is_some_and(|value| is_interpreter(base_name(value)))
 }
 
-/// What a script may run.
+/// The commands that a script may run.
 #[derive(Debug, Default)]
 pub(crate) struct Views {
-    /// Commands that it runs, or may run by what its text says.
+    /// Commands that it runs, or may run according to its text.
     pub(crate) certain: Vec<String>,
     /// Commands that it might run if a program does more than is known of it.
     pub(crate) possible: Vec<String>,
-    /// Commands of which some words are not known.
+    /// Commands with unknown words.
     pub(crate) shapes: Vec<Shape>,
-    /// Why it may run anything else.
+    /// The reason that it may run anything else.
     pub(crate) opaque: Option<Unclear>,
-    /// Why it may touch paths that it does not name: words of a shell command are not known.
+    /// The reason that it may touch paths that it does not name: words of a shell command are unknown.
     pub(crate) hides_paths: Option<Unclear>,
     /// Scripts in its words.
     pub(crate) nested: Vec<Script>,
-    /// Commands that other commands run, where they may run.
+    /// Commands that other commands run, with their directories.
     pub(crate) wrapped: Vec<Command>,
     /// Words of code that may be paths.
     pub(crate) code_words: Vec<String>,
 }
 
-/// Whether what is found runs, or runs only if a program does more than is known of it.
+/// Whether a command runs, or runs only if a program does more than is known of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Certainty {
     Certain,
     Possible,
 }
 
-/// Finds what a script may run.
+/// Finds the commands that a script may run.
 pub(super) struct Finder<'a> {
     home: Option<&'a Path>,
-    /// Where the command that is looked at may run.
+    /// The directories of the examined command.
     places: Places,
-    /// What the scripts around it assign to.
+    /// The variables that the scripts around it assign.
     outer: Assigned,
-    /// What the command around it reads: a script in its words reads it, too.
+    /// The standard input of the command around it: a script in its words reads it, too.
     feed: OwnFeed,
     views: Views,
     certainty: Certainty,
     depth: usize,
-    /// How many commands were looked at.
+    /// The number of examined commands.
     seen: usize,
     /// Names of files that the script may have made, and of files that it runs.
     made: Vec<Shape>,
@@ -139,12 +139,12 @@ impl<'a> Finder<'a> {
 
     pub(super) fn script(&mut self, script: &Script) {
         match script.opaque {
-            // What runs is text of the shell, which may name any file.
+            // The text runs as shell code, which may name any file.
             Some(why) if why.runs_text() => self.hidden(why),
             Some(why) => self.opaque(why),
             None => {}
         }
-        // What runs inside may see what is assigned here.
+        // The inner script may see the variables that are assigned here.
         let both = self.outer.and(&script.assigned);
         let before = std::mem::replace(&mut self.outer, both);
         for command in &script.commands {
@@ -157,7 +157,7 @@ impl<'a> Finder<'a> {
         self.views.opaque.get_or_insert(why);
     }
 
-    /// Shell commands run that are not known.
+    /// Records that unknown shell commands run.
     fn hidden(&mut self, why: Unclear) {
         self.opaque(why);
         self.views.hides_paths.get_or_insert(why);
@@ -191,7 +191,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The value of a variable that a program gets: it may name what the program runs.
+    /// Examines the value of a program's variable: it may name a program to run.
     fn setting(&mut self, value: &str) {
         let before = std::mem::replace(&mut self.certainty, Certainty::Possible);
         let words: Vec<&str> = split_words(value).take(LONGEST_VIEW).collect();
@@ -211,7 +211,7 @@ impl<'a> Finder<'a> {
         self.certainty = before;
     }
 
-    /// A file that is run.
+    /// Records a file that is run.
     fn runs(&mut self, file: &Word) {
         self.run.extend(writes::last_names(&file.to_shape()));
     }
@@ -220,13 +220,13 @@ impl<'a> Finder<'a> {
         self.run.extend(names.iter().map(|name| Shape::literal(name)));
     }
 
-    /// Whatever a program builds and runs, by how the names of such files end.
+    /// Records all files that a program builds and runs, by the suffixes of their names.
     fn runs_sources(&mut self, endings: &[&str]) {
         let ending = |ending: &&str| Shape::any_then(&Shape::literal(ending));
         self.run.extend(endings.iter().map(ending));
     }
 
-    /// A text that is run as a script.
+    /// Examines a text that is run as a script.
     fn text(&mut self, text: &str) {
         if self.depth >= DEEPEST {
             return self.opaque(Unclear::TooDeep);
@@ -250,7 +250,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Every run of words in a text that cannot be read.
+    /// Examines every run of words in a text that cannot be parsed.
     pub(super) fn rough(&mut self, text: &str) {
         const MARKS: [char; 14] =
             ['"', '\'', '`', '(', ')', '{', '}', ';', '|', '&', ',', '<', '>', '\\'];
@@ -281,7 +281,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The words of a command that another one runs.
+    /// Examines the words of an inner command.
     fn words(&mut self, words: &[Word], feed: Feed<'_>) {
         if self.certainty == Certainty::Certain && self.views.wrapped.len() < MOST_VIEWS {
             let (words, places) = (words.to_vec(), self.places.clone());
@@ -290,7 +290,7 @@ impl<'a> Finder<'a> {
         self.program(words, feed);
     }
 
-    /// The words of a command, and what they run.
+    /// Examines the words of a command, and the commands that they run.
     fn program(&mut self, words: &[Word], feed: Feed<'_>) {
         let Some((first, arguments)) = words.split_first() else { return };
         if self.depth >= DEEPEST || (self.depth > 0 && self.seen > MOST_VIEWS) {
@@ -298,7 +298,7 @@ impl<'a> Finder<'a> {
         }
         let is_known = arguments.iter().all(|word| word.value.is_some());
         let Some(program) = first.value.as_deref() else {
-            // With an unknown directory it is still that program; any other may be one that runs others.
+            // With an unknown directory it is still that program; any other program may run others.
             let Some(name) = last_name(first) else { return self.hidden(Unclear::Program) };
             // It is a file that the line may have made.
             self.run.push(Shape::literal(&name));
@@ -341,7 +341,7 @@ impl<'a> Finder<'a> {
         self.places = places;
     }
 
-    /// The same words with the texts that they may turn out to be: an option that a variable holds is one.
+    /// Examines the same words with the texts that they may have: a variable can contain an option.
     fn substituted(&mut self, words: &[Word], feed: Feed<'_>) {
         let Some(readings) = readings(words) else { return self.opaque(Unclear::Expansion) };
         let before = std::mem::replace(&mut self.certainty, Certainty::Possible);
@@ -355,7 +355,7 @@ impl<'a> Finder<'a> {
         self.certainty = before;
     }
 
-    /// What a program runs.
+    /// Examines the commands that a program runs.
     fn inner(&mut self, name: &str, words: &[Word], feed: Feed<'_>) {
         let arguments = words.get(1..).unwrap_or_default();
         match name {
@@ -366,7 +366,7 @@ impl<'a> Finder<'a> {
             "xargs" => return self.xargs(arguments, feed),
             "make" | "gmake" => return self.make(arguments, feed),
             "patch" | "git" if name == "patch" || has_word(arguments, &["apply", "am"]) => {
-                // The paths that it changes are in the patch.
+                // The patch contains the paths that it changes.
                 if let Some(text) = feed.text {
                     self.patch(text);
                 }
@@ -435,18 +435,18 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Looks everywhere for what a program might run if it ran its arguments.
+    /// Examines everything that a program would run if it ran its arguments.
     fn possibly(&mut self, words: &[Word], feed: Feed<'_>) {
         let before = std::mem::replace(&mut self.certainty, Certainty::Possible);
         let opaque = self.views.opaque;
         self.everywhere(words, feed);
-        // An unknown program with a script for an argument is not taken to run it.
+        // An unknown program is not assumed to run a script in its arguments.
         self.views.opaque = opaque;
         if let Some(start) = words.iter().skip(1).position(is_shell_word) {
             let installs = words.get(start).is_some_and(|word| {
                 word.value.as_deref().is_some_and(|value| INSTALLING.contains(&value))
             });
-            // A shell among the words is taken to run.
+            // A shell among the words is assumed to run.
             if !installs && self.seen <= MOST_VIEWS {
                 self.program(words.get(start + 1..).unwrap_or_default(), feed);
             }
@@ -489,7 +489,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// A program that runs the words behind its options.
+    /// Examines a program that runs the words behind its options.
     fn wrapper(
         &mut self,
         name: &str,
@@ -511,14 +511,14 @@ impl<'a> Finder<'a> {
         if takes_variables && arguments.iter().any(|word| sets(&word)) {
             self.opaque(Unclear::Variable);
         }
-        // A text that is cut into words, with rules of its own.
+        // A text that is split into words, by its own rules.
         let splits = |word: &Word| is_option(word, &["-S", "--split-string"]);
         if matches!(name, "env" | "genv") && arguments.iter().any(splits) {
             self.hidden(Unclear::Code);
             self.rough(&best_values(arguments).join(" "));
             return self.everywhere(words, feed);
         }
-        // What it prints may go to a command.
+        // Its output may go to a command.
         if matches!(name, "strace" | "ltrace") {
             let marks =
                 |word: &Word| word.value.as_deref().is_none_or(|value| value.contains(['|', '!']));
@@ -530,7 +530,7 @@ impl<'a> Finder<'a> {
         match peel(arguments, valued, operands, takes_variables) {
             Some(start) => {
                 self.words(arguments.get(start..).unwrap_or_default(), feed);
-                // The operands may be fewer than they usually are, and an option may take the next word.
+                // There may be fewer operands than usual, and an option may take the next word.
                 let is_plain = matches!(name, "timeout" | "env" | "nice" | "command" | "builtin");
                 if (operands > 0 || start > 0) && !is_plain {
                     self.possibly(words, feed);

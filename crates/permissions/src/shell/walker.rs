@@ -1,5 +1,5 @@
-//! Finds every command in a syntax tree: in lists, pipes, groups, conditions, loops, and in every
-//! expansion of every word.
+//! Finds every command in a syntax tree: in lists, pipes, groups, conditions, loops, and in every expansion of every
+//! word.
 
 use std::ops::Range;
 use std::path::Path;
@@ -17,8 +17,7 @@ use super::syntax::{
 };
 use super::wrappers::{Move, moves_shell};
 
-/// What a program does, command by command, in a shell that stands at `places`.
-/// It may run inside another script, which assigns to variables.
+/// The commands of a program, in a shell at `places`. It may run inside another script, which assigns variables.
 pub(crate) fn walk(
     program: &Program,
     places: &Places,
@@ -63,13 +62,13 @@ struct Walker<'a> {
     program: &'a Program,
     home: Option<&'a Path>,
     expander: Expander<'a>,
-    /// What is written to the standard input of the commands being walked.
+    /// The standard input of the current commands.
     fed: Feed,
-    /// Whether the shell has put something in place of its own standard input.
+    /// Whether the shell has replaced its own standard input.
     has_moved_input: bool,
-    /// Every directory in which the shell may have stood.
+    /// Every directory in which the shell may have been.
     visited: Places,
-    /// The variables of the loops around what is walked: the text tells all their values.
+    /// The variables of the surrounding loops: the text tells all their values.
     loops: Vec<&'a str>,
     /// The commands of each function.
     functions: Vec<Range<usize>>,
@@ -77,7 +76,7 @@ struct Walker<'a> {
     is_moved: bool,
 }
 
-/// Whether something is written to a standard input, and what, where the text tells.
+/// Whether a standard input is connected, and its text where it is known.
 #[derive(Clone, Default)]
 struct Feed {
     is_fed: bool,
@@ -89,18 +88,18 @@ impl<'a> Walker<'a> {
         self.script.unclear.get_or_insert(why);
     }
 
-    /// A program may run that no command names.
+    /// Records that a program may run that no command names.
     fn opaque(&mut self, why: Unclear) {
         self.unclear(why);
         let before = self.script.opaque;
-        // What runs text of the shell counts most.
+        // Running text as shell code counts most.
         if before.is_none_or(|before| why.runs_text() && !before.runs_text()) {
             self.script.opaque = Some(why);
         }
     }
 
-    /// Puts commands where they may run that do not run where they are written: functions run where they are
-    /// called, and may move the shell there.
+    /// Assigns directories to commands that do not run where they are written: functions run where they are called, and
+    /// may move the shell there.
     fn settle(&mut self, start: &Places) {
         if !self.is_moved && self.visited == *start {
             return;
@@ -125,7 +124,7 @@ impl<'a> Walker<'a> {
         places
     }
 
-    /// A list in a shell of its own, which is fed this: what it does to the directory ends with it.
+    /// Walks a list in a subshell with this input: its `cd` ends with it.
     fn inner_list(&mut self, list: &'a List, places: &Places, fed: Feed) {
         let before = std::mem::replace(&mut self.fed, fed);
         self.list(list, places.clone());
@@ -180,7 +179,7 @@ impl<'a> Walker<'a> {
             }
             Node::Function(body) => {
                 self.unclear(Unclear::Function);
-                // It runs where it is called, and is fed what its caller is fed.
+                // It runs where it is called, with the input of its caller.
                 let fed = std::mem::replace(&mut self.fed, Feed { is_fed: true, text: None });
                 let first = self.script.commands.len();
                 let after = self.node(body, places).either();
@@ -190,7 +189,7 @@ impl<'a> Walker<'a> {
                 Ending::same(places.clone())
             }
             Node::Coprocess(_, body) => {
-                // Inside a substitution, bash writes the command anew and reads it otherwise.
+                // Inside a substitution, bash prints the command and parses it again, differently.
                 self.opaque(Unclear::Coprocess);
                 let fed = std::mem::replace(&mut self.fed, Feed { is_fed: true, text: None });
                 self.node(body, places);
@@ -236,7 +235,7 @@ impl<'a> Walker<'a> {
                     for pattern in patterns {
                         self.expansions(&pattern.parts, places);
                     }
-                    // `;&` falls through: begin wherever an earlier case may have ended.
+                    // `;&` falls through: begin in every directory in which an earlier case may have ended.
                     let from = after.clone();
                     after = after.or(&self.list(list, from));
                 }
@@ -275,7 +274,7 @@ impl<'a> Walker<'a> {
         after
     }
 
-    /// Walks what may run many times. If the shell moves in it, the next round begins elsewhere.
+    /// Walks a body that may run many times. If the shell moves in it, the next round begins elsewhere.
     fn repeated(&mut self, places: &Places, body: impl FnOnce(&mut Self) -> Places) -> Places {
         let first = self.script.commands.len();
         if body(self) == *places {
@@ -311,7 +310,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// `[[ -e file ]]` looks at files as `test` does.
+    /// Walks `[[ -e file ]]`, which tests files as `test` does.
     fn tested_files(&mut self, pieces: &'a [TestPiece], places: &Places) {
         const LOOKS: [&str; 3] = ["-nt", "-ot", "-ef"];
         let is_unary =
@@ -331,13 +330,13 @@ impl<'a> Walker<'a> {
         let mut command = Command { places: places.clone(), ..Command::default() };
         command.words.push(Word::known("test", "test".to_owned()));
         command.words.extend(words.into_iter().map(|word| self.expander.value(word)));
-        // What an unknown word tells is whether something is there, and no more.
+        // An unknown word only tells whether a file exists.
         if command.words.iter().all(|word| word.value.is_some()) {
             self.script.commands.push(command);
         }
     }
 
-    /// Whether a word read as arithmetic can run nothing.
+    /// Whether a word evaluated as arithmetic can run nothing.
     fn is_number(&self, word: &SyntaxWord) -> bool {
         let parts = word.parts.iter().map(|part| match part {
             WordPart::Bare(text) | WordPart::Quoted(text) => {
@@ -376,7 +375,7 @@ impl<'a> Walker<'a> {
         self.finish(command)
     }
 
-    /// Whether the text, or the shell itself, tells all that a part of a word can be.
+    /// Whether the text, or the shell itself, determines all possible values of a part of a word.
     fn is_told(&self, part: &WordPart) -> bool {
         match part {
             // Arithmetic that is not plain makes the whole unclear.
@@ -394,14 +393,14 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Takes in a command whose words are known, and says where it leaves the shell.
+    /// Adds a command whose words are known, and returns the shell's directories after it.
     fn finish(&mut self, command: Command) -> Ending {
         if let Some(program) = command.words.first()
             && program.value.as_deref() != Some(&program.written)
         {
             self.unclear(Unclear::Program);
         }
-        // `exec < file` feeds every later command.
+        // `exec < file` changes the input of every later command.
         let is_exec = |word: &Word| word.value.as_deref() == Some("exec");
         self.has_moved_input |= command.fed && command.words.first().is_some_and(is_exec);
         if names::changes_meaning(&command) {
@@ -461,7 +460,7 @@ impl<'a> Walker<'a> {
             Move::To(_) => &["CDPATH", "HOME"],
             Move::Back => &["DIRSTACK", "OLDPWD"],
         };
-        // Before it moved, where it would go back to is not known.
+        // Before its first move, the previous directory is not known.
         let is_lost = found == Move::Back && self.visited == command.places;
         if is_lost || !obeyed.iter().all(|name| self.expander.is_unchanged(name)) {
             return Move::Somewhere;
@@ -517,7 +516,7 @@ impl<'a> Walker<'a> {
                     text.append(&shape);
                     Word::shaped(&assignment.written, text, false)
                 }
-                // The name is told, and that it is a list that the shell has read.
+                // The name is known, and the value is a list that the shell has parsed.
                 None => Word::shaped(
                     &assignment.written,
                     Shape::from_steps(
@@ -533,12 +532,12 @@ impl<'a> Walker<'a> {
         });
     }
 
-    /// Whether what is assigned can run nothing if it is computed.
+    /// Whether an assigned value can run nothing if it is computed.
     fn is_number_value(&self, value: &AssignedValue) -> bool {
         matches!(value, AssignedValue::Scalar(word) if self.is_number(word))
     }
 
-    /// Redirections of a group: no words, but files that are opened.
+    /// Walks the redirections of a group: no words, but opened files.
     fn group_redirections(&mut self, redirects: &'a [Redirect], places: &Places) {
         if redirects.is_empty() {
             return;
@@ -597,7 +596,7 @@ impl<'a> Walker<'a> {
             if is_descriptor(&target) {
                 return;
             }
-            // A name of a file here is expanded a second time, without its quotes.
+            // A file name here is expanded a second time, without its quotes.
             let special = |c: char| "$`*?[~{\\'\" \t\n".contains(c);
             let shape = target.to_shape();
             if !shape.is_number() && shape.may_have(special) {
@@ -617,7 +616,7 @@ impl<'a> Walker<'a> {
         for part in parts {
             match part {
                 WordPart::Bare(_) | WordPart::Quoted(_) | WordPart::Unknown => {}
-                // It reads what is read around it.
+                // It has the same standard input.
                 WordPart::Command(list, _) | WordPart::Process(list, false) => {
                     self.inner_list(list, places, self.fed.clone());
                 }
@@ -630,7 +629,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Reading a variable is harmless; anything more may run or set something.
+    /// Reading a variable is harmless; anything more may run a program or set a variable.
     fn parameter(&mut self, expansion: &'a ParameterExpansion, places: &Places) {
         if let Some(index) = &expansion.index {
             self.unclear(Unclear::Expansion);

@@ -10,7 +10,7 @@ use super::syntax::{
     Arithmetic, Document, IsQuoted, Operation, ParameterExpansion, SyntaxWord, WordPart,
 };
 
-/// Where a word stands.
+/// The position of a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordPlace {
     Command,
@@ -18,7 +18,7 @@ pub(super) enum WordPlace {
     Pattern,
 }
 
-/// What ends an arithmetic expression.
+/// The end of an arithmetic expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ArithmeticEnd {
     /// `))`
@@ -30,7 +30,7 @@ pub(super) enum ArithmeticEnd {
 }
 
 impl<'a> Reader<'a> {
-    /// A word, or nothing where none begins.
+    /// A word, or `None` where none begins.
     pub(super) fn word(&mut self, place: WordPlace) -> Parsed<Option<SyntaxWord>> {
         let start = self.position();
         let mut parts = Vec::new();
@@ -49,7 +49,7 @@ impl<'a> Reader<'a> {
                 }
                 None => break,
                 Some(byte) if is_metacharacter(byte) => break,
-                // Between words only: elsewhere a continued line joins what stands around it.
+                // Between words only: elsewhere a continued line joins the texts around it.
                 Some(b'\\') if self.peek_second() == Some(b'\n') => {
                     let after = self.rest().as_bytes().get(2).copied();
                     if parts.is_empty() || after.is_none_or(is_blank_or_newline) {
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         match self.peek() {
             Some(b'\\') => {
                 self.next();
-                // A backslash at the very end stands for itself in some places only.
+                // A backslash at the very end is literal only in some positions.
                 let escaped = self.next().filter(|c| *c != '\n').ok_or(Unclear::Syntax)?;
                 parts.push(WordPart::Quoted(escaped.to_string()));
             }
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
             }
             Some(b'"') => {
                 self.next();
-                // The word is there even if nothing is in it.
+                // The word exists even if it is empty.
                 parts.push(WordPart::Quoted(String::new()));
                 self.double_quoted(parts)?;
             }
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What stands in double quotes, with the closing one.
+    /// The text in double quotes, with the closing one.
     fn double_quoted(&mut self, parts: &mut Vec<WordPart>) -> Parsed<()> {
         loop {
             match self.peek().ok_or(Unclear::Syntax)? {
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         match self.peek().ok_or(Unclear::Syntax)? {
             b'\n' => {
                 self.next();
-                // Joined to what follows, the line may begin an expansion.
+                // Joined to the next line, it may begin an expansion.
                 let joins =
                     |last: &WordPart| matches!(last, WordPart::Quoted(text) if text.ends_with('$'));
                 if parts.last().is_some_and(joins) {
@@ -180,11 +180,11 @@ impl<'a> Reader<'a> {
         Ok(Document { parts })
     }
 
-    /// Backquotes: bash finds the closing one without regard to what stands between them.
+    /// Backquotes: bash finds the closing one without regard to the text between them.
     fn backquoted(&mut self, parts: &mut Vec<WordPart>, is_quoted: IsQuoted) -> Parsed<()> {
         self.expect("`")?;
         let inner = self.take_past('`')?;
-        // A backslash inside is read twice, and quotes are read otherwise in double quotes.
+        // A backslash inside is read twice, and quotes have another meaning in double quotes.
         if inner.contains('\\') || (is_quoted && inner.contains('"')) {
             return Err(Unclear::Syntax);
         }
@@ -318,7 +318,7 @@ impl<'a> Reader<'a> {
         self.nested(|reader| reader.arithmetic(ArithmeticEnd::Bracket)).map(Some)
     }
 
-    /// What is done with a parameter, up to the closing brace.
+    /// The operation on a parameter, up to the closing brace.
     fn operation(&mut self, is_quoted: IsQuoted) -> Parsed<Operation> {
         if self.takes("}") {
             return Ok(Operation::Value);
@@ -350,8 +350,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A word inside a parameter expansion, with the closing brace. What quotes mean there depends on what
-    /// stands around it, so that only the plain cases are read.
+    /// A word inside a parameter expansion, with the closing brace. The meaning of quotes there depends on the context,
+    /// so only the plain cases are parsed.
     fn brace_word(&mut self, is_quoted: IsQuoted) -> Parsed<SyntaxWord> {
         let start = self.position();
         let mut parts = Vec::new();
@@ -386,7 +386,7 @@ impl<'a> Reader<'a> {
         Ok(SyntaxWord { written, parts })
     }
 
-    /// An arithmetic expression with what ends it.
+    /// An arithmetic expression with its end.
     pub(super) fn arithmetic(&mut self, end: ArithmeticEnd) -> Parsed<Arithmetic> {
         let mut parts = Vec::new();
         let mut open: Vec<u8> = Vec::new();
@@ -450,7 +450,7 @@ impl<'a> Reader<'a> {
                 _ => return Err(Unclear::Syntax),
             }
         }
-        // A dollar sign that begins nothing is in neither of them plainly quoted.
+        // A dollar sign that begins nothing is not clearly quoted in either of them.
         let plain = !word.written.contains(['$', '`']) && !delimiter.contains('\n');
         let fits = plain && !delimiter.is_empty() && (is_quoted || !has_blank(&delimiter));
         if fits { Ok((delimiter, is_quoted)) } else { Err(Unclear::Syntax) }
@@ -481,7 +481,7 @@ fn push_quoted(parts: &mut Vec<WordPart>, text: &str) {
     }
 }
 
-/// Whether a byte may follow a word that is a keyword.
+/// Whether a byte may follow a keyword.
 pub(super) fn ends_keyword(byte: Option<u8>) -> bool {
     byte.is_none_or(|byte| is_blank_or_newline(byte) || is_metacharacter(byte))
 }

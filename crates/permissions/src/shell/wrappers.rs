@@ -10,8 +10,8 @@ use super::read_only::find_acts;
 use super::script::{Command, Word};
 use super::told_programs;
 
-/// The command inside wrappers that change nothing about what it does: `timeout 5 make` is `make`.
-/// What `xargs` adds is an unknown word.
+/// The command inside wrappers that do not change its effect: `timeout 5 make` is `make`. The words that `xargs` adds
+/// are an unknown word.
 pub(crate) fn unwrapped(words: &[Word]) -> Cow<'_, [Word]> {
     let mut words = Cow::Borrowed(words);
     while let Some(inner) = unwrap_once(&words) {
@@ -50,8 +50,8 @@ fn unwrap_once(words: &[Word]) -> Option<Vec<Word>> {
 const TIMEOUT_FLAGS: [&str; 5] =
     ["--foreground", "--kill-after", "--preserve-status", "--signal", "-v"];
 
-/// How many words at the start are options: flags as they are or with `=value`, and short ones whose
-/// value is attached or follows. Nothing if an option is not known.
+/// The number of leading words that are options: flags, alone or with `=value`, and short options with an attached or a
+/// following value. `None` if an option is unknown.
 fn skip_options(arguments: &[Word], valued: &[&str], flags: &[&str]) -> Option<usize> {
     let mut index = 0;
     while let Some(word) = arguments.get(index) {
@@ -75,12 +75,12 @@ fn skip_options(arguments: &[Word], valued: &[&str], flags: &[&str]) -> Option<u
     Some(index)
 }
 
-/// The word, if it is written as it is meant.
+/// The word, if its text is literal.
 fn plain(word: &Word) -> Option<&str> {
     word.value.as_deref().filter(|value| *value == word.written)
 }
 
-/// Whether the command runs another one that a pattern for the outer one says nothing about.
+/// Whether the command runs another one that a pattern for the outer one does not cover.
 pub(crate) fn runs_another(words: &[Word]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let Some(program) = program.value.as_deref().map(base_name) else { return true };
@@ -89,7 +89,7 @@ pub(crate) fn runs_another(words: &[Word]) -> bool {
     if program == "xargs" || matches!(kind(program), Some(Kind::Wrapper { .. } | Kind::Runner)) {
         return true;
     }
-    // A word that is not known may be any option.
+    // An unknown word may be any option.
     let is_sure = arguments.iter().all(|word| word.value.is_some());
     match program {
         "find" | "fd" | "fdfind" if !is_sure => true,
@@ -98,7 +98,7 @@ pub(crate) fn runs_another(words: &[Word]) -> bool {
             let words: Vec<&str> = std::iter::once(program).chain(values()).collect();
             find_acts(&words)
         }
-        // Behind two dashes stand the words of a shell.
+        // The words of a shell follow two dashes.
         "capsh" => true,
         "fd" | "fdfind" => has(&["-x", "-X", "--exec", "--exec-batch"]),
         // Options before the subcommand can name programs to run.
@@ -109,35 +109,34 @@ pub(crate) fn runs_another(words: &[Word]) -> bool {
     }
 }
 
-/// Whether the command runs what is written to its standard input, or takes arguments from there that
-/// it runs.
+/// Whether the command runs its standard input, or takes arguments from there that it runs.
 pub(crate) fn runs_input(command: &Command, words: &[Word]) -> bool {
     let program = words.first().and_then(|word| word.value.as_deref()).map(base_name);
     let runs = |program| is_interpreter(program) || matches!(program, "xargs" | "parallel");
     command.fed && program.is_some_and(runs)
 }
 
-/// Whether the command adds what it is fed to the words of another.
+/// Whether the command adds its standard input to the words of another.
 pub(crate) fn takes_arguments(command: &Command) -> bool {
     command.words.iter().any(|word| word.value.as_deref() == Some("xargs"))
 }
 
-/// Whether and where a command takes the shell.
+/// The move of the shell by a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Move {
     None,
     /// To one of these directories.
     To(Vec<String>),
-    /// To where it has been before.
+    /// To the previous directory.
     Back,
-    /// Its text does not tell where.
+    /// Its text does not tell the directory.
     Somewhere,
 }
 
-/// Values of a directory that are told apart, at most.
+/// The most values of a directory that are distinguished.
 const MOST_TARGETS: usize = 8;
 
-/// Where the command takes the shell that runs it.
+/// The move by which a command changes the directory of its shell.
 pub(crate) fn moves_shell(command: &Command, home: Option<&Path>) -> Move {
     let Some((program, arguments)) = inner(&command.words).split_first() else { return Move::None };
     let pushes = match program.value.as_deref() {

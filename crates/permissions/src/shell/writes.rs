@@ -1,6 +1,6 @@
-//! Which words of a command may be files that it writes, for paths that are protected.
+//! The words of a command that may be files that it writes, to find writes to protected paths.
 //!
-//! A program that is not known to leave its arguments alone may write every one of them.
+//! A program may write all of its arguments unless it is known to leave them alone.
 
 use super::free_programs;
 use super::git_runs;
@@ -10,7 +10,7 @@ use super::script::Word;
 use super::sed;
 use super::shape::{Shape, Step};
 
-/// Programs, besides those that only read, that write to no file which an operand names.
+/// Programs, besides the read-only ones, that write to no file which an operand names.
 const LEAVING: [&str; 46] = [
     ".",
     "ansible",
@@ -60,10 +60,10 @@ const LEAVING: [&str; 46] = [
     "yarn",
 ];
 
-/// Options of any program whose values name what is left out, or what is only looked at.
+/// Options of any program whose values name excluded paths, or paths that are only read.
 const EXCLUDING: [&str; 6] = ["--exclude", "--ignore", "--skip", "--glob", "--include", "--config"];
 
-/// What is in the names of options that say where to write.
+/// Parts of the names of options that name an output.
 const OUTPUTS: [&str; 14] = [
     "cache", "dest", "dir", "dump", "export", "log", "out", "prefix", "profile", "report", "save",
     "trace", "write", "xml",
@@ -78,7 +78,7 @@ const LANGUAGES: [&str; 12] = [
     "ts-node", "tsx",
 ];
 
-/// The last names of files that a command may make. What a script does with its arguments is its own affair.
+/// The last names of files that a command may make. The effect of a script on its arguments is not considered.
 pub(super) fn made(words: &[Word]) -> Vec<Shape> {
     let Some((program, arguments)) = words.split_first() else { return Vec::new() };
     let name = program.value.as_deref().map(base_name).unwrap_or_default();
@@ -93,18 +93,18 @@ pub(super) fn made(words: &[Word]) -> Vec<Shape> {
         }
         "split" | "csplit" => found.extend(pieces(arguments)),
         "script" => found.push(Shape::literal("typescript")),
-        // Without what says how it is packed.
+        // Without the suffix of the compression.
         "gunzip" | "gzip" | "bunzip2" | "bzip2" | "unxz" | "xz" | "unzstd" | "zstd" => {
             let names = arguments.iter().filter_map(|word| word.value.as_deref()).map(base_name);
             let plain = names.filter_map(|name| name.rsplit_once('.'));
             found.extend(plain.map(|(name, _)| Shape::literal(name)));
         }
-        // What is in an archive that another command prints may have any name.
+        // An archive from the output of another command may contain any name.
         "tar" | "bsdtar" | "gtar" if takes_out(arguments) && !names_archive(arguments) => {
             found.push(Shape::any());
         }
         "cpio" | "pax" => found.push(Shape::any()),
-        // They bring files by the names of what they are given.
+        // They make files with the names of their operands.
         "cp" | "install" | "ln" | "mv" | "rsync" | "scp" | "tar" | "unzip" | "git" => {
             found.extend(shapes(arguments.iter()).iter().flat_map(last_names));
         }
@@ -115,7 +115,7 @@ pub(super) fn made(words: &[Word]) -> Vec<Shape> {
     found
 }
 
-/// Names of the pieces of a file: `x`, or what the words say, and an end.
+/// Names of the pieces of a file: `x`, or the given prefix, and a suffix.
 fn pieces(arguments: &[Word]) -> Vec<Shape> {
     let mut starts = vec![Shape::literal("x")];
     starts.extend(shapes(arguments.iter()).iter().flat_map(last_names));
@@ -145,7 +145,7 @@ fn made_by_awk(word: &Word) -> Vec<Shape> {
             !target.is_empty() && !target.starts_with(|c: char| "=0123456789".contains(c))
         })
         .flat_map(|target| match target.strip_prefix('"').and_then(|text| text.split_once('"')) {
-            // What follows a text is joined to it.
+            // Text after a string is joined to it.
             Some((name, rest))
                 if rest.trim_start().is_empty()
                     || rest.trim_start().starts_with([';', '}', ')', '\n']) =>
@@ -174,8 +174,7 @@ pub(super) fn last_names(shape: &Shape) -> Vec<Shape> {
         .collect()
 }
 
-/// The texts that words of a command may be which it writes to: all of them, unless the program is known to
-/// leave some alone.
+/// The possible texts of words that a command writes to: all words, unless the program is known to leave some alone.
 pub(super) fn written(words: &[Word]) -> Vec<Shape> {
     let Some((program, arguments)) = words.split_first() else { return Vec::new() };
     let Some(name) = program.value.as_deref().map(base_name) else { return all(arguments) };
@@ -209,7 +208,7 @@ pub(super) fn written(words: &[Word]) -> Vec<Shape> {
         name if LEAVING.contains(&name) => left(arguments),
         name if reads_only(name) => Vec::new(),
         name if free_programs::PROGRAMS.iter().any(|program| program.name == name) => Vec::new(),
-        // What they run is looked at by itself.
+        // Their inner command is examined by itself.
         "xargs" => Vec::new(),
         name => match kind(name) {
             Some(Kind::Wrapper { valued, .. }) => {
@@ -222,7 +221,7 @@ pub(super) fn written(words: &[Word]) -> Vec<Shape> {
     }
 }
 
-/// What is known of a word.
+/// The known text of a word.
 fn text(word: &Word) -> &str {
     word.value.as_deref().unwrap_or(&word.written)
 }
@@ -239,7 +238,7 @@ fn later_operands(arguments: &[Word]) -> Vec<Shape> {
     operands(arguments).skip(1).map(Word::to_shape).collect()
 }
 
-/// These options with what they hold, and every word that may be the value of one.
+/// These options with their values, and every word that may be the value of one.
 fn option_values(arguments: &[Word], is_meant: impl Fn(&Word) -> bool) -> Vec<&Word> {
     let mut found = Vec::new();
     let mut follows = false;
@@ -253,7 +252,7 @@ fn option_values(arguments: &[Word], is_meant: impl Fn(&Word) -> bool) -> Vec<&W
     found
 }
 
-/// The archive that `tar` is told, and the other files that its options name.
+/// The archive of a `tar`, and the other files that its options name.
 fn archived(arguments: &[Word]) -> Vec<Shape> {
     // `cf file`, without a dash: the values follow in their order.
     const VALUED: &str = "bfgCFHIKLNTVX";
@@ -266,7 +265,7 @@ fn archived(arguments: &[Word]) -> Vec<Shape> {
     found
 }
 
-/// Whether `tar` is told a file that is the archive.
+/// Whether `tar` has an option that names the archive.
 fn names_archive(arguments: &[Word]) -> bool {
     let is_told = |(index, word): (usize, &Word)| {
         let is_bundle = index == 0 && !is_option(word);
@@ -278,7 +277,7 @@ fn names_archive(arguments: &[Word]) -> bool {
     arguments.iter().enumerate().any(is_told) && !arguments.iter().any(is_input)
 }
 
-/// Whether `tar` takes files out of an archive.
+/// Whether `tar` extracts files from an archive.
 fn takes_out(arguments: &[Word]) -> bool {
     let has_bundle = arguments.first().is_some_and(|word| {
         !is_option(word) && text(word).contains('x') && !text(word).contains(['.', '/'])
@@ -292,7 +291,7 @@ fn takes_out(arguments: &[Word]) -> bool {
     has_bundle || arguments.iter().any(is_told)
 }
 
-/// The words of `zip` and `unzip` without lists of what is left out or taken in.
+/// The words of `zip` and `unzip` without lists of excluded or included files.
 fn packed(arguments: &[Word]) -> Vec<&Word> {
     let mut found = Vec::new();
     let mut is_listed = false;
@@ -307,7 +306,7 @@ fn packed(arguments: &[Word]) -> Vec<&Word> {
     found
 }
 
-/// What `curl` and `wget` write: what options name, and the last names of addresses.
+/// The files that `curl` and `wget` write: the values of options, and the last names of addresses.
 fn fetched(arguments: &[Word]) -> Vec<Shape> {
     let is_address = |word: &&Word| text(word).contains("://") && !is_option(word);
     let mut found =
@@ -317,7 +316,7 @@ fn fetched(arguments: &[Word]) -> Vec<Shape> {
     found
 }
 
-/// What a program writes that leaves its operands alone: what options name for that.
+/// The files that a program writes which leaves its operands alone: the values of output options.
 fn left(arguments: &[Word]) -> Vec<Shape> {
     if arguments.iter().any(|word| CHANGING.contains(&text(word))) {
         return all(arguments);
@@ -332,7 +331,7 @@ fn left(arguments: &[Word]) -> Vec<Shape> {
     shapes(option_values(arguments, says_where).into_iter())
 }
 
-/// The options of a program before the command that it runs, with their values.
+/// The options of a program before its inner command, with their values.
 fn own_options<'w>(arguments: &'w [Word], valued: &str) -> Vec<&'w Word> {
     let mut found = Vec::new();
     let mut words = arguments.iter();
@@ -351,7 +350,7 @@ fn own_options<'w>(arguments: &'w [Word], valued: &str) -> Vec<&'w Word> {
     found
 }
 
-/// What a program that runs its words may write itself: what stands before a program that is known.
+/// The files that a program which runs its words may write itself: the words before a known program.
 fn run_with(name: &str, arguments: &[Word]) -> Vec<Shape> {
     let is_program = |pair: &[Word]| match pair {
         [before, word] => !is_option(before) && kind(base_name(text(word))).is_some(),
@@ -367,13 +366,13 @@ fn run_with(name: &str, arguments: &[Word]) -> Vec<Shape> {
     found
 }
 
-/// Whether the program runs a script, and does not itself change the files that it is given.
+/// Whether the program runs a script, and does not itself change the files in its arguments.
 fn runs_script(name: &str, arguments: &[Word]) -> bool {
     let edits = || arguments.iter().any(|word| has_flag(word, 'i'));
     is_shell(name) || LANGUAGES.contains(&family(name)) && !edits()
 }
 
-/// What an interpreter is given: a script, which it reads, and what that may write.
+/// The files of an interpreter: a script, which it reads, and files that the script may write.
 fn interpreted(name: &str, arguments: &[Word]) -> Vec<Shape> {
     if !runs_script(name, arguments) {
         return all(arguments);
@@ -417,7 +416,7 @@ fn all(arguments: &[Word]) -> Vec<Shape> {
     shapes(meant(arguments).into_iter())
 }
 
-/// The arguments without those that say what is left out.
+/// The arguments without those that name exclusions.
 fn meant(arguments: &[Word]) -> Vec<&Word> {
     let mut found = Vec::new();
     let mut words = arguments.iter();
@@ -441,7 +440,7 @@ fn has_flag(word: &Word, flag: char) -> bool {
         .is_some_and(|bundle| !bundle.starts_with('-') && bundle.contains(flag))
 }
 
-/// Whether a word is this long option, perhaps cut short, but not shorter than that.
+/// Whether a word is this long option, perhaps shortened, but not below the shortest form.
 fn has_long(word: &Word, option: &str, shortest: &str) -> bool {
     let name = text(word).split('=').next().unwrap_or_default();
     name.len() >= shortest.len() && option.starts_with(name)
@@ -483,7 +482,7 @@ const RSYNC_OUTPUTS: [&str; 6] = [
     "--write-batch",
 ];
 
-/// Where copies land: the last operand, or the directory that an option names, and the names in it.
+/// The destinations of copies: the last operand, or the directory that an option names, and the names in it.
 fn copied(program: &str, arguments: &[Word]) -> Vec<Shape> {
     if arguments.iter().any(|word| has_long(word, "--remove-source-files", "--rem")) {
         return all(arguments);
@@ -516,7 +515,7 @@ fn copied(program: &str, arguments: &[Word]) -> Vec<Shape> {
     found
 }
 
-/// What `find` writes or removes.
+/// The files that `find` writes or removes.
 fn found(arguments: &[Word]) -> Vec<Shape> {
     let values: Vec<&str> = arguments.iter().map(text).collect();
     let is_output = |option: &Word| {
@@ -532,7 +531,7 @@ fn found(arguments: &[Word]) -> Vec<Shape> {
     found
 }
 
-/// Commands of `git` that write nothing but what commits hold, whatever their operands name.
+/// Git commands that write only commits and other git data, whatever their operands name.
 const GIT_LEAVING: [&str; 52] = [
     "add",
     "am",
@@ -594,7 +593,7 @@ fn git(words: &[Word]) -> Vec<Shape> {
     let globals = words.get(1..=before).unwrap_or_default();
     let words = plain.as_deref().unwrap_or(words);
     let arguments = words.get(2..).unwrap_or_default();
-    // What is checked out lands there.
+    // Checked-out files go there.
     let mut found = options(globals, "", &["--work-tree"]);
     found.extend(match words.get(1).and_then(|word| word.value.as_deref()) {
         Some("config") => git_config(arguments),
@@ -610,7 +609,7 @@ fn git(words: &[Word]) -> Vec<Shape> {
     found
 }
 
-/// The file that `git config` writes, if it is told one.
+/// The file that `git config` writes, if an option names it.
 fn git_config(arguments: &[Word]) -> Vec<Shape> {
     let options_only = arguments.iter().take_while(|word| text(word) != "--");
     let reads = |word: &Word| {

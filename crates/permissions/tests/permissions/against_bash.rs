@@ -1,5 +1,5 @@
-//! The real shell as a judge: a command that is called simple has the same words there, and a line that
-//! is allowed runs nothing else.
+//! Comparison with the real shell: a command that counts as simple has the same words there, and an allowed line runs
+//! nothing else.
 
 use std::process::Command;
 
@@ -46,7 +46,7 @@ fn bash_reads_the_words_that_we_read() {
     }
 }
 
-/// What a shell gives a meaning to, and programs of which some may run.
+/// Pieces with a meaning for the shell, and programs, some of which may run.
 const PIECES: [&str; 58] = [
     "good",
     "good",
@@ -108,8 +108,7 @@ const PIECES: [&str; 58] = [
     "; done",
 ];
 
-/// Allowed lines run in a real shell: nothing but the allowed program runs, and nothing is written but
-/// where a rule lets it.
+/// Allowed lines run in a real shell: only the allowed program runs, and only paths that a rule permits are written.
 #[test]
 fn an_allowed_line_runs_nothing_else() {
     let place = tempfile::tempdir().unwrap();
@@ -119,7 +118,7 @@ fn an_allowed_line_runs_nothing_else() {
         std::fs::create_dir(directory).unwrap();
     }
     std::fs::write(work.join("in"), "evil\n").unwrap();
-    // Every program but the one that is allowed leaves a trace.
+    // Every program except the allowed one leaves a trace.
     for (name, body) in [("good", "exit 0"), ("evil", "echo evil >> \"$TRACE\""), ("cat", "exit 0")]
     {
         let path = bin.join(name);
@@ -169,7 +168,7 @@ fn an_allowed_line_runs_nothing_else() {
     }
 }
 
-/// What a real shell refuses to read is not understood here either.
+/// A text that a real shell refuses to parse is not understood here either.
 #[test]
 fn what_bash_cannot_read_is_never_allowed() {
     let mut runner = TestRunner::deterministic();

@@ -1,4 +1,4 @@
-//! The table of shell commands in `tests/commands.txt`: each gets the verdict that stands before it.
+//! The table of shell commands in `tests/commands.txt`: each gets the verdict before it.
 
 use centurion_permissions::{Mode, Verdict, decide};
 
@@ -56,8 +56,7 @@ fn every_command_of_the_table_gets_its_verdict() {
     assert!(seen.len() >= 300, "only {} commands", seen.len());
 }
 
-/// A grammar that tries everything in two ways must not be given much to try: each of these would take
-/// hours, or the whole stack.
+/// A backtracking grammar must not be given much to try: each of these would take hours, or the whole stack.
 #[test]
 fn hostile_lines_are_judged_at_once() {
     let mut policy = policy(Mode::Default);

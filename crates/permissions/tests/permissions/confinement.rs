@@ -1,4 +1,4 @@
-//! What an agent's definition keeps its tools to, in every mode and whatever else allows more.
+//! The restriction of tools by an agent's definition, in every mode and whatever else allows more.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ fn keep_to(only: &str, mode: Mode) -> Policy {
     let role = Role { only: rules.into(), ..Role::default() };
     Policy {
         role,
-        // Nothing but the definition is in the way.
+        // Only the definition restricts the call.
         allow: fixture::rules(
             "Bash Monitor PowerShell Read Edit Write Grep Glob WebFetch mcp__git",
         ),
@@ -44,7 +44,7 @@ fn a_refusal_says_what_the_definition_allows() {
         "the agent's definition allows Bash only as Bash(git *) or Bash(make)"
     );
     assert_eq!((decision.layer, decision.rule), (Layer::Role, None));
-    // What is denied for all agents says so itself.
+    // A denial for all agents has its own reason.
     let denied = Policy { deny: fixture::rules("Bash(ls)"), ..policy };
     assert_eq!(decide(&denied, &call(&shell("ls"))).layer, Layer::Ceiling);
 }
@@ -59,7 +59,7 @@ fn every_command_of_a_line_must_be_given() {
         ("Bash(git *)", "git log 2>/dev/null", false),
         ("Bash(git *)", "git apply < a.patch", false),
         ("Bash(git *) Bash(make)", "git pull && make", false),
-        // What runs free elsewhere does not here.
+        // A command that is free elsewhere is not free here.
         ("Bash(git *)", "ls", true),
         ("Bash(git *)", "git log | head", true),
         ("Bash(git *)", "cd src && git status", true),
@@ -71,21 +71,21 @@ fn every_command_of_a_line_must_be_given() {
         ("Bash(git *)", "gitk", true),
         ("Bash(git *)", "$GIT log", true),
         ("Bash(git *)", "g() { make; }; g", true),
-        // What the shell writes by itself is no command of git.
+        // A file that the shell itself writes is no git command.
         ("Bash(git *)", "git log > notes.md", true),
         ("Bash(git *)", "git apply < /etc/passwd", true),
         ("Bash(git *) Edit", "git log > notes.md", false),
         ("Bash(git *) Edit(docs/**)", "git log > docs/notes.md", false),
         ("Bash(git *) Edit(docs/**)", "git log > notes.md", true),
-        // A text that stands there word for word is that text.
+        // A rule with exactly this text permits it.
         ("Bash(git log > notes.md)", "git log > notes.md", false),
         ("Bash(git log > notes.md)", "git log > other.md", true),
-        // Nothing speaks about Bash, or the whole of it is there.
+        // No rule is about Bash, or one names the whole tool.
         ("Read(src/**)", "ls; make", false),
         ("Bash(git *) Bash", "ls; make", false),
         ("Bash Bash(git *)", "ls; make", false),
         ("Bash(git *) Bash(*)", "ls; make", false),
-        // A pattern over tools allows nothing, and so it does not lift.
+        // A pattern over tools allows nothing, and so it lifts nothing.
         ("* Bash(git *)", "make", true),
         ("*", "make", false),
     ] {
@@ -208,12 +208,12 @@ fn an_agents_own_memory_is_its_to_read_and_write_whatever_the_mode_asks() {
     };
     assert_eq!(decided(Mode::Default, Access::Write(inside.clone()), ""), Verdict::Allow);
     assert_eq!(decided(Mode::DontAsk, Access::Read(inside.clone()), ""), Verdict::Allow);
-    // What is beside it is not, and neither planning nor a deny rule is passed.
+    // A path beside it is not free, and neither plan mode nor a deny rule is bypassed.
     let beside = PathBuf::from("/home/me/.claude/agent-memory/scouts/MEMORY.md");
     assert_ne!(decided(Mode::Default, Access::Write(beside), ""), Verdict::Allow);
     assert_eq!(decided(Mode::Plan, Access::Write(inside.clone()), ""), Verdict::Deny);
     assert_eq!(decided(Mode::Default, Access::Write(inside), "Write"), Verdict::Deny);
-    // Nor may it keep there what makes a program run something.
+    // Nor may it keep files there that make a program run something.
     for name in [".git/config", ".claude/settings.json", ".mcp.json", "deep/.GIT/hooks/x"] {
         assert_ne!(decided(Mode::Default, Access::Write(memory.join(name)), ""), Verdict::Allow);
     }

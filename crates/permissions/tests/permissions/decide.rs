@@ -8,7 +8,7 @@ use Verdict::{Allow, Ask, Deny};
 const MODES: [Mode; 5] =
     [Mode::Default, Mode::AcceptEdits, Mode::Plan, Mode::DontAsk, Mode::BypassPermissions];
 
-/// A row: what the call touches, and the verdict in default, acceptEdits, plan, dontAsk and bypass.
+/// A row: the access of the call, and the verdict in default, acceptEdits, plan, dontAsk and bypass.
 type Row = (Access, [Verdict; 5]);
 
 #[track_caller]
@@ -115,7 +115,7 @@ fn read_only_commands_run_in_every_mode() {
     );
 }
 
-/// What a person must be asked about, in every mode that asks.
+/// Asserts that these commands ask a person in every mode that asks.
 #[track_caller]
 fn assert_guarded(commands: &[&str]) {
     assert_rows(commands.iter().map(|command| (shell(command), [Ask, Ask, Deny, Deny, Allow])));
@@ -124,7 +124,7 @@ fn assert_guarded(commands: &[&str]) {
 #[test]
 fn an_option_that_no_table_lists_is_asked_about() {
     assert_guarded(&[
-        // Programs that print the environment, which holds credentials.
+        // Programs that print the environment, which contains credentials.
         "ps e",
         "set",
         "export -p",
@@ -133,7 +133,7 @@ fn an_option_that_no_table_lists_is_asked_about() {
         "jq -n '$ENV'",
         "cat /proc/self/environ",
         "echo $ANTHROPIC_API_KEY",
-        // Options that write, run something or read other files, whole and cut short.
+        // Options that write, run something or read other files, whole and shortened.
         "sort --outp=x a",
         "sort -ro x a",
         "sort --compress-prog=x a",
@@ -160,7 +160,7 @@ fn an_option_that_no_table_lists_is_asked_about() {
         "uniq a -c",
         "realpath --relative-to=/etc a",
         "touch --version",
-        // A variable that is set, and later found by another command.
+        // A variable that is set, and that a later command obeys.
         "printf 'abc%n' PATH; ls",
         "printf '%-5ln' PATH",
         "printf -- '%s%n' a PATH",
@@ -263,7 +263,7 @@ fn other_commands_need_a_word() {
             "./ls",
             "/bin/ls",
             "A=1 ls",
-            // git that changes, runs or is told to.
+            // git that changes or runs something.
             "git",
             "git push",
             "git commit -m x",
@@ -397,7 +397,7 @@ fn removing_precious_directories_is_asked_in_every_mode() {
     }
 }
 
-/// A row: allow, ask and deny rules, the tool, what it touches, the verdict in mode default.
+/// A row: allow, ask and deny rules, the tool, its access, the verdict in mode default.
 type RuleRow = (&'static str, &'static str, &'static str, &'static str, Access, Verdict);
 
 #[test]
@@ -441,11 +441,11 @@ fn rules_are_read_deny_first_then_ask_then_allow() {
         ("", "", "Edit(.env)", "Bash", shell("cat .env"), Allow),
         ("Bash", "", "Edit(.env)", "Bash", shell("echo a > .env"), Deny),
         ("Bash", "", "Edit(.env)", "Bash", shell("cp a .env"), Deny),
-        // A search through everything could read what a rule guards.
+        // A search through everything could read a file that a rule guards.
         ("", "", "Read(.env)", "Bash", shell("rg KEY"), Ask),
         ("", "", "Read(.env)", "Bash", shell("grep -rn KEY ."), Ask),
         ("", "", "Read(.env)", "Bash", shell("ls -la"), Allow),
-        // A protected path is asked about although a rule allows it.
+        // A protected path asks although a rule allows it.
         ("Edit(**)", "", "", "Write", write("/home/ada/project/.git/config"), Ask),
         (
             "WebFetch(domain:example.com)",

@@ -1,4 +1,4 @@
-//! The real disk, for tests that compare judgement with what a shell does.
+//! The real disk, for tests that compare the judgement with a shell.
 #![expect(clippy::unwrap_used, reason = "a disk that cannot be read shows nothing")]
 
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ impl Links for Disk {
     }
 }
 
-/// Every path below a directory with what is there.
+/// Every path below a directory with its content.
 pub(crate) fn collect(directory: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();

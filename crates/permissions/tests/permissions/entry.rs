@@ -1,4 +1,4 @@
-//! `Cd(…)` rules: where a person may move the session.
+//! `Cd(…)` rules: the directories to which a person may move the session.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: a project of Ada's, and short names for accesses.
+//! The fixture of this crate's tests: a project of Ada's, and short names for accesses.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ pub(crate) fn network(url: &str) -> Access {
     Access::Network(url.to_owned())
 }
 
-/// A call of the tool that touches the world in this way.
+/// A call with this access, of the tool for it.
 pub(crate) fn call(access: &Access) -> Call<'_> {
     let tool = match access {
         Access::Session => "TodoWrite",

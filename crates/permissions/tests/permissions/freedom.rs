@@ -9,7 +9,7 @@ use proptest::sample::select;
 use crate::fixture::{call, policy, shell, write};
 use crate::properties::{policy as any_policy, role, tool_and_access};
 
-/// A definition that only takes, as those of agents do.
+/// A definition that only restricts, as those of agents do.
 fn taking() -> impl Strategy<Value = Role> {
     (role(), any::<bool>()).prop_map(|(role, only_reads)| Role {
         allow: RuleSet::default(),
@@ -18,7 +18,7 @@ fn taking() -> impl Strategy<Value = Role> {
     })
 }
 
-/// The agent without what its own definition takes from it alone.
+/// The agent without the restrictions that its own definition adds for it alone.
 fn ceiling(agent: &Policy) -> Policy {
     let role = Role { only_reads: agent.role.only_reads, ..Role::default() };
     Policy { role, ..agent.clone() }
@@ -82,7 +82,7 @@ proptest! {
             modes.push(own);
             let decision = decide(&agent, &call);
             if decision.verdict == Verdict::Allow {
-                // What an agent above was given by its own mode it may pass on.
+                // An agent above may pass on the permissions of its own mode.
                 let granted = modes.iter().any(|mode| is_free(&with(*mode), &call));
                 prop_assert!(granted, "{}", decision.reason);
                 prop_assert!(root.mode != Mode::Plan || is_free(&plans, &call));

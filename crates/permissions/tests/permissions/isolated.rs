@@ -1,10 +1,10 @@
-//! Real programs in an environment that is the same everywhere.
+//! Real programs in a fixed environment.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A `program` in an environment of its own, so that a text does the same from a terminal and from CI. `SHELL`
-/// is set: without it, `make` cannot run `$(shell …)` in its options.
+/// A `program` in a fixed environment, so that a text does the same from a terminal and from CI. `SHELL` is set:
+/// without it, `make` cannot run `$(shell …)` in its options.
 pub(crate) fn isolated_command(program: &str, home: &Path, cwd: &Path) -> Command {
     let mut command = Command::new(program);
     command

@@ -1,4 +1,4 @@
-//! Where a decision comes from: levels, files and lines, ceiling and role, modes.
+//! The origin of a decision: levels, files and lines, ceiling and role, modes.
 
 use centurion_permissions::{
     Call, Layer, Mode, OwnMode, Policy, Reason, Role, Rule, RuleLevel, RuleOrigin, Skipping,
@@ -74,7 +74,7 @@ fn a_role_binds_its_agent_alone() {
         (&scout, "git push", Deny),
         (&lead, "git push", Ask),
         (&helper, "git push", Ask),
-        // No role gives what the ceiling takes.
+        // No role permits what the ceiling denies.
         (&scout, "curl x", Deny),
         (&helper, "curl x", Deny),
     ] {

@@ -1,5 +1,5 @@
-//! Rules about paths hold for every way to name one: no text of `tests/leaks.txt` is allowed. Each is run in the
-//! real shell, among real files, to show that it would read or write what the rule keeps.
+//! Rules about paths hold for every way to name one: no text of `tests/leaks.txt` is allowed. Each runs in the real
+//! shell, among real files, to show that it would read or write the guarded file.
 
 #![expect(clippy::unwrap_used, reason = "files that cannot be made show nothing")]
 
@@ -15,10 +15,10 @@ use crate::isolated::isolated_command;
 
 const TABLE: &str = include_str!("../leaks.txt");
 
-/// What no rule lets out.
+/// The content of the guarded file.
 const SECRET: &str = "TOPSECRET";
 
-/// One way, under the rules that stand above it.
+/// One text, under the rules above it.
 struct Row {
     allow: &'static str,
     deny: &'static str,
@@ -72,7 +72,7 @@ fn furnish(project: &Path) {
     }
 }
 
-/// What bash prints for the text, and the paths that are not as they were.
+/// The output of bash for the text, and the changed paths.
 fn run(text: &str, project: &Path) -> (String, Vec<String>) {
     let mut before = BTreeMap::new();
     collect(project, &mut before);
@@ -149,7 +149,7 @@ fn every_way_to_a_file_leads_there_in_bash() {
     assert!(wrong.is_empty(), "{} do not:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// A protected path that is only read, left out or run is not asked about.
+/// A command that only reads, excludes or runs a protected path does not ask.
 #[test]
 fn commands_that_only_name_a_protected_path_run() {
     let (_place, project) = place();

@@ -1,4 +1,4 @@
-//! Symbolic links: what gives permission needs the name and the target, what takes it needs either.
+//! Symbolic links: an allow rule must match the name and the target, an ask or deny rule either.
 
 use std::path::{Path, PathBuf};
 
@@ -75,7 +75,7 @@ fn a_link_does_not_carry_a_command_out_of_the_working_directories() {
         (Mode::Default, "cd in-link && cat a", Allow),
         // From inside the link, the parent is the target's.
         (Mode::Default, "cd out-link && cat ../a", Ask),
-        // The shell takes `..` out of the text first, and a command before it may take the link away.
+        // The shell removes `..` from the text first, and a command before it may remove the link.
         (Mode::Default, "cat deep-link/../out-link/a", Ask),
         (Mode::Default, "cd deep-link/../out-link && pwd -P", Ask),
         (Mode::AcceptEdits, "touch deep-link/../out-link/a", Ask),
@@ -161,11 +161,11 @@ fn file_tools_are_judged_by_name_and_target() {
         let found = verdict(Mode::Default, allow, deny, &target, Some(named));
         assert_eq!(found, expected, "allow {allow:?} deny {deny:?}");
     }
-    // Protected by its name or by where it leads.
+    // Protected by its name or by its target.
     let hook = Path::new("/home/ada/project/hooks/x");
     let target = write("/home/ada/project/.git/hooks/x");
     assert_eq!(verdict(Mode::AcceptEdits, "", "", &target, Some(hook)), Ask);
-    // What is read is judged by where it leads.
+    // A read path is judged by its target.
     assert_eq!(verdict(Mode::Default, "", "", &read("/srv/secrets/a"), Some(named)), Ask);
 }
 

@@ -1,4 +1,4 @@
-//! Permission from outside the crate: whole decisions, properties, and the shell itself as a judge.
+//! Permission from outside the crate: whole decisions, properties, and comparisons with the shell itself.
 
 mod against_bash;
 mod commands;

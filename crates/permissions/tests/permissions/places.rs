@@ -1,4 +1,4 @@
-//! Where rules hang, and what may be read without being a place to work in.
+//! The anchors of rules, and readable paths outside the working directories.
 
 use std::path::Path;
 
@@ -76,7 +76,7 @@ fn rules_that_take_hold_in_every_worktree() {
         let decision = decide(&policy, &call(&access));
         assert_eq!(decision.verdict, expected, "{access:?}: {}", decision.reason);
     }
-    // The checkout is below where the session works.
+    // The checkout is below the working directory of the session.
     let outer = Policy {
         project_root: "/home/ada".into(),
         directories: vec!["/home/ada".into()],
@@ -90,7 +90,7 @@ fn rules_that_take_hold_in_every_worktree() {
     ] {
         assert_eq!(decide(&outer, &call(&shell(command))).verdict, Ask, "{command}");
     }
-    // A rule that gives does not reach into what another agent works in.
+    // An allow rule does not reach into another agent's checkout.
     policy.mode = Mode::Default;
     policy.directories = vec!["/home/ada/project/.claude/worktrees/agent-2".into()];
     policy.allow = fixture::rules("Edit(/src/**)");
@@ -103,7 +103,7 @@ fn rules_hold_in_the_copy_that_an_agent_works_in() {
     let mut policy = policy(Mode::Default);
     policy.deny = fixture::rules("Read(/conf/key) Edit(//home/ada/project/lib/a.rs)");
     policy.allow = fixture::rules("Edit(/src/**)");
-    // Made by a hook, so that its place says nothing.
+    // Made by a hook, so its path tells nothing.
     let (root, checkout) = ("/srv/copies/7", "/home/ada/project");
     policy.role.apart =
         Some(Apart { root: root.into(), checkouts: vec![checkout.into()], ..Apart::default() });
@@ -124,7 +124,7 @@ fn rules_hold_in_the_copy_that_an_agent_works_in() {
     }
 }
 
-/// A policy with a place to read beside the working directories.
+/// A policy with a readable path beside the working directories.
 fn with_readable(mode: Mode) -> Policy {
     Policy { readable: vec!["/home/ada/.state/session".into()], ..policy(mode) }
 }
@@ -188,7 +188,7 @@ fn deny_rules_keep_single_paths_from_being_read() {
         assert!(policy.denies_reading(secret), "{rule}");
         assert!(!policy.denies_reading(Path::new("/home/ada/project/src/main.rs")), "{rule}");
     }
-    // The directory itself, so that a search need not enter it; wherever the shell stands.
+    // The directory itself, so that a search need not enter it; from any directory of the shell.
     policy.deny = fixture::rules("Read(secrets/**)");
     policy.cwd = "/home/ada/project/src".into();
     for (path, denied) in [

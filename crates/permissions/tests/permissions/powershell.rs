@@ -24,7 +24,7 @@ fn every_statement_must_be_allowed_and_none_may_be_denied() {
         ("ls > out.txt", Ask),
         ("& ls", Ask),
         ("git PUSH origin", Ask),
-        // Rules and read-only commands of another shell say nothing here.
+        // Rules and read-only commands of another shell do not count here.
         ("echo x", Ask),
         ("cat src/main.rs", Ask),
         ("Remove-Item x", Deny),
@@ -38,7 +38,7 @@ fn every_statement_must_be_allowed_and_none_may_be_denied() {
         let decision = decide(&policy, &Call::new("PowerShell", &access));
         assert_eq!(decision.verdict, expected, "{command}: {}", decision.reason);
     }
-    // And the rules say nothing about the other shell.
+    // And the rules do not count for the other shell.
     let access = shell("rm x");
     assert_eq!(decide(&policy, &Call::new("Bash", &access)).verdict, Ask);
 }

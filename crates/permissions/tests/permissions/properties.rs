@@ -1,4 +1,4 @@
-//! What holds for all rules, modes and calls.
+//! Properties of all rules, modes and calls.
 
 use centurion_permissions::{
     Access, Call, Layer, Mode, OwnMode, Policy, Readings, Reason, Role, Rule, RuleOrigin, RuleSet,
@@ -56,7 +56,7 @@ pub(crate) fn role() -> impl Strategy<Value = Role> {
     })
 }
 
-/// What a shell gives a meaning to, and a few words.
+/// Pieces with a meaning for the shell, and a few words.
 const PIECES: [&str; 51] = [
     "ls",
     "rm",
@@ -284,7 +284,7 @@ proptest! {
         // Below an agent with a role, everything is as below one without.
         let (below, beside) = (child(&bound, role(), modes.1), child(&free, role(), modes.1));
         prop_assert_eq!(decide(&below, &call), decide(&beside, &call));
-        // And beside it, as if it were not there.
+        // And beside it, as if it did not exist.
         let sibling = child(&root, role(), modes.1);
         let alone = Policy { role: Role::default(), ..root.clone() };
         let alone = child(&alone, role(), modes.1);
@@ -306,7 +306,7 @@ proptest! {
             prop_assert_eq!((with.verdict, with.layer), (Verdict::Deny, Layer::Role));
             let other_mode = Policy { mode, ..confined.clone() };
             prop_assert_eq!(decide(&other_mode, &call), with.clone());
-            // No allow rule changes that, and a rule that names the whole tool does.
+            // No allow rule changes that, but a rule that names the whole tool does.
             let mut allowed = confined.clone();
             allowed.allow.extend(fixture::rules(tool).iter().cloned());
             allowed.role.allow.extend(fixture::rules(tool).iter().cloned());

@@ -1,4 +1,4 @@
-//! Ordinary scripts of coding agents: a user who allows `Bash` and denies nothing is not asked about them.
+//! Ordinary scripts of coding agents: they do not ask a user who allows `Bash` and denies nothing.
 
 use centurion_permissions::{Mode, Policy, Verdict, decide};
 
@@ -23,14 +23,14 @@ fn ordinary_scripts_are_read_and_run_where_bash_is_allowed() {
         .collect();
     assert!(scripts().count() >= 100, "only {} scripts", scripts().count());
     assert!(asked.is_empty(), "{} are asked about:\n{}", asked.len(), asked.join("\n\n"));
-    // Nor when they come together in one long script. Those that end the shell are left out.
+    // Nor in one long script. Those that end the shell are left out.
     let long: Vec<&str> = scripts().filter(|script| !script.contains("exit")).collect();
     let long = [long.join("\n"), long.join("\n"), long.join("\n")].join("\n");
     assert!(long.len() > 15_000);
     assert_eq!(decide(&policy, &call(&shell(&long))).verdict, Verdict::Allow);
 }
 
-/// Bash reads every one of them, too.
+/// Bash parses every one of them, too.
 #[test]
 fn ordinary_scripts_are_scripts() {
     for script in scripts() {
@@ -65,7 +65,7 @@ fn rules_that_mean_something_else_seldom_ask_about_ordinary_scripts() {
     }
 }
 
-/// Commands of every day that a rule about something else must not put to a person.
+/// Everyday commands that must not ask because of a rule about something else.
 #[test]
 fn rules_that_mean_something_else_do_not_ask_about_everyday_commands() {
     let asked = |deny: &str, command: &str| {
@@ -107,7 +107,7 @@ fn rules_that_mean_something_else_do_not_ask_about_everyday_commands() {
         "git push -u origin main",
         "git clone --recursive https://example.com/x.git",
     ] {
-        // What is not known may be a number of lines or a file.
+        // The unknown word may be a number of lines or a file.
         if !command.contains("n_lines") {
             wrong.extend(asked("Read(.env)", command));
         }

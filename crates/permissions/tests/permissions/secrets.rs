@@ -1,4 +1,4 @@
-//! Paths that rules keep: a pattern or an expansion that could name one counts as naming it.
+//! Guarded paths: a pattern or an expansion that could name one counts as naming it.
 
 use std::path::{Path, PathBuf};
 
@@ -153,7 +153,7 @@ fn a_search_through_a_tree_finds_what_is_denied_deep_in_it() {
     assert_eq!(verdict("Read(/secrets/**)", "grep -r KEY src", true), Verdict::Allow);
 }
 
-/// A pattern is as good as the name: it is denied, not asked about.
+/// A pattern counts as the name: it is denied, and does not ask.
 #[test]
 fn a_pattern_that_matches_a_denied_file_is_denied() {
     for command in ["cat .en*", "cat .e?v", "cat .[e]nv", "cat .e{n,}v", "cat < .en*", "cat ./.en*"]

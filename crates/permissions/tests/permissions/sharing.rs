@@ -1,4 +1,4 @@
-//! Commands that change what is checked out where others work.
+//! Commands that change a checkout in which others work.
 #![expect(clippy::unwrap_used, reason = "a scratch directory that cannot be made shows nothing")]
 
 use std::fs;
@@ -8,8 +8,8 @@ use centurion_permissions::{Call, Mode, Reason, Sharer, decide};
 use crate::disk::Disk;
 use crate::fixture::{policy, rules, shell};
 
-/// The names of those whose files a command changes that runs in a checkout, with a worktree in it and another
-/// repository beside it.
+/// The others whose files a command changes, for a command in a checkout with a worktree in it and another repository
+/// beside it.
 fn asked_for(command: &str, who: &[&str]) -> Option<String> {
     let scratch = tempfile::tempdir().unwrap();
     let top = scratch.path().canonicalize().unwrap();
@@ -47,7 +47,7 @@ fn a_command_is_asked_about_for_those_in_the_checkout_that_it_changes() {
         ("git -C .claude/worktrees -C apart/sub reset --hard", ["else", "apart"], "apart"),
         ("cd link/sub; git apply p", ["else", "apart"], "apart"),
         ("git -C TOP/else checkout .", ["main", "else"], "else"),
-        // What is not known may be any of them.
+        // An unknown path may be any of them.
         ("git -C \"$PLACE\" reset --hard", ["apart", "else"], "apart"),
         ("git -C .claude/$(echo worktrees)/apart reset --hard", ["else", "apart"], "else"),
         ("cd $(pwd)/x && git stash", ["apart", "else"], "apart"),

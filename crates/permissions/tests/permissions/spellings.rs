@@ -1,5 +1,5 @@
-//! A deny rule finds every spelling: with `Bash` allowed and `Bash(touch *)` denied, no way to run
-//! `touch marker` is let through. Each way is run in the real shell first, to show that it is one.
+//! A deny rule finds every spelling: with `Bash` allowed and `Bash(touch *)` denied, no way to run `touch marker` is
+//! allowed. Each way runs in the real shell first, to show that it is one.
 
 use std::process::Stdio;
 
@@ -30,7 +30,7 @@ const WORDS: [&str; 16] = [
     "/usr/bin/../bin/touch",
 ];
 
-/// Places where a command may stand; `@` is the command.
+/// Positions of a command; `@` is the command.
 const PLACES: [&str; 24] = [
     "@",
     " \t@",
@@ -58,11 +58,11 @@ const PLACES: [&str; 24] = [
     ">/dev/null @",
 ];
 
-/// Shells that run what they read.
+/// Shells that run their input.
 const SHELLS: [&str; 7] =
     ["bash", "sh", "bash -s x", "sh /dev/stdin", "nice bash", "env -i /bin/sh", "bash //dev/fd/0"];
 
-/// Ways to let a shell, `@`, read `touch marker`.
+/// Ways to give `touch marker` to a shell, `@`.
 const FEEDS: [&str; 20] = [
     "echo touch marker | @",
     "@ <<< 'touch marker'",
@@ -117,7 +117,7 @@ fn spellings() -> Vec<(String, bool)> {
     for word in WORDS {
         let command = format!("{word} marker");
         found.extend(PLACES.map(|place| (place.replace('@', &command), true)));
-        // Beyond what was once looked at.
+        // Beyond a former length limit.
         found.push((format!(": {}\n{command}", "x".repeat(12_000)), true));
         found.push((format!("# {}\n{command}", "x".repeat(300_000)), true));
     }
@@ -138,8 +138,8 @@ fn decode(text: &str) -> String {
     decoded
 }
 
-/// Whether bash can make the file by running the text. What a text leaves running is waited for. Some
-/// programs lose output on a busy machine (`script`): one time of three shows that it is a way.
+/// Whether bash can make the file by running the text. Waits for processes that the text leaves running. Some programs
+/// lose output on a busy machine (`script`): one success in three tries proves the way.
 fn makes_marker(text: &str) -> bool {
     (0..3).any(|_| {
         let place = tempfile::tempdir().expect("a directory");
@@ -176,7 +176,7 @@ fn a_deny_rule_finds_every_spelling() {
         .map(|(text, _)| format!("{:?}", text.chars().take(200).collect::<String>()))
         .collect();
     assert!(missed.is_empty(), "{} missed:\n{}", missed.len(), missed.join("\n"));
-    // An ask rule takes what a deny rule takes, and both hold where permissions are skipped.
+    // An ask rule matches the same texts as a deny rule, and both hold where permissions are skipped.
     for mode in [Mode::AcceptEdits, Mode::BypassPermissions, Mode::DontAsk, Mode::Plan] {
         for (ask, deny) in [("", "Bash(touch *)"), ("Bash(touch *)", "")] {
             let set = |rules: &str| {
@@ -195,7 +195,7 @@ fn a_deny_rule_finds_every_spelling() {
 
 #[test]
 fn every_spelling_runs_in_bash() {
-    // A program that this machine does not have shows nothing.
+    // A program that this machine lacks proves nothing.
     let texts: Vec<String> = spellings()
         .into_iter()
         .filter(|(text, is_portable)| *is_portable && !lacks_program(text))
@@ -259,7 +259,7 @@ fn text_that_cannot_be_read_is_asked_about_before_any_rule_allows_it() {
                 );
                 let settled = matches!(mode, Mode::Plan | Mode::DontAsk);
                 assert!(!settled || decision.verdict == Verdict::Deny, "{text:?} in {mode}");
-                // With a rule to protect, skipping permissions does not pass it.
+                // Skipping permissions does not bypass a rule.
                 for guard in ["Bash(touch *)", "Bash(rm *)", "Read(.env)"] {
                     let guarded = Policy { deny: fixture::rules(guard), ..policy.clone() };
                     let verdict = decide(&guarded, &call(&shell(text))).verdict;

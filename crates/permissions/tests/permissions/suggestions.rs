@@ -1,4 +1,4 @@
-//! What is offered to the person who is asked, and that it does what it promises.
+//! The suggestions for the person who is asked, and their effect.
 
 use centurion_permissions::{
     Access, Call, Mode, Policy, Rule, RuleOrigin, Suggestion, Verdict, decide, suggest,
@@ -36,7 +36,7 @@ fn commands_get_a_rule_for_each_part_that_needs_one() {
         assert_eq!(suggested(&policy, &shell(command)), bash_rules(contents), "{command}");
     }
     assert_eq!(suggested(&policy, &shell("a; b; c; d; e; f")), json!([]));
-    // No rule lets a text run that cannot be read.
+    // No rule permits a text that cannot be parsed.
     assert_eq!(suggested(&policy, &shell("$CMD (x")), json!([]));
 }
 

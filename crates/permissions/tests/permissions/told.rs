@@ -1,5 +1,5 @@
-//! Words that stand for several texts are read where all of them are told: by the text, by the shell, or by the
-//! disk. A command is free if it is so in every reading.
+//! Words that stand for several texts are expanded where all of them are known: from the text, from the shell, or from
+//! the disk. A command is free if every expansion is.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -58,7 +58,7 @@ fn what_is_told_in_every_reading_is_free() {
         assert_eq!(verdict(&project, text), Verdict::Allow, "{text}");
     }
     for text in [
-        // Beyond the working directory, or what leads there.
+        // Outside of the working directory, or a link that leads there.
         "ls *",
         "cat o*",
         "cat *.txt",
@@ -76,7 +76,7 @@ fn what_is_told_in_every_reading_is_free() {
         "for f in a; do f=../outside; cat $f; done",
         "for f in a; do cat < ../$f; done",
         "for f in src; do cd $f; cat ../../outside; done",
-        // Not told, or from the environment.
+        // Unknown, or from the environment.
         "echo $PATH",
         "echo $SECRET",
         "echo $x",
@@ -88,7 +88,7 @@ fn what_is_told_in_every_reading_is_free() {
         "for f in a; do read f; cat \"$f\"; done",
         "for f in a; do printf -v f ../outside; cat \"$f\"; done",
         "for f in a; do cat \"${f%a}../outside\"; done",
-        // A value, or none at all, makes the command another one.
+        // A value, or its absence, makes the command another one.
         "for f in p 'w z'; do sed \"$f\" a; done",
         "select f in p; do sed $f 'w z' a; break; done",
         "for f in -o; do sort a $f z; done",

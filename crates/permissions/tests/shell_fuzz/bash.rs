@@ -1,8 +1,8 @@
-//! A real bash that runs texts and says which programs they ran.
+//! A real bash that runs texts and reports the programs that they ran.
 //!
-//! One long-lived shell forks for each text and evaluates it there, as the Bash tool does with `eval`. No
-//! program is ever found: the shell calls a function of ours with the words instead, which reports them.
-//! Nothing on this machine can be run by a text that names no path, and the texts name none.
+//! One long-lived shell forks for each text and evaluates it there, as the Bash tool does with `eval`. No program is
+//! ever found: the shell calls a function of ours with the words instead, which reports them. A text that names no path
+//! can run nothing on this machine, and the texts name none.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -43,18 +43,18 @@ while IFS= read -r -d '' TEXT_NUMBER <&210 && IFS= read -r -d '' text <&210; do
 done
 "#;
 
-/// What a text did.
+/// The effects of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Deeds {
     /// The words of each program that ran.
     pub(crate) ran: Vec<Vec<String>>,
-    /// Where each of them ran.
+    /// The directory of each.
     pub(crate) places: Vec<PathBuf>,
-    /// Files that are there now and were not, are gone, or have another content.
+    /// Files that were created, removed or changed.
     pub(crate) changed: Vec<String>,
 }
 
-/// A shell and the place where it stands.
+/// A shell and its directory.
 pub(crate) struct Bash {
     root: PathBuf,
     work: PathBuf,
@@ -80,7 +80,7 @@ struct Running {
 }
 
 impl Bash {
-    /// A place deep enough that a few `cd ..` stay inside.
+    /// A directory deep enough that a few `cd ..` stay inside.
     pub(crate) fn new(root: &Path, files: &[(&str, &str)], links: &[(&str, &str)]) -> Self {
         let work = root.join("1/2/3/4/5/6/7/8/work");
         let files = files
@@ -97,7 +97,7 @@ impl Bash {
         &self.work
     }
 
-    /// Makes the place what it was.
+    /// Restores the directory.
     fn reset(&self) {
         for entry in std::fs::read_dir(&self.root).unwrap() {
             let path = entry.unwrap().path();
@@ -115,7 +115,7 @@ impl Bash {
         }
     }
 
-    /// Runs a text and says what it did; nothing if it hangs.
+    /// Runs a text and returns its effects; `None` if it hangs.
     pub(crate) fn run(&mut self, text: &str) -> Option<Deeds> {
         if self.shell.is_none() {
             self.shell = Some(Running::start(&self.work, &self.root));
@@ -135,7 +135,7 @@ impl Bash {
         };
         let changed = self.changes();
         if !changed.is_empty() {
-            // The shell must not stand in a directory that is gone.
+            // The shell must not be in a directory that is gone.
             self.shell = None;
             self.reset();
         }
@@ -144,8 +144,7 @@ impl Bash {
         Some(Deeds { ran, places, changed })
     }
 
-    /// Whether a sourced file has been there all along: the text only names it, and what it says is not
-    /// judged.
+    /// Whether a sourced file existed from the start: the text only names it, and its content is not judged.
     fn was_there(&self, sourced: &Path, changed: &[String]) -> bool {
         let links = self.links.iter().map(|(name, _)| name);
         let names: Vec<_> = self.files.keys().chain(links).collect();
@@ -153,7 +152,7 @@ impl Bash {
         names.iter().any(is_ours) && !names.iter().any(|name| changed.contains(name))
     }
 
-    /// The files below the root that are not as they were.
+    /// The changed files below the root.
     fn changes(&self) -> Vec<String> {
         let mut found = BTreeMap::new();
         collect(&self.root, &mut found);
@@ -235,7 +234,7 @@ impl Running {
                 }
                 let words = record[..end].split(|byte| *byte == WORD);
                 let mut words = words.map(|word| String::from_utf8_lossy(word).into_owned());
-                // A program that an earlier text left behind is not this one's.
+                // A process of an earlier text does not belong to this one.
                 if words.next().as_deref() == Some(number) {
                     let mut path = || PathBuf::from(words.next().unwrap_or_default());
                     let (place, sourced) = (path(), path());

@@ -1,8 +1,8 @@
-//! The real bash as a judge of the reading of shell commands.
+//! Comparison of the shell parser with the real bash.
 //!
-//! Texts are made from numbers and run. Whatever bash ran, wrote or read must be within what permission
-//! said: an allowed text runs nothing that is not allowed, and a text that runs what a rule denies is not
-//! allowed. `CENTURION_SHELL_TEXTS` sets how many texts, `CENTURION_SHELL_SEED` where they begin.
+//! Texts are generated from numbers and run. Everything that bash ran, wrote or read must be within the decision: an
+//! allowed text runs nothing that is not allowed, and a text that runs a denied program is not allowed.
+//! `CENTURION_SHELL_TEXTS` sets the number of texts, `CENTURION_SHELL_SEED` the first.
 #![expect(clippy::print_stderr, reason = "a long search says how far it is")]
 #![expect(clippy::unwrap_used, reason = "a search that cannot run has failed")]
 
@@ -23,15 +23,15 @@ use landlock::{
     ABI, AccessFs, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, path_beneath_rules,
 };
 
-/// At least this many texts, and as many as a minute has time for.
+/// At least this many texts, and as many as fit in a minute.
 const TEXTS: u64 = 15_000;
 const TIME: Duration = Duration::from_mins(1);
 const SEED: u64 = 1;
 
-/// Of ten thousand texts, this many may never end: what they do is not judged.
+/// Of ten thousand texts, this many may never end: their effects are not judged.
 const MOST_HUNG: u64 = 20;
 
-/// Links, two to what a rule keeps and one to a directory.
+/// Links, two to a guarded file and one to a directory.
 const LINKS: [(&str, &str); 3] = [("l1", "secret"), ("d/l2", "../secret"), ("dl", "d")];
 
 const FILES: [(&str, &str); 7] = [
@@ -44,7 +44,7 @@ const FILES: [(&str, &str); 7] = [
     ("no", "x\n"),
 ];
 
-/// Programs that only read, as permission knows them. Some come to be when a text is changed.
+/// Programs that only read, as permission knows them. Some arise when a text is mutated.
 const READERS: [&str; 24] = [
     "arch", "cat", "cmp", "column", "comm", "cut", "date", "df", "dirname", "expand", "fold",
     "head", "id", "join", "ls", "nl", "od", "paste", "rev", "seq", "stat", "tac", "tail", "tr",
@@ -53,13 +53,13 @@ const READERS: [&str; 24] = [
 struct Judge {
     /// No rule at all.
     bare: Policy,
-    /// Some programs and one directory are allowed.
+    /// Allows some programs and one directory.
     some: Policy,
-    /// Everything is allowed but one program.
+    /// Allows everything but one program.
     all_but_program: Policy,
-    /// Everything is allowed but reading one name.
+    /// Allows everything but reading one name.
     all_but_file: Policy,
-    /// Everything is allowed but writing one name.
+    /// Allows everything but writing one name.
     all_but_writing: Policy,
     everything: Policy,
 }
@@ -96,7 +96,7 @@ impl Judge {
         stays_inside(text) && allows(&self.everything, text)
     }
 
-    /// What is wrong with what permission said, if something is.
+    /// The fault of the decision, if there is one.
     fn fault(&self, text: &str, deeds: &Deeds) -> Option<String> {
         let programs = || deeds.ran.iter().filter_map(|words| words.first()).map(String::as_str);
         let reads = |program: &str| READERS.contains(&program);
@@ -135,7 +135,7 @@ impl Judge {
             return Some("it ran bb past Bash(bb *)".to_owned());
         }
         let work = &self.bare.cwd;
-        // The rule is about the project, whatever is called so elsewhere.
+        // The rule is about the project, not about files of that name elsewhere.
         let names = |place: &Path, path: &str| {
             let mut clean = PathBuf::new();
             for part in place.join(path).components() {
@@ -153,7 +153,7 @@ impl Judge {
                 || names(place, word)
                 || value.is_some_and(|value| names(place, value))
         };
-        // A word that only talks about the file opens nothing.
+        // A program that only prints the name opens no file.
         let speaks = |words: &Vec<String>| words.first().is_some_and(|word| word == "time");
         let leads = |place: &Path, word: &String| {
             let value = word.split_once('=').map_or(word.as_str(), |(_, value)| value);
@@ -177,7 +177,7 @@ impl Judge {
         deeds.ran.iter().find_map(|words| self.unseen(text, words))
     }
 
-    /// A command that ran though a rule that denies just that one did not find it.
+    /// A command that ran although a rule denies exactly that command and did not match.
     fn unseen(&self, text: &str, words: &[String]) -> Option<String> {
         let line = words.join(" ");
         let plain = |c: char| c.is_ascii_graphic() || c == ' ';
@@ -196,9 +196,9 @@ impl Judge {
     }
 }
 
-/// Whether every slash stands behind a plain name: nothing at the root of this machine is written to.
+/// Whether every slash follows a plain name: nothing at the root of this machine is written to.
 fn stays_inside(text: &str) -> bool {
-    // Round after round, `..` leads to the root.
+    // In a loop, `..` leads to the root.
     if text.contains("..") && (text.contains("do ") || text.contains("()")) {
         return false;
     }
@@ -217,7 +217,7 @@ fn allows(policy: &Policy, text: &str) -> bool {
     decide(policy, &call).verdict == Verdict::Allow
 }
 
-/// The text with everything left out that the fault does not need.
+/// The text without all parts that the fault does not need.
 fn shrink(text: &str, bash: &mut Bash, judge: &Judge) -> String {
     let mut small = text.to_owned();
     let mut size = small.chars().count() / 2;
@@ -254,7 +254,7 @@ struct Counts {
     hung: AtomicU64,
 }
 
-/// From now on this thread, and whatever it starts, writes only below a directory, where the kernel can do that.
+/// Confines this thread, and everything that it starts, to writes below a directory, where the kernel can do that.
 fn confine(root: &Path) {
     let writing = AccessFs::from_write(ABI::V3);
     let rules = path_beneath_rules([root, Path::new("/dev/null")], writing);
@@ -293,7 +293,7 @@ fn search(
         if judge.fault(&text, &deeds).is_none() {
             continue;
         }
-        // Alone and once more: a program that an earlier text left behind proves nothing.
+        // Alone and once more: a process of an earlier text proves nothing.
         let confirmed = bash.run(&text).and_then(|deeds| judge.fault(&text, &deeds));
         if let Some(fault) = confirmed {
             let small = shrink(&text, &mut bash, &judge);
@@ -340,7 +340,7 @@ fn bash_does_nothing_that_permission_did_not_say() {
     assert!(hung * 10_000 <= count * MOST_HUNG, "{hung} texts hung");
 }
 
-/// The search itself can fail: with the reading switched off, it finds what a rule denies.
+/// A control: with the parser switched off, the search finds a denied program.
 #[test]
 fn the_search_finds_a_program_that_runs_unseen() {
     let place = tempfile::tempdir().unwrap();

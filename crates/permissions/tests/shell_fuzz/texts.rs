@@ -1,7 +1,7 @@
-//! Texts for the shell, made from numbers: valid scripts, scripts with a few characters changed, and
-//! pieces in any order.
+//! Texts for the shell, generated from numbers: valid scripts, scripts with a few characters changed, and pieces in any
+//! order.
 
-/// Numbers that look random and are the same each time.
+/// Reproducible pseudo-random numbers.
 pub(crate) struct Numbers(u64);
 
 impl Numbers {
@@ -30,11 +30,11 @@ impl Numbers {
     }
 }
 
-/// Programs: two that rules speak about, some that only read, one that prints a command, one that fails.
+/// Programs: two that rules are about, some that only read, one that prints a command, one that fails.
 const PROGRAMS: &[&str] =
     &["aa", "aa", "bb", "bb", "cc", "cat", "ls", "head", "echo", "gen", "no", "true"];
 
-/// Pieces that mean something to a shell, and some that only seem to.
+/// Pieces with a meaning for the shell, and some that only seem to have one.
 const PIECES: &[&str] = &[
     "aa",
     "bb",
@@ -194,7 +194,7 @@ pub(crate) fn text(seed: u64) -> String {
     }
 }
 
-/// Changes a few places of a text.
+/// Changes a text at a few positions.
 fn mutate(text: &str, numbers: &mut Numbers) -> String {
     let mut characters: Vec<char> = text.chars().collect();
     for _ in 0..=numbers.below(3) {
@@ -224,7 +224,7 @@ fn mutate(text: &str, numbers: &mut Numbers) -> String {
 /// Makes valid scripts.
 struct Grammar<'a> {
     numbers: &'a mut Numbers,
-    /// How much may still be nested.
+    /// The nesting that is still allowed.
     budget: usize,
 }
 
@@ -363,7 +363,7 @@ impl Grammar<'_> {
         }
     }
 
-    /// A text that arithmetic, a list or a path may make something of.
+    /// A text with a possible meaning as arithmetic, list or path.
     fn value(&mut self) -> String {
         match self.numbers.below(6) {
             0 => "'a[$(bb)0]'".to_owned(),
@@ -402,7 +402,7 @@ impl Grammar<'_> {
         self.numbers.pick(&["cat", "cat", "aa", "head", "cc"])
     }
 
-    /// A move of the shell.
+    /// A change of the shell's directory.
     fn moving(&mut self) -> String {
         self.numbers
             .pick(&[

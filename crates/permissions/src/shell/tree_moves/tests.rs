@@ -1,4 +1,4 @@
-//! What is said of commands of git, beside what the real git does with them.
+//! The judgement of git commands, compared with the real git.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,8 +6,8 @@ use std::process::Command as Process;
 
 use super::*;
 
-/// Makes, in an empty directory, a checkout on `main` with something of everything, one that has no changes, a worktree
-/// and a repository to fetch from.
+/// Makes, in an empty directory, a checkout on `main` with every kind of change, one without changes, a worktree and a
+/// repository to fetch from.
 const SCENE: &str = r"
 set -e
 git init -q -b main lib && cd lib && echo l > l.txt && git add . && git commit -q -m lib && cd ..
@@ -29,8 +29,7 @@ cp -a ../repo ../clean
 echo dirty > d.txt && echo staged > s.txt && git add s.txt && echo u > u.txt && echo o > i.o
 ";
 
-/// Commands after which a file is not what it was, another branch is checked out, or commits or stashes are not where
-/// they were.
+/// Commands that change a file, check out another branch, or move commits or stashes.
 const CHANGING: &str = "
 am ../p.patch
 apply ../p.patch
@@ -85,7 +84,7 @@ worktree remove --force ../wt
 worktree move ../wt ../moved
 ";
 
-/// Commands that leave all that as it is.
+/// Commands that change none of these.
 const LEAVING: &str = "
 add -A
 apply --check ../p.patch
@@ -142,7 +141,7 @@ worktree list
 write-tree
 ";
 
-/// In memory where that can be: it is copied for every command.
+/// A scratch directory, in memory where possible: it is copied for every command.
 fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
@@ -155,7 +154,7 @@ fn shell(directory: &Path, script: &str) -> (String, bool) {
         .env("HOME", directory)
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_TEMPLATE_DIR", "")
-        // A scratch repository need not outlive the machine.
+        // A scratch repository need not survive a crash.
         .env("GIT_CONFIG_COUNT", "1")
         .env("GIT_CONFIG_KEY_0", "core.fsync")
         .env("GIT_CONFIG_VALUE_0", "none")
@@ -171,7 +170,7 @@ fn shell(directory: &Path, script: &str) -> (String, bool) {
     (String::from_utf8_lossy(&said).trim().to_owned(), output.status.success())
 }
 
-/// The files of a scene, without what git keeps for itself.
+/// The files of a scene, without git's own data.
 fn files(directory: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -186,7 +185,7 @@ fn files(directory: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-/// Where a checkout is: its branch, its commit, and how much is stashed.
+/// The state of a checkout: its branch, its commit, and the number of its stashes.
 fn place(top: &Path) -> (String, String, usize) {
     let read = |name: &str| fs::read_to_string(top.join(".git").join(name)).unwrap_or_default();
     let head = read("HEAD");
@@ -201,7 +200,7 @@ fn changes(scene: &Path, name: &str, command: &str) -> bool {
     assert!(is_fine, "{said}");
     let top = scratch.path().join(name);
     if command.starts_with("worktree") {
-        // They know their places.
+        // Worktrees store their paths.
         shell(&top, "git worktree repair ../wt");
     }
     let mut before = BTreeMap::new();

@@ -1,8 +1,8 @@
-//! What a command reads from its standard input.
+//! The standard input of a command.
 
 use std::rc::Rc;
 
-/// What is written to a command's standard input.
+/// The standard input of a command.
 #[derive(Clone, Copy)]
 pub(super) struct Feed<'a> {
     pub(super) is_fed: bool,

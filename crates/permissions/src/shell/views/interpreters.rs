@@ -1,4 +1,4 @@
-//! Programs that run code: what of it is known.
+//! Programs that run code, and the known parts of that code.
 
 use super::super::characters::has_blank;
 use super::super::programs::base_name;
@@ -11,7 +11,7 @@ use super::{Finder, LONGEST_VIEW};
 /// Modules of Python whose arguments are code.
 const CODE_MODULES: [&str; 1] = ["timeit"];
 
-/// Modules of Python that run what they read from their input, or what `-c` holds.
+/// Modules of Python that run their input, or the value of `-c`.
 const PROMPTS: [&str; 8] =
     ["IPython", "asyncio", "bpython", "code", "idlelib", "ipdb", "pdb", "ptpython"];
 
@@ -20,7 +20,7 @@ const RUNNING_MODULES: [&str; 9] =
     ["cProfile", "coverage", "debugpy", "doctest", "profile", "pytest", "runpy", "trace", "zipapp"];
 
 impl Finder<'_> {
-    /// A program that runs code: its standard input, a file, or what options hold.
+    /// Examines a program that runs code: its standard input, a file, or the values of options.
     pub(super) fn interpreter(
         &mut self,
         name: &str,
@@ -39,7 +39,7 @@ impl Finder<'_> {
             word.value.as_deref().is_some_and(|value| value.starts_with('-')) && takes_module(word)
         });
         let known = arguments.get(..module.unwrap_or(arguments.len())).unwrap_or_default();
-        // What stands behind a file is for that file.
+        // The words behind a file are for that file.
         let known = known.get(..script_place(name, known)).unwrap_or_default();
         let coded = known.iter().any(|word| is_option(word, code));
         let says = |word: &Word| {
@@ -94,18 +94,18 @@ impl Finder<'_> {
         }
     }
 
-    /// A file with a name that is not known is run.
+    /// Records that a file with an unknown name is run.
     pub(super) fn hidden_file(&mut self, word: &Word) {
         if word.to_shape().has_any() || word.written.starts_with('<') {
             self.hidden(Unclear::Code);
         }
     }
 
-    /// A module of Python, which is a file or a directory, and what it runs in its turn.
+    /// Examines a module of Python, which is a file or a directory, and the code that it runs.
     fn module(&mut self, module: &str, arguments: &[Word], feed: Feed<'_>) {
         let last = module.rsplit('.').next().unwrap_or(module);
         self.runs_any(&["__main__.py", last]);
-        // What it imports is looked for where it runs.
+        // Its imports are searched in its directory.
         self.run.push(Shape::any_then(&Shape::literal(".py")));
         let top = module.split('.').next().unwrap_or(module);
         let is_coded = CODE_MODULES.contains(&top) && !arguments.is_empty()
@@ -125,7 +125,7 @@ impl Finder<'_> {
         for (index, word) in arguments.iter().enumerate() {
             let Some(value) = word.value.as_deref() else { continue };
             let next = || arguments.get(index + 1).and_then(|word| word.value.as_deref());
-            // A program that is fed.
+            // A program from standard input.
             let file = value.strip_prefix("-f").map(|file| Some(file).filter(|it| !it.is_empty()));
             let is_fed = file.is_some_and(|file| {
                 let file = file.or_else(next);
@@ -180,7 +180,7 @@ impl Finder<'_> {
     }
 }
 
-/// Where the words of an interpreter end: behind the first one that is surely a file to run.
+/// The end of an interpreter's own words: behind the first word that is certainly a file to run.
 fn script_place(name: &str, arguments: &[Word]) -> usize {
     const LANGUAGES: [&str; 12] = [
         "Rscript", "lua", "luajit", "node", "nodejs", "perl", "php", "pypy", "python", "ruby",
@@ -207,7 +207,7 @@ fn is_code(value: &str) -> bool {
     has_blank(value) || value.contains(['(', '\'', '"', ';', '<', '>', '{'])
 }
 
-/// Whether a word that is not known may be code that runs something.
+/// Whether an unknown word may be code that runs something.
 fn has_code_shape(word: &Word) -> bool {
     let runs =
         |text: &String| ["system", "getline", "@", "|"].iter().any(|part| text.contains(part));

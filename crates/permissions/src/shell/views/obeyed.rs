@@ -6,7 +6,7 @@ use super::super::shape::Shape;
 use super::Finder;
 use super::words::{attached, has_word};
 
-/// How the names of files end that a program runs, or that name programs for it.
+/// Suffixes of the names of files that a program runs, or that name programs for it.
 const OBEYED: [(&[&str], &[&str]); 22] = [
     (&["aws"], &["config", "credentials"]),
     (&["bazel"], &["BUILD", ".bzl", ".bazel", "WORKSPACE", ".bazelrc"]),
@@ -36,13 +36,13 @@ const OBEYED: [(&[&str], &[&str]); 22] = [
 ];
 
 impl Finder<'_> {
-    /// The files that a program obeys, if they are made: by their names, or because an option names them.
+    /// Records the files that a program obeys, if they are made: by their names, or because an option names them.
     pub(super) fn obeyed(&mut self, name: &str, arguments: &[Word]) {
         if let Some((_, endings)) = OBEYED.iter().find(|(names, _)| names.contains(&name)) {
             self.runs_sources(endings);
         }
         match name {
-            // Whatever is in a directory.
+            // Every file in a directory.
             "run-parts" => self.run.push(Shape::any()),
             "psql" => self.runs_any(&[".psqlrc"]),
             "sqlite3" => self.runs_any(&[".sqliterc"]),

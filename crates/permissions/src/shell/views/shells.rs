@@ -1,4 +1,4 @@
-//! Shells, and the builtins that run text: which text, from where.
+//! Shells, and the builtins that run text: which text, and its source.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::{Certainty, Finder};
 use crate::paths::{join, normal};
 
 impl Finder<'_> {
-    /// Arguments that are one script together.
+    /// Examines arguments that are one script together.
     pub(super) fn texts(&mut self, arguments: &[Word]) {
         let texts: Option<Vec<&str>> = arguments.iter().map(|word| word.value.as_deref()).collect();
         if let Some(texts) = texts {
@@ -45,7 +45,7 @@ impl Finder<'_> {
         }
     }
 
-    /// A script in a file. What is fed to it runs if the file is a link to its standard input.
+    /// Examines a script in a file. The standard input runs if the file is a link to it.
     pub(super) fn script_file(&mut self, file: &Word, feed: Feed<'_>) {
         self.runs(file);
         let before = std::mem::replace(&mut self.certainty, Certainty::Possible);
@@ -57,7 +57,7 @@ impl Finder<'_> {
         self.certainty = before;
     }
 
-    /// Whether a path may be a descriptor, such as standard input, from wherever the command runs.
+    /// Whether a path may be a descriptor, such as standard input, from any directory of the command.
     pub(super) fn may_be_descriptor(&self, path: &str, feed: Feed<'_>) -> bool {
         let is_descriptor = |path: &Path| {
             let path = normal(path);
@@ -73,7 +73,7 @@ impl Finder<'_> {
         }
     }
 
-    /// A standard input that is run.
+    /// Examines a standard input that is run.
     pub(super) fn input(&mut self, feed: Feed<'_>) {
         match feed.text {
             Some(text) => {
@@ -97,7 +97,7 @@ impl Finder<'_> {
                 let is_short = !flags.starts_with('-');
                 has_text |= is_short && flags.contains('c');
                 reads_input |= is_short && flags.contains('s');
-                // They change how text is read, or what patterns match.
+                // They change the parsing of text, or the names that patterns match.
                 if is_short && flags.contains(['o', 'O']) || value.contains("file") {
                     let setting = words.next().and_then(|word| word.value.as_deref());
                     if flags.contains('O') || !setting.is_some_and(builtins::is_known_setting) {
@@ -127,7 +127,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The first operand of a shell: a file, unless the shell is told to run its input.
+    /// Examines the first operand of a shell: a file, unless the shell has an option to run its input.
     pub(super) fn shell_operand(&mut self, word: &Word, reads_input: bool, feed: Feed<'_>) {
         match word.value.as_deref() {
             _ if reads_input => self.input(feed),

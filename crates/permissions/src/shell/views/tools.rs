@@ -1,4 +1,4 @@
-//! Programs that run others in ways of their own.
+//! Programs that run others in their own ways.
 
 use super::super::characters::words as split_words;
 use super::super::git_runs as git;
@@ -22,7 +22,7 @@ impl Finder<'_> {
         let known = values
             .as_ref()
             .is_some_and(|values| sed::reads(values).is_some() || sed::edits(values).is_some());
-        // Files may have names that are not known, scripts may not.
+        // Files may have unknown names, scripts may not.
         let scripts_known = || {
             let words: Vec<Option<&str>> =
                 arguments.iter().map(|word| word.value.as_deref()).collect();
@@ -36,7 +36,7 @@ impl Finder<'_> {
         };
         if !known && !scripts_known() {
             let is_file = |word: &Word| is_option(word, &["-f", "--file"]);
-            // A script that another command prints.
+            // A script from the output of another command.
             if arguments.iter().any(is_file) && arguments.iter().any(|word| word.value.is_none()) {
                 self.hidden(Unclear::Code);
             }
@@ -66,7 +66,7 @@ impl Finder<'_> {
             None => vec![None],
         }) {
             let value = sample.as_deref();
-            // Recipes may run what a variable holds.
+            // Recipes may run the value of a variable.
             if let Some((_, text)) = value.and_then(|value| value.split_once('=')) {
                 self.views.possible.push(base_name(text).to_owned());
             }
@@ -93,7 +93,7 @@ impl Finder<'_> {
     }
 
     pub(super) fn xargs(&mut self, arguments: &[Word], feed: Feed<'_>) {
-        // With names from a file, its input is left to what it runs.
+        // With names from a file, its standard input goes to the inner command.
         let reads_file = arguments.iter().any(|word| is_option(word, &["-a", "--arg-file"]));
         let feed = if reads_file { feed } else { Feed::NONE };
         // The values of these are attached, or missing.
@@ -148,7 +148,7 @@ impl Finder<'_> {
                         matches!(kind(base_name(program)), Some(kind) if kind != Kind::Plain)
                             || matches!(base_name(program), "eval" | "xargs" | "find")
                     });
-                    // What stands for a name of a file is a part of the command.
+                    // The placeholder for a file name is a part of the command.
                     if inner.first().is_some_and(holds)
                         || (runs_text
                             && inner
@@ -158,13 +158,13 @@ impl Finder<'_> {
                     {
                         self.opaque(Unclear::Program);
                     }
-                    // What it finds is not told.
+                    // The names that it finds are not known.
                     if inner.iter().any(holds) {
                         self.views.hides_paths.get_or_insert(Unclear::Code);
                     }
                     self.words(inner, feed);
                 }
-                // A word that is not known may be any option.
+                // An unknown word may be any option.
                 None if word.splits
                     && index > 0
                     && self.certainty == Certainty::Certain
@@ -177,7 +177,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The files that a patch names, each also without its first directories.
+    /// Records the files that a patch names, each also without its first directories.
     pub(super) fn patch(&mut self, text: &str) {
         for word in text.lines().flat_map(split_words) {
             let mut rest = Some(word);

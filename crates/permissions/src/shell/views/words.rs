@@ -1,12 +1,12 @@
-//! The words of a command: options, their values, and what they may turn out to be.
+//! The words of a command: options, their values, and their possible texts.
 
 use super::super::characters::{has_blank, is_name, words as split_words};
 use super::super::programs::{base_name, family};
 use super::super::script::Word;
 use super::super::shape::{Shape, Step};
 
-/// The directories that a command is told to work in, if it is told so; nothing in place of one that is not
-/// known.
+/// The directories that options name for a command to work in, if there are such options; `None` in place of an unknown
+/// one.
 pub(in crate::shell) fn directories(words: &[Word]) -> Option<Vec<Option<&str>>> {
     const OPTIONS: [&str; 5] = ["--chdir", "--directory", "--cd", "--cwd", "--work-tree"];
     let mut found = Vec::new();
@@ -28,8 +28,8 @@ pub(in crate::shell) fn directories(words: &[Word]) -> Option<Vec<Option<&str>>>
     (!found.is_empty()).then_some(found)
 }
 
-/// Whether the word at this place is the value of an option of a container, which names a place, a variable or
-/// a user in it.
+/// Whether the word at this position is the value of a container option, which names a path, a variable or a user in
+/// the container.
 pub(super) fn is_value(words: &[Word], at: usize) -> bool {
     const OPTIONS: [&str; 16] = [
         "-e",
@@ -58,14 +58,14 @@ pub(super) fn has_word(words: &[Word], wanted: &[&str]) -> bool {
     words.iter().any(|word| word.value.as_deref().is_some_and(|value| wanted.contains(&value)))
 }
 
-/// Words with those that are not known as they are written.
+/// The texts of words; for an unknown one, its written form.
 pub(in crate::shell) fn best_values(words: &[Word]) -> Vec<&str> {
     words.iter().map(|word| word.value.as_deref().unwrap_or(&word.written)).collect()
 }
 
 /// Whether a program reads the names of files from a file or from its input.
 pub(super) fn reads_names(name: &str, arguments: &[Word], is_fed: bool) -> bool {
-    // What they are fed may tell them to read other files.
+    // Their input may tell them to read other files.
     match family(name) {
         "as" | "groff" | "m4" | "nroff" | "soelim" | "troff" if is_fed => return true,
         "c++" | "cc" | "clang" | "clang++" | "cpp" | "g++" | "gcc" if is_fed => {
@@ -91,7 +91,7 @@ pub(super) fn reads_names(name: &str, arguments: &[Word], is_fed: bool) -> bool 
     arguments.iter().any(|word| is_option(word, options))
 }
 
-/// The words with every text that is known in the place of those that have several; nothing if there are too many.
+/// The words with every known text of each; `None` if there are too many combinations.
 pub(in crate::shell) fn readings(words: &[Word]) -> Option<Vec<Vec<Word>>> {
     const MOST: usize = 32;
     let mut readings: Vec<Vec<Word>> = vec![Vec::new()];
@@ -134,7 +134,7 @@ pub(in crate::shell) fn readings(words: &[Word]) -> Option<Vec<Vec<Word>>> {
     Some(readings)
 }
 
-/// A command of which some words are not known.
+/// The shape of a command with unknown words.
 pub(super) fn shape_of(words: &[Word]) -> Shape {
     let mut shape = Shape::default();
     for (index, word) in words.iter().enumerate() {
@@ -145,7 +145,7 @@ pub(super) fn shape_of(words: &[Word]) -> Shape {
         match (word.value.as_deref(), index) {
             (Some(value), 0) => text.push_text(base_name(value)),
             (Some(value), _) => text.push_text(value),
-            // Only a program that is known is looked at.
+            // Only a known program is examined.
             (None, 0) => text.push(Step::Any),
             (None, _) if word.splits => text.push(Step::Any),
             (None, _) => text.append(&word.to_shape()),
@@ -159,11 +159,11 @@ pub(super) fn shape_of(words: &[Word]) -> Shape {
     shape
 }
 
-/// The name of a program in a directory that is not known.
+/// The name of a program in an unknown directory.
 pub(super) fn last_name(word: &Word) -> Option<String> {
     let shape = word.to_shape();
     let steps = shape.steps();
-    // With a choice in it, a step counts how far to go.
+    // With a choice in it, steps contain distances.
     let has_choice = steps.iter().any(|step| matches!(step, Step::Split(_) | Step::Jump(_)));
     if word.splits || has_choice {
         return None;
@@ -172,7 +172,7 @@ pub(super) fn last_name(word: &Word) -> Option<String> {
     Shape::from_steps(steps.get(slash + 1..)?).text().filter(|name| !name.is_empty())
 }
 
-/// Where the command begins behind options and operands, if the options can be told apart.
+/// The start of the command behind options and operands, if the options can be recognized.
 pub(super) fn peel(
     arguments: &[Word],
     valued: &str,
@@ -195,7 +195,7 @@ pub(super) fn peel(
             break;
         };
         if flags.starts_with('-') {
-            // Whether a long option takes the next word is its own affair, and a text may be a script.
+            // Whether a long option takes the next word is not known here, and a text may be a script.
             (value.contains('=') && !has_blank(value)).then_some(())?;
             index += 1;
             continue;
@@ -212,10 +212,10 @@ pub(super) fn peel(
     Some((index + operands).min(arguments.len()))
 }
 
-/// Whether a word may be one of these options, whole, cut short, bundled or with a value attached.
+/// Whether a word may be one of these options: whole, shortened, bundled or with an attached value.
 pub(in crate::shell) fn is_option(word: &Word, options: &[&str]) -> bool {
     let Some(value) = word.value.as_deref() else {
-        // What it begins with may be an option already.
+        // Its known start may be an option already.
         let start: String = word.to_shape().start().collect();
         let is_told =
             start.starts_with('-') && is_option(&Word::known(&start, start.clone()), options);
