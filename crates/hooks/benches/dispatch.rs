@@ -1,6 +1,6 @@
-//! What hooks cost a call that no hook is for.
+//! Measures the cost of hooks for a call that no hook matches.
 //!
-//! `cargo bench -p centurion-hooks` prints the time of one call; more than the bounds is a failure.
+//! `cargo bench -p centurion-hooks` prints the time of one call, and fails above the bounds.
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
 use std::hint::black_box;
@@ -24,10 +24,10 @@ use tokio_util::sync::CancellationToken;
 
 const TIMES: u32 = 100_000;
 
-/// What a look at the events may cost.
+/// The bound for a check of the events.
 const LOOK: Duration = Duration::from_nanos(100);
 
-/// What a call may cost that no hook is for.
+/// The bound for a call that no hook matches.
 const CALL: Duration = Duration::from_micros(20);
 
 /// Answers nothing: no hook of this benchmark runs.

@@ -1,4 +1,4 @@
-//! Background work: hooks that are not waited for, and processes that hooks left.
+//! Background work: asynchronous hooks, and processes that hooks left.
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
@@ -14,7 +14,7 @@ impl Background {
 
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.tasks();
-        // Those that have ended must not pile up.
+        // Ended tasks must not accumulate.
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task);
     }

@@ -1,7 +1,7 @@
 //! The `if` of a hook: a permission rule that the call must match.
 //!
-//! A hook may be there to stop a call, so that no call may slip past it: one command of a command line is
-//! enough for the rule, and a command line that cannot be read counts as matching.
+//! A hook may exist to stop a call, so no call may bypass it: the rule matches if it matches one command of a command
+//! line, and it matches every command line that cannot be parsed.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub enum ConditionError {
     Never(Box<RuleWarning>),
 }
 
-/// Where the paths of a rule hang.
+/// The anchors of a rule's paths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places<'a> {
     pub(crate) cwd: &'a Path,
@@ -36,10 +36,10 @@ pub(crate) struct Places<'a> {
 }
 
 impl Condition {
-    /// Reads a rule such as `Bash(git *)`.
+    /// Parses a rule such as `Bash(git *)`.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
         let rule = Rule::parse(text, RuleOrigin::Flag)?;
-        // Rules that take away look at each command, and at parameters.
+        // Deny rules examine each command, and parameters.
         if let Some(warning) = rule.warning(RuleKind::Deny) {
             return Err(ConditionError::Never(Box::new(warning)));
         }
@@ -51,7 +51,7 @@ impl Condition {
         &self.rule.source().text
     }
 
-    /// Whether the rule means the call.
+    /// Whether the rule matches the call.
     pub(crate) fn fits(&self, call: &Call<'_>, places: Places<'_>) -> bool {
         if !self.speaks_about(call.access) {
             return false;
@@ -70,8 +70,8 @@ impl Condition {
             || (may_match && self.tool == canonical_tool_name(call.tool))
     }
 
-    /// A rule that denies reading also keeps from writing, and speaks about files that commands mention.
-    /// A condition means the call itself.
+    /// Whether the rule concerns this access. A rule that denies reading also denies writing, and covers files that
+    /// commands mention; a condition means only the call itself.
     fn speaks_about(&self, access: &Access) -> bool {
         match access {
             Access::Shell(_) => !matches!(self.tool.as_str(), "Read" | "Edit" | "Write"),

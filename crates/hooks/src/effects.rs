@@ -1,4 +1,4 @@
-//! What hooks do at any event: end the run, add context, tell the user something, fail.
+//! The effects of hooks at any event: they end the run, add context, tell the user something, fail.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use crate::event::{Event, ExitTwo};
 use crate::reply::Reply;
 use crate::terminal;
 
-/// What all hooks of an event together do beside their verdict. Texts are as the hooks wrote them: who
-/// puts them into a conversation keeps them from forming markup.
+/// The effects of all hooks of an event beside their verdict. Texts are as the hooks wrote them: a caller that puts
+/// them into a conversation must keep them from forming markup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// The run ends.
+    /// Ends the run.
     pub stop: Option<StopRun>,
-    /// What the model is to know, in the order of declaration.
+    /// Context for the model, in the order of declaration.
     pub context: Vec<String>,
-    /// What the user is told.
+    /// Messages for the user.
     pub user_messages: Vec<String>,
-    /// What the terminal is sent: titles, notifications, a bell.
+    /// Sequences for the terminal: titles, notifications, a bell.
     pub terminal_sequences: Vec<String>,
-    /// Hooks that had no effect, and why. Nothing stops because of them.
+    /// Hooks that had no effect, and the reasons. They stop nothing.
     pub errors: Vec<HookError>,
 }
 
@@ -34,7 +34,7 @@ pub struct StopRun {
 pub struct HookError {
     /// Such as `PreToolUse:Bash`.
     pub hook_name: String,
-    /// The command, the URL or whatever it runs.
+    /// The command, the URL or another name of its action.
     pub label: String,
     pub message: String,
 }
@@ -45,19 +45,19 @@ impl fmt::Display for HookError {
     }
 }
 
-/// A verdict and everything else that came of the hooks of an event.
+/// The verdict and the effects of the hooks of an event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fired<V> {
     pub verdict: V,
     pub effects: Effects,
-    /// How many hooks ran.
+    /// The number of hooks that ran.
     pub runs: usize,
     /// Such as `PreToolUse:Bash`.
     pub hook_name: String,
 }
 
 impl<V> Fired<V> {
-    /// The context as the model reads it.
+    /// The context in the form that the model reads.
     pub fn context_for_model(&self) -> Vec<String> {
         let name = &self.hook_name;
         let context = self.effects.context.iter();

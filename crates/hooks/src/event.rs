@@ -1,5 +1,5 @@
-//! The moments at which hooks run, and what holds for each of them: what its matcher is tried on, which
-//! handlers it takes, what exit code 2 means.
+//! The events at which hooks run, and the facts about each: the subject of its matcher, its possible handlers, the
+//! meaning of exit code 2.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::handler::HandlerType;
 
-/// A moment at which hooks run.
+/// An event at which hooks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Event {
     SessionStart,
@@ -50,12 +50,12 @@ pub enum Event {
 #[error("`{0}` is no event that hooks run at")]
 pub struct UnknownEvent(pub String);
 
-/// What exit code 2 of a command does.
+/// The effect of a command's exit code 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitTwo {
-    /// Keeps what was about to happen from happening; the model reads why.
+    /// Blocks the action; the model reads the reason.
     Blocks,
-    /// It has happened already; the model reads the error output.
+    /// The action has happened already; the model reads the error output.
     TellsModel,
     /// The user reads the error output.
     TellsUser,
@@ -63,7 +63,7 @@ pub enum ExitTwo {
     Ignored,
 }
 
-/// What one event is like.
+/// The facts about one event.
 struct Facts {
     event: Event,
     name: &'static str,
@@ -72,8 +72,7 @@ struct Facts {
     exit_two: ExitTwo,
 }
 
-/// The events that something in this program makes happen. Hooks of the others are told to the user as
-/// never running.
+/// The events that this program fires. The user is told that hooks of the others never run.
 const FIRED: &[Event] = &[
     Event::SessionStart,
     Event::InstructionsLoaded,
@@ -104,13 +103,13 @@ const FIRED: &[Event] = &[
     Event::SessionEnd,
 ];
 
-/// Which handlers an event takes.
+/// The handlers that an event accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Handlers {
     All,
-    /// No model: it would be asked too often, or its answer would not be waited for.
+    /// No model: it would be asked too often, or the event would not wait for its answer.
     NoModel,
-    /// Only what is there before the network is.
+    /// Only handlers that work before the network does.
     Early,
 }
 
@@ -185,7 +184,7 @@ impl Event {
         self.facts().name
     }
 
-    /// What a matcher is tried on; `None` where every hook runs whatever its matcher says.
+    /// The subject of a matcher; `None` where every hook runs whatever its matcher says.
     pub fn what_matcher_means(self) -> Option<&'static str> {
         self.facts().matcher
     }
@@ -216,7 +215,7 @@ impl Event {
         self.facts().exit_two
     }
 
-    /// Whether something in this program makes the event happen.
+    /// Whether this program fires the event.
     pub fn is_fired(self) -> bool {
         FIRED.contains(&self)
     }
@@ -237,7 +236,7 @@ impl Event {
         matches!(self, Self::SessionStart | Self::Setup | Self::CwdChanged | Self::FileChanged)
     }
 
-    /// The default timeout of this event's hooks, if it is less than usual.
+    /// The default timeout of this event's hooks, if it is shorter than usual.
     pub(crate) fn patience(self) -> Option<Duration> {
         match self {
             Self::UserPromptSubmit => Some(Duration::from_secs(30)),
@@ -267,7 +266,7 @@ impl Serialize for Event {
     }
 }
 
-/// A set of events, as small as a number.
+/// A set of events in one number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EventSet(u32);
 
@@ -322,7 +321,7 @@ mod tests {
         ] {
             assert_eq!(event.supports(handler), expected, "{handler} on {event}");
         }
-        // As many as the sheet has in each column.
+        // As many as the published table has in each column.
         let count = |handler| Event::all().filter(|event| event.supports(handler)).count();
         assert_eq!((count(Prompt), count(Http), count(Command)), (13, 29, 31));
     }

@@ -1,5 +1,4 @@
-//! The events, each with what hooks are told about it and what they can make of it; one file for each
-//! family.
+//! The events, each with its input for hooks and its verdict; one file for each family.
 
 mod compact;
 mod display;
@@ -29,7 +28,7 @@ pub use tools::{
 };
 pub use worktree::{WorktreeCreate, WorktreeRemove, WorktreeVerdict};
 
-/// Why something is kept from happening; `None` if nothing keeps it.
+/// The reason of a block; `None` without a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block(pub Option<String>);
 

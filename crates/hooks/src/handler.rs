@@ -1,4 +1,4 @@
-//! One hook: what it runs, and under which conditions.
+//! One hook: its action, and its conditions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,10 +10,10 @@ use crate::condition::Condition;
 use crate::event::Event;
 use crate::origin::HookOrigin;
 
-/// How much of a prompt names its hook.
+/// The characters of a prompt that name its hook.
 const LONGEST_LABEL: usize = 80;
 
-/// The ways in which a hook can be carried out.
+/// The types of handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandlerType {
     Command,
@@ -21,12 +21,12 @@ pub enum HandlerType {
     McpTool,
     Prompt,
     Agent,
-    /// A function of the program that drives this one.
+    /// A function of the host.
     Callback,
 }
 
 impl HandlerType {
-    /// Those that a person can write.
+    /// The types that a person can write.
     pub(crate) const WRITTEN: [Self; 5] =
         [Self::Command, Self::Http, Self::McpTool, Self::Prompt, Self::Agent];
 
@@ -62,16 +62,16 @@ impl fmt::Display for HandlerType {
 pub struct Handler {
     pub action: Action,
     pub condition: Option<Condition>,
-    /// As it was written.
+    /// The timeout as written.
     pub timeout: Option<Duration>,
-    /// What a person sees while it runs.
+    /// The message that a person sees while it runs.
     pub status_message: Option<String>,
-    /// It runs once, and is gone.
+    /// Whether it runs only once.
     pub once: bool,
     pub origin: HookOrigin,
 }
 
-/// What a hook runs.
+/// The action of a hook.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     Command(CommandAction),
@@ -84,15 +84,15 @@ pub enum Action {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommandAction {
-    /// A command line, or a program where there are arguments.
+    /// A command line, or a program if there are arguments.
     pub command: String,
-    /// The arguments of a program that is run without a shell.
+    /// The arguments of a program that runs without a shell.
     pub args: Option<Vec<String>>,
     pub shell: HookShell,
     pub waiting: Waiting,
 }
 
-/// What reads a command line.
+/// The shell of a command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HookShell {
     #[default]
@@ -101,13 +101,13 @@ pub enum HookShell {
     PowerShell,
 }
 
-/// Who waits for a command.
+/// The party that waits for a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Waiting {
-    /// Whatever was about to happen.
+    /// The event waits.
     #[default]
     Event,
-    /// Nothing waits: what it says is told when it is there.
+    /// Nothing waits: its output is delivered when it is complete.
     Never,
     /// Nothing waits, and exit code 2 wakes the model.
     Wakes,
@@ -125,7 +125,7 @@ pub struct HttpAction {
 pub struct PromptAction {
     pub prompt: String,
     pub model: Option<String>,
-    /// Whether the turn goes on after a no.
+    /// Whether the turn continues after a refusal.
     pub continue_on_block: bool,
 }
 
@@ -141,7 +141,7 @@ impl Action {
         }
     }
 
-    /// How a hook is named in what people and models read.
+    /// The name of a hook for people and models.
     pub fn label(&self) -> String {
         match self {
             Self::Command(CommandAction { command, args: Some(args), .. }) => {
@@ -161,15 +161,15 @@ impl Action {
 }
 
 impl Handler {
-    /// How long the hook may take at an event.
+    /// The timeout of the hook at an event.
     pub(crate) fn patience(&self, event: Event) -> Duration {
         let usual = self.action.handler_type().patience();
         let shorter = event.patience().map_or(usual, |patience| patience.min(usual));
         self.timeout.unwrap_or(shorter)
     }
 
-    /// Whether two hooks do the same, so that running one is enough. Hooks of plugins, skills and agents
-    /// are their own, whatever others do.
+    /// Whether two hooks do the same, so that running one is enough. Hooks of plugins, skills and agents never count as
+    /// equal.
     pub(crate) fn repeats(&self, other: &Self) -> bool {
         let condition = |handler: &Self| handler.condition.as_ref().map(|it| it.text().to_owned());
         self.origin.source.is_settings()

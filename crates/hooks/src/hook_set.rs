@@ -1,4 +1,4 @@
-//! A set of hooks that came from one place: read once, never changed, cheap to hand around.
+//! A set of hooks from one source: parsed once, never changed, cheap to clone.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::matcher::Matcher;
 use crate::origin::{HookOrigin, HookProblem, HookSource};
 use crate::parse::{Form, Parser};
 
-/// The hooks of one place, and what is wrong with them.
+/// The hooks of one source, and their problems.
 #[derive(Clone, Debug, Default)]
 pub struct HookSet(Arc<Inner>);
 
@@ -24,7 +24,7 @@ struct Inner {
     skipped: usize,
 }
 
-/// A hook with the event that it waits for.
+/// A hook with its event.
 #[derive(Clone, Debug)]
 pub(crate) struct Hook {
     pub(crate) event: Event,
@@ -32,7 +32,7 @@ pub(crate) struct Hook {
     pub(crate) handler: Arc<Handler>,
 }
 
-/// What frontmatter describes.
+/// The kind of file with the frontmatter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frontmatter {
     Agent,
@@ -45,7 +45,7 @@ impl HookSet {
         Self(Arc::new(Inner { hooks, events, problems, skipped }))
     }
 
-    /// The hooks of all settings files that count, the strongest first.
+    /// The hooks of all settings files in force, the strongest first.
     pub fn from_settings(settings: &Settings) -> Self {
         let mut parser = Parser::new(Form::Settings);
         let limits = settings.hook_limits();
@@ -55,7 +55,7 @@ impl HookSet {
             let source = HookSource::Settings(origin.level);
             let origin = HookOrigin::in_file(source, Arc::clone(&origin.file), Some(origin.line));
             if let Some(off) = &declared.off {
-                // A file may hold many groups, which are off for the same reason.
+                // A file may hold many groups that are off for the same reason.
                 let told = (Arc::clone(&declared.origin.file), switched_off(off));
                 if !was_told.contains(&told) {
                     parser.problem(&origin, told.1.clone());
@@ -75,19 +75,18 @@ impl HookSet {
         parser.finish()
     }
 
-    /// Hooks as a plugin or the command line holds them: the events, or an object with the events in
-    /// `hooks`.
+    /// Parses the hooks of a plugin or the command line: the events, or an object with the events in `hooks`.
     pub fn from_value(value: &Value, origin: &HookOrigin) -> Self {
         Self::with_lines(value, &Lines::default(), origin)
     }
 
-    /// The same from the text of a file, so that problems have their lines.
+    /// The same from the text of a file, so that problems have line numbers.
     pub fn from_text(text: &str, origin: &HookOrigin) -> Result<Self, FileError> {
         let (value, lines) = Lines::read(text)?;
         Ok(Self::with_lines(&value, &lines, origin))
     }
 
-    /// The same from a part of a file, with the lines of its parts.
+    /// The same from a part of a file, with its line numbers.
     pub fn with_lines(value: &Value, lines: &Lines, origin: &HookOrigin) -> Self {
         let mut parser = Parser::new(Form::Settings);
         match value.get("hooks") {
@@ -97,8 +96,8 @@ impl HookSet {
         parser.finish()
     }
 
-    /// The hooks of an agent's definition or of a skill, in either form: a handler that stands directly
-    /// below its event has its timeout in milliseconds, one in a list `hooks` has it in seconds.
+    /// Parses the hooks of an agent's definition or of a skill, in either form: a handler directly below its event has
+    /// its timeout in milliseconds, one in a list `hooks` has it in seconds.
     pub fn from_frontmatter(value: &Value, origin: &HookOrigin, of: Frontmatter) -> Self {
         let mut parser = Parser::new(Form::Frontmatter(of));
         parser.read(value, &Lines::default(), "", origin);
@@ -109,14 +108,14 @@ impl HookSet {
         set
     }
 
-    /// The functions of the program that drives this one, as it names them when it begins.
+    /// Parses the functions of the host, which it names at its start.
     pub fn from_host(value: &Value) -> Self {
         let mut parser = Parser::new(Form::Host);
         parser.read(value, &Lines::default(), "", &HookOrigin::new(HookSource::Host));
         parser.finish()
     }
 
-    /// The same hooks for an agent that another one started: its end is a `SubagentStop`.
+    /// The same hooks for a subagent: its end is a `SubagentStop`.
     pub fn as_subagent(&self) -> Self {
         let hooks = self.0.hooks.iter().cloned().map(|hook| match hook.event {
             Event::Stop => Hook { event: Event::SubagentStop, ..hook },
@@ -125,12 +124,12 @@ impl HookSet {
         Self::new(hooks.collect(), self.0.problems.clone(), self.0.skipped)
     }
 
-    /// What was declared and cannot run, or not as it says.
+    /// Declared hooks that cannot run, or not as written.
     pub fn problems(&self) -> &[HookProblem] {
         &self.0.problems
     }
 
-    /// How many entries held no hooks.
+    /// The number of entries without hooks.
     pub fn skipped(&self) -> usize {
         self.0.skipped
     }

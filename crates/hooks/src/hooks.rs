@@ -1,6 +1,6 @@
-//! The hooks of a session: sets that come and go, and which of their hooks an event means.
+//! The hooks of a session: sets that are added and removed, and the selection of hooks for an event.
 //!
-//! Every agent fires its events here. Without hooks for an event that costs one look at a number.
+//! Every agent fires its events here. An event without hooks costs one look at a number.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -22,16 +22,16 @@ use crate::run::HttpClient;
 use crate::watch_list::{FileChange, WatchList};
 use crate::watcher::HookWatcher;
 
-/// What hooks need of the program around them.
+/// The parts of the program that hooks need.
 #[derive(Clone)]
 pub struct Surroundings {
     pub guard: GuardProgram,
-    /// The environment that commands get.
+    /// The environment of commands.
     pub env: Arc<Env>,
-    /// The project that the session was started in, also for agents in worktrees.
+    /// The project in which the session was started, also for agents in worktrees.
     pub project_dir: PathBuf,
     pub home: Option<PathBuf>,
-    /// Where texts are kept that are too long for a conversation.
+    /// The directory for texts that are too long for a conversation.
     pub overflow_dir: PathBuf,
     /// The file in which hooks may set variables for the commands of the session.
     pub env_file: Option<PathBuf>,
@@ -40,16 +40,16 @@ pub struct Surroundings {
     pub watcher: Arc<dyn HookWatcher>,
 }
 
-/// In which agents a set of hooks counts.
+/// The agents for which a set of hooks counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// In all of them.
+    /// All of them.
     Session,
-    /// In one; `None` is the main agent.
+    /// One; `None` is the main agent.
     Agent(Option<AgentId>),
 }
 
-/// All hooks of a session. Clones are the same hooks.
+/// All hooks of a session. Clones share them.
 #[derive(Clone)]
 pub struct Hooks(pub(crate) Arc<Shared>);
 
@@ -58,12 +58,12 @@ pub(crate) struct Shared {
     events: AtomicU32,
     state: Mutex<State>,
     pub(crate) core: Arc<Core>,
-    /// Hooks that are not waited for, and what hooks left running. Ends with the session.
+    /// Asynchronous hooks, and processes that hooks left running. Ends with the session.
     pub(crate) background: Background,
     pub(crate) watched: WatchList,
 }
 
-/// What a hook needs to run.
+/// The resources for running a hook.
 pub(crate) struct Core {
     pub(crate) around: Surroundings,
     pub(crate) http: HttpClient,
@@ -83,7 +83,7 @@ struct Registered {
     spent: Vec<AtomicBool>,
 }
 
-/// A set of hooks in force. Dropping it takes the hooks away.
+/// Guard: a set of hooks is in force. Dropping it removes the hooks.
 #[must_use = "dropping it takes the hooks away"]
 pub struct Registration {
     shared: Weak<Shared>,
@@ -103,7 +103,7 @@ impl Registered {
         }
     }
 
-    /// The hooks of an event that are not spent.
+    /// The hooks of an event that may still run.
     fn hooks(&self, event: Event) -> impl Iterator<Item = (&Hook, &AtomicBool)> {
         let is_wanted = self.set.events().contains(event);
         let hooks = if is_wanted { self.set.hooks() } else { &[] };
@@ -123,7 +123,7 @@ impl Hooks {
         }))
     }
 
-    /// Adds a set behind those that are there.
+    /// Adds a set behind the present ones.
     pub fn add(&self, scope: Scope, set: HookSet) -> Registration {
         let mut state = self.0.state();
         let id = state.next_id;
@@ -133,24 +133,24 @@ impl Hooks {
         Registration { shared: Arc::downgrade(&self.0), id }
     }
 
-    /// Puts other limits in force, as when settings change.
+    /// Sets other limits, as when settings change.
     pub fn limit(&self, rules: HookRules) {
         self.0.state().rules = Arc::new(rules);
     }
 
-    /// The hooks that are in force, one a line: the event, and where the hook comes from.
+    /// The hooks in force, one a line: the event, and the source of the hook.
     pub fn describe(&self) -> Vec<String> {
         let registered = self.0.state().registered.clone();
         let handlers = registered.iter().flat_map(|it| it.set.handlers());
         handlers.map(|(event, handler)| format!("{event}  {}", handler.origin)).collect()
     }
 
-    /// Whether no hook can be meant by an event. Costs next to nothing.
+    /// Whether no hook can match an event. Costs next to nothing.
     pub fn is_empty_for(&self, event: Event) -> bool {
         !EventSet::from_bits(self.0.events.load(Ordering::Acquire)).contains(event)
     }
 
-    /// The watched files that changed since the last look. Looks at none where no hook would be told.
+    /// The watched files that changed since the last check. Checks nothing if no hook would receive the event.
     pub fn changed_files(&self, cwd: &Path) -> Vec<FileChange> {
         if self.is_empty_for(Event::FileChanged) {
             return Vec::new();
@@ -170,8 +170,8 @@ impl Hooks {
         Arc::clone(&self.0.state().rules)
     }
 
-    /// The hooks that an event means, in the order of their declaration, each once. One that runs only
-    /// once is given out only once.
+    /// Selects the hooks for an event, in the order of their declaration, each once. Returns a hook that runs only once
+    /// only one time.
     pub(crate) fn select<E: EventInput>(&self, common: &Common, input: &E) -> Vec<Arc<Handler>> {
         let (registered, rules) = {
             let state = self.0.state();
@@ -213,7 +213,7 @@ impl Shared {
 }
 
 impl Registration {
-    /// Puts another set in the place of this one, as when settings change.
+    /// Replaces this set by another, as when settings change.
     pub fn replace(&self, set: HookSet) {
         let Some(shared) = self.shared.upgrade() else { return };
         let mut state = shared.state();

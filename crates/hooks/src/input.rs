@@ -1,4 +1,4 @@
-//! What a hook is told: what holds for every event, and the event's own fields, as one JSON object.
+//! The input of a hook: the fields of every event, and the event's own, as one JSON object.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,13 @@ use serde_json::{Map, Value};
 use crate::event::Event;
 use crate::reply::Reply;
 
-/// What every hook is told.
+/// The fields in the input of every hook.
 #[derive(Clone, Debug, Serialize)]
 pub struct Common {
     pub session_id: SessionId,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
-    /// The main agent's, whichever agent this is.
+    /// The main agent's transcript, for every agent.
     pub transcript_path: PathBuf,
     pub cwd: PathBuf,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,41 +33,41 @@ pub struct Common {
     /// The agent that started this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_agent_id: Option<AgentId>,
-    /// How many agents are above this one.
+    /// The number of agents above this one.
     pub depth: u32,
 }
 
-/// How hard the model is asked to think.
+/// The effort that the model is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct EffortLevel {
     pub level: Effort,
 }
 
-/// A call of a tool, as hooks see it.
+/// A call of a tool in the form that hooks see.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ToolCall<'a> {
     #[serde(rename = "tool_name")]
     pub tool: &'a str,
-    /// With absolute paths.
+    /// The input with absolute paths.
     #[serde(rename = "tool_input")]
     pub input: &'a RawValue,
     #[serde(rename = "tool_use_id")]
     pub id: &'a ToolUseId,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_server: Option<McpServer<'a>>,
-    /// What the call would touch.
+    /// The access of the call.
     #[serde(skip)]
     pub access: &'a Access,
-    /// The path that it names, with its links.
+    /// The path as the model named it, with its links.
     #[serde(skip)]
     pub named: Option<&'a Path>,
 }
 
-/// The MCP server that a tool belongs to.
+/// The MCP server of a tool.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct McpServer<'a> {
     pub name: &'a str,
-    /// Who brought it: `user`, `project`, `agent`, …
+    /// Its source: `user`, `project`, `agent`, …
     pub source: &'a str,
 }
 
@@ -84,34 +84,34 @@ impl<'a> ToolCall<'a> {
     }
 }
 
-/// Something that happens, with what hooks are told about it and what they can make of it.
+/// An event with its input for hooks and its verdict.
 pub trait EventInput: Serialize + Send + Sync {
     const EVENT: Event;
 
-    /// What all hooks together say; the default is what holds without any hook.
+    /// The combined verdict of all hooks; the default holds without any hook.
     type Verdict: Default + Send;
 
-    /// What matchers are tried on.
+    /// The subject of matchers.
     fn subject(&self) -> Option<&str> {
         None
     }
 
-    /// The call that it is about.
+    /// The call that the event is about.
     fn call(&self) -> Option<ToolCall<'_>> {
         None
     }
 
-    /// Makes one verdict of what hooks said. `replies` are in the order of the hooks' declaration,
-    /// whichever was first.
+    /// Combines the replies of hooks into one verdict. `replies` are in the order of the hooks' declaration, not of
+    /// their ends.
     fn fold(&self, common: &Common, replies: &[Reply]) -> Self::Verdict;
 
-    /// The files that are to be watched from now on; `None` leaves those that are.
+    /// The files to watch from now on; `None` leaves the present list.
     fn watches(_: &Self::Verdict) -> Option<&[PathBuf]> {
         None
     }
 }
 
-/// The JSON object that hooks are told.
+/// Composes the JSON object for hooks.
 pub(crate) fn compose<E: EventInput>(common: &Common, input: &E) -> serde_json::Result<Value> {
     let mut fields = object(serde_json::to_value(common)?);
     fields.insert("hook_event_name".to_owned(), Value::from(E::EVENT.name()));
@@ -126,7 +126,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// The name of a hook run: the event, and what its matcher was tried on.
+/// The name of a hook run: the event, and the subject of its matcher.
 pub(crate) fn hook_name<E: EventInput>(input: &E) -> String {
     match input.subject() {
         Some(subject) => format!("{}:{subject}", E::EVENT),

@@ -1,10 +1,10 @@
-//! Hooks: what people run at events of an agent, and what it may change.
+//! Hooks: the actions that people run at events of an agent, and their effects.
 //!
-//! A [`HookSet`] is read from settings, a plugin, a definition or a host, and says what in it cannot run.
-//! [`Hooks`] holds the sets of a session; [`Hooks::fire`] tells those that an event means, side by side,
-//! and folds what they say into one typed verdict.
+//! A [`HookSet`] is parsed from settings, a plugin, a definition or a host, and lists its problems. [`Hooks`] holds the
+//! sets of a session; [`Hooks::fire`] runs the hooks for an event in parallel and folds their replies into one typed
+//! verdict.
 //!
-//! Knows no sessions and no models: what needs one goes through a [`Delegate`].
+//! Knows no sessions and no models: hooks that need one go through a [`Delegate`].
 
 mod background;
 mod condition;

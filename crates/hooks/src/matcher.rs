@@ -1,22 +1,22 @@
-//! The `matcher` of a group of hooks: which tools, agents, files or reasons it means.
+//! The `matcher` of a group of hooks: the tools, agents, files or reasons that it matches.
 
 use centurion_permissions::canonical_tool_name;
 use regex::Regex;
 
 use crate::event::Event;
 
-/// Which subjects of an event a group of hooks is for.
+/// The subjects of an event for which a group of hooks runs.
 #[derive(Clone, Debug)]
 pub(crate) enum Matcher {
     Every,
     /// Any of these names, exactly.
     Names(Vec<String>),
-    /// A pattern that is found anywhere in the name.
+    /// A pattern that may match anywhere in the name.
     Pattern(Box<Regex>),
 }
 
 impl Matcher {
-    /// Reads a matcher. The error says what to do.
+    /// Parses a matcher. The error says what to do.
     pub(crate) fn parse(text: &str, event: Event) -> Result<Self, String> {
         if matches!(text, "" | "*") || event.what_matcher_means().is_none() {
             return Ok(Self::Every);
@@ -47,7 +47,7 @@ impl Matcher {
         })
     }
 
-    /// Whether it means a subject. Where an event has none, every matcher does.
+    /// Whether it matches a subject. Where an event has none, every matcher matches.
     pub(crate) fn fits(&self, subject: Option<&str>, event: Event) -> bool {
         let Some(subject) = subject else { return true };
         let is_tool = event.is_about_a_call();
@@ -58,8 +58,7 @@ impl Matcher {
                     || (is_tool && canonical_tool_name(name) == canonical_tool_name(subject))
             }),
             Self::Pattern(regex) => {
-                // A pattern may mean more than one tool by an old name that only looks alike; this one
-                // was simply renamed.
+                // A pattern may match several tools by an old name that only looks alike; this one was simply renamed.
                 regex.is_match(subject) || (is_tool && subject == "Agent" && regex.is_match("Task"))
             }
         }
@@ -67,8 +66,7 @@ impl Matcher {
 }
 
 impl Matcher {
-    /// The names that it spells out, of files to watch in the directory where the agent works. A dot in such
-    /// a name is a dot.
+    /// The names that it spells out, of files to watch in the agent's directory. A dot in such a name is a dot.
     pub(crate) fn file_names(&self) -> Vec<&str> {
         let is_letter =
             |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.');
@@ -94,7 +92,7 @@ fn is_bare_server(name: &str) -> bool {
     name.strip_prefix("mcp__").is_some_and(|server| !server.contains("__"))
 }
 
-/// The errors of patterns draw a picture first and say what is wrong last.
+/// The last line of a pattern's error: it draws a picture first and names the fault last.
 fn last_line(text: &str) -> &str {
     text.lines().last().unwrap_or(text).trim_start_matches("error: ")
 }

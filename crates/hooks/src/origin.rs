@@ -1,4 +1,4 @@
-//! Who brought a hook, and where it was written.
+//! The source of a hook, and its location in a file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use centurion_config::settings::Level;
 
-/// Who brought a hook.
+/// The source of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookSource {
     Settings(Level),
@@ -16,25 +16,25 @@ pub enum HookSource {
     Skill(Arc<str>),
     /// The definition of the agent of this name.
     Agent(Arc<str>),
-    /// The program that drives this one.
+    /// The host.
     Host,
 }
 
-/// A plugin, as its hooks need to know it.
+/// A plugin, as far as its hooks need to know it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PluginSource {
     pub name: String,
-    /// Where it is installed.
+    /// Its installation directory.
     pub root: PathBuf,
-    /// What it may keep across its versions.
+    /// The directory for its data, which survives updates.
     pub data: PathBuf,
-    /// What the user configured.
+    /// The user's configuration.
     pub options: BTreeMap<String, String>,
-    /// Whether the administrator of the machine switched it on.
+    /// Whether the administrator of the machine enabled it.
     pub is_managed: bool,
 }
 
-/// Where a hook was written.
+/// The location of a hook in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookOrigin {
     pub source: HookSource,
@@ -100,11 +100,11 @@ impl fmt::Display for HookOrigin {
     }
 }
 
-/// A hook that was declared and cannot run as it says, or at all.
+/// A declared hook that cannot run as written, or at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookProblem {
     pub origin: HookOrigin,
-    /// What is wrong and what to do.
+    /// The problem and its remedy.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! What hooks answer, as JSON: fields that every event knows, and those of one event.
+//! The output of hooks as JSON: fields of every event, and fields of one event.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub(crate) enum DecisionWord {
     Block,
 }
 
-/// What only some events know.
+/// The fields of particular events.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Specific {
@@ -56,18 +56,18 @@ pub(crate) struct Specific {
     pub(crate) worktree_path: Option<PathBuf>,
 }
 
-/// What a hook says about a call before it runs, the stronger the later.
+/// A hook's decision about a call before it runs, in order of increasing strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolDecision {
     Allow,
     Ask,
-    /// The run ends here and is taken up again with this call.
+    /// The run ends here; a resumed run continues with this call.
     Defer,
     Deny,
 }
 
-/// What a hook says to a question about a call.
+/// A hook's answer to a question about a call.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "behavior", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum RequestDecision {
@@ -80,13 +80,13 @@ pub enum RequestDecision {
     Deny {
         #[serde(default)]
         message: Option<String>,
-        /// Whether the whole run is to stop.
+        /// Whether the whole run should stop.
         #[serde(default)]
         interrupt: bool,
     },
 }
 
-/// A change of the permissions that a hook asks for.
+/// A change of the permissions that a hook requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum PermissionUpdate {
@@ -132,7 +132,7 @@ pub enum ElicitationAction {
 }
 
 impl HookOutput {
-    /// Reads what a hook printed. The error says which field is not as it must be.
+    /// Parses the output of a hook. The error names the invalid field.
     pub(crate) fn parse(event: Event, text: &str) -> Result<Self, String> {
         let value = serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
         Self::from_value(event, value)
@@ -153,7 +153,7 @@ impl HookOutput {
         }
     }
 
-    /// The fields that the hook gave and that do nothing, each with the reason.
+    /// The fields of the hook that have no effect, each with the reason.
     pub(crate) fn without_effect(&self, event: Event) -> impl Iterator<Item = (&str, String)> {
         use Event as E;
         let specific = self.specific.as_ref();

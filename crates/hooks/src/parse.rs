@@ -1,4 +1,4 @@
-//! From JSON to hooks: every part is checked once, and what cannot run is told with its place.
+//! Parses hooks from JSON: checks every part once, and reports the location of a hook that cannot run.
 
 mod fields;
 
@@ -18,7 +18,7 @@ use crate::hook_set::{Frontmatter, Hook, HookSet};
 use crate::matcher::Matcher;
 use crate::origin::{HookOrigin, HookProblem};
 
-/// How hooks are written in a place.
+/// The form of hooks in a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Settings,
@@ -27,14 +27,14 @@ pub(crate) enum Form {
     Host,
 }
 
-/// What a number under `timeout` counts.
+/// The unit of the number under `timeout`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Seconds,
     Milliseconds,
 }
 
-/// Reads hooks, place after place.
+/// Parses hooks, source after source.
 pub(crate) struct Parser {
     form: Form,
     hooks: Vec<Hook>,
@@ -42,7 +42,7 @@ pub(crate) struct Parser {
     skipped: usize,
 }
 
-/// Where a part of the JSON stands.
+/// The location of a part of the JSON.
 struct Place<'a> {
     lines: &'a Lines,
     origin: &'a HookOrigin,
@@ -67,7 +67,7 @@ impl Parser {
         self.problems.push(HookProblem { origin: origin.clone(), message: message.into() });
     }
 
-    /// Reads an object of events. `pointer` is where it stands in what `lines` is about.
+    /// Parses an object of events. `pointer` is its location in the document that `lines` is about.
     pub(crate) fn read(&mut self, value: &Value, lines: &Lines, pointer: &str, from: &HookOrigin) {
         let place = Place { lines, origin: from };
         let events = match value {
@@ -187,7 +187,7 @@ impl Parser {
         let mut fields = Fields::new(object);
         let read = self.read_handler(event, &mut fields, origin, unit);
         match read {
-            // What the fields lack is told below.
+            // Wrong fields are reported below.
             _ if fields.is_wrong() => {}
             Ok(handler) => self.keep(event, matcher, handler),
             Err(message) => self.problem(origin, message),

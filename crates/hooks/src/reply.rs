@@ -1,4 +1,4 @@
-//! What one hook said: its exit code, its output and its errors, read as the event has it.
+//! The reply of one hook: its exit code, its output and its errors, interpreted for the event.
 
 use centurion_protocol::JsonShape;
 use serde::Deserialize;
@@ -7,10 +7,10 @@ use crate::event::{Event, ExitTwo};
 use crate::handler::PromptAction;
 use crate::output::{DecisionWord, HookOutput, RequestDecision, Specific};
 
-/// Deeper JSON is not read.
+/// The deepest JSON that is parsed.
 const DEEPEST_OUTPUT: usize = 120;
 
-/// What one run of a handler left behind.
+/// The end of one run of a handler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) stdout: String,
@@ -27,7 +27,7 @@ pub(crate) enum End {
     Cancelled,
     /// It could not run, or not to its end.
     Failed(String),
-    /// It ran, and said more than is read: what it decided is not known.
+    /// It ran, and printed more than is read: its decision is not known.
     SaidTooMuch(String),
 }
 
@@ -36,29 +36,29 @@ impl Ended {
         Self { end: End::Failed(why.into()), ..Self::default() }
     }
 
-    /// What was said by something that has no exit code.
+    /// The end of a handler without an exit code, with its text.
     pub(crate) fn said(text: impl Into<String>) -> Self {
         Self { stdout: text.into(), exit_code: Some(0), ..Self::default() }
     }
 }
 
-/// What one hook said, ready to be put together with what others said.
+/// The reply of one hook, ready to be combined with others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
-    /// How the hook is named to people and models.
+    /// The hook's name for people and models.
     pub(crate) label: String,
     pub(crate) output: HookOutput,
-    /// Output that is no JSON.
+    /// Output that is not JSON.
     pub(crate) plain: Option<String>,
     /// The error output of exit code 2.
     pub(crate) exit_two: Option<String>,
-    /// The no of a model.
+    /// A model's refusal.
     pub(crate) refusal: Option<Refusal>,
-    /// Why the hook had no effect.
+    /// The reason that the hook had no effect.
     pub(crate) error: Option<String>,
 }
 
-/// A model's no, and what it does at the event.
+/// A model's refusal, and its effect at the event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) reason: String,
@@ -67,7 +67,7 @@ pub(crate) struct Refusal {
 }
 
 impl Reply {
-    /// Reads what a command or one like it left behind.
+    /// Interprets the end of a command or a similar handler.
     pub(crate) fn read(event: Event, label: String, ended: &Ended) -> Self {
         let mut reply = Self { label, ..Self::default() };
         match &ended.end {
@@ -102,19 +102,19 @@ impl Reply {
             Some(0) if !is_json && !text.is_empty() => reply.plain = Some(text.to_owned()),
             Some(0) => {}
             Some(2) => reply.exit_two = Some(ended.stderr.trim().to_owned()),
-            // An answer counts whatever the code says; a worktree that failed is none, whatever was said.
+            // Output counts with any exit code; but a failed worktree is none, whatever the output.
             _ if has_output && event != Event::WorktreeCreate => {}
             code => reply.error = Some(failure(code, &ended.stderr)),
         }
-        // Such an exit code is not told, and neither is its text.
+        // Such an exit code is not reported, and neither is its text.
         if event.exit_two() == ExitTwo::Ignored && reply.exit_two.take().is_some() {
             tracing::debug!(%event, label = reply.label, "exit code 2 has no effect");
         }
         reply
     }
 
-    /// Takes an answer that is too long or too deep to be read for a no, where a hook can say no. What a hook
-    /// quotes is often the model's own words: they must not be able to take its no away.
+    /// Treats an answer that is too long or too deep as a refusal, where a hook can refuse. A hook often quotes the
+    /// model's own words: they must not be able to remove its refusal.
     fn fail_closed(&mut self, event: Event, why: &str) {
         self.error = Some(why.to_owned());
         let reason = self.with_label(&format!("{why}; what cannot be read counts as a denial"));
@@ -126,7 +126,7 @@ impl Reply {
         }
     }
 
-    /// Reads what a model said to a prompt.
+    /// Interprets a model's answer to a prompt.
     pub(crate) fn judged(event: Event, label: String, action: &PromptAction, answer: &str) -> Self {
         let mut reply = Self { label, ..Self::default() };
         match Judgement::parse(answer) {
@@ -140,7 +140,7 @@ impl Reply {
         self.output.specific.as_ref()
     }
 
-    /// Why the hook blocks, as the model reads it.
+    /// The hook's reason to block, as the model reads it.
     pub(crate) fn block(&self) -> Option<String> {
         if let Some(errors) = &self.exit_two {
             return Some(match (errors.as_str(), &self.output.reason) {
@@ -155,7 +155,7 @@ impl Reply {
         self.refusal.as_ref().filter(|it| it.blocks).map(|it| it.reason.clone())
     }
 
-    /// `[command]: text`, so that a reader knows who speaks.
+    /// `[command]: text`, so that a reader knows the source.
     pub(crate) fn with_label(&self, text: &str) -> String {
         let text = if text.is_empty() { "no reason was given" } else { text };
         format!("[{}]: {text}", self.label)
@@ -180,7 +180,7 @@ impl Reply {
     }
 }
 
-/// Whether output is text and no JSON, as far as it is known.
+/// Whether output is text and no JSON, as far as it was read.
 fn is_plain(output: &str) -> bool {
     !matches!(output.trim_start().chars().next(), None | Some('{'))
 }
@@ -197,19 +197,19 @@ fn failure(code: Option<i32>, errors: &str) -> String {
     }
 }
 
-/// What a model answers to a prompt of a hook.
+/// A model's answer to a prompt of a hook.
 #[derive(Debug, Deserialize)]
 struct Judgement {
     ok: bool,
     #[serde(default)]
     reason: Option<String>,
-    /// What was asked for cannot be done, so that going on would be no use.
+    /// The request cannot be met, so continuing would be useless.
     #[serde(default)]
     impossible: bool,
 }
 
 impl Judgement {
-    /// Finds the JSON object in an answer: models like to put words or a fence around it.
+    /// Finds the JSON object in an answer: models often put words or a fence around it.
     fn parse(answer: &str) -> Result<Self, String> {
         let object = answer.find('{').zip(answer.rfind('}'));
         let object = object.and_then(|(start, end)| answer.get(start..=end));
@@ -236,13 +236,13 @@ impl Judgement {
     }
 }
 
-/// Why hooks block, all of them in order.
+/// The reasons of all blocking hooks, in order.
 pub(crate) fn blocks(replies: &[Reply]) -> Option<String> {
     let reasons: Vec<String> = replies.iter().filter_map(Reply::block).collect();
     (!reasons.is_empty()).then(|| reasons.join("\n"))
 }
 
-/// The last value that a hook gave, in the order of declaration.
+/// The last value from a hook, in the order of declaration.
 pub(crate) fn last<T>(replies: &[Reply], value: impl Fn(&Specific) -> Option<T>) -> Option<T> {
     replies.iter().rev().find_map(|reply| value(reply.specific()?))
 }

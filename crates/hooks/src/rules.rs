@@ -1,4 +1,4 @@
-//! What settings say about all hooks together: which run at all, and what those that post may reach.
+//! The settings for all hooks together: which hooks run, and which URLs and variables HTTP hooks may use.
 
 use std::fmt;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::origin::{HookOrigin, HookSource};
 /// The limits of all hooks.
 #[derive(Clone, Debug, Default)]
 pub struct HookRules {
-    /// The level that switched hooks off.
+    /// The level that disabled hooks.
     disabled: Option<Level>,
     managed_only: bool,
     urls: Option<Vec<Regex>>,
@@ -22,15 +22,16 @@ pub struct HookRules {
     judge: Option<HookJudge>,
 }
 
-/// Says whether a command of a hook may run in a directory, each time before it does: files that it runs may have
-/// changed since the hook was read, and it may mean other files there.
+/// Decides whether a hook's command may run in a directory, each time before it does: files that it runs may have
+/// changed since the hook was parsed, and it may mean other files there.
 #[derive(Clone)]
 pub struct HookJudge(Arc<Judge>);
 
 type Judge = dyn Fn(&HookOrigin, &[String], &Path) -> Result<(), String> + Send + Sync;
 
 impl HookJudge {
-    /// The command is given as its words: a command line is one, and a program has its arguments beside it.
+    /// The judge receives the words of the command: a command line is one word, and a program has its arguments beside
+    /// it.
     pub fn new(
         judge: impl Fn(&HookOrigin, &[String], &Path) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
@@ -59,13 +60,13 @@ impl HookRules {
         }
     }
 
-    /// Lets this one say which commands run.
+    /// Lets this judge decide which commands run.
     #[must_use]
     pub fn judged_by(self, judge: HookJudge) -> Self {
         Self { judge: Some(judge), ..self }
     }
 
-    /// Whether a command may run in a directory, and if not, why.
+    /// Whether a command may run in a directory, and if not, the reason.
     pub(crate) fn judge(
         &self,
         handler: &Handler,
@@ -99,8 +100,8 @@ impl HookRules {
     }
 }
 
-/// A URL with `*` in it. In the host it stands for what a host's name can hold, so that it does not
-/// reach into the path of another one. Alone it stands for every URL.
+/// A URL pattern with `*`. In the host a star matches only characters of a host name, so that it does not reach into
+/// the path of another one. Alone it matches every URL.
 fn url_pattern(text: &str) -> Option<Regex> {
     if text == "*" {
         return Regex::new("").ok();

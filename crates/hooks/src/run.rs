@@ -1,4 +1,4 @@
-//! Running the hooks of an event side by side, and putting together what they say.
+//! Runs the hooks of an event in parallel, and combines their replies.
 
 mod command;
 mod http;
@@ -26,13 +26,13 @@ use crate::reply::{End, Ended, Reply};
 use crate::rules::HookRules;
 use crate::watcher::{HookOutcome, HookResponse, HookStarted, LateReply};
 
-/// How long all hooks of the end of a session may take together, unless one asks for more.
+/// The time for all hooks at the end of a session together, unless one asks for more.
 const SESSION_END: Duration = Duration::from_millis(1_500);
 
-/// The most that one may ask for.
+/// The most time that one may ask for.
 const LONGEST_SESSION_END: Duration = Duration::from_mins(1);
 
-/// What all hooks of one event are told.
+/// The input for all hooks of one event.
 struct Told {
     event: Event,
     hook_name: String,
@@ -44,8 +44,8 @@ struct Told {
 }
 
 impl Hooks {
-    /// Tells all hooks that mean it that something happens, waits for them, and says what they make of
-    /// it. The order of their declaration decides, never which of them was faster.
+    /// Fires an event: runs all matching hooks, waits for them, and returns their combined verdict. The order of their
+    /// declaration decides, never their speed.
     pub async fn fire<E: EventInput>(
         &self,
         common: &Common,
@@ -149,8 +149,8 @@ fn untold<E: EventInput>(input: &E, error: &serde_json::Error) -> Fired<E::Verdi
     Fired { verdict: E::Verdict::default(), effects, runs: 0, hook_name }
 }
 
-/// What the hooks of the end of a session share: what the environment says, or what the most patient
-/// hook of the settings asks for within reason.
+/// The shared time limit of the hooks at the end of a session: the value from the environment, or the longest timeout
+/// among the hooks of the settings, within bounds.
 fn session_end_budget(handlers: &[Arc<Handler>], env: &Env) -> Duration {
     let of_settings = handlers.iter().filter(|handler| handler.origin.source.is_settings());
     let asked = of_settings.filter_map(|handler| handler.timeout).max().unwrap_or_default();
@@ -158,7 +158,7 @@ fn session_end_budget(handlers: &[Arc<Handler>], env: &Env) -> Duration {
         .unwrap_or_else(|| SESSION_END.max(asked.min(LONGEST_SESSION_END)))
 }
 
-/// What is told later of a hook that the event did not wait for.
+/// The late reply of an asynchronous hook.
 fn late(told: &Told, waiting: Waiting, reply: Reply) -> LateReply {
     let name = &told.hook_name;
     let context = reply.specific().and_then(|it| it.additional_context.clone());
@@ -175,7 +175,7 @@ fn late(told: &Told, waiting: Waiting, reply: Reply) -> LateReply {
 }
 
 impl Core {
-    /// Runs one hook to its end. What it leaves running lives for as long as the second part does.
+    /// Runs one hook to its end. Processes that it leaves running live for as long as the second part does.
     async fn run(
         &self,
         handler: &Handler,

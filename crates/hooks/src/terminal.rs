@@ -1,4 +1,4 @@
-//! Which control sequences a hook may send to a terminal: titles, notifications and the bell.
+//! The control sequences that a hook may send to a terminal: titles, notifications and the bell.
 
 const BELL: char = '\u{7}';
 const ESCAPE: char = '\u{1b}';
@@ -6,7 +6,7 @@ const ESCAPE: char = '\u{1b}';
 /// The commands for titles (0, 1, 2) and notifications (9, 99, 777).
 const COMMANDS: [&str; 6] = ["0", "1", "2", "9", "99", "777"];
 
-/// Whether a text is made of such sequences and nothing else.
+/// Whether a text consists of such sequences only.
 pub(crate) fn is_harmless(text: &str) -> bool {
     let mut rest = text;
     while !rest.is_empty() {

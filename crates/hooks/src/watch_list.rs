@@ -1,6 +1,6 @@
-//! Files whose changes are events: which they are, and how each was last seen.
+//! Watched files: the list of them, and the last known state of each.
 //!
-//! Nothing runs between two looks. The owner of the hooks looks when there is time, such as between turns.
+//! Nothing runs between two checks. The owner of the hooks checks when there is time, such as between turns.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// A file that is not as it was.
+/// A changed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
     pub path: PathBuf,
@@ -17,23 +17,23 @@ pub struct FileChange {
     pub event: &'static str,
 }
 
-/// The files that hooks want to be watched.
+/// The files that hooks watch.
 #[derive(Debug, Default)]
 pub(crate) struct WatchList(Mutex<Watched>);
 
 #[derive(Debug, Default)]
 struct Watched {
-    /// What hooks asked for while the session ran.
+    /// The files that hooks requested while the session ran.
     wanted: Vec<PathBuf>,
-    /// How each file was at the last look.
+    /// The state of each file at the last check.
     seen: HashMap<PathBuf, Sight>,
 }
 
-/// What tells one state of a file from another without reading it. `None` where there is no file.
+/// The values that distinguish two states of a file without reading it. `None` for a missing file.
 type Sight = Option<(u64, u64, i64, i64)>;
 
 impl WatchList {
-    /// Watches these files from now on, in the place of those that were asked for before.
+    /// Watches these files from now on, instead of the ones that were requested before.
     pub(crate) fn replace(&self, paths: &[PathBuf]) {
         let mut watched = self.lock();
         watched.wanted = paths.to_vec();
@@ -42,8 +42,8 @@ impl WatchList {
         }
     }
 
-    /// What changed since the last look, among what was asked for and `named`. A file that is looked at for
-    /// the first time has not changed.
+    /// The changes since the last check, among the requested files and `named`. A file has not changed at its first
+    /// check.
     pub(crate) fn look(&self, named: Vec<PathBuf>) -> Vec<FileChange> {
         let mut watched = self.lock();
         let Watched { wanted, seen } = &mut *watched;

@@ -1,4 +1,4 @@
-//! What others see of hooks: when one starts and ends, and what one says when it is no longer waited for.
+//! The observers' view of hooks: the start and the end of each, and late replies.
 
 use centurion_protocol::AgentId;
 use serde::Serialize;
@@ -15,7 +15,7 @@ pub struct HookStarted {
     /// The agent in which the event happened; absent for the main agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    /// What a person sees while it runs.
+    /// The message that a person sees while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
 }
@@ -29,7 +29,7 @@ pub struct HookResponse {
     /// The agent in which the event happened; absent for the main agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    /// All that it printed.
+    /// Its whole output.
     pub output: String,
     pub stdout: String,
     pub stderr: String,
@@ -46,18 +46,18 @@ pub enum HookOutcome {
     Cancelled,
 }
 
-/// What a hook said that the event did not wait for.
+/// The reply of an asynchronous hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LateReply {
     pub hook_name: String,
     pub event: Event,
     /// The agent in which the event happened; `None` for the main agent.
     pub agent: Option<AgentId>,
-    /// What the model reads with its next turn, as it reads the context of other hooks.
+    /// The context for the model's next turn, in the form of other hooks' context.
     pub context: Vec<String>,
-    /// What wakes the model, if it has nothing to do.
+    /// The text that wakes an idle model.
     pub wakes: Option<String>,
-    /// Why the hook had no effect.
+    /// The reason that the hook had no effect.
     pub error: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Hooks that really run: processes below the guard, requests to a server, answers of others.
+//! Hooks that really run: processes below the guard, requests to a server, delegated answers.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

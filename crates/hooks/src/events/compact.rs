@@ -1,4 +1,4 @@
-//! A conversation is made shorter.
+//! A conversation is compacted.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::input::{Common, EventInput};
 use crate::reply::Reply;
 
-/// Who wanted it.
+/// The origin of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CompactTrigger {
@@ -24,7 +24,7 @@ impl CompactTrigger {
     }
 }
 
-/// A conversation is about to be made shorter; a block keeps it as it is.
+/// A conversation is about to be compacted; a block prevents it.
 #[derive(Clone, Debug, Serialize)]
 pub struct PreCompact<'a> {
     pub trigger: CompactTrigger,
@@ -44,7 +44,7 @@ impl EventInput for PreCompact<'_> {
     }
 }
 
-/// A conversation was made shorter.
+/// A conversation was compacted.
 #[derive(Clone, Debug, Serialize)]
 pub struct PostCompact<'a> {
     pub trigger: CompactTrigger,

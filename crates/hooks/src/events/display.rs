@@ -1,4 +1,4 @@
-//! What a person is shown.
+//! Events about text for a person.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use crate::event::Event;
 use crate::input::{Common, EventInput};
 use crate::reply::{self, Reply};
 
-/// A person's attention is wanted.
+/// The program wants a person's attention.
 #[derive(Clone, Debug, Serialize)]
 pub struct Notification<'a> {
     pub message: &'a str,
@@ -39,7 +39,7 @@ pub struct MessageDisplay<'a> {
 
 impl EventInput for MessageDisplay<'_> {
     const EVENT: Event = Event::MessageDisplay;
-    /// What is shown instead. Of several, the one declared last.
+    /// The text to show instead. Of several, the one declared last.
     type Verdict = Option<String>;
 
     fn fold(&self, _: &Common, replies: &[Reply]) -> Option<String> {

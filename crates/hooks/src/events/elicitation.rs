@@ -8,7 +8,7 @@ use crate::input::{Common, EventInput};
 use crate::output::ElicitationAction;
 use crate::reply::{self, Reply};
 
-/// A server's question is about to be put to the user.
+/// A server's question is about to be shown to the user.
 #[derive(Clone, Debug, Serialize)]
 pub struct Elicitation<'a> {
     pub mcp_server_name: &'a str,
@@ -36,14 +36,14 @@ pub struct ElicitationResult<'a> {
     pub elicitation_id: Option<&'a str>,
 }
 
-/// What the server is told instead.
+/// The answer to the server instead.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElicitationReply {
     pub action: ElicitationAction,
     pub content: Option<Value>,
 }
 
-/// A hook that blocks declines; else the answer that was declared last counts.
+/// A blocking hook declines; otherwise the answer that was declared last counts.
 fn answer(replies: &[Reply]) -> Option<ElicitationReply> {
     if reply::blocks(replies).is_some() {
         return Some(ElicitationReply { action: ElicitationAction::Decline, content: None });

@@ -1,4 +1,4 @@
-//! Files and directories change, or begin to count.
+//! Files and directories change, or come into force.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ impl EventInput for InstructionsLoaded<'_> {
     fn fold(&self, _: &Common, _: &[Reply]) {}
 }
 
-/// A settings file or the skills changed; a block keeps what was.
+/// A settings file or the skills changed; a block keeps the previous state.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConfigChange<'a> {
     /// `user_settings`, `project_settings`, `local_settings`, `policy_settings` or `skills`.
@@ -55,12 +55,12 @@ impl EventInput for ConfigChange<'_> {
     }
 
     fn fold(&self, _: &Common, replies: &[Reply]) -> Block {
-        // What the administrator of the machine says counts, whatever a hook thinks.
+        // The settings of the machine's administrator always count, whatever a hook decides.
         if self.source == "policy_settings" { Block::default() } else { Block::of(replies) }
     }
 }
 
-/// The shell went elsewhere.
+/// The shell changed its directory.
 #[derive(Clone, Debug, Serialize)]
 pub struct CwdChanged<'a> {
     pub old_cwd: &'a Path,
@@ -69,7 +69,7 @@ pub struct CwdChanged<'a> {
 
 impl EventInput for CwdChanged<'_> {
     const EVENT: Event = Event::CwdChanged;
-    /// Files whose changes are events from now on.
+    /// Files to watch from now on.
     type Verdict = Option<Vec<PathBuf>>;
 
     fn fold(&self, common: &Common, replies: &[Reply]) -> Option<Vec<PathBuf>> {
@@ -81,7 +81,7 @@ impl EventInput for CwdChanged<'_> {
     }
 }
 
-/// A directory was added to those that the agents work in.
+/// A working directory was added.
 #[derive(Clone, Debug, Serialize)]
 pub struct DirectoryAdded<'a> {
     pub directory: &'a Path,
@@ -100,7 +100,7 @@ impl EventInput for DirectoryAdded<'_> {
     fn fold(&self, _: &Common, _: &[Reply]) {}
 }
 
-/// A file that is watched changed.
+/// A watched file changed.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileChanged<'a> {
     pub file_path: &'a Path,
@@ -110,7 +110,7 @@ pub struct FileChanged<'a> {
 
 impl EventInput for FileChanged<'_> {
     const EVENT: Event = Event::FileChanged;
-    /// Files whose changes are events from now on.
+    /// Files to watch from now on.
     type Verdict = Option<Vec<PathBuf>>;
 
     fn subject(&self) -> Option<&str> {

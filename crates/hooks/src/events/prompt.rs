@@ -1,4 +1,4 @@
-//! A person says something, in words or by the name of a command.
+//! A person submits a prompt, in words or by the name of a command.
 
 use serde::Serialize;
 
@@ -13,13 +13,13 @@ pub struct UserPromptSubmit<'a> {
     pub prompt: &'a str,
 }
 
-/// What hooks make of a prompt.
+/// The verdict of hooks about a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptVerdict {
-    /// Why the prompt is not given to the model; it is left out of the conversation.
+    /// The reason to block the prompt; it is left out of the conversation.
     pub block: Block,
     pub session_title: Option<String>,
-    /// Whether the user is not shown the prompt that was blocked again.
+    /// Whether the blocked prompt is not shown to the user again.
     pub suppress_original: bool,
 }
 

@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::input::{Common, EventInput};
 use crate::reply::{self, Reply};
 
-/// A session begins, or begins again.
+/// A session starts, or continues after an event such as a resume.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionStart<'a> {
     /// `startup`, `resume`, `clear`, `compact` or `fork`.
@@ -19,13 +19,13 @@ pub struct SessionStart<'a> {
     pub session_title: Option<&'a str>,
 }
 
-/// What hooks set up for a session.
+/// The settings of hooks for a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionStartVerdict {
-    /// Taken as if the user had said it first; only without a terminal.
+    /// Used as the user's first message; only without a terminal.
     pub initial_user_message: Option<String>,
     pub session_title: Option<String>,
-    /// Files whose changes are events from now on; `None` leaves those that are watched.
+    /// Files to watch from now on; `None` leaves the present list.
     pub watch_paths: Option<Vec<PathBuf>>,
     pub reload_skills: bool,
 }
@@ -54,7 +54,7 @@ impl EventInput for SessionStart<'_> {
     }
 }
 
-/// All paths that hooks want to be watched, each once; `None` where no hook says anything about that.
+/// All paths that hooks want to watch, each once; `None` if no hook names any.
 pub(super) fn watch_paths(common: &Common, replies: &[Reply]) -> Option<Vec<PathBuf>> {
     let mut wanted = replies.iter().filter_map(|it| it.specific()?.watch_paths.as_ref()).peekable();
     wanted.peek()?;
@@ -67,7 +67,7 @@ pub(super) fn watch_paths(common: &Common, replies: &[Reply]) -> Option<Vec<Path
     Some(paths)
 }
 
-/// The program was started to prepare or to tidy up.
+/// The program was started for setup or maintenance.
 #[derive(Clone, Debug, Serialize)]
 pub struct Setup<'a> {
     /// `init` or `maintenance`.

@@ -1,4 +1,4 @@
-//! An agent begins, wants to stop, or had to.
+//! An agent starts, wants to stop, or failed.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::input::{Common, EventInput};
 use crate::reply::{self, Reply};
 
-/// An agent that another one started begins. Hooks may add context and cannot keep it from running.
+/// A subagent starts. Hooks may add context but cannot block it.
 #[derive(Clone, Debug, Serialize)]
 pub struct SubagentStart<'a> {
     pub agent_id: &'a AgentId,
@@ -27,17 +27,17 @@ impl EventInput for SubagentStart<'_> {
     fn fold(&self, _: &Common, _: &[Reply]) {}
 }
 
-/// The main agent is done.
+/// The main agent wants to stop.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stop<'a> {
-    /// Whether it goes on only because a hook wanted it to.
+    /// Whether it runs only because a hook kept it from stopping.
     pub stop_hook_active: bool,
     pub last_assistant_message: &'a str,
     pub background_tasks: &'a [BackgroundWork],
     pub session_crons: &'a [ScheduledWork],
 }
 
-/// An agent that another one started is done.
+/// A subagent wants to stop.
 #[derive(Clone, Debug, Serialize)]
 pub struct SubagentStop<'a> {
     pub stop_hook_active: bool,
@@ -49,7 +49,7 @@ pub struct SubagentStop<'a> {
     pub session_crons: &'a [ScheduledWork],
 }
 
-/// Something that still runs.
+/// A task that still runs.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct BackgroundWork {
     pub id: String,
@@ -70,7 +70,7 @@ pub struct BackgroundWork {
     pub name: Option<String>,
 }
 
-/// Something that will run at its time.
+/// A task that is scheduled.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ScheduledWork {
     pub id: String,
@@ -79,12 +79,12 @@ pub struct ScheduledWork {
     pub prompt: String,
 }
 
-/// What hooks say to an agent that wants to stop.
+/// The verdict of hooks about an agent that wants to stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StopVerdict {
-    /// What it has to do first.
+    /// The work that it has to do first.
     pub feedback: Option<String>,
-    /// Whether it goes on: it has something to do, or to know.
+    /// Whether it continues: there is work, or context for it.
     pub should_continue: bool,
 }
 
@@ -96,7 +96,7 @@ impl StopVerdict {
         Self { should_continue: feedback.is_some() || has_context, feedback }
     }
 
-    /// What the model reads.
+    /// The text for the model.
     pub fn instruction(&self) -> Option<String> {
         self.feedback.as_ref().map(|feedback| format!("Stop hook feedback:\n{feedback}"))
     }
@@ -124,7 +124,7 @@ impl EventInput for SubagentStop<'_> {
     }
 }
 
-/// How often in a row hooks may keep one agent from stopping.
+/// The limit on consecutive blocks of one agent's stop.
 #[derive(Clone, Debug)]
 pub struct StopCap {
     /// `None` where there is no limit.
@@ -135,13 +135,13 @@ pub struct StopCap {
 impl StopCap {
     const USUAL: u32 = 8;
 
-    /// As the environment has it: `CLAUDE_CODE_STOP_HOOK_BLOCK_CAP`, where zero means no limit.
+    /// The limit from the environment: `CLAUDE_CODE_STOP_HOOK_BLOCK_CAP`, where zero means no limit.
     pub fn new(env: &Env) -> Self {
         let most = env.number("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").unwrap_or(Self::USUAL);
         Self { most: (most > 0).then_some(most), in_a_row: 0 }
     }
 
-    /// Whether the agent goes on. A verdict that lets it stop begins the count anew.
+    /// Whether the agent continues. A verdict that lets it stop resets the count.
     pub fn should_continue(&mut self, verdict: &StopVerdict) -> bool {
         let may = self.most.is_none_or(|most| self.in_a_row < most);
         let continues = verdict.should_continue && may;
@@ -149,13 +149,13 @@ impl StopCap {
         continues
     }
 
-    /// Whether the agent is at work only because a hook kept it from stopping.
+    /// Whether the agent runs only because a hook kept it from stopping.
     pub fn is_active(&self) -> bool {
         self.in_a_row > 0
     }
 }
 
-/// An agent could not go on.
+/// An agent could not continue.
 #[derive(Clone, Debug, Serialize)]
 pub struct StopFailure<'a> {
     /// Such as `rate_limit`.

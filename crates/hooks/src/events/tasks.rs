@@ -1,4 +1,4 @@
-//! The shared task list, and teammates that have nothing to do.
+//! The shared task list, and idle teammates.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::input::{Common, EventInput};
 use crate::reply::Reply;
 
-/// A task as hooks see it.
+/// A task in the form that hooks see.
 #[derive(Clone, Debug, Serialize)]
 pub struct Task<'a> {
     #[serde(rename = "task_id")]
@@ -22,7 +22,7 @@ pub struct Task<'a> {
     pub team_name: Option<&'a str>,
 }
 
-/// A task was created; a block takes it back.
+/// A task was created; a block removes it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct TaskCreated<'a>(pub Task<'a>);
@@ -32,7 +32,7 @@ pub struct TaskCreated<'a>(pub Task<'a>);
 #[serde(transparent)]
 pub struct TaskCompleted<'a>(pub Task<'a>);
 
-/// What the model reads where a hook blocks.
+/// The text for the model when a hook blocks.
 fn feedback(event: Event, replies: &[Reply]) -> Block {
     let Block(reason) = Block::of(replies);
     Block(reason.map(|reason| format!("{event} hook feedback:\n{reason}")))
@@ -56,7 +56,7 @@ impl EventInput for TaskCompleted<'_> {
     }
 }
 
-/// A teammate is about to wait for something to do; a block keeps it working.
+/// A teammate is about to become idle; a block keeps it working.
 #[derive(Clone, Debug, Serialize)]
 pub struct TeammateIdle<'a> {
     pub teammate_name: &'a str,

@@ -1,4 +1,4 @@
-//! What hooks are told of each event, and what becomes of what several of them say.
+//! The input of hooks for each event, and the combination of several replies.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ fn common() -> Common {
     }
 }
 
-/// What hooks say that print these texts and exit with zero.
+/// The replies of hooks that print these texts and exit with zero.
 fn say(event: Event, outputs: &[Value]) -> Vec<Reply> {
     let reply = |output: &Value| Reply {
         label: "cmd".to_owned(),
@@ -50,7 +50,7 @@ fn specific(output: impl Into<Value>) -> Value {
     json!({"hookSpecificOutput": output.into()})
 }
 
-/// Does something with a call of Bash.
+/// Passes a call of Bash to a function.
 fn with_call<T>(act: impl FnOnce(ToolCall<'_>) -> T) -> T {
     let input: Box<RawValue> = to_raw_value(&json!({"command": "ls"})).unwrap();
     let id = ToolUseId::new("toolu_1");
@@ -352,7 +352,7 @@ fn effects_are_gathered_from_all_hooks() {
         effects.errors[1].to_string(),
         "UserPromptSubmit hook error: [cmd]: failed with exit code 1: oops"
     );
-    // Plain output is context only where a person or a session speaks.
+    // Plain output is context only at events of a person or a session.
     let plain = exit(Event::PostToolUse, 0, "plain", "");
     assert_eq!(Effects::gather(Event::PostToolUse, "", &plain), Effects::default());
     let told = exit(Event::SessionEnd, 2, "", "no");
@@ -363,7 +363,7 @@ fn effects_are_gathered_from_all_hooks() {
 
 #[test]
 fn a_field_that_does_nothing_is_told_and_the_rest_of_the_answer_counts() {
-    // The event, what a hook says, and what people are told of it.
+    // The event, the fields of a hook, and the messages for people.
     for (event, fields, expected) in [
         (
             Event::PreToolUse,

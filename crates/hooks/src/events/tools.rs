@@ -10,26 +10,26 @@ use crate::input::{Common, EventInput, ToolCall};
 use crate::output::{DecisionWord, RequestDecision, ToolDecision};
 use crate::reply::{self, Reply};
 
-/// A call is about to run; its input is good.
+/// A call with valid input is about to run.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PreToolUse<'a> {
     #[serde(flatten)]
     pub call: ToolCall<'a>,
 }
 
-/// What hooks say about a call before it runs.
+/// The verdict of hooks about a call before it runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PreToolVerdict {
-    /// The strictest word of all hooks: deny, defer, ask, allow.
+    /// The strictest decision of all hooks: deny, defer, ask, allow.
     pub decision: Option<ToolDecision>,
-    /// Why, from every hook that said so.
+    /// The reasons of every hook with that decision.
     pub reason: Option<String>,
-    /// What the call is to run with instead. Of several, the one declared last.
+    /// The replacement for the call's input. Of several, the one declared last.
     pub updated_input: Option<Map<String, Value>>,
 }
 
 impl PreToolVerdict {
-    /// What the model reads for a call that is denied.
+    /// The text for the model about a denied call.
     pub fn denial(&self, tool: &str) -> Option<String> {
         let reason = self.reason.as_deref().unwrap_or("no reason was given");
         (self.decision == Some(ToolDecision::Deny))
@@ -62,7 +62,7 @@ impl EventInput for PreToolUse<'_> {
     }
 }
 
-/// What one hook says about the call.
+/// The decision of one hook about the call.
 fn word(reply: &Reply) -> Option<(ToolDecision, Option<String>)> {
     if let Some(reason) = reply.block() {
         return Some((ToolDecision::Deny, Some(reason)));
@@ -76,18 +76,18 @@ fn word(reply: &Reply) -> Option<(ToolDecision, Option<String>)> {
         .then(|| (ToolDecision::Allow, reply.output.reason.clone()))
 }
 
-/// A person would have to be asked about a call.
+/// A call needs a person's permission.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PermissionRequest<'a> {
     #[serde(flatten)]
     pub call: ToolCall<'a>,
-    /// What an answer could mean for later calls.
+    /// The changes of permissions that an answer could include.
     pub permission_suggestions: &'a [Value],
 }
 
 impl EventInput for PermissionRequest<'_> {
     const EVENT: Event = Event::PermissionRequest;
-    /// A no of any hook wins; else the first yes.
+    /// A denial by any hook wins; otherwise the first approval.
     type Verdict = Option<RequestDecision>;
 
     fn subject(&self) -> Option<&str> {
@@ -105,7 +105,7 @@ impl EventInput for PermissionRequest<'_> {
     }
 }
 
-/// A call was not allowed, and no person was asked.
+/// A call was denied without asking a person.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PermissionDenied<'a> {
     #[serde(flatten)]
@@ -115,7 +115,7 @@ pub struct PermissionDenied<'a> {
 
 impl EventInput for PermissionDenied<'_> {
     const EVENT: Event = Event::PermissionDenied;
-    /// Whether the model is told that it may try again.
+    /// Whether the model is told that it may retry.
     type Verdict = bool;
 
     fn subject(&self) -> Option<&str> {
@@ -141,12 +141,12 @@ pub struct PostToolUse<'a> {
     pub duration_ms: u64,
 }
 
-/// What hooks make of a result.
+/// The verdict of hooks about a result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PostToolVerdict {
-    /// What the model reads beside the result.
+    /// The text for the model beside the result.
     pub block: Block,
-    /// What stands for the result instead. Of several, the one declared last.
+    /// The replacement for the result. Of several, the one declared last.
     pub updated_output: Option<Value>,
     /// The same for tools of MCP servers only.
     pub updated_mcp_output: Option<Value>,
@@ -186,7 +186,7 @@ pub struct PostToolUseFailure<'a> {
 
 impl EventInput for PostToolUseFailure<'_> {
     const EVENT: Event = Event::PostToolUseFailure;
-    /// What the model reads beside the error.
+    /// The text for the model beside the error.
     type Verdict = Block;
 
     fn subject(&self) -> Option<&str> {
@@ -213,13 +213,13 @@ pub struct BatchCall<'a> {
     pub tool_name: &'a str,
     pub tool_input: &'a RawValue,
     pub tool_use_id: &'a str,
-    /// As the model reads it.
+    /// The result as the model reads it.
     pub tool_response: &'a str,
 }
 
 impl EventInput for PostToolBatch<'_> {
     const EVENT: Event = Event::PostToolBatch;
-    /// Why the run ends before the model is asked again.
+    /// The reason that the run ends before the next request to the model.
     type Verdict = Block;
 
     fn fold(&self, _: &Common, replies: &[Reply]) -> Block {

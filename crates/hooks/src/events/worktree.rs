@@ -1,4 +1,4 @@
-//! Worktrees that hooks make and remove in git's place.
+//! Worktrees that hooks make and remove instead of git.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -14,15 +14,15 @@ pub struct WorktreeCreate<'a> {
     pub name: &'a str,
 }
 
-/// Where the worktree is.
+/// The result: the directory of the worktree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WorktreeVerdict {
     /// There is no hook: git makes it.
     #[default]
     NoHook,
-    /// What the first hook that made one said.
+    /// The directory from the first hook that made one.
     Made(PathBuf),
-    /// None is made, and git does not step in.
+    /// No worktree is made, and git makes none instead.
     Failed(String),
 }
 
@@ -48,7 +48,7 @@ impl EventInput for WorktreeCreate<'_> {
     }
 }
 
-/// The directory that a hook named: in its answer, or on the last line of its output.
+/// The directory that a hook named: in its JSON, or on the last line of its output.
 fn printed(reply: &Reply) -> Option<PathBuf> {
     let named = reply.specific().and_then(|it| it.worktree_path.clone());
     named.or_else(|| {
@@ -58,7 +58,7 @@ fn printed(reply: &Reply) -> Option<PathBuf> {
     })
 }
 
-/// Takes a directory unless its name leads somewhere else than it says.
+/// Accepts a directory unless its path contains `..` or is a symbolic link.
 fn usable(path: &Path) -> WorktreeVerdict {
     let shown = path.display();
     if path.components().any(|it| it == Component::ParentDir) {
@@ -70,7 +70,7 @@ fn usable(path: &Path) -> WorktreeVerdict {
     WorktreeVerdict::Made(path.to_owned())
 }
 
-/// The text without the sequences that set colours and the like.
+/// The text without escape sequences such as colours.
 fn without_colours(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -84,7 +84,7 @@ fn without_colours(text: &str) -> String {
     plain
 }
 
-/// A worktree that a hook made is not needed any more.
+/// A worktree that a hook made is no longer needed.
 #[derive(Clone, Debug, Serialize)]
 pub struct WorktreeRemove<'a> {
     pub worktree_path: &'a Path,

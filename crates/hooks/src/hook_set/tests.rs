@@ -1,4 +1,4 @@
-//! Hooks as people write them, in all forms, and everything that can be wrong with them.
+//! Hooks as people write them, in all forms, and with every problem.
 
 use std::fs;
 use std::path::Path;
@@ -53,7 +53,7 @@ fn all_types_are_read_with_all_that_they_say() {
     ));
     let labels: Vec<_> = handlers.iter().map(|handler| handler.action.label()).collect();
     assert_eq!(labels, ["a", "b x y", "https://a.com", "mcp__s__t", "good?", "look"]);
-    // An agent's no does not end the turn.
+    // An agent's refusal does not end the turn.
     assert!(matches!(&handlers[4].action, Action::Prompt(it) if !it.continue_on_block));
     assert!(matches!(&handlers[5].action, Action::Agent(it) if it.continue_on_block));
 }
@@ -119,7 +119,7 @@ fn what_cannot_run_is_a_problem_that_says_what_to_do() {
             0,
             "put the arguments into `args`",
         ),
-        // These run, though not as they say.
+        // These run, though not as written.
         (handler("Stop", json!({"type": "command", "command": "x", "timeout": 0})), 1, "`timeout`"),
         (
             handler("Stop", json!({"type": "command", "command": "x", "timeout": "5"})),

@@ -1,15 +1,15 @@
-//! The fields of one JSON object, taken with their types; what has another type is noted.
+//! The fields of one JSON object, taken with their types; records fields of other types.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// An object that is being read.
+/// An object that is being parsed.
 pub(super) struct Fields<'a> {
     object: &'a Map<String, Value>,
-    /// What keeps the hook from running.
+    /// Problems that keep the hook from running.
     wrong: Vec<String>,
-    /// What it runs without.
+    /// Ignored fields.
     ignored: Vec<String>,
 }
 
@@ -18,17 +18,17 @@ impl<'a> Fields<'a> {
         Self { object, wrong: Vec::new(), ignored: Vec::new() }
     }
 
-    /// Whether a field is of the wrong type, so that it is not clear what is meant.
+    /// Whether a field has the wrong type, so that its meaning is not clear.
     pub(super) fn is_wrong(&self) -> bool {
         !self.wrong.is_empty()
     }
 
-    /// Everything that was found to be wrong.
+    /// All problems.
     pub(super) fn problems(self) -> impl Iterator<Item = String> {
         self.wrong.into_iter().chain(self.ignored)
     }
 
-    /// Notes a field that does not count.
+    /// Records an ignored field.
     pub(super) fn ignore(&mut self, message: impl Into<String>) {
         self.ignored.push(message.into());
     }

@@ -1,4 +1,4 @@
-//! What exit codes, outputs and the answers of models mean.
+//! The meaning of exit codes, outputs and answers of models.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn read(event: Event, code: Option<i32>, stdout: &str, stderr: &str) -> Reply {
 fn exit_codes_and_output_mean_what_they_are_documented_to_mean() {
     const BLOCK: &str = r#"{"decision": "block", "reason": "R"}"#;
     let event = Event::PreToolUse;
-    // Exit code, output, errors; why it blocks, and what is wrong.
+    // Exit code, output, errors; the reason of the block, and the problem.
     for (code, stdout, stderr, block, error) in [
         (Some(0), "", "", None, None),
         (Some(0), "words", "ignored", None, None),

@@ -1,4 +1,4 @@
-//! Hooks that are commands: a program below the guard, which reads JSON and prints its answer.
+//! Command hooks: a program below the guard, which reads JSON and prints its answer.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,10 +16,10 @@ use crate::hooks::Surroundings;
 use crate::origin::HookSource;
 use crate::reply::{End, Ended};
 
-/// How much of each stream is kept.
+/// The bytes of each stream that are kept.
 const LONGEST_OUTPUT: usize = 1024 * 1024;
 
-/// The program that a command is, with everything that it is given.
+/// The program of a command, with its arguments and environment.
 pub(super) fn program(
     action: &CommandAction,
     source: &HookSource,
@@ -34,7 +34,7 @@ pub(super) fn program(
         let args = args.iter().map(|arg| fill(arg)).collect();
         return PipedProgram { program: fill(&action.command), args, cwd, environment };
     }
-    // The shell puts in the variables itself.
+    // The shell expands the variables itself.
     let (shell, before): (&str, &[&str]) = match action.shell {
         HookShell::Sh => ("sh", &["-c"]),
         HookShell::Bash => ("bash", &["-c"]),
@@ -70,7 +70,7 @@ fn environment(
         Some(file) if told.event.has_env_file() => {
             set("CLAUDE_ENV_FILE", file.to_string_lossy().into_owned());
         }
-        // An outer session's file is not this one's.
+        // The file of an outer session does not belong to this one.
         _ => {
             variables.remove("CLAUDE_ENV_FILE");
         }
@@ -78,7 +78,7 @@ fn environment(
     variables
 }
 
-/// Runs a program to its end. `left` gets it if processes of it go on.
+/// Runs a program to its end. `left` receives it if processes of it continue.
 pub(super) async fn run(
     guard: &GuardProgram,
     program: &PipedProgram,
@@ -104,7 +104,7 @@ pub(super) async fn run(
         }
     };
     if end.left_running {
-        // They hold the pipes: the end of the streams is theirs. What the program itself wrote is there.
+        // They hold the pipes open, so the streams do not end. The program's own output is there already.
         stdout.read_what_is_there();
         stderr.read_what_is_there();
         *left = Some(piped);
@@ -124,7 +124,7 @@ pub(super) async fn run(
     }
 }
 
-/// Writes the input. A program that does not want it is no failure.
+/// Writes the input. A program that does not read it is no failure.
 async fn feed(stdin: Option<ChildStdin>, input: &str) {
     let Some(mut stdin) = stdin else { return };
     let fed = async {
@@ -139,7 +139,7 @@ async fn feed(stdin: Option<ChildStdin>, input: &str) {
     }
 }
 
-/// A stream as far as it is kept.
+/// A stream, as far as it is kept.
 struct Collected<S> {
     stream: Option<S>,
     bytes: Vec<u8>,
@@ -152,20 +152,20 @@ impl<S: AsyncRead + Unpin> Collected<S> {
         Self { stream, bytes: Vec::new(), is_cut: false }
     }
 
-    /// Reads to the end, and forgets what is too much. May be dropped and called again.
+    /// Reads to the end, and discards the excess. May be dropped and called again.
     async fn read_all(&mut self) {
         while self.read_more().await {}
     }
 
-    /// Reads what can be read without waiting.
+    /// Reads everything that is available without waiting.
     fn read_what_is_there(&mut self) {
-        // The scheduler must not pretend that there is nothing.
+        // The scheduler must not pretend that nothing is available.
         let reading = tokio::task::coop::unconstrained(self.read_all());
-        // Nothing more is there if it has to wait.
+        // If it has to wait, nothing more is available.
         let _ = reading.now_or_never();
     }
 
-    /// Whether there was more.
+    /// Reads once; returns whether there was more.
     async fn read_more(&mut self) -> bool {
         let Some(stream) = &mut self.stream else { return false };
         let mut piece = Vec::with_capacity(16 * 1024);

@@ -1,4 +1,4 @@
-//! Hooks that are posted to a URL.
+//! HTTP hooks, which are posted to a URL.
 
 use centurion_protocol::Env;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -10,10 +10,10 @@ use crate::handler::HttpAction;
 use crate::reply::{End, Ended};
 use crate::rules::HookRules;
 
-/// How much of an answer is read.
+/// The bytes of an answer that are read.
 const LONGEST_ANSWER: usize = 1024 * 1024;
 
-/// What posts. Made when the first hook needs it.
+/// The HTTP client. Made when the first hook needs it.
 #[derive(Debug, Default)]
 pub(crate) struct HttpClient(OnceCell<Client>);
 
@@ -71,7 +71,7 @@ fn failed(why: impl Into<String>) -> End {
     End::Failed(why.into())
 }
 
-/// The error without the URL, which may hold a secret, and with its cause.
+/// The error with its cause, but without the URL, which may contain a secret.
 fn unreached(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
@@ -99,7 +99,7 @@ fn headers(action: &HttpAction, rules: &HookRules, env: &Env) -> Result<HeaderMa
     Ok(headers)
 }
 
-/// Puts variables into a header: `$NAME` and `${NAME}`.
+/// Expands variables in a header: `$NAME` and `${NAME}`.
 fn fill<'v>(text: &str, value: impl Fn(&str) -> &'v str) -> String {
     let is_letter = |it: char| it.is_ascii_alphanumeric() || it == '_';
     let mut filled = String::with_capacity(text.len());
@@ -125,15 +125,15 @@ fn fill<'v>(text: &str, value: impl Fn(&str) -> &'v str) -> String {
 async fn client(env: &Env) -> Result<Client, String> {
     let mut builder = Client::builder()
         .user_agent(concat!("centurion/", env!("CARGO_PKG_VERSION")))
-        // A redirect would carry the input and its secrets to a place that no setting allowed.
+        // A redirect would carry the input and its secrets to an address that no setting allowed.
         .redirect(redirect::Policy::none())
         .no_proxy();
     for proxy in proxies(env).map_err(|error| format!("has no proxy: {error}"))? {
         builder = builder.proxy(proxy);
     }
-    // Reading the certificates of the system takes its time.
+    // Reading the system's certificates takes a while.
     let building = tokio::task::spawn_blocking(move || {
-        // The first caller in this process installs it; all install the same.
+        // The first caller in this process installs the provider; all install the same.
         let _ = rustls::crypto::ring::default_provider().install_default();
         builder.build()
     });

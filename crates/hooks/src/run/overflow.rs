@@ -6,10 +6,10 @@ use centurion_redact::keep;
 
 use crate::reply::Reply;
 
-/// How many letters of a text enter a conversation.
+/// The characters of a text that enter a conversation.
 const LONGEST: usize = 10_000;
 
-/// How many letters stay of one that is longer.
+/// The characters that stay of a longer one.
 const PREVIEW: usize = 2_000;
 
 /// Shortens all texts of a reply that are too long.

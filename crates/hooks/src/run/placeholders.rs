@@ -1,4 +1,4 @@
-//! Names in the texts of hooks, and what they stand for.
+//! Placeholders in the texts of hooks.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// The variables that an argument can name.
 const VARIABLES: [&str; 3] = ["CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"];
 
-/// Puts variables and the options of a plugin into an argument. What is unknown stays as it is written.
+/// Expands variables and the options of a plugin in an argument. Unknown names stay as written.
 pub(super) fn fill(
     text: &str,
     variables: &BTreeMap<String, String>,
@@ -21,8 +21,7 @@ pub(super) fn fill(
     })
 }
 
-/// Puts parts of the hook's input into the texts of an object: `${tool_input.file_path}`. A part that is
-/// not there is empty.
+/// Expands parts of the hook's input in the texts of an object: `${tool_input.file_path}`. A missing part is empty.
 pub(super) fn fill_object(object: &Map<String, Value>, input: &Value) -> Map<String, Value> {
     let pairs = object.iter().map(|(name, value)| (name.clone(), fill_value(value, input)));
     pairs.collect()
@@ -37,7 +36,7 @@ fn fill_value(value: &Value, input: &Value) -> Value {
     }
 }
 
-/// The part of a value that a path with dots leads to, as text.
+/// The part of a value at a path with dots, as text.
 fn part(value: &Value, path: &str) -> String {
     let found = path.split('.').try_fold(value, |value, name| match value {
         Value::Array(items) => items.get(name.parse::<usize>().ok()?),
@@ -50,7 +49,7 @@ fn part(value: &Value, path: &str) -> String {
     }
 }
 
-/// Replaces each `${name}` that stands for something, in one pass.
+/// Replaces each `${name}` that has a value, in one pass.
 fn replace(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
@@ -65,8 +64,8 @@ fn replace(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
     filled
 }
 
-/// Puts the hook's input into a prompt: where `$ARGUMENTS` stands, or at its end. `\$` is a dollar. Files, commands and
-/// agents wrote the input, and a model reads it: nothing in it passes for markup of ours.
+/// Puts the hook's input into a prompt: in place of `$ARGUMENTS`, or at its end. `\$` is a dollar sign. Files, commands
+/// and agents wrote the input, and a model reads it: markup of ours in it is defused.
 pub(super) fn fill_prompt(prompt: &str, input: &str) -> String {
     const ARGUMENTS: &str = "$ARGUMENTS";
     let input = &contain(input);

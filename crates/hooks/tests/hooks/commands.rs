@@ -1,4 +1,4 @@
-//! Commands: what they are told, what they may say, and what becomes of those that misbehave.
+//! Commands: their input, their output, and the treatment of commands that misbehave.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ async fn endless_output_is_read_and_forgotten() {
     let fired = stage.prompt().await;
     let ended = stage.seen.ended.lock()[0].clone();
     assert_eq!((ended.stdout.len(), ended.stderr.len()), (1024 * 1024, 1024 * 1024));
-    // What enters the conversation is shorter still, and the rest is in a file.
+    // The part that enters the conversation is shorter still, and the rest is in a file.
     let context = &fired.effects.context[0];
     assert!(context.len() < 3_000 && context.contains("the whole text is in "), "{context}");
 }
@@ -139,7 +139,7 @@ async fn what_a_command_leaves_running_does_not_hold_up_and_lives_until_the_end(
     stage.command("UserPromptSubmit", "echo here; (read line < fifo; echo \"$line\" > got) &");
     let fired = stage.prompt().await;
     assert_eq!(fired.effects.context, ["here"]);
-    // It is still there: it takes the line.
+    // It still runs: it takes the line.
     tokio::task::spawn_blocking(move || std::fs::write(fifo, "still\n")).await.unwrap().unwrap();
     let got = stage.scratch.project().join("got");
     while std::fs::read_to_string(&got).unwrap_or_default() != "still\n" {

@@ -1,4 +1,4 @@
-//! Hooks that others carry out, and that the order of their answers does not matter.
+//! Delegated hooks; the order of their answers does not matter.
 
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ async fn a_function_of_the_host_gets_the_call_and_may_rewrite_it() {
     assert_eq!(stage.asked(), ["0 toolu_1"]);
 }
 
-/// What hook number so-and-so says.
+/// The output of the hook with this number.
 fn output(number: usize, word: usize) -> Value {
     json!({
         "continue": word != 4,
@@ -114,7 +114,7 @@ async fn fire(words: &[usize], ranks: &[usize]) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Whichever hook is faster, the verdict is the same.
+    /// The verdict does not depend on the speed of hooks.
     #[test]
     fn the_order_of_answers_does_not_matter(
         (words, ranks) in prop::collection::vec(0..5_usize, 1..7).prop_flat_map(|words| {

@@ -1,4 +1,4 @@
-//! Hooks that are posted.
+//! HTTP hooks.
 
 use centurion_config::settings::{HookLimits, Level, Origin, Sourced};
 use centurion_hooks::HookRules;

@@ -1,4 +1,4 @@
-//! Hooks that their event does not wait for.
+//! Asynchronous hooks.
 
 use centurion_config::settings::Level;
 use centurion_hooks::Event;

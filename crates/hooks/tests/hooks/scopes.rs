@@ -1,4 +1,4 @@
-//! Which hooks an event means: matchers, conditions, agents, copies, switches.
+//! The selection of hooks for an event: matchers, conditions, agents, copies, switches.
 
 use centurion_config::settings::{HookLimits, Level, Origin};
 use centurion_hooks::{
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Stage, plugin};
 
-/// A hook that says its name, by way of the model.
+/// A hook that reports its name through the model.
 fn hook(name: &str) -> Value {
     json!({"type": "mcp_tool", "server": "s", "tool": name})
 }
@@ -18,7 +18,7 @@ fn before(matcher: &str, name: &str) -> Value {
     json!({"PreToolUse": [{"matcher": matcher, "hooks": [hook(name)]}]})
 }
 
-/// The names of the hooks that ran since the last look.
+/// The names of the hooks that ran since the last call.
 fn ran(stage: &Stage) -> Vec<String> {
     let asked = std::mem::take(&mut *stage.answers.asked.lock());
     asked.iter().map(|it| it.trim_start_matches("s/").trim_end_matches(" {}").to_owned()).collect()
@@ -97,7 +97,7 @@ async fn a_hook_that_runs_once_does_not_run_again() {
     stage.bash(&stage.common(), "ls").await;
     stage.bash(&stage.common(), "ls").await;
     assert_eq!(ran(&stage), ["once"]);
-    // When the skill is used again, it counts again.
+    // When the skill is used again, the hook runs again.
     drop(registration);
     let _again = stage.hooks.add(Scope::Session, set);
     stage.bash(&stage.common(), "ls").await;

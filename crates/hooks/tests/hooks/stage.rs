@@ -1,4 +1,4 @@
-//! The stage that hooks run on: a scratch project, and all that watches or answers.
+//! The stage for hooks: a scratch project, observers and answers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// What a function of the host answers, and when.
+/// The answer of a host's function, and its time.
 pub(crate) type Callback =
     Arc<dyn Fn(&str, &Value) -> DelegateFuture<'static, Value> + Send + Sync>;
 
@@ -29,19 +29,19 @@ pub(crate) struct Stage {
     pub(crate) hooks: Hooks,
     pub(crate) answers: Arc<Answers>,
     pub(crate) seen: Arc<Seen>,
-    /// What comes from hooks that their event does not wait for.
+    /// The replies of asynchronous hooks.
     pub(crate) late: mpsc::UnboundedReceiver<LateReply>,
 }
 
-/// Answers in the place of models, servers and the host.
+/// Answers in place of models, servers and the host.
 pub(crate) struct Answers {
     pub(crate) says: Mutex<Result<String, String>>,
     pub(crate) callback: Mutex<Option<Callback>>,
-    /// What was asked.
+    /// The requests so far.
     pub(crate) asked: Mutex<Vec<String>>,
 }
 
-/// Keeps what watchers see.
+/// Records the observations of watchers.
 pub(crate) struct Seen {
     pub(crate) started: Mutex<Vec<HookStarted>>,
     pub(crate) ended: Mutex<Vec<HookResponse>>,
