@@ -1,4 +1,4 @@
-//! Authorization with OAuth: tokens that are kept, used and renewed, and the way to get them.
+//! Authorization with OAuth: stores, uses and renews tokens, and obtains them by a login.
 
 mod login;
 mod store;
@@ -20,7 +20,7 @@ use crate::transport::read_body;
 /// The largest description of an authorization server that is read.
 const MOST_METADATA: usize = 1024 * 1024;
 
-/// A manager that has tokens for a server, or `None` where the user has not logged in.
+/// A manager with tokens for a server, or `None` where the user has not logged in.
 pub(crate) async fn manager_with_tokens(
     remote: &McpRemote,
     credentials: &Path,
@@ -35,7 +35,7 @@ pub(crate) async fn manager_with_tokens(
         return Ok(None);
     }
     if let Some(secret) = secret {
-        // Tokens are renewed without a browser: the place to come back to does not matter.
+        // Tokens are renewed without a browser: the redirect address does not matter.
         let (client, _) = manager.get_credentials().await?;
         let config = OAuthClientConfig::new(client, "http://localhost");
         manager.configure_client(config.with_client_secret(secret))?;
@@ -43,9 +43,9 @@ pub(crate) async fn manager_with_tokens(
     Ok(Some(manager))
 }
 
-/// A manager that knows only what the configuration says.
+/// A manager that knows only the configuration.
 async fn manager(remote: &McpRemote, store: TokenStore) -> Result<AuthorizationManager, AuthError> {
-    // The user has named the server: an authorization server in the same private network is no surprise.
+    // The user has named the server: an authorization server in the same private network is expected.
     let mut manager =
         AuthorizationManager::new_allowing_private_addresses(remote.url.as_str()).await?;
     manager.set_credential_store(store);
@@ -60,8 +60,7 @@ async fn manager(remote: &McpRemote, store: TokenStore) -> Result<AuthorizationM
     Ok(manager)
 }
 
-/// The state of a server that asks for authorization. What more it wants to be allowed is remembered for the
-/// next login.
+/// The state of a server that asks for authorization. Stores the scopes that it demands for the next login.
 pub(crate) fn needs_login(
     settings: &Settings,
     server: &McpServer,

@@ -1,4 +1,4 @@
-//! One request to a server, from sending it to its answer, however it ends.
+//! One request to a server, from sending it to its answer, with every possible end.
 
 #[cfg(test)]
 mod tests;
@@ -26,26 +26,26 @@ use crate::progress::Progress;
 use crate::transport::AnyError;
 use crate::transport::failure::{self, Failure};
 
-/// A refusal longer than this is cut.
+/// The most bytes of a refusal; a longer one is cut.
 const MOST_REFUSAL: usize = 4_096;
 
-/// How a call is made.
+/// The options of a call.
 #[derive(Clone, Default)]
 pub struct CallOptions {
-    /// Goes with the call as its `_meta`.
+    /// Sent with the call as its `_meta`.
     pub meta: Map<String, Value>,
-    /// Ends the call and tells the server.
+    /// Cancels the call and tells the server.
     pub cancel: CancellationToken,
-    /// Hears how far the call has come.
+    /// Receives the progress of the call.
     pub on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
 }
 
-/// What a tool gave back.
+/// The result of a tool.
 #[derive(Clone, Debug)]
 pub struct CallOutput {
     pub content: Vec<ToolResultContent>,
     pub structured: Option<Value>,
-    /// Whether the tool says itself that it could not do it.
+    /// Whether the tool itself reports a failure.
     pub is_error: bool,
 }
 
@@ -67,7 +67,7 @@ pub enum CallError {
     NeedsAuth {
         server: String,
         reason: String,
-        /// What more must be allowed, where the server says that.
+        /// The missing scope, where the server names it.
         scope: Option<String>,
     },
     #[error("the MCP server {server} did not finish within {limit:?}, and the call was cancelled")]
@@ -86,11 +86,11 @@ pub enum CallError {
     Unexpected { server: String },
 }
 
-/// How long a request may take.
+/// The time limits of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
     pub(crate) total: Duration,
-    /// Without a sign of life.
+    /// The time without a sign of life.
     pub(crate) silence: Option<Duration>,
 }
 
@@ -119,7 +119,7 @@ question!(CallToolRequestParams, CallToolRequest);
 question!(GetPromptRequestParams, GetPromptRequest);
 question!(ReadResourceRequestParams, ReadResourceRequest);
 
-/// A conversation with a server about one thing.
+/// An exchange with a server about one request.
 pub(crate) struct Call<'a> {
     pub(crate) server: &'a str,
     pub(crate) live: &'a Live,
@@ -128,7 +128,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Asks, answers what the server needs to know first, and gives what it says in the end.
+    /// Sends the request, answers the server's questions, and returns its final answer.
     pub(crate) async fn converse(
         &self,
         mut question: impl Question,
@@ -215,7 +215,7 @@ impl Call<'_> {
                     });
                 }
                 () = sleep_until(silence) => {
-                    // A server that waits for a person is silent with reason.
+                    // A server that waits for a person is silent for a reason.
                     if self.live.client.is_asking() {
                         silence = silent_at();
                         continue;
@@ -254,7 +254,7 @@ impl Call<'_> {
         }
     }
 
-    /// A way that broke: because the server is gone, which is told in a moment, or only for this call.
+    /// The error for a broken connection: the server is gone, which is known in a moment, or only this call failed.
     async fn lost(&self, reason: String) -> CallError {
         match timeout(Duration::from_secs(2), self.live.gone.cancelled()).await {
             Ok(()) => self.gone(),
@@ -309,7 +309,7 @@ fn output(result: &CallToolResult) -> CallOutput {
     }
 }
 
-/// Tells the server that the caller has stopped waiting. A server that does not read is not waited for.
+/// Tells the server that the caller has stopped waiting. Does not wait for a server that does not read.
 async fn withdraw(handle: RequestHandle<RoleClient>, reason: &str) {
     let _ = timeout(Duration::from_secs(1), handle.cancel(Some(reason.to_owned()))).await;
 }

@@ -1,4 +1,4 @@
-//! What a server offers, read once and kept until the server says that it changed.
+//! The offers of a server, read once and kept until the server reports a change.
 
 mod listing;
 
@@ -10,34 +10,34 @@ use serde_json::value::RawValue;
 
 pub(crate) use listing::{Part, list};
 
-/// Who a server says that it is.
+/// The identity that a server reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerInfo {
     pub name: String,
     pub version: String,
-    /// The revision of the protocol that is spoken.
+    /// The protocol revision in use.
     pub protocol: String,
 }
 
-/// What is known of a tool besides how a model calls it.
+/// The facts about a tool besides the specification for the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolInfo {
     /// `mcp__<server>__<tool>`.
     pub name: String,
-    /// As the server calls it.
+    /// The server's own name for it.
     pub tool: String,
     pub title: Option<String>,
-    /// The server's hints as it gave them; an empty object where there are none.
+    /// The server's hints, unchanged; an empty object where there are none.
     pub annotations: Value,
-    /// The server's own word that the tool changes nothing.
+    /// The server's own claim that the tool changes nothing.
     pub only_reads: bool,
-    /// Whether the tool is to be offered from the start, however many tools there are.
+    /// Whether the tool is offered from the start, however many tools there are.
     pub always_load: bool,
-    /// Whether a person must agree to every call, whatever the rules say.
+    /// Whether a person must approve every call, whatever the rules allow.
     pub requires_user_interaction: bool,
 }
 
-/// A prompt that a server has ready.
+/// A prompt that a server offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
     pub name: String,
@@ -62,12 +62,12 @@ pub struct PromptText {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptMessage {
-    /// Whether the model is to think that it said this itself.
+    /// Whether the text counts as the model's own.
     pub from_assistant: bool,
     pub content: ToolResultContent,
 }
 
-/// Something that a server lets others read.
+/// A resource that a server offers for reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     pub uri: String,
@@ -103,7 +103,7 @@ pub enum ResourceContent {
     },
 }
 
-/// A tool as its server declares it, ready to be offered under any server name.
+/// A tool as its server declares it, usable under any server name.
 #[derive(Debug)]
 pub(crate) struct ToolEntry {
     pub(crate) name: String,
@@ -114,11 +114,11 @@ pub(crate) struct ToolEntry {
     pub(crate) only_reads: bool,
     pub(crate) always_load: bool,
     pub(crate) requires_user_interaction: bool,
-    /// How many characters a result may have, where the tool asks for a bound of its own.
+    /// The most characters of a result, where the tool asks for its own limit.
     pub(crate) most_characters: Option<usize>,
 }
 
-/// Everything that a server offers, in an order that does not depend on the server.
+/// All offers of a server, in an order that does not depend on the server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalog {
     pub(crate) tools: Vec<Arc<ToolEntry>>,
@@ -131,7 +131,7 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// What is missing here and why.
+    /// The missing offers, with the reasons.
     pub(crate) fn problems(&self) -> impl Iterator<Item = &String> {
         [&self.tool_problems, &self.prompt_problems, &self.resource_problems].into_iter().flatten()
     }

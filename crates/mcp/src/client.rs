@@ -1,4 +1,4 @@
-//! Our side of a connection: what a server may ask of us, and what it tells us unasked.
+//! The client's side of a connection: answers the server's requests, and receives its notifications.
 
 #![expect(
     deprecated,
@@ -25,7 +25,7 @@ use url::Url;
 use crate::host::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, Sampler};
 use crate::progress::ProgressDesk;
 
-/// How often each list has been reported to be out of date.
+/// The number of reported changes of each list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stale {
     pub(crate) tools: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Stale {
     pub(crate) resources: u64,
 }
 
-/// Who we are to the servers of a pool.
+/// The client's identity and services for the servers of a pool.
 pub(crate) struct Manners {
     pub(crate) version: String,
     pub(crate) roots: Vec<PathBuf>,
@@ -48,7 +48,7 @@ pub(crate) struct Client {
     manners: Arc<Manners>,
     pub(crate) progress: ProgressDesk,
     stale: watch::Sender<Stale>,
-    /// How many of the server's questions wait for a person or a model.
+    /// The number of the server's questions that wait for a person or a model.
     open_questions: AtomicUsize,
 }
 
@@ -76,7 +76,7 @@ impl Client {
         self.open_questions.load(Ordering::Relaxed) > 0
     }
 
-    /// Answers what a server wants to know before it finishes a call.
+    /// Answers a server's question that precedes the end of a call.
     pub(crate) async fn fulfil(&self, request: InputRequest) -> Result<Value, ErrorData> {
         match request {
             InputRequest::CreateMessage(request) => to_value(&self.sample(request.params).await?),
@@ -234,7 +234,7 @@ impl ClientHandler for Client {
     }
 }
 
-/// How many questions of one server may wait at once; more are turned away.
+/// The most open questions of one server; more are refused.
 const MOST_OPEN_QUESTIONS: usize = 32;
 
 struct OpenQuestion<'a>(&'a AtomicUsize);
@@ -253,7 +253,7 @@ impl Drop for OpenQuestion<'_> {
     }
 }
 
-/// Gives fields that were left out the values that the form proposes.
+/// Sets missing fields to the defaults of the form.
 fn fill_in_defaults(form: &Value, fields: &mut Map<String, Value>) {
     let Some(properties) = form.get("properties").and_then(Value::as_object) else { return };
     for (name, property) in properties {

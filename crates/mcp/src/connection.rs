@@ -22,11 +22,10 @@ use crate::name::tool_name;
 use crate::tool::McpTool;
 use crate::{State, auth, content};
 
-/// A connection to a server, under the name that this server has for its holder.
+/// A connection to a server, under the holder's name for the server.
 ///
-/// Clones are the same connection. One that came from [`crate::Pool::own`] is closed when its last clone
-/// is dropped; one that came from [`crate::Pool::share`] is the pool's. The tools that it gives do not
-/// keep it open.
+/// Clones share the connection. A connection from [`crate::Pool::own`] is closed when its last clone is dropped; one
+/// from [`crate::Pool::share`] belongs to the pool. Its tools do not keep it open.
 #[derive(Clone)]
 pub struct Connection {
     server: Arc<McpServer>,
@@ -52,27 +51,27 @@ impl Connection {
         self.link.seen().state.clone()
     }
 
-    /// Waits until the connection is made or has failed, for this long at most.
+    /// Waits until the connection is open or has failed, for this long at most.
     pub async fn ready(&self, patience: Duration) -> State {
         self.link.ready(patience).await
     }
 
-    /// Who the server says that it is.
+    /// The identity that the server reports.
     pub fn server_info(&self) -> Option<ServerInfo> {
         self.link.seen().info.clone()
     }
 
-    /// What the server wants models to know about it; at most two kilobytes.
+    /// The server's instructions for models; at most two kilobytes.
     pub fn instructions(&self) -> Option<String> {
         self.link.seen().instructions.clone()
     }
 
-    /// Counts every change of the state and of what the server offers.
+    /// Counts every change of the state and of the offers.
     pub fn generation(&self) -> u64 {
         *self.link.generation().borrow()
     }
 
-    /// The same count, to wait for.
+    /// The same count, as a channel to wait on.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.link.generation()
     }
@@ -86,7 +85,7 @@ impl Connection {
         catalog.tools.iter().map(tool).collect()
     }
 
-    /// What else is known of the tools, in the same order.
+    /// The other facts about the tools, in the same order.
     pub fn tool_infos(&self) -> Vec<ToolInfo> {
         let catalog = Arc::clone(&self.link.seen().catalog);
         let info = |entry: &Arc<crate::catalog::ToolEntry>| ToolInfo {
@@ -113,14 +112,14 @@ impl Connection {
         self.link.seen().catalog.templates.clone()
     }
 
-    /// What a person should know: why the server cannot be used, what of it had to be left out.
+    /// Problems for a person: the reason that the server cannot be used, and the offers that were left out.
     pub fn problems(&self) -> Vec<String> {
         let seen = self.link.seen();
         let state = seen.state.reason().map(str::to_owned);
         state.into_iter().chain(seen.catalog.problems().cloned()).collect()
     }
 
-    /// Fills a prompt in.
+    /// Fetches a prompt with its arguments filled in.
     pub async fn get_prompt(
         &self,
         name: &str,
@@ -159,8 +158,8 @@ impl Connection {
         }
     }
 
-    /// Calls a tool by the server's own name for it, without bounds on what it says: for hooks and for
-    /// tools that answer permission questions.
+    /// Calls a tool by the server's own name for it, without limits on the result: for hooks and for tools that answer
+    /// permission questions.
     pub async fn call(
         &self,
         tool: &str,
@@ -180,7 +179,7 @@ impl Connection {
         Call { server: &self.server.name, live: &live, options, patience }.converse(question).await
     }
 
-    /// Lets the connection go and makes it again, process and all; tells how that went.
+    /// Closes the connection and opens it again, with a new process; returns the new state.
     pub async fn reconnect(&self) -> State {
         let (tell, told) = oneshot::channel();
         if self.link.wishes.send(tell).await.is_err() {
@@ -189,13 +188,13 @@ impl Connection {
         told.await.unwrap_or_else(|_| self.state())
     }
 
-    /// Whether it is its owner's alone, and ends with the owner.
+    /// Whether it belongs to its owner alone, and ends with the owner.
     pub fn is_own(&self) -> bool {
         self.lease.is_some()
     }
 
-    /// Closes the connection for all who hold it, and waits until nothing of it is left. A shared one is
-    /// not closed: its pool does that.
+    /// Closes the connection for all holders, and waits until nothing of it is left. Does not close a shared one: its
+    /// pool does that.
     pub async fn close(&self) {
         if self.lease.is_some() {
             self.link.closing.cancel();
@@ -221,7 +220,7 @@ pub(crate) async fn call(
         Call { server: &server.name, live: &live, options, patience }.tool(tool, arguments).await;
     if let Err(CallError::NeedsAuth { reason, scope, .. }) = &mut result {
         let state = auth::needs_login(&link.settings, server, reason, scope.clone());
-        // The caller is told how to log in, too.
+        // The caller is also told how to log in.
         if let Some(told) = state.reason() {
             told.clone_into(reason);
         }

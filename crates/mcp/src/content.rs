@@ -1,10 +1,10 @@
-//! What a server gives back, in the forms that a model can read.
+//! Converts the results of a server into forms that a model can read.
 
 use centurion_protocol::ToolResultContent;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 
-/// Providers refuse larger pictures: five megabytes, as base64.
+/// The largest picture that providers accept: five megabytes, as base64.
 const MOST_IMAGE: usize = 5 * 1024 * 1024 * 4 / 3;
 
 /// The parts of a call's result.
@@ -56,7 +56,7 @@ pub(crate) fn of_resource(resource: &ResourceContents) -> ToolResultContent {
     }
 }
 
-/// Bytes as base64: shown where a model can see them, else described.
+/// Bytes as base64: an image where a model can see it, otherwise a description.
 fn of_bytes(what: &str, media_type: &str, data: &str) -> ToolResultContent {
     let (media_type, data) = (media_type.to_owned(), data.to_owned());
     match media_type.as_str() {

@@ -1,4 +1,4 @@
-//! The headers that go with every request to a remote server.
+//! The headers of every request to a remote server.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,12 +16,12 @@ use crate::pool::Settings;
 use crate::process::others_words;
 use crate::transport::failure::Failure;
 
-/// How long the user's command for headers may take.
+/// The time limit of the user's command for headers.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// No list of headers is longer.
+/// The largest list of headers.
 const MOST: u64 = 64 * 1024;
 
-/// Why a server has no headers. Values may be secrets: none is repeated.
+/// The reason that a server has no headers. Values may be secrets: no error repeats one.
 #[derive(Debug, Error)]
 pub(crate) enum HeadersError {
     #[error("`{0}` is no header name")]
@@ -48,7 +48,7 @@ impl From<HeadersError> for Failure {
     }
 }
 
-/// The headers of a server: those that are configured, then those that its command prints.
+/// The headers of a server: the configured ones, then the output of its command.
 pub(crate) async fn collect(
     settings: &Settings,
     server: &str,
@@ -83,7 +83,7 @@ fn add(
     Ok(())
 }
 
-/// Runs the command below a guard and reads the JSON object that it prints.
+/// Runs the command below a guard and parses the JSON object that it prints.
 async fn ask(
     settings: &Settings,
     server: &str,

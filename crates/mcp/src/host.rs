@@ -1,4 +1,4 @@
-//! What servers ask of the host: a person's answer, a model's answer, a way to a server that lives in the host.
+//! The services of the host for servers: a person's answer, a model's answer, a channel to a server inside the host.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,14 +9,14 @@ pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Puts a server's questions to a person.
 pub trait Elicitor: Send + Sync {
-    /// Dropping the future withdraws the question: the server does not want an answer any more.
+    /// Dropping the future withdraws the question: the server no longer wants an answer.
     fn elicit(&self, question: Elicitation) -> HostFuture<'_, ElicitationAnswer>;
 }
 
 /// A question of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Elicitation {
-    /// Which server asks.
+    /// The server that asks.
     pub server: String,
     pub message: String,
     pub kind: ElicitationKind,
@@ -32,7 +32,7 @@ pub enum ElicitationKind {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ElicitationAnswer {
-    /// What was filled in; nothing for a page. Fields left out get the defaults of the form.
+    /// The filled-in fields; empty for a page. Missing fields get the defaults of the form.
     Accept(Map<String, Value>),
     /// The person said no.
     Decline,
@@ -40,13 +40,13 @@ pub enum ElicitationAnswer {
     Cancel,
 }
 
-/// Why a host does not do what a server asks for.
+/// The reason that a host does not fulfil a server's request.
 pub type HostError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Lets a model answer for a server. Without one, servers are refused.
+/// Lets a model answer a server. Without one, such requests are refused.
 pub trait Sampler: Send + Sync {
-    /// `request` holds the parameters of `sampling/createMessage`, the answer its result. An error says
-    /// to the server why not.
+    /// `request` holds the parameters of `sampling/createMessage`, the answer its result. An error tells the server the
+    /// reason.
     fn sample<'a>(
         &'a self,
         server: &'a str,
@@ -54,10 +54,10 @@ pub trait Sampler: Send + Sync {
     ) -> HostFuture<'a, Result<Value, HostError>>;
 }
 
-/// The way to servers that live in the host.
+/// The channel to servers inside the host.
 pub trait SdkChannel: Send + Sync {
-    /// Hands one JSON-RPC message over and waits for what the server says to it: `None` where there is
-    /// nothing to say. Dropping the future gives the answer up.
+    /// Passes one JSON-RPC message and waits for the server's answer: `None` where there is none. Dropping the future
+    /// cancels the wait.
     fn exchange<'a>(
         &'a self,
         server: &'a str,

@@ -1,8 +1,8 @@
-//! MCP clients: connections to servers, shared by what reaches them, and what the servers offer.
+//! MCP clients: connections to servers, shared by configuration, and the offers of the servers.
 //!
-//! A [`Pool`] owns every connection and every process behind one. A [`Connection`] is a handle: it tells
-//! the state of its server, offers its tools, prompts and resources, and calls them. Knows nothing of
-//! agents, rules or models; who answers a server's questions is handed in.
+//! A [`Pool`] owns every connection and every process behind one. A [`Connection`] is a handle: it tells the state of
+//! its server, offers its tools, prompts and resources, and calls them. Knows nothing of agents, rules or models; the
+//! caller passes the services that answer a server's questions.
 
 mod auth;
 mod call;

@@ -1,22 +1,22 @@
-//! How long servers may take and how much they may say, from the environment.
+//! Limits on the time and the output of servers, from the environment.
 
 use std::time::Duration;
 
 use centurion_protocol::Env;
 
-/// A tool may raise its own bound up to this many characters.
+/// The largest limit that a tool may set for its own results, in characters.
 const MOST_CHARACTERS: usize = 500_000;
 const CHARACTERS_PER_TOKEN: usize = 4;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// From the start of a server until it is ready.
+    /// The time from the start of a server until it is ready.
     pub(crate) connect: Duration,
-    /// For one call, unless the server's configuration says otherwise.
+    /// The time for one call, unless the server's configuration sets another.
     pub(crate) call: Duration,
-    /// How long a call may go without a sign of life, where the user has said so. Zero is for ever.
+    /// The time without a sign of life, where the user has set it. Zero means no limit.
     idle: Option<Duration>,
-    /// What one result may hold.
+    /// The most characters of one result.
     characters: usize,
 }
 
@@ -25,21 +25,21 @@ impl Limits {
         let tokens = env.number("MAX_MCP_OUTPUT_TOKENS").filter(|tokens| *tokens > 0);
         Self {
             connect: env.millis("MCP_TIMEOUT").unwrap_or(Duration::from_secs(30)),
-            // Nearly 28 hours: a bound for what has been forgotten.
+            // Nearly 28 hours: a limit for forgotten calls.
             call: env.millis("MCP_TOOL_TIMEOUT").unwrap_or(Duration::from_secs(100_000)),
             idle: env.millis("CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT"),
             characters: tokens.unwrap_or(25_000_usize).saturating_mul(CHARACTERS_PER_TOKEN),
         }
     }
 
-    /// How long a call may go without a sign of life.
+    /// The time that a call may go without a sign of life.
     pub(crate) fn idle(&self, is_remote: bool) -> Option<Duration> {
         let minutes = if is_remote { 5 } else { 30 };
         let idle = self.idle.unwrap_or(Duration::from_mins(minutes));
         (!idle.is_zero()).then_some(idle)
     }
 
-    /// What a result may hold; `asked` is what the tool itself asks for.
+    /// The most characters of a result; `asked` is the tool's own request.
     pub(crate) fn characters(&self, asked: Option<usize>) -> usize {
         asked.map_or(self.characters, |asked| asked.min(MOST_CHARACTERS))
     }

@@ -1,4 +1,4 @@
-//! What the task that keeps a connection and all handles of the connection have in common.
+//! The state that the supervisor of a connection and all its handles share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +20,8 @@ pub(crate) struct Link {
     pub(crate) is_remote: bool,
     seen: Mutex<Seen>,
     generation: watch::Sender<u64>,
-    /// Handles send, the supervisor receives: connect again, and tell how that went. When it is full, another
-    /// handle has asked already, and this one waits its turn.
+    /// Handles send, the supervisor receives: a request to reconnect, with a channel for the result. When it is full,
+    /// another handle has asked already, and this one waits its turn.
     pub(crate) wishes: mpsc::Sender<oneshot::Sender<State>>,
     /// Cancelled to close the connection: by its owner or by the pool.
     pub(crate) closing: CancellationToken,
@@ -37,12 +37,12 @@ pub(crate) struct Seen {
     pub(crate) instructions: Option<String>,
 }
 
-/// The way to a server that is there.
+/// An open way to a server.
 #[derive(Clone)]
 pub(crate) struct Live {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) client: Arc<Client>,
-    /// Cancelled once it is known that the server is gone, and why.
+    /// Cancelled once the server is known to be gone, and the reason.
     pub(crate) gone: CancellationToken,
     pub(crate) reason: Arc<Mutex<String>>,
 }
@@ -83,7 +83,7 @@ impl Link {
         self.seen.lock()
     }
 
-    /// Changes what all handles see, and tells them.
+    /// Changes the shared state, and notifies all handles.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Seen)) {
         change(&mut self.seen());
         self.generation.send_modify(|generation| *generation += 1);
@@ -93,7 +93,7 @@ impl Link {
         self.generation.subscribe()
     }
 
-    /// Waits until the connection is made or has failed.
+    /// Waits until the connection is open or has failed.
     pub(crate) async fn ready(&self, patience: Duration) -> State {
         let mut generation = self.generation();
         let settled = async {
@@ -107,7 +107,7 @@ impl Link {
         tokio::time::timeout(patience, settled).await.unwrap_or(State::Pending)
     }
 
-    /// The way to the server. A connection that is being made is waited for.
+    /// The way to the server. Waits for a connection that is being opened.
     pub(crate) async fn live(&self, server: &str) -> Result<Live, CallError> {
         let state = self.ready(self.settings.limits.connect).await;
         let live = self.seen().live.clone();

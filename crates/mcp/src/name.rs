@@ -1,4 +1,4 @@
-//! The names by which models and people reach what a server offers.
+//! The names of a server's offers for models and people.
 
 /// The name of a server's tool: `mcp__<server>__<tool>`.
 pub fn tool_name(server: &str, tool: &str) -> String {
@@ -10,13 +10,13 @@ pub fn prompt_name(server: &str, prompt: &str) -> String {
     tool_name(server, prompt)
 }
 
-/// Only what a tool's name may hold.
+/// Replaces characters that a tool's name may not contain.
 fn plain(name: &str) -> String {
     let is_plain = |symbol: char| symbol.is_ascii_alphanumeric() || matches!(symbol, '_' | '-');
     name.chars().map(|symbol| if is_plain(symbol) { symbol } else { '_' }).collect()
 }
 
-/// Cuts a text to this many bytes, between characters, and says so.
+/// Cuts a text to this many bytes, between characters, and marks the cut.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     const MARK: &str = "… (cut)";
     if text.len() <= most {

@@ -1,4 +1,4 @@
-//! Opens a connection: starts or reaches the server, greets it, and reads what it offers.
+//! Opens a connection: starts or reaches the server, makes the handshake, and reads its offers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,13 +31,13 @@ use crate::transport::{
 };
 use crate::{auth, headers};
 
-/// Instructions longer than this are cut.
+/// The most bytes of instructions; longer ones are cut.
 const MOST_INSTRUCTIONS: usize = 2_048;
 
-/// What a server calls itself and its version is cut at this length.
+/// The most bytes of a server's name and version; longer ones are cut.
 const MOST_NAME: usize = 200;
 
-/// An open connection. Dropping it lets the server go and ends its process.
+/// An open connection. Dropping it disconnects the server and ends its process.
 pub(crate) struct Session {
     pub(crate) live: Live,
     /// Cancelled as soon as nothing more can come from the server.
@@ -46,7 +46,7 @@ pub(crate) struct Session {
     pub(crate) info: ServerInfo,
     pub(crate) instructions: Option<String>,
     pub(crate) catalog: Catalog,
-    /// Newer servers tell of changes only to clients that subscribe.
+    /// Newer servers report changes only to clients that subscribe.
     pub(crate) subscription: Option<Subscription>,
     service: RunningService<RoleClient, Arc<Client>>,
     process: Option<ServerProcess>,
@@ -55,7 +55,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Why the server went away, once it has.
+    /// The reason of the server's end.
     pub(crate) async fn why_ended(&mut self) -> String {
         if let Some(reason) = self.given_up.reason() {
             return reason;
@@ -66,7 +66,7 @@ impl Session {
         }
     }
 
-    /// Tells all who wait for this server that it is gone, and why. Only the first reason counts.
+    /// Tells all callers that wait for this server that it is gone, with the reason. Only the first reason counts.
     pub(crate) fn give_up(&self, reason: &str) {
         let mut told = self.live.reason.lock();
         if told.is_empty() {
@@ -76,7 +76,7 @@ impl Session {
         self.live.gone.cancel();
     }
 
-    /// Ends the connection in good order; bounded in time, whatever the server does.
+    /// Closes the connection in good order; bounded in time, whatever the server does.
     pub(crate) async fn close(mut self) {
         const GOODBYE: Duration = Duration::from_secs(2);
         self.give_up("the connection was closed");
@@ -88,7 +88,7 @@ impl Session {
     }
 }
 
-/// Whether a server is asked first which generation of the protocol it speaks.
+/// Whether the client first asks a server which generation of the protocol it speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Greeting {
     Ask,
@@ -112,7 +112,7 @@ impl Greeting {
     }
 }
 
-/// Opens a connection, within the time that servers have for that.
+/// Opens a connection, within the time limit for that.
 pub(crate) async fn open(
     settings: &Settings,
     server: &McpServer,
@@ -126,8 +126,8 @@ pub(crate) async fn open(
             let late = LateAnswer::default();
             let opened = program.open(settings, server, greeting, PATIENCE, &late).await;
             match opened {
-                // It read the question, was slow to answer that it is a new one, and ended when it was greeted
-                // as an old one. There is nothing left to talk to.
+                // It read the question, answered too late that it is a new one, and ended at the handshake for an old
+                // one. There is nothing left to talk to.
                 Err(NotOpened::Ended(reason)) if late.came() => {
                     tracing::debug!(server = server.name, reason, "a server is started over");
                     let again = program.open(settings, server, Greeting::New, limit, &late).await;
@@ -165,9 +165,9 @@ struct Program<'a> {
     env: &'a BTreeMap<String, String>,
 }
 
-/// Why a program is no server that can be used.
+/// The reason that a program cannot be used as a server.
 enum NotOpened {
-    /// It ended, and why.
+    /// It ended, for this reason.
     Ended(String),
     Failed(Failure),
 }
@@ -182,7 +182,7 @@ impl NotOpened {
 }
 
 impl Program<'_> {
-    /// Starts it and greets it. `patience` is for the question which protocol it speaks.
+    /// Starts the program and makes the handshake. `patience` is for the question about its protocol.
     async fn open(
         &self,
         settings: &Settings,
@@ -254,7 +254,7 @@ fn http(settings: &Settings) -> Result<reqwest::Client, Failure> {
     settings.http().map_err(|error| Failure::Lasting(failure::chain(&error)))
 }
 
-/// The holder of the user's tokens, where the user has logged in.
+/// The manager of the user's tokens, where the user has logged in.
 async fn authority(
     settings: &Settings,
     remote: &McpRemote,
@@ -268,7 +268,7 @@ async fn authority(
     }
 }
 
-/// The handshake, and the first reading of all lists.
+/// Makes the handshake, and reads all lists for the first time.
 async fn greet(
     settings: &Settings,
     server: &McpServer,
@@ -294,7 +294,7 @@ async fn greet(
     let mut catalog = Catalog::default();
     let parts = [Part::Tools, Part::Prompts, Part::Resources];
     tokio::select! {
-        // A list that broke off is an empty one: the end that broke it is looked at first.
+        // A list that broke off is empty: check first for the end that broke it.
         biased;
         () = ended.cancelled() => {
             return Err(Failure::Passing("it went away while it told what it offers".to_owned()));
@@ -326,7 +326,7 @@ async fn greet(
     })
 }
 
-/// Asks a newer server to tell of changes, where it can.
+/// Asks a newer server to report changes, if it can.
 pub(crate) async fn subscribe(
     peer: &rmcp::Peer<RoleClient>,
     version: &ProtocolVersion,

@@ -1,4 +1,4 @@
-//! Results of bounded size: what does not fit is kept in a file.
+//! Results of bounded size: the excess goes to a file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use centurion_protocol::ToolResultContent;
 
 use crate::content;
 
-/// What is shown of a result that does not fit.
+/// The characters that are shown of a result that does not fit.
 const PREVIEW: usize = 2_000;
 
-/// Puts the text of a result into a file when it does not fit, with its beginning in its place.
+/// Moves the text of a result that does not fit into a file, and leaves its beginning.
 ///
-/// `name` tells the file from all others of the session.
+/// `name` distinguishes the file from all others of the session.
 pub(crate) async fn bound(
     content: Vec<ToolResultContent>,
     most: usize,
@@ -47,7 +47,7 @@ async fn keep(directory: &Path, name: &str, text: String) -> io::Result<PathBuf>
     let name: String = name.chars().filter(|symbol| is_plain(*symbol)).collect();
     let path = directory.join(format!("{name}.txt"));
     let written = path.clone();
-    // The model sees what is there; files hold no credentials.
+    // The model sees the original text; files contain no credentials.
     tokio::task::spawn_blocking(move || centurion_redact::keep(&written, &text))
         .await
         .map_err(io::Error::other)??;

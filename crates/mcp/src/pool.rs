@@ -1,4 +1,4 @@
-//! All connections of a session, and everything that lives because of them.
+//! All connections of a session, and their processes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -21,35 +21,36 @@ use crate::limits::Limits;
 use crate::link::Link;
 use crate::supervisor::Supervisor;
 
-/// What a pool is made of.
+/// The options of a pool.
 pub struct PoolOptions {
     /// Every server program runs below one of these.
     pub guard: GuardProgram,
-    /// The environment of server programs; limits are read from it too.
+    /// The environment of server programs, and the source of limits.
     pub env: Arc<Env>,
-    /// Where server programs stand.
+    /// The working directory of server programs.
     pub cwd: PathBuf,
     /// The directories that servers may know about.
     pub roots: Vec<PathBuf>,
-    /// Where results that are too large are kept; private to the session.
+    /// The directory for results that are too large; private to the session.
     pub output_dir: PathBuf,
     /// The file with OAuth tokens. Without one the user is logged in nowhere.
     pub credentials: Option<PathBuf>,
-    /// The version that servers are told.
+    /// The client version that servers see.
     pub client_version: String,
     pub elicitor: Arc<dyn Elicitor>,
-    /// Lets servers use a model. `None` refuses them.
+    /// Lets servers use a model. `None` refuses such requests.
     pub sampler: Option<Arc<dyn Sampler>>,
-    /// The way to servers that live in the host.
+    /// The channel to servers inside the host.
     pub sdk: Option<Arc<dyn SdkChannel>>,
-    /// Says before each start whether a server may run. `None` lets all run.
+    /// Decides before each start whether a server may run. `None` lets all run.
     pub judge: Option<ServerJudge>,
 }
 
-/// Says whether a server may run, and if not, why: files that it runs may have changed since it was read.
+/// Decides whether a server may run, and if not, gives the reason: files that it runs may have changed since its
+/// definition was read.
 pub type ServerJudge = Arc<dyn Fn(&McpServer) -> Result<(), Unaccepted> + Send + Sync>;
 
-/// What all connections of a pool have in common.
+/// The settings that all connections of a pool share.
 pub(crate) struct Settings {
     pub(crate) guard: GuardProgram,
     env: Arc<Env>,
@@ -60,12 +61,12 @@ pub(crate) struct Settings {
     pub(crate) sdk: Option<Arc<dyn SdkChannel>>,
     judge: Option<ServerJudge>,
     pub(crate) limits: Limits,
-    /// Made when the first remote server is reached: it costs time that most sessions need not pay.
+    /// Made for the first remote server: most sessions need not spend the time.
     http: OnceLock<reqwest::Client>,
 }
 
 impl Settings {
-    /// Whether a server may run now, and if not, why.
+    /// Whether a server may run now, and if not, the reason.
     pub(crate) fn judge(&self, server: &McpServer) -> Result<(), Unaccepted> {
         self.judge.as_ref().map_or(Ok(()), |judge| judge(server))
     }
@@ -82,7 +83,7 @@ impl Settings {
         let client = reqwest::Client::builder()
             .user_agent(format!("centurion/{}", self.manners.version))
             .connect_timeout(self.limits.connect)
-            // A redirect to another place would carry the headers there.
+            // A redirect to another address would carry the headers there.
             .redirect(redirect::Policy::custom(|attempt| {
                 let origin = |url: Option<&url::Url>| url.map(url::Url::origin);
                 let is_same = origin(attempt.previous().last()) == origin(Some(attempt.url()));
@@ -97,12 +98,12 @@ impl Settings {
     }
 }
 
-/// Owns every connection. Dropping it closes them all, process groups and all.
+/// Owns every connection. Dropping it closes them all, with their process groups.
 pub struct Pool {
     settings: Arc<Settings>,
-    /// Connections that are shared, by the fingerprint of how the server is reached.
+    /// Shared connections, by the fingerprint of the server's transport.
     shared: Mutex<HashMap<blake3::Hash, Arc<Link>>>,
-    /// The tasks that keep connections. Each ends when its token is cancelled.
+    /// The supervisors of connections. Each ends when its token is cancelled.
     tasks: TaskTracker,
     closing: CancellationToken,
     _close_on_drop: DropGuard,
@@ -155,7 +156,7 @@ impl Pool {
         Connection::new(server, link, Some(closing.drop_guard()))
     }
 
-    /// Whether a server may run now, and if not, why.
+    /// Whether a server may run now, and if not, the reason.
     pub fn judge(&self, server: &McpServer) -> Result<(), Unaccepted> {
         self.settings.judge(server)
     }

@@ -16,14 +16,14 @@ use tokio::time::timeout;
 
 use crate::pool::Settings;
 
-/// What is kept of what a server says on its standard error.
+/// The bytes of a server's standard error that are kept.
 const LAST_WORDS: usize = 8 * 1024;
 
 /// A running server. Dropping it kills it and everything that it started.
 pub(crate) struct ServerProcess {
     piped: Piped,
     last_words: Arc<Mutex<VecDeque<u8>>>,
-    /// Reads the standard error to its end, so that a server that says much is never held up.
+    /// Reads the standard error to its end, so that a verbose server never blocks.
     listener: JoinSet<()>,
 }
 
@@ -54,7 +54,7 @@ impl ServerProcess {
         Ok((Self { piped, last_words, listener }, stdout, stdin))
     }
 
-    /// How the server ended, with its last words. Waits a moment for both.
+    /// Describes the end of the server, with its last error output. Waits a moment for both.
     pub(crate) async fn why_ended(&mut self) -> String {
         let how = match timeout(Duration::from_secs(1), self.piped.wait()).await {
             Ok(end) => match end.code {
@@ -68,7 +68,7 @@ impl ServerProcess {
         self.with_last_words(how)
     }
 
-    /// Adds what the server said last on its standard error.
+    /// Adds the server's last error output.
     pub(crate) fn with_last_words(&self, reason: String) -> String {
         let words = self.last_words.lock();
         let words: Vec<u8> = words.iter().copied().collect();
@@ -85,7 +85,7 @@ impl ServerProcess {
     }
 }
 
-/// What a program of others said, for models and hosts: without credentials, and no markup of ours.
+/// The output of a foreign program, for models and hosts: without credentials, and with markup of ours defused.
 pub(crate) fn others_words(said: &str) -> String {
     contain(&redact_text(said.trim())).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Signs of life from running calls, handed to their callers.
+//! Signs of life from running calls, passed to their callers.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::name::cut;
 
-/// How far a call has come, as its server tells it.
+/// The progress of a call, as its server reports it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     pub done: f64,
@@ -18,26 +18,26 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
-/// Which calls wait for signs of life.
+/// The calls that wait for signs of life.
 #[derive(Debug, Default)]
 pub(crate) struct ProgressDesk(Mutex<Waiting>);
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// The desk sends, the call receives. A full channel drops the sign: the call has one to see already.
+    /// The desk sends, the call receives. A full channel drops the sign: the call has one to read already.
     calls: HashMap<ProgressToken, mpsc::Sender<Progress>>,
-    /// Signs that came before their call stood here, the oldest first. Late signs of ended calls end up
-    /// here too, and are pushed out.
+    /// Signs that came before their call was registered, the oldest first. Late signs of ended calls end up here too,
+    /// and are pushed out.
     early: VecDeque<(ProgressToken, Progress)>,
 }
 
-/// A message longer than this is cut.
+/// The most bytes of a message; a longer one is cut.
 const MOST_MESSAGE: usize = 1_024;
 const MOST_EARLY: usize = 32;
 const MOST_UNSEEN: usize = 16;
 
 impl ProgressDesk {
-    /// Hands a sign to its call.
+    /// Passes a sign to its call.
     pub(crate) fn hand(&self, sign: ProgressNotificationParam) {
         let message = sign.message.map(|message| cut(&message, MOST_MESSAGE));
         let progress = Progress { done: sign.progress, total: sign.total, message };
@@ -52,7 +52,7 @@ impl ProgressDesk {
         waiting.early.push_back((sign.progress_token, progress));
     }
 
-    /// Waits for the signs of a call until the result is dropped.
+    /// Receives the signs of a call until the result is dropped.
     pub(crate) fn wait(&self, token: ProgressToken) -> Signs<'_> {
         let (sender, receiver) = mpsc::channel(MOST_UNSEEN);
         let mut waiting = self.lock();
@@ -91,7 +91,7 @@ impl Drop for Signs<'_> {
     }
 }
 
-/// Thins out the signs of life of one call: a watcher is told at most once a second.
+/// Throttles the signs of life of one call: an observer receives at most one a second.
 #[derive(Debug)]
 pub(crate) struct Heartbeat {
     started: Instant,
@@ -107,7 +107,7 @@ impl Default for Heartbeat {
 impl Heartbeat {
     const PAUSE: Duration = Duration::from_secs(1);
 
-    /// Takes a sign; how long the call has run, if it is time to tell.
+    /// Takes a sign; returns the run time of the call, if a report is due.
     pub(crate) fn beat(&self) -> Option<Duration> {
         let now = Instant::now();
         let mut last = self.last.lock();

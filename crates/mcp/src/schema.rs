@@ -1,11 +1,11 @@
-//! The input schema of a foreign tool, brought into the form that models take: one object at the root.
+//! Converts the input schema of a foreign tool into the form that models accept: one object at the root.
 
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 type Object = Map<String, Value>;
 
-/// Why a schema cannot be brought into form.
+/// The reason that a schema cannot be converted.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum SchemaError {
     #[error("its `{0}` is no list")]
@@ -16,7 +16,7 @@ pub(crate) enum SchemaError {
     NoObject(String),
 }
 
-/// Why a branch of a union is no object.
+/// The reason that a branch of a union is no object.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum BranchError {
     #[error("it refers to itself")]
@@ -29,7 +29,7 @@ pub(crate) enum BranchError {
     NoObject,
 }
 
-/// Brings a schema into form.
+/// Converts a schema.
 pub(crate) fn to_object_schema(mut schema: Object) -> Result<Value, SchemaError> {
     let unions: Vec<(String, Value)> = ["$ref", "allOf", "anyOf", "oneOf"]
         .iter()
@@ -119,7 +119,7 @@ fn object_branch(
     if is_object { Ok(branch) } else { Err(BranchError::NoObject) }
 }
 
-/// Adds the properties of all branches. What is required stays required only if no branch can do without.
+/// Adds the properties of all branches. A property stays required only if every branch requires it.
 fn merge(schema: &mut Object, branches: &[Object], is_choice: bool) {
     let mut properties = take_object(schema, "properties");
     for (name, property) in branches.iter().flat_map(branch_properties) {
@@ -148,7 +148,7 @@ fn merge(schema: &mut Object, branches: &[Object], is_choice: bool) {
     }
 }
 
-/// A property that may be as one branch or another says.
+/// A property that may match one branch or the other.
 fn either(known: &Value, other: &Value) -> Value {
     let mut choices = match known.get("anyOf") {
         Some(Value::Array(choices)) if known.as_object().is_some_and(|known| known.len() == 1) => {

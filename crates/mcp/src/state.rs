@@ -1,27 +1,27 @@
-//! What has become of a connection.
+//! The state of a connection.
 
 use std::fmt;
 
 /// The state of a connection. [`fmt::Display`] gives the one word that people and hosts read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is being made, for the first time or again.
+    /// It is being opened, for the first time or again.
     Pending,
     Connected,
-    /// It could not be made, or it broke. Nothing is tried until a caller asks for it.
+    /// It could not be opened, or it broke. Nothing is tried until a caller asks for it.
     Failed {
         reason: String,
     },
-    /// The server wants to know who is there.
+    /// The server demands authorization.
     NeedsAuth {
         reason: String,
     },
-    /// It was closed. It never comes back.
+    /// It was closed for good.
     Closed,
 }
 
 impl State {
-    /// Why the server cannot be used, where there is a reason.
+    /// The reason that the server cannot be used, where there is one.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Failed { reason } | Self::NeedsAuth { reason } => Some(reason),

@@ -1,4 +1,4 @@
-//! Keeps one connection: makes it, makes it again when a remote one breaks, and follows what changes.
+//! Supervises one connection: opens it, reopens a broken remote one, and follows changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use crate::open::{Greeting, Session, open};
 use crate::transport::failure::Failure;
 use crate::{State, auth};
 
-/// How often a remote server is tried at first.
+/// The number of attempts to reach a remote server at first.
 const FIRST_TRIES: u32 = 3;
-/// How often it is tried after it broke.
+/// The number of attempts after it broke.
 const MORE_TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
-/// The time between two readings of lists, however often a server says that they changed.
+/// The time between two readings of lists, however often a server reports changes.
 const REST: Duration = Duration::from_millis(200);
 
 type Wish = oneshot::Sender<State>;
@@ -33,14 +33,14 @@ pub(crate) struct Supervisor {
     wishes: mpsc::Receiver<Wish>,
 }
 
-/// Why a connection is being made.
+/// The reason that a connection is being opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cause {
     Asked,
     Broke,
 }
 
-/// What ended a time of peace.
+/// An event that ends the watch over an open connection, or the rest without one.
 enum Event {
     Closing,
     Wish(Wish),
@@ -60,7 +60,7 @@ impl Supervisor {
             let opened = tokio::select! {
                 biased;
                 () = self.link.closing.cancelled() => break,
-                // A caller that asks now does not wait for the next try.
+                // A new request does not wait for the next attempt.
                 Some(newer) = self.wishes.recv() => {
                     (cause, wish) = (Cause::Asked, Some(newer));
                     continue;
@@ -124,7 +124,7 @@ impl Supervisor {
         }
     }
 
-    /// Stays with an open connection until something happens to it; lets it go in good order.
+    /// Watches an open connection until an event; closes it in good order.
     async fn keep(&mut self, mut session: Session) -> Event {
         let mut stale = session.live.client.stale();
         // Something may have changed while the lists were read for the first time.
@@ -164,7 +164,7 @@ impl Supervisor {
         event
     }
 
-    /// Reads lists again that have changed.
+    /// Reads changed lists again.
     async fn read_again(&self, session: &mut Session, parts: &[Part]) {
         if parts.is_empty() {
             return;
@@ -199,7 +199,7 @@ impl Supervisor {
     }
 }
 
-/// Opens the connection, in as many tries as its kind deserves.
+/// Opens the connection, with the number of attempts for its kind.
 async fn try_to_open(link: &Link, server: &McpServer, cause: Cause) -> Result<Session, Failure> {
     let tries = match cause {
         _ if !link.is_remote => 1,
@@ -213,7 +213,7 @@ async fn try_to_open(link: &Link, server: &McpServer, cause: Cause) -> Result<Se
             sleep(pause).await;
             pause *= 2;
         }
-        // A server that breaks when it is asked may take a plain greeting.
+        // A server that breaks at the question may accept a plain handshake.
         let greeting = if attempt % 2 == 0 { Greeting::Ask } else { Greeting::Plain };
         match open(&link.settings, server, greeting).await {
             Err(Failure::Passing(reason)) => {
@@ -226,7 +226,7 @@ async fn try_to_open(link: &Link, server: &McpServer, cause: Cause) -> Result<Se
     Err(last.unwrap_or_else(|| Failure::Lasting("it was never tried".to_owned())))
 }
 
-/// Waits for a change, and until it is time to look at it.
+/// Waits for a change, and until the next reading is due.
 async fn changed_after(
     stale: &mut watch::Receiver<Stale>,
     earliest: Instant,
@@ -235,7 +235,7 @@ async fn changed_after(
     stale.changed().await
 }
 
-/// Which lists have been reported since.
+/// The lists that have been reported since.
 fn changed(known: Stale, now: Stale) -> Vec<Part> {
     let parts = [
         (known.tools != now.tools, Part::Tools),
@@ -245,7 +245,7 @@ fn changed(known: Stale, now: Stale) -> Vec<Part> {
     parts.into_iter().filter_map(|(is_changed, part)| is_changed.then_some(part)).collect()
 }
 
-/// What a newer server tells; never ends without a subscription.
+/// The next notification of a newer server; never returns without a subscription.
 async fn next_notification(subscription: &mut Option<Subscription>) -> Option<ServerNotification> {
     match subscription {
         Some(subscription) => subscription.next().await.ok().flatten(),

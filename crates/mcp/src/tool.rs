@@ -1,4 +1,4 @@
-//! A tool of a server, as one of the tools of an agent.
+//! A tool of a server, as one of an agent's tools.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl DynTool for McpTool {
         }
     }
 
-    /// Only the server knows whether the fields are good.
+    /// Only the server can validate the fields.
     fn prepare(&self, input: &RawValue) -> Result<Box<dyn PreparedCall>, ToolError> {
         let arguments = serde_json::from_str(input.get()).map_err(|_| {
             ToolError::Input(format!("{} takes a JSON object of arguments", self.name))

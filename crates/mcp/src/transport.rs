@@ -1,4 +1,4 @@
-//! The ways to servers that the SDK does not have, and what is wrapped around those that it has.
+//! Transports that the SDK lacks, and wrappers around those that it has.
 
 mod any;
 mod caller;

@@ -1,4 +1,4 @@
-//! Logging in to a server: a person agrees in a browser, and the answer comes back to a port of ours.
+//! Login to a server: a person agrees in a browser, and the answer returns to a port of ours.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -18,9 +18,9 @@ use url::Url;
 use super::store::TokenStore;
 use crate::transport::failure::chain;
 
-/// How long a person may take.
+/// The time that a person may take.
 const PATIENCE: Duration = Duration::from_mins(10);
-/// The beginning of a browser's request is never longer.
+/// The most bytes of a browser's request head.
 const MOST_HEAD: usize = 16 * 1024;
 
 #[derive(Debug, Error)]
@@ -39,10 +39,10 @@ pub enum LoginError {
     Tokens(#[source] io::Error),
 }
 
-/// Logs in to a server and keeps the tokens in the file `credentials`.
+/// Logs in to a server and stores the tokens in the file `credentials`.
 ///
-/// `client_secret` belongs to a client id of the configuration that was registered by hand. `open_url` is
-/// given the page where a person agrees.
+/// `client_secret` belongs to a client id of the configuration that was registered by hand. `open_url` receives the
+/// page where a person agrees.
 pub async fn login(
     server: &McpServer,
     credentials: &Path,
@@ -92,7 +92,7 @@ pub async fn login(
     store.conclude(client_secret).map_err(LoginError::Tokens)
 }
 
-/// Forgets the tokens of a server; tells whether there were any.
+/// Deletes the tokens of a server; returns whether there were any.
 pub fn logout(server: &McpServer, credentials: &Path) -> Result<bool, LoginError> {
     TokenStore::new(credentials, &remote(server)?.url).forget().map_err(LoginError::Tokens)
 }
@@ -106,7 +106,7 @@ pub(super) fn remote(server: &McpServer) -> Result<&McpRemote, LoginError> {
     }
 }
 
-/// What the server says to a client that it does not know: where to log in, and what for.
+/// The server's challenge to an unknown client: the address of the login, and the scopes.
 async fn challenge(remote: &McpRemote) -> Option<String> {
     let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "ping" });
     let request = reqwest::Client::new()
@@ -122,7 +122,7 @@ async fn challenge(remote: &McpRemote) -> Option<String> {
     Some(response.headers().get(WWW_AUTHENTICATE)?.to_str().ok()?.to_owned())
 }
 
-/// Waits for the browser to come back. Whatever else knocks at the port is sent away.
+/// Waits for the browser to return. Rejects every other request at the port.
 async fn wait_for_answer(
     listener: &TcpListener,
     port: u16,

@@ -29,12 +29,12 @@ impl TokenStore {
         Self { path: path.to_owned(), url: url.to_owned() }
     }
 
-    /// Whether there is anything for this server. A file that cannot be read holds nothing.
+    /// Whether there are tokens for this server. A file that cannot be read has none.
     pub(crate) fn has_tokens(&self) -> bool {
         self.read().is_ok_and(|all| all.contains_key(&self.url))
     }
 
-    /// Forgets everything of this server; tells whether there were tokens.
+    /// Deletes the data of this server; returns whether there were tokens.
     pub(crate) fn forget(&self) -> io::Result<bool> {
         self.change(|all, url| {
             all.shift_remove(&wanted_key(url));
@@ -43,14 +43,14 @@ impl TokenStore {
         })
     }
 
-    /// Remembers scopes that the server wants besides those that it has granted.
+    /// Stores scopes that the server demands besides those that it has granted.
     pub(crate) fn want(&self, scope: &str) -> io::Result<()> {
         self.change(|all, url| {
             all.insert(wanted_key(url), Value::from(scope));
         })
     }
 
-    /// The scopes that the next login must ask for: nothing, unless the server has wanted more.
+    /// The scopes that the next login must ask for: none, unless the server has demanded more.
     pub(crate) fn wanted(&self) -> Vec<String> {
         let all = self.read().unwrap_or_default();
         let Some(wanted) = all.get(&wanted_key(&self.url)).and_then(Value::as_str) else {
@@ -73,7 +73,7 @@ impl TokenStore {
         all.get(&secret_key(&self.url))?.as_str().map(str::to_owned)
     }
 
-    /// What a login leaves behind besides tokens.
+    /// Stores the results of a login besides tokens.
     pub(crate) fn conclude(&self, secret: Option<&str>) -> io::Result<()> {
         self.change(|all, url| {
             all.shift_remove(&wanted_key(url));
@@ -171,7 +171,7 @@ impl CredentialStore for TokenStore {
         self.blocking(|store| store.forget().map(drop))
     }
 
-    /// Two processes must not use one refresh token at the same time: the second use may end both.
+    /// Two processes must not use one refresh token at the same time: the second use may revoke both.
     fn acquire_refresh_guard<'a, 'b>(&'a self) -> StoreFuture<'b, Option<CredentialRefreshGuard>>
     where
         'a: 'b,

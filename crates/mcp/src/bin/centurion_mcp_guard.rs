@@ -1,4 +1,4 @@
-//! A program that is nothing but a guard, for the tests of this crate.
+//! A program that is only a guard, for the tests of this crate.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Calls and time, on a clock of the test's own.
+//! Calls and time, on a clock of the test.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::*;
 use crate::client::{Client, Manners};
 use crate::host::{Elicitation, ElicitationAnswer, Elicitor, HostFuture};
 
-/// Thinks for an hour, then says no.
+/// Waits for an hour, then declines.
 struct Slow;
 
 impl Elicitor for Slow {
@@ -24,7 +24,7 @@ impl Elicitor for Slow {
     }
 }
 
-/// What the server does with a call.
+/// The server's behaviour at a call.
 #[derive(Clone, Copy)]
 enum Behaviour {
     Nothing,
@@ -32,11 +32,11 @@ enum Behaviour {
     Signs(u32),
     /// A question first.
     Asks,
-    /// The newer way to ask: the call is to be made again with the answer.
+    /// The newer form of a question: the client makes the call again with the answer.
     AsksBack,
 }
 
-/// A server in this process, for as long as the result lives.
+/// A server in this process, which lives as long as the result.
 struct Stage {
     live: Live,
     _service: RunningService<RoleClient, Arc<Client>>,

@@ -18,23 +18,23 @@ use crate::name::{cut, tool_name};
 use crate::schema::{SchemaError, to_object_schema};
 use crate::transport::failure::{self, Failure};
 
-/// Descriptions longer than this are cut.
+/// The most bytes of a description; a longer one is cut.
 const MOST_DESCRIPTION: usize = 2_048;
-/// Longer names are refused by providers.
+/// The longest name that providers accept.
 const MOST_NAME: usize = 128;
-/// A server that still has pages after this many goes in circles.
+/// The most pages of a list: a server with more is in a loop.
 const MOST_PAGES: usize = 1_000;
 
-/// How many things a list may have.
+/// The most items of a list.
 const MOST_ITEMS: usize = 10_000;
-/// How large a list may be, as JSON.
+/// The largest list, as JSON.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
-/// How many things that are missing are named one by one.
+/// The most missing items that are named one by one.
 const MOST_PROBLEMS: usize = 50;
-/// How much of a name that is refused is shown.
+/// The characters that are shown of a refused name.
 const SHOWN_NAME: usize = 100;
 
-/// How much of a list has been taken.
+/// The size of the accepted part of a list.
 #[derive(Default)]
 struct Taken {
     items: usize,
@@ -42,7 +42,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// Whether there is room for one more.
+    /// Whether there is room for one more item.
     fn takes(&mut self, item: &impl Serialize) -> bool {
         let mut size = Size(0);
         let is_measured = serde_json::to_writer(&mut size, item).is_ok();
@@ -52,7 +52,7 @@ impl Taken {
     }
 }
 
-/// Counts what is written.
+/// Counts written bytes.
 struct Size(usize);
 
 impl io::Write for Size {
@@ -74,8 +74,8 @@ pub(crate) enum Part {
     Resources,
 }
 
-/// Reads some lists again into a catalog. What cannot be read is empty there, with a problem; only a
-/// server that asks for authorization fails the whole.
+/// Reads some lists again into a catalog. A list that cannot be read is empty there, with a problem; only a server that
+/// demands authorization fails the whole.
 pub(crate) async fn list(
     peer: &Peer<RoleClient>,
     capabilities: &ServerCapabilities,
@@ -102,7 +102,7 @@ pub(crate) async fn list(
     Ok(())
 }
 
-/// Follows the pages of a list to its end; a part of a list is worth more than nothing.
+/// Follows the pages of a list to its end; a partial list is better than none.
 macro_rules! pages {
     ($peer:expr, $method:ident, $field:ident, $problems:expr) => {{
         let (mut all, mut taken) = (Vec::new(), Taken::default());
@@ -121,7 +121,7 @@ macro_rules! pages {
                         ));
                         break;
                     }
-                    // An empty page after which another follows brings nothing but work.
+                    // An empty page with another behind it only costs work.
                     if count == 0 && cursor.is_some() {
                         $problems.push(format!("{} has no end", stringify!($method)));
                         break;
@@ -142,7 +142,7 @@ macro_rules! pages {
     }};
 }
 
-/// Why a tool of a server is left out.
+/// The reason that a tool of a server is left out.
 #[derive(Debug, Error)]
 enum EntryError {
     #[error("its name is too long")]
@@ -217,7 +217,7 @@ fn entry(tool: &Tool) -> Result<ToolEntry, EntryError> {
     })
 }
 
-/// Whether a name in a schema passes for markup of ours. It cannot be written otherwise: the server would not know it.
+/// Whether a name in a schema looks like markup of ours. It cannot be changed: the server would not know it.
 fn has_markup_in_names(value: &Value) -> bool {
     match value {
         Value::Object(entries) => entries.iter().any(|(name, value)| {
@@ -228,7 +228,7 @@ fn has_markup_in_names(value: &Value) -> bool {
     }
 }
 
-/// A model reads the descriptions in a schema: none of them passes for markup of ours.
+/// Defuses markup of ours in the strings of a schema: a model reads its descriptions.
 fn contain_strings(value: &mut Value) {
     match value {
         Value::String(text) => {
@@ -281,7 +281,7 @@ async fn list_resources(peer: &Peer<RoleClient>, catalog: &mut Catalog) -> Resul
         })
         .collect();
     catalog.resources.sort_by(|one, other| one.uri.cmp(&other.uri));
-    // Many servers with resources know no templates: that is no problem.
+    // Many servers with resources have no templates: that is no problem.
     let mut unknown = Vec::new();
     let templates: Vec<rmcp::model::ResourceTemplate> =
         pages!(peer, list_resource_templates, resource_templates, unknown);
@@ -300,7 +300,7 @@ async fn list_resources(peer: &Peer<RoleClient>, catalog: &mut Catalog) -> Resul
     Ok(())
 }
 
-/// What is wrong with a list; an error where there is no server any more that could have one.
+/// The problem of a list; an error if the server is gone.
 fn why(error: &ServiceError) -> Result<String, Failure> {
     let gone = || Failure::Passing("the server is gone".to_owned());
     Ok(match error {
@@ -318,7 +318,7 @@ fn why(error: &ServiceError) -> Result<String, Failure> {
     })
 }
 
-/// Whether a program does not read any more.
+/// Whether a program no longer reads.
 fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let mut errors = causes.filter_map(|error| error.downcast_ref::<io::Error>());

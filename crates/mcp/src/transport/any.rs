@@ -1,7 +1,7 @@
-//! One type for every way to a server.
+//! One type for every transport.
 //!
-//! The SDK's service is generic over its transport, and it is large: made once for each of them, it was the
-//! longest part of the whole build.
+//! The SDK's service is generic over its transport, and it is large: compiled once for each of them, it was the longest
+//! part of the whole build.
 
 use std::error::Error;
 use std::fmt;
@@ -20,12 +20,12 @@ impl AnyTransport {
     }
 }
 
-/// What the transport in the box said. It reads like that, and is what is behind this.
+/// The error of the boxed transport. It has the same text and the same sources.
 #[derive(Debug)]
 pub(crate) struct AnyError(Box<dyn Error + Send + Sync>);
 
 impl AnyError {
-    /// What the transport itself said, where `error` is the box around it.
+    /// The transport's own error, where `error` is the box around it.
     pub(crate) fn unboxed<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
         match error.downcast_ref() {
             Some(Self(inner)) => inner.as_ref(),
@@ -46,7 +46,7 @@ impl Error for AnyError {
     }
 }
 
-/// [`Transport`] with its futures and its error in boxes.
+/// [`Transport`] with boxed futures and a boxed error.
 trait Erased: Send {
     fn send(
         &mut self,

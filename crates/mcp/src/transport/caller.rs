@@ -1,4 +1,4 @@
-//! One type for HTTP with and without the tokens of a login, so that the SDK's transport is made once.
+//! One type for HTTP with and without the tokens of a login, so that the SDK's transport is compiled once.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Why a server could not be reached, in words, and whether trying again can help.
+//! The reason that a server could not be reached, as text, and whether a retry can help.
 
 use std::error::Error;
 
@@ -10,15 +10,15 @@ use super::SseError;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The server wants to know who is there, or that more is allowed.
+    /// The server demands authorization, or more scopes.
     NeedsAuth { reason: String, scope: Option<String> },
-    /// It may be gone in a moment.
+    /// A retry may help.
     Passing(String),
-    /// It will be the same next time.
+    /// A retry will not help.
     Lasting(String),
 }
 
-/// Judges a handshake that failed.
+/// Classifies a failed handshake.
 pub(crate) fn of_handshake(error: &ClientInitializeError) -> Failure {
     match error {
         ClientInitializeError::TransportError { error, .. } => of(error.error.as_ref()),
@@ -36,7 +36,7 @@ pub(crate) fn of_handshake(error: &ClientInitializeError) -> Failure {
                 versions.join(", ")
             ))
         }
-        // A server may say anything to a question that it does not know: it is greeted plainly next.
+        // A server may answer anything to a question that it does not know: a plain handshake follows.
         ClientInitializeError::ExpectedInitResult(_)
         | ClientInitializeError::ExpectedInitResponse(_) => {
             Failure::Passing("it did not answer the greeting properly".to_owned())
@@ -45,7 +45,7 @@ pub(crate) fn of_handshake(error: &ClientInitializeError) -> Failure {
     }
 }
 
-/// Judges what a transport says.
+/// Classifies an error of a transport.
 pub(crate) fn of(error: &(dyn Error + 'static)) -> Failure {
     let mut next = Some(error);
     while let Some(current) = next {
@@ -123,13 +123,13 @@ fn unauthorized() -> Failure {
     Failure::NeedsAuth { reason, scope: None }
 }
 
-/// An error with all that is behind it.
+/// An error with all its sources.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(source) = next {
         let cause = source.to_string();
-        // Many errors repeat what is behind them.
+        // Many errors repeat their sources.
         if !text.contains(&cause) {
             text = format!("{text}: {cause}");
         }

@@ -1,7 +1,7 @@
-//! HTTP to a server of today's protocol, with bodies of bounded size.
+//! HTTP to a server of the current protocol, with bodies of bounded size.
 //!
-//! The SDK's own client takes a whole body into memory, whatever its size, and drops an event that it
-//! cannot read, which leaves its call waiting. Here a request always gets an answer, if need be an error.
+//! The SDK's own client reads a whole body into memory, whatever its size, and drops an event that it cannot parse,
+//! which leaves its call waiting. Here a request always gets an answer, if need be an error.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -28,11 +28,11 @@ pub(super) type Failed = StreamableHttpError<reqwest::Error>;
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 const SESSION: &str = "mcp-session-id";
-/// What the transport itself says in headers.
+/// The headers that the transport itself sets.
 const RESERVED: &[&str] = &["accept", SESSION, "last-event-id"];
-/// How much of an error's body is read.
+/// The bytes of an error's body that are read.
 const MOST_ERROR: usize = 64 * 1024;
-/// How much of it is shown.
+/// The bytes of it that are shown.
 const EXCERPT: usize = 500;
 
 #[derive(Clone, Debug)]
@@ -93,14 +93,14 @@ impl StreamableHttpClient for BoundedHttp {
         auth_token: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, Failed> {
-        // The SDK bounds the events of a stream, and reads no body but a stream here.
+        // The SDK limits the events of a stream, and reads only streams here.
         let events =
             self.0.get_stream(uri, session_id, last_event_id, auth_token, custom_headers).await?;
         Ok(events.map_ok(readable).boxed())
     }
 }
 
-/// What a response means for the message that was posted.
+/// Interprets a response to a posted message.
 async fn answer(
     message: &ClientJsonRpcMessage,
     has_session: bool,
@@ -136,11 +136,11 @@ async fn answer(
                 Ok(StreamableHttpPostResponse::Json(message::refusal(id, &problem), session))
             }
             (None, Some(_)) => Err(unexpected(format!("no message: {}", excerpt(&body)))),
-            // A post without a question needs no answer.
+            // A post without a request needs no answer.
             (None, None) => Ok(StreamableHttpPostResponse::Accepted),
         };
     }
-    // Some servers acknowledge with an empty success of no type.
+    // Some servers acknowledge with an empty success without a type.
     if id.is_none() && response.content_length() == Some(0) {
         return Ok(StreamableHttpPostResponse::Accepted);
     }
@@ -155,7 +155,7 @@ fn asked(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     }
 }
 
-/// A server that wants to know who asks.
+/// The error of a server that demands authorization.
 fn challenge(status: StatusCode, headers: &HeaderMap) -> Option<Failed> {
     let header = headers.get(WWW_AUTHENTICATE)?.to_str().unwrap_or_default().to_owned();
     match status {
@@ -171,7 +171,7 @@ fn challenge(status: StatusCode, headers: &HeaderMap) -> Option<Failed> {
     }
 }
 
-/// The permission that a challenge names.
+/// The scope that a challenge names.
 fn scope(challenge: &str) -> Option<String> {
     let at = challenge.to_ascii_lowercase().find("scope=")? + "scope=".len();
     let value = challenge.get(at..)?;
@@ -182,7 +182,7 @@ fn scope(challenge: &str) -> Option<String> {
     (!scope.is_empty()).then(|| scope.to_owned())
 }
 
-/// What a refusal means: an error of the protocol, a server that does not know a question, or neither.
+/// Interprets a refusal: an error of the protocol, a server that does not know a question, or neither.
 async fn refused(
     message: &ClientJsonRpcMessage,
     has_session: bool,
@@ -223,7 +223,7 @@ fn excerpt(body: &[u8]) -> String {
     String::from_utf8_lossy(body).chars().take(EXCERPT).collect()
 }
 
-/// Reads a body up to a size, decompressed; whether that was all of it.
+/// Reads a body up to a size, decompressed; returns whether it was complete.
 pub(crate) async fn read_body(
     mut response: Response,
     most: usize,
@@ -238,7 +238,7 @@ pub(crate) async fn read_body(
     Ok((body, true))
 }
 
-/// The events of an answer. One that is too large is an error for the request, and the last.
+/// The events of an answer. One that is too large becomes an error for the request, and ends the stream.
 fn events(response: Response, id: Option<RequestId>) -> Events {
     let mut measure = Measure::default();
     let bytes = response
@@ -261,7 +261,7 @@ fn events(response: Response, id: Option<RequestId>) -> Events {
     .boxed()
 }
 
-/// The event, or in its place the error that its message means for its call.
+/// The event, or in its place the error for the call that it answers.
 fn readable(mut event: Sse) -> Sse {
     let Some(data) = event.data.as_deref().filter(|data| !data.trim().is_empty()) else {
         return event;

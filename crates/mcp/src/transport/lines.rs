@@ -1,7 +1,7 @@
-//! The way to a server that is a program of this machine: one message a line.
+//! The transport to a server that is a local program: one message a line.
 //!
-//! Writing is the SDK's; reading is ours, because the SDK drops a line that it cannot take, and with it
-//! the answer that a call waits for.
+//! The SDK writes; this module reads, because the SDK drops a line that it cannot parse, and with it the answer for
+//! which a call waits.
 
 use std::future::Future;
 use std::io;
@@ -16,10 +16,10 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader, Empty};
 
 use super::message::{self, Incoming, MOST_MESSAGE, Outline};
 
-/// How much of one line is read past: a line without end is the end of the connection.
+/// The most bytes of one line that are skipped: a longer line ends the connection.
 const MOST_SKIPPED: usize = 256 * 1024 * 1024;
 
-/// Why a connection was given up on our side, if it was.
+/// The reason that this side gave up a connection, if it did.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GivenUp(Arc<Mutex<Option<String>>>);
 
@@ -35,9 +35,9 @@ impl GivenUp {
 
 pub(crate) struct LineTransport<R, W: AsyncWrite> {
     reader: BufReader<R>,
-    /// The line that is being read, as far as it came.
+    /// The incomplete line so far.
     line: Vec<u8>,
-    /// Set while the rest of a line that is too long is read past.
+    /// Set while the rest of a line that is too long is skipped.
     skipped: Option<Skipped>,
     given_up: GivenUp,
     writer: AsyncRwTransport<RoleClient, Empty, W>,
@@ -63,7 +63,7 @@ where
         }
     }
 
-    /// Reads to the end of a line. Whatever was read stays when this is dropped while it waits.
+    /// Reads to the end of a line. Keeps the bytes so far if it is dropped while it waits.
     async fn read_to_line_end(&mut self) -> io::Result<Line> {
         loop {
             let bytes = self.reader.fill_buf().await?;
@@ -112,7 +112,7 @@ where
     }
 }
 
-/// How much room for a line is kept for the next.
+/// The capacity for a line that is kept for the next.
 const MOST_KEPT: usize = 64 * 1024;
 
 enum Line {

@@ -1,8 +1,7 @@
-//! From the bytes of one message of a server to the message: whatever cannot be taken ends the call that it
-//! answers, at once.
+//! Parses one message of a server: a message that cannot be accepted fails the call that it answers, at once.
 //!
-//! A message that is too large, nested too deep or no proper message would otherwise be dropped, and its
-//! call would wait for ever.
+//! A message that is too large, nested too deep or invalid would otherwise be dropped, and its call would wait for
+//! ever.
 
 use centurion_protocol::{JsonScanner, JsonShape};
 use rmcp::RoleClient;
@@ -11,16 +10,16 @@ use rmcp::service::RxJsonRpcMessage;
 
 pub(crate) type Incoming = RxJsonRpcMessage<RoleClient>;
 
-/// The largest message that is taken.
+/// The largest message that is accepted.
 pub(crate) const MOST_MESSAGE: usize = 16 * 1024 * 1024;
 
-/// How many values a message may have: each takes far more memory than text.
+/// The most values in a message: each takes far more memory than text.
 const MOST_VALUES: usize = 500_000;
 
-/// Fewer bytes than this cannot hold too many values.
+/// Fewer bytes than this cannot contain too many values.
 const SMALL: usize = MOST_VALUES;
 
-/// Reads a message. `None` is nothing that concerns us: a line of a log, or a message without a recipient.
+/// Parses a message. `None` is nothing that concerns us: a line of a log, or a message without a recipient.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Incoming> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii();
     if bytes.is_empty() {
@@ -40,19 +39,19 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Incoming> {
     outline.refusal(&problem)
 }
 
-/// The answer that stands in for one that cannot be taken.
+/// An error in place of an answer that cannot be accepted.
 pub(crate) fn refusal(id: RequestId, problem: &str) -> Incoming {
     let problem: String = problem.chars().take(500).collect();
     let text = format!("the server's answer cannot be read: {problem}");
     Incoming::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, text, None), Some(id))
 }
 
-/// Finds out what a message answers without taking it in: only the members of its outermost object are
-/// looked at, wherever in the message they are.
+/// Finds the call that a message answers without parsing it: examines only the members of its outermost object, at any
+/// position.
 #[derive(Default)]
 pub(crate) struct Outline {
     scanner: JsonScanner,
-    /// A member's name is being read, or the value of one that matters.
+    /// The parser is in a member's name, or in the value of one that matters.
     place: Place,
     name: Vec<u8>,
     id: Vec<u8>,
@@ -67,7 +66,7 @@ enum Place {
     Other,
 }
 
-/// The most that is kept of a name or an id.
+/// The most bytes of a name or an id that are kept.
 const MOST_KEPT: usize = 256;
 
 impl Outline {
@@ -151,7 +150,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands around it, the id of an answer is found where a JSON parser finds it.
+        /// In any context, the id of an answer is found where a JSON parser finds it.
         #[test]
         fn the_id_is_found_wherever_it_stands(
             before in proptest::collection::vec(("[a-z\"\\\\{}:,]{0,8}", ".{0,20}"), 0..4),

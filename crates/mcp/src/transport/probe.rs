@@ -1,13 +1,13 @@
-//! The question which generation of the protocol a program speaks, asked without risk.
+//! Finds the generation of the protocol that a program speaks, without risk.
 //!
-//! New servers are asked what they can do, older ones are greeted. A program that drops what it does not know
-//! leaves the question open, and is greeted as an old one after a while. A program that is still starting leaves
-//! it open as well, and must not be greeted: a new server refuses the greeting, and some end because of it. So the
-//! greeting is held back until the program has read the question.
+//! The client asks new servers for their capabilities, and sends older ones the handshake. A program that drops unknown
+//! messages does not answer the question, and gets the handshake of an old one after a while. A program that is still
+//! starting does not answer either, and must not get the handshake: a new server refuses it, and some end because of
+//! it. So the client holds the handshake back until the program has read the question.
 //!
-//! A program that reads early and answers late has both, question and greeting. If it takes the greeting, it is
-//! used as an old one. If it tells what it can do and does not take the greeting, what it tells is given to the
-//! client as the answer to the greeting: it need not be started again.
+//! A program that reads early and answers late receives both. If it accepts the handshake, it is used as an old one. If
+//! it reports its capabilities and does not accept the handshake, the client uses that report as the answer to the
+//! handshake: the program need not be started again.
 
 use std::future::Future;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,14 +26,14 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::time::{Instant, sleep_until};
 
-/// How long a program may think about the question after it has read it, and about the greeting after it has
-/// answered the question.
+/// The time that a program may take for the question after it has read it, and for the handshake after it has answered
+/// the question.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often a pipe is looked at.
+/// The interval of checks of a pipe.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Whether a program told that it is a new one after it had been greeted as an old one.
+/// Whether a program answered that it is a new one after it had received the handshake of an old one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LateAnswer(Arc<AtomicBool>);
 
@@ -47,17 +47,17 @@ impl LateAnswer {
     }
 }
 
-/// The pipe to a program. It is kept only until the program is greeted: as long as it is held, the program does not
-/// see the end of its input.
+/// The pipe to a program. Kept only until the handshake: while it is held, the program does not see the end of its
+/// input.
 pub(crate) struct Pipe(OwnedFd);
 
 impl Pipe {
-    /// `None` if there is no second handle to be had; then nothing is known about the reader.
+    /// `None` if the descriptor cannot be duplicated; then nothing is known about the reader.
     pub(crate) fn of(writer: &impl AsFd) -> Option<Self> {
         writer.as_fd().try_clone_to_owned().ok().map(Self)
     }
 
-    /// Whether something in it waits for its reader.
+    /// Whether it contains bytes that were not read.
     fn is_unread(&self) -> bool {
         rustix::io::ioctl_fionread(&self.0).is_ok_and(|count| count > 0)
     }
@@ -69,21 +69,21 @@ pub(crate) struct Probe<T> {
     patience: Duration,
     late: LateAnswer,
     stage: Stage,
-    /// The greeting that was held back, while it is written.
+    /// The delayed handshake, while it is written.
     sending: Option<BoxFuture<'static, ()>>,
-    /// Requests that have their answers, whatever the program still says to them.
+    /// Requests that have their answers, whatever the program still sends about them.
     settled: Vec<RequestId>,
-    /// What the program told is the answer to the greeting: the old handshake does not go on.
+    /// The program's report is the answer to the handshake: the old handshake does not continue.
     is_new: bool,
 }
 
-/// How far it is known what a program speaks.
+/// The progress in finding the program's protocol.
 enum Stage {
     /// There is no question, or no doubt.
     Settled,
     /// The client waits for the answer until this moment.
     Asked(RequestId, Instant),
-    /// The client waits no more, and greets next.
+    /// The client waits no more, and sends the handshake next.
     GivenUp(RequestId),
     Held(Box<Held>),
     Greeted(Greeted),
@@ -98,11 +98,11 @@ struct Held {
     until: Instant,
 }
 
-/// The program has both, the question and the greeting.
+/// The program has both, the question and the handshake.
 struct Greeted {
     question: RequestId,
     greeting: RequestId,
-    /// Its first answer, and how long the other one is waited for.
+    /// Its first answer, and the deadline for the other one.
     first: Option<(First, Instant)>,
 }
 
@@ -112,7 +112,7 @@ enum First {
 }
 
 impl Stage {
-    /// When something is to be done, whatever the program says.
+    /// The time of the next step, whatever the program sends.
     fn until(&self) -> Option<Instant> {
         match self {
             Self::Held(held) => Some(held.until),
@@ -132,7 +132,7 @@ impl<T> Probe<T> {
 }
 
 impl<T: Transport<RoleClient>> Probe<T> {
-    /// Takes note of what is sent; gives it back unless it is not to be sent, or not yet.
+    /// Records a message to send; returns it unless it must not be sent, or not yet.
     fn pass(
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
@@ -172,19 +172,19 @@ impl<T: Transport<RoleClient>> Probe<T> {
         std::mem::replace(&mut self.stage, Stage::Settled)
     }
 
-    /// Writes a greeting that was held back.
+    /// Writes a delayed handshake.
     fn release(&mut self, message: TxJsonRpcMessage<RoleClient>) {
         self.pipe = None;
-        // If it cannot be written, nothing can be read either, and that is noticed.
+        // If it cannot be written, reading fails as well, which is noticed.
         self.sending = Some(self.inner.send(message).map(drop).boxed());
     }
 
-    /// What the program told, as the answer to the greeting.
+    /// Turns the program's report into the answer to the handshake.
     fn adopt(&mut self, told: DiscoverResult, greeting: RequestId) -> RxJsonRpcMessage<RoleClient> {
         self.is_new = true;
         self.pipe = None;
         self.settled.push(greeting.clone());
-        // A server that does not say who it is has no name here.
+        // A server without an identity has no name here.
         let server = told.server_info().unwrap_or_else(|| Implementation::new("", ""));
         let mut result = InitializeResult::new(told.capabilities)
             .with_protocol_version(ProtocolVersion::LATEST)
@@ -194,7 +194,7 @@ impl<T: Transport<RoleClient>> Probe<T> {
         RxJsonRpcMessage::<RoleClient>::response(ServerResult::InitializeResult(result), greeting)
     }
 
-    /// Time is up for what was waited for; what the client gets to read, if anything.
+    /// Handles a deadline; returns the message for the client, if there is one.
     fn go_on(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let now = Instant::now();
         match self.take_stage() {
@@ -233,7 +233,7 @@ impl<T: Transport<RoleClient>> Probe<T> {
         }
     }
 
-    /// What the client gets to read of a message, if anything.
+    /// Judges a message; returns the message for the client, if there is one.
     fn judge(
         &mut self,
         message: RxJsonRpcMessage<RoleClient>,
@@ -271,7 +271,7 @@ impl<T: Transport<RoleClient>> Probe<T> {
         }
     }
 
-    /// The answer to the question came after the greeting had been sent.
+    /// Handles the answer to the question after the handshake was sent.
     fn hear_answer(
         &mut self,
         greeted: Greeted,
@@ -294,7 +294,7 @@ impl<T: Transport<RoleClient>> Probe<T> {
         None
     }
 
-    /// The answer to the greeting came, and the question was open when that was sent.
+    /// Handles the answer to a handshake that was sent while the question was open.
     fn hear_greeting(
         &mut self,
         greeted: Greeted,
@@ -316,7 +316,7 @@ impl<T: Transport<RoleClient>> Probe<T> {
         }
     }
 
-    /// The program says nothing more. What it said last is not lost.
+    /// Handles the end of the program's output. Its last message is not lost.
     fn last_word(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         match self.take_stage() {
             Stage::Greeted(Greeted { first: Some((First::Refused(refusal), _)), .. }) => {
@@ -376,13 +376,13 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Probe<T> {
     }
 }
 
-/// Whether a message tells what a server can do.
+/// Whether a message reports the capabilities of a server.
 fn tells(message: &RxJsonRpcMessage<RoleClient>) -> bool {
     matches!(message, JsonRpcMessage::Response(response)
         if matches!(response.result, ServerResult::DiscoverResult(_)))
 }
 
-/// What a server can do that speaks the protocol as we do, if a message tells it.
+/// The capabilities of a server that speaks our protocol, if a message reports them.
 fn telling(message: RxJsonRpcMessage<RoleClient>) -> Option<DiscoverResult> {
     match message {
         JsonRpcMessage::Response(response) => match response.result {
@@ -399,14 +399,14 @@ fn is_error(message: &RxJsonRpcMessage<RoleClient>) -> bool {
     matches!(message, JsonRpcMessage::Error(_))
 }
 
-/// What a program says that does not know the question. Some programs say yes to everything: what tells nothing of
-/// them is no answer.
+/// The answer of a program that does not know the question. Some programs agree to everything: an answer without
+/// capabilities counts as this one.
 fn unknown(id: RequestId) -> RxJsonRpcMessage<RoleClient> {
     let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "it cannot tell", None);
     RxJsonRpcMessage::<RoleClient>::error(error, Some(id))
 }
 
-/// Which request a message answers.
+/// The request that a message answers.
 fn answered(message: &RxJsonRpcMessage<RoleClient>) -> Option<&RequestId> {
     match message {
         JsonRpcMessage::Response(response) => Some(&response.id),
@@ -415,7 +415,7 @@ fn answered(message: &RxJsonRpcMessage<RoleClient>) -> Option<&RequestId> {
     }
 }
 
-/// Some servers give a number back as text.
+/// Whether two ids are equal. Some servers return a number as text.
 fn is_same(asked: &RequestId, answered: &RequestId) -> bool {
     asked == answered || asked.to_string() == answered.to_string()
 }

@@ -1,4 +1,4 @@
-//! The way to a server that lives in the host: every message is handed over, and its answer comes back.
+//! The transport to a server inside the host: passes every message, and receives its answer.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) struct SdkError(String);
 pub(crate) struct SdkTransport {
     channel: Arc<dyn SdkChannel>,
     server: Arc<str>,
-    /// Each exchange sends what came back, the SDK receives. When it is full, the exchange waits.
+    /// Each exchange sends its answer, the SDK receives. When it is full, the exchange waits.
     sender: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
     receiver: mpsc::Receiver<RxJsonRpcMessage<RoleClient>>,
 }
@@ -47,7 +47,7 @@ impl Transport<RoleClient> for SdkTransport {
                 .await
                 .map_err(|error| SdkError(error.to_string()))?;
             match answer {
-                // Hosts answer notifications too, with nothing in it.
+                // Hosts answer notifications too, with an empty object.
                 Some(answer) if wants_answer => {
                     let answer = serde_json::from_value(answer)
                         .map_err(|error| SdkError(format!("its answer is no message: {error}")))?;

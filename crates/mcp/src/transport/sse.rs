@@ -1,4 +1,4 @@
-//! The older way to remote servers: one stream of events from the server, and a place to post to.
+//! The older transport to remote servers: one stream of events from the server, and an address to post to.
 
 use std::future::Future;
 use std::io;
@@ -18,7 +18,7 @@ use url::Url;
 
 use super::message::{self, MOST_MESSAGE};
 
-/// An event holds a message and its field's name.
+/// The largest event: a message and its field's name.
 const MOST_EVENT: usize = MOST_MESSAGE + 1024;
 
 #[derive(Debug, Error)]
@@ -41,7 +41,7 @@ pub(crate) enum SseError {
     Endpoint(String),
 }
 
-/// What goes with every request.
+/// The parts of every request.
 #[derive(Clone)]
 struct Caller {
     http: Client,
@@ -72,7 +72,7 @@ pub(crate) struct SseTransport {
 }
 
 impl SseTransport {
-    /// Opens the stream and waits for the place to post to.
+    /// Opens the stream and waits for the address to post to.
     pub(crate) async fn open(
         http: Client,
         url: &str,

@@ -1,7 +1,7 @@
 //! Stops reading while the other side does not read.
 //!
-//! The SDK makes a task for every message that is to be sent. A peer that asks and asks without reading the
-//! answers would fill the memory with them: here its questions wait in the pipe instead.
+//! The SDK makes a task for every message to send. A peer that asks again and again without reading the answers would
+//! fill the memory with them: here its requests wait in the pipe instead.
 
 use std::future::Future;
 
@@ -9,12 +9,12 @@ use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::watch;
 
-/// How many messages may wait to be sent before nothing more is read.
+/// The most unsent messages before reading stops.
 const MOST_UNSENT: usize = 64;
 
 pub struct Throttled<T> {
     inner: T,
-    /// How many messages wait to be sent. Every sending holds the channel; reading waits on it.
+    /// The number of unsent messages. Every send holds the channel; reading waits on it.
     unsent: watch::Sender<usize>,
 }
 
@@ -24,7 +24,7 @@ impl<T> Throttled<T> {
     }
 }
 
-/// Counts one message for as long as it is held.
+/// Guard: counts one message while it is held.
 struct Unsent(watch::Sender<usize>);
 
 impl Unsent {

@@ -1,4 +1,4 @@
-//! Tells at once when nothing more can come from a server.
+//! Reports at once when nothing more can come from a server.
 //!
 //! The SDK first waits for its own open work when a server goes away; a caller that awaits an answer cannot.
 
@@ -15,7 +15,7 @@ pub(crate) struct Watched<T> {
 }
 
 impl<T> Watched<T> {
-    /// `ended` is cancelled when the server has said its last word.
+    /// `ended` is cancelled when the server has sent its last message.
     pub(crate) fn new(inner: T, ended: CancellationToken) -> Self {
         Self { inner, ended }
     }

@@ -1,4 +1,4 @@
-//! What servers ask of us.
+//! Requests of servers to the client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::bench::{Bench, call, object};
 
-/// Answers as the test says and remembers what was asked.
+/// Answers as the test prescribes and records the questions.
 struct Person {
     answer: ElicitationAnswer,
     asked: mpsc::UnboundedSender<Elicitation>,
@@ -70,7 +70,7 @@ async fn a_person_says_no_or_nothing_or_visits_a_page() {
     assert_eq!(asked.kind, kind);
 }
 
-/// Never answers; knows when its question is withdrawn.
+/// Never answers; records the withdrawal of its question.
 struct Thinker {
     asked: std::path::PathBuf,
     withdrawn: Arc<AtomicBool>,

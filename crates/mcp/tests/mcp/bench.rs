@@ -1,4 +1,4 @@
-//! What the tests share: a pool in a scratch directory, and a server of one's choice.
+//! The fixture of the tests: a pool in a scratch directory, and a server of the test's choice.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// Longer than anything here takes on a slow machine.
+/// Longer than any step takes on a slow machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Bench {
@@ -30,7 +30,7 @@ pub(crate) struct Bench {
     pub(crate) pool: Arc<Pool>,
 }
 
-/// Says no to every question.
+/// Declines every question.
 struct Nobody;
 
 impl Elicitor for Nobody {
@@ -82,14 +82,14 @@ impl Bench {
         self.dir.path().canonicalize().unwrap()
     }
 
-    /// A connection to the test program, which is ready.
+    /// A ready connection to the test program.
     pub(crate) async fn connect(&self, mode: &str) -> Connection {
         let connection = self.pool.share(program(mode));
         assert_eq!(connection.ready(PATIENCE).await, State::Connected, "{mode}");
         connection
     }
 
-    /// The processes that servers have written down.
+    /// The processes that servers have recorded.
     pub(crate) fn pids(&self) -> Vec<PathBuf> {
         let files = std::fs::read_dir(self.root().join("pids")).unwrap();
         files.map(|file| Path::new("/proc").join(file.unwrap().file_name())).collect()
@@ -168,7 +168,7 @@ pub(crate) async fn run(
     tool.prepare(&input)?.run(context).await
 }
 
-/// Calls a tool and gives its text.
+/// Calls a tool and returns its text.
 pub(crate) async fn call(connection: &Connection, tool: &str, arguments: Value) -> String {
     let output = connection.call(tool, object(arguments), &CallOptions::default()).await;
     output.unwrap_or_else(|error| panic!("{tool}: {error}")).text()
@@ -206,7 +206,7 @@ pub(crate) fn remote(url: String) -> McpRemote {
     McpRemote { url, headers: BTreeMap::new(), headers_helper: None, oauth: None }
 }
 
-/// Waits for something that happens in another process.
+/// Waits for an event in another process.
 pub(crate) async fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
     let waiting = async {
         while !happened() {
@@ -216,7 +216,7 @@ pub(crate) async fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
     assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "{what} did not happen");
 }
 
-/// Answers nothing. What is told of running calls goes to a file.
+/// Answers nothing. Writes the progress of running calls to a file.
 struct NoHost {
     beat: PathBuf,
 }

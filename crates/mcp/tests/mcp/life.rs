@@ -1,4 +1,4 @@
-//! How connections begin and end: sharing, owning, dying, failing.
+//! The life of connections: sharing, owning, dying, failing.
 
 use centurion_config::mcp::McpTransport;
 use centurion_mcp::{CallError, CallOptions, State};
@@ -22,7 +22,7 @@ async fn two_hundred_references_are_one_process() {
     }
     assert_eq!(bench.running(), 1);
     drop(connections);
-    // No reference closes it.
+    // Dropping a reference does not close it.
     let again = bench.connect("").await;
     again.close().await;
     assert_eq!(call(&again, "echo", json!({})).await, "{}");
@@ -95,7 +95,7 @@ async fn a_server_that_dies_during_a_call_is_an_error_at_once() {
     let next = connection.call("echo", object(json!({})), &options).await.unwrap_err().to_string();
     assert!(next.contains("failed") && next.contains("code 3"), "{next}");
 
-    // It is not started again by itself, but only when a caller asks.
+    // It does not restart by itself, but only when a caller asks.
     assert_eq!(bench.pids().len(), 1);
     assert_eq!(connection.reconnect().await, State::Connected);
     assert_eq!(connection.tools().len(), 5);
@@ -141,7 +141,7 @@ async fn a_connection_that_is_not_there_yet_is_pending() {
     assert_eq!(connection.state(), State::Closed);
 }
 
-/// What a server says on its standard error reaches models and hosts as text without credentials.
+/// A server's error output reaches models and hosts as text without credentials.
 #[tokio::test]
 async fn the_last_words_of_a_server_hold_no_credential_and_no_markup() {
     // I-9

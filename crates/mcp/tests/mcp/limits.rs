@@ -1,4 +1,4 @@
-//! Servers that send too much: each call ends at once with an error, and what is kept is bounded.
+//! Servers that send too much: each call ends at once with an error, and memory is bounded.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

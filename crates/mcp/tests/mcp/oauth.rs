@@ -1,4 +1,4 @@
-//! Logging in to a server, against an authorization server of the test's own.
+//! Login to a server, against an authorization server of the test.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -109,7 +109,7 @@ fn refuse(page: &str) {
     let find =
         |name: &str| page.query_pairs().find(|(known, _)| known == name).unwrap().1.into_owned();
     let back = find("redirect_uri");
-    // A stranger at the door changes nothing.
+    // A foreign request at the port changes nothing.
     visit(format!("{back}?code=evil&state=guess"));
     visit(format!(
         "{back}?error=access_denied&error_description=not+today&state={}",
@@ -139,7 +139,7 @@ async fn a_login_gives_tokens_that_are_kept_used_and_renewed() {
     assert_eq!(call(&connection, "echo", json!({})).await, "{}");
     assert_eq!(world.asked("/register").len(), 1);
 
-    // The server forgets the token: it is renewed, and the caller does not notice.
+    // The server forgets the token: the client renews it, and the caller does not notice.
     world.generation.store(2, Ordering::SeqCst);
     assert_eq!(call(&connection, "echo", json!({})).await, "{}");
     assert!(std::fs::read_to_string(&tokens).unwrap().contains("refresh-2"));

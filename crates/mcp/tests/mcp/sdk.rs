@@ -1,4 +1,4 @@
-//! A server that lives in the host.
+//! A server inside the host.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The older way to remote servers.
+//! The older transport to remote servers.
 
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
@@ -117,7 +117,7 @@ async fn an_old_server_is_talked_to_and_found_again_when_it_hangs_up() {
         move |_: &u64| connection.state() == state
     };
     tokio::time::timeout(PATIENCE, changes.wait_for(is(State::Pending))).await.unwrap().unwrap();
-    // Tools stay offered while the server is looked for, and a call waits for it.
+    // Tools stay offered during a reconnect, and a call waits for it.
     assert_eq!(connection.tools().len(), 1);
     assert_eq!(call(&connection, "echo", json!({ "b": 2 })).await, "{\"b\":2}");
     assert_eq!(connection.state(), State::Connected);

@@ -1,4 +1,4 @@
-//! A server that talks through its standard streams: what it offers, and what calls give.
+//! A server that talks through its standard streams: its offers, and the results of calls.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -208,7 +208,7 @@ async fn progress_reaches_the_caller_that_wants_it() {
         })),
         ..CallOptions::default()
     };
-    // The tool ends when its sign was heard.
+    // The tool ends when its sign has arrived.
     let arguments = object(json!({ "mark": mark.to_str().unwrap() }));
     let output = connection.call("progress", arguments, &options).await.unwrap();
     assert_eq!(output.text(), "done");
@@ -220,7 +220,7 @@ async fn progress_reaches_the_caller_that_wants_it() {
 async fn progress_of_an_agents_call_is_told_to_the_host_of_the_agent() {
     let bench = Bench::new();
     let connection = bench.connect("signs").await;
-    // The tool ends when its sign was told.
+    // The tool ends when its sign has been reported.
     let beat = bench.root().join("beat");
     let input = json!({ "mark": beat.to_str().unwrap() });
     let tool = tool_name(connection.name(), "progress");
@@ -238,8 +238,8 @@ async fn servers_that_say_too_much_or_too_little_work_too() {
     }
 }
 
-/// Speaks only the newest protocol, and starts slowly: it thinks so long about what it was asked that it has been
-/// greeted as an old one, or reads nothing until a gate opens. It notes its starts and what it hears.
+/// Speaks only the newest protocol, and starts slowly: it answers the question only after the handshake for an old
+/// server, or reads nothing until a gate opens. It records its starts and its input.
 const SLOW: &str = r#"
 id() { printf '%s' "$1" | sed 's/.*"id":\([0-9]*\).*/\1/'; }
 tell() { printf '{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private",%s}}\n' "$1" "$2"; }
@@ -293,7 +293,7 @@ async fn a_new_server_that_starts_slowly_is_started_once() {
     };
     let still_starting = slow("no-reader");
     let others = ["in-order", "other-order", "no-refusal"].map(slow);
-    // When they are connected, every patience has run out that the first one could have worn out.
+    // When they are connected, every time limit that the first one could have exceeded is over.
     for other in &others {
         check(other).await;
     }

@@ -3,7 +3,7 @@
 use centurion_testkit::{Recorded, Reply};
 use serde_json::{Value, json};
 
-/// What the server says to a message; nothing to a notification.
+/// The server's answer to a message; `None` for a notification.
 pub(crate) fn answer(message: &Value) -> Option<Value> {
     let id = message.get("id")?;
     let params = &message["params"];

@@ -1,4 +1,4 @@
-//! When a program is greeted, and what becomes of answers that come late.
+//! The time of the handshake, and the treatment of late answers.
 
 use rustix::io::Errno;
 use serde_json::{Value, json};
@@ -28,10 +28,10 @@ impl Program {
         (probe, Self { input, output })
     }
 
-    /// The methods of what waits in its input.
+    /// The methods of the messages in its input.
     fn reads(&self) -> Vec<String> {
         let mut bytes = vec![0; 1 << 16];
-        // What is there now, whether or not the runtime has heard of it.
+        // All available bytes, whether or not the runtime has seen them.
         let count = match rustix::io::read(&self.input, &mut bytes) {
             Err(Errno::AGAIN) => 0,
             read => read.unwrap(),
@@ -77,7 +77,7 @@ fn telling() -> Value {
     json!({"jsonrpc": "2.0", "id": 0, "result": result})
 }
 
-/// Asks, waits until the question is given up, and greets.
+/// Asks, waits until the question is given up, and sends the handshake.
 async fn ask_and_greet(probe: &mut Probe<LineTransport<DuplexStream, Sender>>) {
     probe.send(question()).await.unwrap();
     let given_up = serde_json::to_value(probe.receive().await.unwrap()).unwrap();
