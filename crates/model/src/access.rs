@@ -1,4 +1,4 @@
-//! What the user says about getting at models, besides the environment.
+//! The user's settings for access to models, besides the environment.
 
 use std::fmt;
 use std::pin::Pin;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use crate::{RequestExtras, ServedNames};
 
-/// How models are got at.
+/// The settings for access to models.
 #[derive(Clone, Default)]
 pub struct Access {
     pub names: ServedNames,
-    /// Gives the key of the Messages API where the environment has none.
+    /// Provides the key of the Messages API where the environment has none.
     pub key_helper: Option<Arc<dyn KeyHelper>>,
     pub extras: RequestExtras,
 }
@@ -26,11 +26,11 @@ impl fmt::Debug for Access {
     }
 }
 
-/// A key, or why there is none.
+/// A key, or the reason that there is none.
 pub type KeyFuture<'a> = Pin<Box<dyn Future<Output = Result<String, String>> + Send + 'a>>;
 
-/// A source of keys that may not last.
+/// A source of keys that may expire.
 pub trait KeyHelper: Send + Sync {
-    /// The key to use now; another one than that which was refused.
+    /// The key to use now; not the one that was refused.
     fn key<'a>(&'a self, refused: Option<&'a str>) -> KeyFuture<'a>;
 }

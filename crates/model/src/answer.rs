@@ -1,4 +1,4 @@
-//! Folds the events of a stream into the answer they make up.
+//! Folds the events of a stream into an answer.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ use crate::failure::malformed;
 use crate::limits;
 use crate::{BlockStart, Delta, ModelError, StreamEvent};
 
-/// How much of a malformed input is shown.
+/// The bytes of a malformed input that an error quotes.
 const EXCERPT: usize = 200;
 
 /// A whole answer.
@@ -26,8 +26,8 @@ pub struct Answer {
     pub blocks: Vec<Block>,
     pub stop_reason: StopReason,
     pub usage: Usage,
-    /// Calls whose input was no JSON object, and what was wrong. Their blocks have `{}` for input, so
-    /// that history stays valid; they cannot be run.
+    /// Calls whose input was no JSON object, and the problem. Their blocks have `{}` for input, so that history stays
+    /// valid; they cannot be run.
     pub malformed_calls: Vec<(ToolUseId, String)>,
 }
 
@@ -50,7 +50,7 @@ impl Answer {
     }
 }
 
-/// An answer in the making. After a retry, start with a new one: what came before is void.
+/// An answer under construction. After a retry, start with a new one: earlier events are void.
 #[derive(Clone, Debug, Default)]
 pub struct AnswerBuilder {
     id: String,
@@ -100,18 +100,18 @@ impl AnswerBuilder {
         }
     }
 
-    /// The text that has come until now.
+    /// The text so far.
     pub fn text_so_far(&self) -> String {
         let texts = self.parts.values().filter(|part| matches!(part.start, BlockStart::Text));
         texts.map(|part| part.text.as_str()).collect()
     }
 
-    /// What the request has used as far as is known.
+    /// The usage of the request, as far as it is known.
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// The answer, if it came to its end.
+    /// The answer, if it is complete.
     pub fn finish(self) -> Result<Answer, ModelError> {
         let stop_reason = self.stop_reason.ok_or_else(|| malformed("the answer has no end"))?;
         let was_cut = matches!(
@@ -143,7 +143,7 @@ impl Part {
         Self { start, text: String::new(), signature: String::new(), is_stopped: false }
     }
 
-    /// Takes a piece that fits the kind of block; others mean nothing to it.
+    /// Adds a piece that fits the kind of block; ignores others.
     fn push(&mut self, delta: &Delta) {
         match (&self.start, delta) {
             (BlockStart::Text, Delta::Text(piece))
@@ -156,8 +156,7 @@ impl Part {
         }
     }
 
-    /// Whether this is a call that the end of a cut-off answer may have hit: an input that is there
-    /// and whole proves that it was not.
+    /// Whether this call may be incomplete because the answer was cut off: a complete input proves that it is not.
     fn is_unfinished_call(&self) -> bool {
         matches!(self.start, BlockStart::ToolUse { .. })
             && (!self.is_stopped || self.text.trim().is_empty() || parse_input(&self.text).is_err())
@@ -193,8 +192,8 @@ impl Part {
     }
 }
 
-/// The id of a call, or another where it has none or that of an earlier call of the answer: some servers
-/// number badly, and a result must belong to one call.
+/// The id of a call, or a new one where it has none or that of an earlier call of the answer: some servers number
+/// badly, and a result must belong to one call.
 fn unused(id: ToolUseId, answer: &Answer) -> ToolUseId {
     let is_used =
         |id: &ToolUseId| id.as_str().is_empty() || answer.calls().any(|call| call.id == *id);
@@ -205,7 +204,7 @@ fn unused(id: ToolUseId, answer: &Answer) -> ToolUseId {
     numbered.find(|other| !is_used(other)).unwrap_or(id)
 }
 
-/// The input of a call in the bytes in which it came. No text at all is an empty input.
+/// The input of a call, with its original bytes. An empty text is an empty input.
 fn parse_input(text: &str) -> Result<Box<RawValue>, String> {
     if text.trim().is_empty() {
         return Ok(empty_object());
@@ -226,7 +225,7 @@ fn empty_object() -> Box<RawValue> {
     RawValue::from_string("{}".to_owned()).expect("invariant: `{}` is JSON")
 }
 
-/// A block as records hold it.
+/// A block in the form of records.
 fn as_recorded(raw: Box<RawValue>) -> Box<RawValue> {
     match escape_line_separators(raw.get()) {
         Cow::Borrowed(_) => raw,
@@ -234,7 +233,7 @@ fn as_recorded(raw: Box<RawValue>) -> Box<RawValue> {
     }
 }
 
-/// Puts an input that streamed in into a block of an unknown kind.
+/// Puts a streamed input into a block of an unknown kind.
 fn with_input(raw: Box<RawValue>, input: &str) -> Box<RawValue> {
     #[derive(Deserialize)]
     struct Fields<'a> {
@@ -245,7 +244,7 @@ fn with_input(raw: Box<RawValue>, input: &str) -> Box<RawValue> {
         let text = raw.get();
         RawValue::from_string(input.to_owned()).ok()?;
         let fields: Fields<'_> = serde_json::from_str(text).ok()?;
-        // The old input is a part of the block's own text, so that its place is known.
+        // The old input is a slice of the block's own text, so its offset is known.
         let whole = match fields.input.map(RawValue::get) {
             Some(old) => {
                 let start = (old.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;

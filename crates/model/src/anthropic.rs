@@ -1,7 +1,6 @@
 //! Anthropic's Messages API, streaming.
 //!
-//! [`request`] writes what is sent, [`reader`] reads what comes back; this file knows the address and the
-//! credentials.
+//! [`request`] writes the request, [`reader`] reads the answer; this file knows the address and the credentials.
 
 mod reader;
 mod request;
@@ -32,9 +31,9 @@ const UNAUTHORIZED: u16 = 401;
 pub struct Anthropic {
     http: Http,
     url: Url,
-    /// What every request says: version, credential, and what the user added.
+    /// The headers of every request: version, credential, and the user's additions.
     headers: HeaderMap,
-    /// What the user puts into every body.
+    /// The user's additions to every body.
     extra_body: Map<String, Value>,
     extras: RequestExtras,
     credential: String,
@@ -44,7 +43,7 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// Whether the environment says how to reach the service.
+    /// Whether the environment configures access to the service.
     pub fn is_configured(env: &Env) -> bool {
         ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"]
             .iter()
@@ -72,9 +71,9 @@ impl Anthropic {
         })
     }
 
-    /// The same with what the user says about getting at models.
+    /// The same with the user's access settings.
     pub(crate) fn with(self, access: &Access) -> Self {
-        // A key that is there needs no help.
+        // With a key in the environment, no helper is needed.
         let helper = access.key_helper.clone().filter(|_| self.key_source == "none");
         let key_source = if helper.is_some() { "apiKeyHelper" } else { self.key_source };
         let extras = access.extras.clone();
@@ -85,7 +84,7 @@ impl Anthropic {
         Self { names: access.names.clone(), helper, key_source, extras, headers, ..self }
     }
 
-    /// The variable that the credential came from, or `none`.
+    /// The variable with the credential, or `none`.
     pub fn key_source(&self) -> &'static str {
         self.key_source
     }
@@ -103,7 +102,7 @@ impl Provider for Anthropic {
             let key = helped(helper.key(None)).await?;
             let sent = http.post(url.clone(), keyed(headers.clone(), &key)?, body.clone()).await;
             match sent {
-                // It may have run out since it was given.
+                // The key may have expired.
                 Err(error) if error.status == Some(UNAUTHORIZED) => {
                     let key = helped(helper.key(Some(&key))).await?;
                     http.post(url, keyed(headers, &key)?, body).await
@@ -123,7 +122,7 @@ async fn helped(key: KeyFuture<'_>) -> Result<String, ModelError> {
     key.await.map_err(|why| ModelError::new(ErrorKind::Authentication, why))
 }
 
-/// The headers with a key whose kind is not known.
+/// The headers with a key of unknown kind.
 fn keyed(mut headers: HeaderMap, key: &str) -> Result<HeaderMap, ModelError> {
     for (name, value) in [(API_KEY, key.to_owned()), (AUTHORIZATION, format!("Bearer {key}"))] {
         let value = crate::open::secret("apiKeyHelper", &value)
@@ -156,7 +155,7 @@ fn headers(env: &Env, key_source: &str, key: &str) -> Result<HeaderMap, OpenErro
             continue;
         }
         let (name, value) = custom_header(line).ok_or_else(|| {
-            // The line may hold a secret, so that only its name is shown.
+            // The line may contain a secret, so only its name is shown.
             let name = line.split(':').next().unwrap_or_default().trim();
             OpenError::new(format!(
                 "ANTHROPIC_CUSTOM_HEADERS has a line that is no header: `{name}`"

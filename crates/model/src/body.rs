@@ -1,7 +1,7 @@
-//! A request body made of shared chunks.
+//! A request body of shared chunks.
 //!
-//! A turn sends the whole conversation again. The chunks of it are the messages' own bytes, so that
-//! nothing is copied or serialised twice, and the length is known before the first byte leaves.
+//! A turn sends the whole conversation again. The chunks are the messages' own bytes, so that nothing is copied or
+//! serialised twice, and the length is known before the first byte is sent.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ pub struct ChunkedBody {
 }
 
 impl ChunkedBody {
-    /// Adds a chunk at the end. An empty chunk is nothing.
+    /// Appends a chunk. Ignores an empty one.
     pub fn push(&mut self, chunk: impl Into<Bytes>) {
         let chunk = chunk.into();
         if !chunk.is_empty() {
@@ -36,12 +36,12 @@ impl ChunkedBody {
         self.left == 0
     }
 
-    /// The chunks that are still to be sent.
+    /// The chunks that are not sent yet.
     pub fn chunks(&self) -> impl Iterator<Item = &Bytes> {
         self.chunks.iter()
     }
 
-    /// All of it in one piece: for recording and for tests.
+    /// All bytes in one piece: for recording and for tests.
     pub fn to_vec(&self) -> Vec<u8> {
         self.chunks().flat_map(|chunk| chunk.iter().copied()).collect()
     }

@@ -1,10 +1,9 @@
 //! `cassette:FILE`: records a provider once and replays it byte for byte.
 //!
-//! A cassette holds one exchange per line: the request in a canonical form and the events of its
-//! answer. Replaying needs no network and no credentials, and refuses every request that was not
-//! recorded, showing how it differs. Which parts of a request are not compared is in
-//! `cassette/normal.rs`. Headers never reach this layer, and credentials of known shapes are taken out of
-//! what does (`cassette/secrets.rs`).
+//! A cassette holds one exchange per line: the request in a canonical form and the events of its answer. A replay needs
+//! no network and no credentials, and refuses every request that was not recorded, showing the difference.
+//! `cassette/normal.rs` lists the parts of a request that are not compared. Headers never reach this layer, and
+//! credentials of known shapes are removed from the rest (`cassette/secrets.rs`).
 
 mod canonical;
 mod difference;
@@ -30,7 +29,7 @@ use crate::{EventStream, Provider, Request};
 /// The largest recording that is read.
 const MOST_CASSETTE: u64 = 512 * 1024 * 1024;
 
-/// A provider that is a recording, or is being recorded.
+/// A provider that replays or makes a recording.
 pub struct Cassette {
     credential: String,
     mode: Mode,
@@ -41,7 +40,7 @@ enum Mode {
     Replay(Tape),
 }
 
-/// Why a cassette cannot be used.
+/// The reason that a cassette cannot be used.
 #[derive(Debug, Error)]
 pub enum CassetteError {
     #[error(
@@ -60,7 +59,7 @@ pub enum CassetteError {
     Broken { path: PathBuf, line: usize, reason: String },
 }
 
-/// What follows `cassette:` in the name of a model: a file, and what to record into it.
+/// The text after `cassette:` in the name of a model: a file, and the model to record into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec<'a> {
     pub path: &'a Path,
@@ -99,7 +98,7 @@ pub fn open(path: &Path, inner: Option<Arc<dyn Provider>>) -> Result<Cassette, C
 }
 
 impl Cassette {
-    /// Lets a replay take the time that the recording took.
+    /// Replays at the speed of the recording.
     pub fn at_recorded_speed(self) -> Self {
         match self.mode {
             Mode::Replay(tape) => Self { mode: Mode::Replay(tape.at_recorded_speed()), ..self },

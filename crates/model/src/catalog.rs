@@ -1,7 +1,6 @@
-//! What is known of models: their aliases, windows, ways of thinking and prices.
+//! The known models: aliases, windows, modes of thinking and prices.
 //!
-//! A name this table has never seen is no error: it gets careful guesses, and its prices are marked
-//! as an estimate.
+//! An unknown name is no error: it gets conservative values, and its prices are marked as an estimate.
 
 use centurion_protocol::{Effort, Env, Thinking, Usage};
 
@@ -9,7 +8,7 @@ use centurion_protocol::{Effort, Env, Thinking, Usage};
 const LARGE_SUFFIX: &str = "[1m]";
 const LARGE_WINDOW: u64 = 1_000_000;
 
-/// The short names, the models that they stand for by default, and the variables that override them.
+/// The aliases, their default models, and the variables that override them.
 const ALIASES: [(&str, &str, &str); 4] = [
     ("opus", "claude-opus-5-5", "ANTHROPIC_DEFAULT_OPUS_MODEL"),
     ("sonnet", "claude-sonnet-5-5", "ANTHROPIC_DEFAULT_SONNET_MODEL"),
@@ -17,7 +16,7 @@ const ALIASES: [(&str, &str, &str); 4] = [
     ("fable", "claude-fable-5-2", "ANTHROPIC_DEFAULT_FABLE_MODEL"),
 ];
 
-/// The short names of models, as one environment defines them.
+/// The aliases of models in one environment.
 #[derive(Clone, Debug)]
 pub struct Aliases {
     names: Vec<Alias>,
@@ -27,7 +26,7 @@ pub struct Aliases {
 struct Alias {
     short: &'static str,
     built_in: &'static str,
-    /// What the environment says the alias means.
+    /// The environment's definition of the alias.
     chosen: Option<String>,
 }
 
@@ -41,18 +40,18 @@ impl Aliases {
         Self { names: names.into() }
     }
 
-    /// The full name; a name that is no alias is passed through.
+    /// The full name; returns a name that is no alias unchanged.
     pub fn resolve(&self, name: &str) -> String {
         self.resolve_or(name, |alias| alias.built_in.to_owned())
     }
 
-    /// As [`Aliases::resolve`] where the provider has no such families: an alias that the
-    /// environment does not define is the session's own model.
+    /// As [`Aliases::resolve`] for a provider without such families: an alias that the environment does not define is
+    /// the session's own model.
     pub fn resolve_elsewhere(&self, name: &str, own: &str) -> String {
         self.resolve_or(name, |_| own.to_owned())
     }
 
-    /// Whether the name is a short one.
+    /// Whether the name is an alias.
     pub fn is_alias(&self, name: &str) -> bool {
         self.find(split_suffix(name.trim()).0).is_some()
     }
@@ -78,20 +77,20 @@ pub(crate) fn split_suffix(name: &str) -> (&str, bool) {
     }
 }
 
-/// How a model is told to think.
+/// The way in which a request controls a model's thinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThinkingKind {
-    /// It does not think, or cannot be told to.
+    /// It does not think, or cannot be controlled.
     None,
-    /// It takes a number of tokens.
+    /// By a number of tokens.
     Budget,
-    /// It decides by itself how much to think.
+    /// The model decides by itself how much to think.
     Adaptive,
-    /// It decides by itself unless it is given a number.
+    /// The model decides by itself unless the request has a number.
     AdaptiveOrBudget,
 }
 
-/// What a request says about thinking.
+/// The thinking field of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThinkingMode {
     Unsaid,
@@ -122,10 +121,10 @@ const OPUS: Prices = Prices::family(5.0, 25.0);
 const EARLY_OPUS: Prices = Prices::family(15.0, 75.0);
 const SONNET: Prices = Prices::family(3.0, 15.0);
 const HAIKU: Prices = Prices::family(1.0, 5.0);
-/// What a model of unknown price is taken to cost, so that a budget rather stops early.
+/// The assumed prices of a model with unknown prices, so that a budget stops early rather than late.
 const DEAREST: Prices = FABLE;
 
-/// What is known of one model.
+/// The facts about one model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelInfo {
     pub name: String,
@@ -134,10 +133,10 @@ pub struct ModelInfo {
     /// The largest answer, in tokens.
     pub max_output: u32,
     pub thinking: ThinkingKind,
-    /// The levels of effort it knows, lowest first.
+    /// The levels of effort that it supports, lowest first.
     pub efforts: &'static [Effort],
     pub prices: Prices,
-    /// The prices are a guess.
+    /// Whether the prices are a guess.
     pub is_estimate: bool,
 }
 
@@ -197,7 +196,7 @@ impl ModelInfo {
         }
     }
 
-    /// What the tokens cost, in dollars.
+    /// The cost of the tokens, in dollars.
     pub fn cost(&self, usage: &Usage) -> f64 {
         let prices = &self.prices;
         let millionths = usage.input_tokens as f64 * prices.input
@@ -207,18 +206,16 @@ impl ModelInfo {
         millionths / 1e6
     }
 
-    /// The level that is sent for an asked level: the highest one the model knows that is no higher,
-    /// or its lowest.
+    /// The level to send for a requested level: the highest supported one that is no higher, or the lowest.
     pub fn effort(&self, asked: Effort) -> Option<Effort> {
         let mut known = self.efforts.iter().copied();
         known.rfind(|level| *level <= asked).or(self.efforts.first().copied())
     }
 
-    /// What is sent about thinking for an answer of at most `max_tokens`.
+    /// The thinking field for an answer of at most `max_tokens`.
     pub fn thinking_mode(&self, asked: Thinking, max_tokens: u32) -> ThinkingMode {
         use ThinkingKind as Kind;
-        // A budget below the least the interface accepts, or one that leaves nothing to answer
-        // with, is refused by it.
+        // The interface refuses a budget below its minimum, or one that leaves no tokens for the answer.
         let budget = |tokens: u32| match max_tokens.checked_sub(1) {
             Some(most @ 1024..) => ThinkingMode::Budget(tokens.clamp(1024, most)),
             _ => ThinkingMode::Unsaid,
@@ -235,7 +232,7 @@ impl ModelInfo {
     }
 }
 
-/// Whether an OpenAI model takes `reasoning_effort`: the o-series and gpt-5.
+/// Whether an OpenAI model accepts `reasoning_effort`: the o-series and gpt-5.
 pub(crate) fn reasons(name: &str) -> bool {
     // Routers write `openai/gpt-5`.
     let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();

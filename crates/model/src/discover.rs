@@ -11,23 +11,23 @@ use url::Url;
 
 use crate::http::{self, Http};
 
-/// Where a kind of server usually listens.
+/// The usual address of a kind of server.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) kind: &'static str,
     pub(crate) port: u16,
 }
 
-/// Where to look, and for how long.
+/// The addresses to try, and the time limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search<'a> {
-    /// In the order in which they are preferred.
+    /// In order of preference.
     pub(crate) places: &'a [Place],
-    /// How long all of the search may take.
+    /// The time limit of the whole search.
     pub(crate) patience: Duration,
 }
 
-/// The usual places. A server on this machine answers at once or is not there.
+/// The usual addresses. A local server answers at once or does not exist.
 pub(crate) const USUAL: Search<'static> = Search {
     places: &[
         Place { kind: "Ollama", port: 11434 },
@@ -44,11 +44,11 @@ pub(crate) struct Found {
     pub(crate) kind: &'static str,
     /// Ends with `/v1`.
     pub(crate) base: Url,
-    /// What it offers, in its own order.
+    /// The models that it offers, in its own order.
     pub(crate) models: Vec<String>,
 }
 
-/// Asks all places at once; gives those that answered in time, in the order of the places.
+/// Asks all addresses at once; returns the servers that answered in time, in the order of the addresses.
 pub(crate) async fn look(search: Search<'_>, env: &Env, world: &Arc<dyn World>) -> Vec<Found> {
     let asked = search.places.iter().map(|place| async move {
         tokio::time::timeout(search.patience, ask(place, env, world)).await.ok()?
@@ -65,7 +65,7 @@ async fn ask(place: &Place, env: &Env, world: &Arc<dyn World>) -> Option<Found> 
     (!models.is_empty()).then_some(Found { kind: place.kind, base, models })
 }
 
-/// The names in a list of models; none if it is no such list.
+/// The names in a list of models; empty if it is no such list.
 pub(crate) fn model_names(list: &[u8]) -> Vec<String> {
     #[derive(Deserialize)]
     struct List {
@@ -79,7 +79,7 @@ pub(crate) fn model_names(list: &[u8]) -> Vec<String> {
     list.map_or_else(Vec::new, |list| list.data.into_iter().map(|entry| entry.id).collect())
 }
 
-/// The first model that looks like one to talk to.
+/// The first model that looks like a chat model.
 pub(crate) fn first_chat_model(names: &[String]) -> Option<String> {
     const OTHERS: &[&str] = &[
         "embed",

@@ -1,4 +1,4 @@
-//! What can go wrong between a request and its answer, sorted by what to do about it.
+//! The errors between a request and its answer, classified by their treatment.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use thiserror::Error;
 #[error("{message}")]
 pub struct ModelError {
     pub kind: ErrorKind,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
-    /// What failed and why, for a person.
+    /// The failure and its cause, for a person.
     pub message: String,
-    /// How long the provider asked us to wait.
+    /// The wait that the provider asked for.
     pub retry_after: Option<Duration>,
 }
 
@@ -23,7 +23,7 @@ pub enum ErrorKind {
     Authentication,
     /// The account cannot pay. Not retried.
     Billing,
-    /// The request is wrong and will stay wrong. Not retried.
+    /// The request is invalid and will stay so. Not retried.
     InvalidRequest,
     /// There is no such model. Not retried.
     ModelNotFound,
@@ -39,9 +39,9 @@ pub enum ErrorKind {
     Network,
     /// Silence for longer than allowed.
     Timeout,
-    /// The answer was not what the protocol says.
+    /// The answer violated the protocol.
     Malformed,
-    /// The answer is larger than any answer may be. Not retried: it costs as much each time.
+    /// The answer is larger than any answer may be. Not retried: each attempt would cost as much.
     TooLarge,
     /// A cassette or script does not fit the request. Not retried.
     Replay,
@@ -66,7 +66,7 @@ impl ErrorKind {
         }
     }
 
-    /// The word that hosts of the headless protocol know it by.
+    /// The name in the headless protocol.
     pub fn sdk_name(self) -> &'static str {
         match self {
             Self::Authentication => "authentication_failed",
@@ -91,7 +91,7 @@ impl ModelError {
     }
 }
 
-/// How much of a message is kept. It may quote what the provider sent, which may be anything.
+/// The bytes of a message that are kept. It may quote the provider, which may have sent anything.
 const LONGEST_MESSAGE: usize = 4096;
 
 fn shorten(mut message: String) -> String {

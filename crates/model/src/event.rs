@@ -1,21 +1,21 @@
-//! The events of an answer as it streams in.
+//! The events of a streaming answer.
 //!
-//! The shape is the Messages API's, which is what hosts of the headless protocol expect to see; other
-//! providers are translated into it.
+//! The form is that of the Messages API, which hosts of the headless protocol expect; other providers are translated
+//! into it.
 
 use centurion_protocol::{StopReason, ToolUseId, Usage};
 use serde_json::value::RawValue;
 
-/// One event of a streaming answer. A well-formed stream is `Start`, then for each block
-/// `BlockStart`, any number of `Delta`s and `BlockStop`, then `Finish`; `Ping`s may come anywhere.
-/// A stream that ends without `Finish` was cut off, and the provider says so with an error.
+/// One event of a streaming answer. A well-formed stream is `Start`, then for each block `BlockStart`, any number of
+/// `Delta`s and `BlockStop`, then `Finish`; `Ping`s may come anywhere. A stream without `Finish` was cut off, and the
+/// provider reports that as an error.
 #[derive(Clone, Debug)]
 pub enum StreamEvent {
     Start {
         id: String,
         model: String,
         usage: Usage,
-        /// What the provider calls this request in its own logs.
+        /// The provider's id of this request in its own logs.
         request_id: Option<String>,
     },
     BlockStart {
@@ -29,7 +29,7 @@ pub enum StreamEvent {
     BlockStop {
         index: usize,
     },
-    /// The end of a whole answer. `usage` counts all of the request, not what came since `Start`.
+    /// The end of a whole answer. `usage` counts all of the request, not only the part since `Start`.
     Finish {
         stop_reason: StopReason,
         usage: Usage,
@@ -38,7 +38,7 @@ pub enum StreamEvent {
 }
 
 impl StreamEvent {
-    /// How many bytes of an answer it brings.
+    /// The bytes of the answer in this event.
     pub fn text_length(&self) -> u64 {
         let Self::Delta { delta, .. } = self else { return 0 };
         delta.as_str().len() as u64
@@ -56,8 +56,8 @@ pub enum BlockStart {
         id: ToolUseId,
         name: String,
     },
-    /// A block of a kind this program does not know, carried as it came. If it has an input, that
-    /// may follow in [`Delta::InputJson`]s; [`AnswerBuilder`](crate::AnswerBuilder) puts it in.
+    /// A block of an unknown kind, passed unchanged. If it has an input, that may follow in [`Delta::InputJson`]s;
+    /// [`AnswerBuilder`](crate::AnswerBuilder) inserts it.
     Other(Box<RawValue>),
 }
 
@@ -71,7 +71,7 @@ pub enum Delta {
 }
 
 impl Delta {
-    /// The piece of text, whatever it is a piece of.
+    /// The text of the piece, of any kind.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Text(text)

@@ -1,5 +1,5 @@
-//! From what a server or a socket said to a [`ModelError`]: one place where statuses, error objects
-//! and messages of all providers are sorted.
+//! Turns a server's or a socket's failure into a [`ModelError`]: the one place that classifies statuses, error objects
+//! and messages of all providers.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use serde::Deserialize;
 use crate::gate::LONGEST_WAIT;
 use crate::{ErrorKind, ModelError};
 
-/// How much of a body without a message is shown.
+/// The bytes that are shown of a body without a message.
 const EXCERPT: usize = 300;
 
-/// What an error object says, whichever provider wrote it.
+/// The content of an error object, of any provider.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Complaint {
     /// The provider's word for the kind of error.
@@ -37,7 +37,7 @@ struct Fields {
 }
 
 impl Complaint {
-    /// Reads an error object in any of the shapes that servers use; `None` if it is none of them.
+    /// Parses an error object in any of the forms that servers use; `None` if it is none of them.
     pub(crate) fn parse(body: &[u8]) -> Option<Self> {
         let fields: Fields = serde_json::from_slice(body).ok()?;
         let inner = match fields.error {
@@ -74,7 +74,7 @@ impl Complaint {
         })
     }
 
-    /// An error that came in the middle of a stream that had begun well.
+    /// The error for an error object in the middle of a stream.
     pub(crate) fn in_stream(self) -> ModelError {
         let kind = self.code.and_then(kind_of_status).unwrap_or(ErrorKind::Server);
         let kind = refine(kind, &self.kind, &self.message);
@@ -91,7 +91,7 @@ impl Complaint {
     }
 }
 
-/// The error that a response without success stands for.
+/// The error for a response without success.
 pub(crate) fn from_response(
     status: StatusCode,
     headers: &HeaderMap,
@@ -112,10 +112,10 @@ pub(crate) fn from_response(
     }
 }
 
-/// The error of a request that got no answer, or whose answer broke off.
+/// The error of a request without an answer, or with an incomplete one.
 pub(crate) fn from_transport(error: &reqwest::Error, doing: &str) -> ModelError {
     let kind = if error.is_timeout() { ErrorKind::Timeout } else { ErrorKind::Network };
-    // reqwest's own words name the URL, which may hold a secret; the cause says what happened.
+    // reqwest's own message names the URL, which may contain a secret; the cause tells the failure.
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
@@ -137,7 +137,7 @@ pub(crate) fn malformed(message: impl Into<String>) -> ModelError {
     ModelError::new(ErrorKind::Malformed, message)
 }
 
-/// The id under which the provider keeps the request.
+/// The provider's id of the request.
 pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
     ["request-id", "x-request-id"]
         .iter()
@@ -159,7 +159,7 @@ fn kind_of_status(status: u16) -> Option<ErrorKind> {
     })
 }
 
-/// Looks past the status: what the error is called and what it says can be more exact.
+/// Refines the classification by status: the name and the message of the error can be more exact.
 fn refine(kind: ErrorKind, name: &str, message: &str) -> ErrorKind {
     let message = message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
@@ -181,7 +181,7 @@ fn refine(kind: ErrorKind, name: &str, message: &str) -> ErrorKind {
         "model_not_found" => ErrorKind::ModelNotFound,
         _ => kind,
     };
-    // A server's own trouble stays that, whatever words it uses.
+    // A server's own failure stays one, whatever its message says.
     let kind = if kind == ErrorKind::Server { named } else { kind };
     match (kind, named) {
         (_, ErrorKind::ContextOverflow | ErrorKind::ModelNotFound) => named,
@@ -197,7 +197,7 @@ fn refine(kind: ErrorKind, name: &str, message: &str) -> ErrorKind {
     }
 }
 
-/// How the providers say that a conversation is too long.
+/// The providers' phrases for a conversation that is too long.
 const OVERFLOW: &[&str] = &[
     "prompt is too long",
     "input is too long",
@@ -240,7 +240,7 @@ fn retry_after(headers: &HeaderMap, world: &dyn World) -> Option<Duration> {
         let until = || jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(value).ok();
         match number(value) {
             Some(whole) => seconds(whole),
-            // A date that has passed asks for no wait.
+            // A date in the past asks for no wait.
             None => until()?.duration_since(world.now()).try_into().unwrap_or(Duration::ZERO),
         }
     };
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(wait("retry-after", "1e300"), Some(LONGEST_WAIT));
         assert_eq!(wait("retry-after", "soon"), None);
         assert_eq!(wait("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
-        // The seeded world stands at the start of 2026, plus a millisecond for each look.
+        // The seeded world begins at the start of 2026, plus a millisecond for each look.
         let wait = wait("retry-after", "Thu, 01 Jan 2026 00:00:30 GMT").unwrap();
         assert!(wait > Duration::from_secs(29) && wait < Duration::from_secs(30), "{wait:?}");
     }

@@ -1,7 +1,7 @@
-//! The rate gate: everything in the process that uses one credential for one model passes it.
+//! The rate gate: all requests of the process with one credential for one model pass it.
 //!
-//! When a provider says "later", it says so to one request and means all. The gate closes for all requests
-//! until then, and opens for them one after another.
+//! When a provider asks one request to wait, it means all of them. The gate closes for all requests until then, and
+//! admits them one after another.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -12,10 +12,10 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// How many requests may be under way at one gate.
+/// The most requests in flight at one gate.
 const IN_FLIGHT: usize = 256;
 
-/// The longest wait a provider can impose. More is taken for this much.
+/// The longest wait that a provider can impose. A longer one is shortened to it.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
 /// The gates of a process, one for each credential and model. Cloning shares them.
@@ -26,7 +26,7 @@ pub struct Gates(Arc<Mutex<HashMap<Key, Arc<Gate>>>>);
 type Key = (String, String);
 
 impl Gates {
-    /// The gates that all of the process shares.
+    /// The gates that the whole process shares.
     pub fn of_process() -> Self {
         static GATES: LazyLock<Gates> = LazyLock::new(Gates::default);
         GATES.clone()
@@ -49,11 +49,11 @@ pub struct Gate {
 #[derive(Clone, Copy)]
 struct Closing {
     until: Instant,
-    /// Over how long a time the waiting requests are let go.
+    /// The time over which the waiting requests are admitted.
     spread: Duration,
 }
 
-/// The right to have one request under way, given back when dropped.
+/// Guard: permission for one request in flight, released when dropped.
 pub struct Pass {
     _place: OwnedSemaphorePermit,
 }
@@ -63,13 +63,13 @@ impl Gate {
         Self { places: Arc::new(Semaphore::new(places)), closing: Mutex::new(None) }
     }
 
-    /// Waits until the gate is open and a place is free.
+    /// Waits until the gate is open and a slot is free.
     pub async fn enter(&self, world: &dyn World) -> Pass {
         loop {
             self.open(world).await;
             let place = Arc::clone(&self.places).acquire_owned().await;
             let place = place.expect("invariant: the semaphore is never closed");
-            // It may have closed again while this one waited for a place.
+            // It may have closed again while this request waited for a slot.
             if self.closing().is_none() {
                 return Pass { _place: place };
             }
@@ -86,12 +86,12 @@ impl Gate {
         }
     }
 
-    /// Whether no request passes now.
+    /// Whether the gate is closed now.
     pub fn is_closed(&self) -> bool {
         self.closing().is_some()
     }
 
-    /// For how long no request passes yet.
+    /// The remaining time until the gate opens.
     pub(crate) fn held(&self) -> Duration {
         self.closing().map(|it| it.until.duration_since(Instant::now())).unwrap_or_default()
     }
@@ -110,7 +110,7 @@ impl Gate {
     }
 }
 
-/// Over how long a time waiters are let go after a wait: a quarter of it, within reason.
+/// The time over which waiting requests are admitted: a quarter of the wait, within bounds.
 pub(crate) fn spread(wait: Duration) -> Duration {
     (wait / 4).clamp(Duration::from_millis(50), Duration::from_secs(5))
 }

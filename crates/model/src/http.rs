@@ -1,4 +1,4 @@
-//! The one HTTP client of a provider: how it connects, and how long it listens to silence.
+//! The one HTTP client of a provider: its connections, and its time limits for silence.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use url::Url;
 use crate::body::ChunkedBody;
 use crate::{ModelError, RetryPolicy, failure, limits};
 
-/// How much of an error's body is read.
+/// The bytes of an error's body that are read.
 const LARGEST_ERROR: usize = 64 * 1024;
 
 /// A connection pool to one server. Cloning shares it.
@@ -38,7 +38,7 @@ impl Http {
         self.silence
     }
 
-    /// Sends a body and waits for the head of a good answer.
+    /// Sends a body and waits for the head of a successful answer.
     pub(crate) async fn post(
         &self,
         url: Url,
@@ -59,7 +59,7 @@ impl Http {
         Err(failure::from_response(status, &headers, &body, self.world.as_ref()))
     }
 
-    /// Reads what an error says; a body that breaks off is shown as far as it came.
+    /// Reads the body of an error; an incomplete body is shown as far as it came.
     async fn error_body(&self, mut response: Response) -> Vec<u8> {
         let mut body = Vec::new();
         while body.len() < LARGEST_ERROR
@@ -96,7 +96,7 @@ impl Http {
     }
 }
 
-/// The bytes of an answer as they come; silence for too long is an error.
+/// The bytes of an answer as they arrive; too long a silence is an error.
 pub(crate) fn bytes_of(
     response: Response,
     silence: Duration,
@@ -118,7 +118,7 @@ fn client(base: &Url, env: &Env) -> reqwest::Result<Client> {
         .tcp_nodelay(true)
         // A redirect would carry the key to a host that the user did not name.
         .redirect(redirect::Policy::none())
-        // Compressed events come in lumps.
+        // Compressed events arrive in bursts.
         .no_gzip();
     if is_loopback(base) {
         builder = builder.no_proxy();
@@ -127,7 +127,7 @@ fn client(base: &Url, env: &Env) -> reqwest::Result<Client> {
         // Reading the system's certificates takes longer than a whole local request.
         builder = builder.tls_backend_preconfigured(trusting_no_authority()).http1_only();
     } else if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Another thread may install one at the same moment, which is as good.
+        // Another thread may install one at the same moment, which is equivalent.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
     builder.build()

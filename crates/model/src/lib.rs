@@ -1,8 +1,7 @@
-//! Talking to a model: Anthropic Messages, OpenAI-compatible chat completions, scripted scenarios
-//! and recorded cassettes behind one [`Provider`] trait; retries, a shared rate gate, and prices.
+//! Access to models: Anthropic Messages, OpenAI-compatible chat completions, scripted scenarios and recorded cassettes
+//! behind one [`Provider`] trait; retries, a shared rate gate, and prices.
 //!
-//! Knows nothing of tools or agents. Reads no environment: the binary hands in an
-//! [`Env`](centurion_protocol::Env).
+//! Knows nothing of tools or agents. Reads no environment: the binary passes an [`Env`](centurion_protocol::Env).
 
 mod access;
 mod answer;

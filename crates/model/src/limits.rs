@@ -1,15 +1,15 @@
-//! How much of an answer is taken from a provider: the limits, and the count that holds them.
+//! Limits on the size of a provider's answer, and the count that enforces them.
 //!
-//! The limits are far above what models write. An answer that passes one of them is a fault of the
-//! provider: it is dropped, the connection is closed, and the request is not sent again.
+//! The limits are far above the answers of models. An answer that exceeds one of them is a fault of the provider: it is
+//! dropped, the connection is closed, and the request is not retried.
 
 use centurion_protocol::JsonShape;
 use serde_json::value::RawValue;
 
 use crate::{BlockStart, ErrorKind, ModelError, StreamEvent};
 
-/// Bytes of text, thinking, signatures, inputs and names in one answer. The longest answers that
-/// models can give have about a million tokens, which are six megabytes.
+/// Bytes of text, thinking, signatures, inputs and names in one answer. The longest answers that models can give have
+/// about a million tokens, which are six megabytes.
 pub const MOST_BYTES: usize = 16 * MIB;
 
 /// Blocks in one answer; calls are blocks.
@@ -18,23 +18,23 @@ pub const MOST_BLOCKS: usize = 4096;
 /// Events in one answer, whatever they hold.
 pub const MOST_EVENTS: usize = 4_000_000;
 
-/// Bytes on the wire between two pieces of content. Holds for one line, one event, and any number of
-/// comments and pings, which a server can send for ever.
+/// Bytes on the wire between two pieces of content. Holds for one line, one event, and any number of comments and
+/// pings, which a server can send for ever.
 pub const MOST_BYTES_WITHOUT_CONTENT: usize = 20 * MIB;
 
 /// Bytes in the body of an answer that does not stream, such as a list of models.
 pub const MOST_BODY: usize = 8 * MIB;
 
-/// How deep the JSON of a call's input, or of a block of an unknown kind, may be nested. Parsers of JSON give up at 128 levels, and the
-/// input becomes a part of larger documents.
+/// The deepest nesting of JSON in a call's input, or in a block of an unknown kind. JSON parsers give up at 128 levels,
+/// and the input becomes a part of larger documents.
 pub const MOST_DEPTH: usize = 100;
 
-/// How many values such JSON may have: each takes far more memory than text.
+/// The most values of such JSON: each takes far more memory than text.
 pub const MOST_VALUES: usize = 200_000;
 
 const MIB: usize = 1024 * 1024;
 
-/// What has come of one answer.
+/// The size of one answer so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     bytes: usize,
@@ -99,7 +99,7 @@ pub(crate) fn too_large(why: impl std::fmt::Display) -> ModelError {
     )
 }
 
-/// Fails when too many bytes have come since the last piece of content: then none is to be expected.
+/// Fails when too many bytes have come since the last piece of content: then no more content is expected.
 pub(crate) fn check_bytes_without_content(bytes: usize) -> Result<(), ModelError> {
     if bytes > MOST_BYTES_WITHOUT_CONTENT {
         let most = MOST_BYTES_WITHOUT_CONTENT / MIB;
@@ -108,12 +108,12 @@ pub(crate) fn check_bytes_without_content(bytes: usize) -> Result<(), ModelError
     Ok(())
 }
 
-/// Fails when a block of an unknown kind, which goes on as it is, could be read by no parser behind us.
+/// Fails for a block of an unknown kind that a later parser could not read: it is passed unchanged.
 pub(crate) fn check_block(raw: &RawValue) -> Result<(), ModelError> {
     problem_of(raw).map_or(Ok(()), |problem| Err(too_large(format!("a block: {problem}"))))
 }
 
-/// What is wrong with the shape of JSON, if anything is.
+/// The problem with the shape of JSON, if there is one.
 pub(crate) fn problem_of(input: &RawValue) -> Option<String> {
     let shape = JsonShape::of(input.get().as_bytes());
     if shape.depth > MOST_DEPTH {

@@ -1,4 +1,4 @@
-//! What the engine talks to: a provider with retries, a rate gate and a catalogue of its models.
+//! The engine's access to models: a provider with retries, a rate gate and a catalogue of its models.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::open::{Opened, Opening};
 use crate::retry::{Attempts, ModelStream, Patience, RetryPolicy};
 use crate::{Access, Gates, OpenError, Provider, Request};
 
-/// A way to models, ready for requests. Cloning shares it.
+/// An opened provider, ready for requests. Cloning shares it.
 #[derive(Clone)]
 pub struct Model(Arc<Inner>);
 
@@ -23,10 +23,10 @@ struct Inner {
     aliases: Aliases,
     policy: RetryPolicy,
     gates: Gates,
-    /// What the user says about thinking where a request says nothing.
+    /// The user's setting for thinking, for requests without one.
     thinking: Thinking,
     world: Arc<dyn World>,
-    /// What was last asked about a model, by the name that it was asked for: every request asks several times.
+    /// The last lookup of a model's facts, by the requested name: every request looks several times.
     last_info: Mutex<Option<(String, ModelInfo)>>,
 }
 
@@ -57,9 +57,8 @@ impl fmt::Display for ProviderKind {
 }
 
 impl Model {
-    /// Opens the model that `spec` names: `script:FILE`, `cassette:FILE`, `openai:NAME`, an alias or
-    /// a full name. Without one, `ANTHROPIC_MODEL` decides, then what the environment gives access
-    /// to, then what runs on this machine.
+    /// Opens the model that `spec` names: `script:FILE`, `cassette:FILE`, `openai:NAME`, an alias or a full name.
+    /// Without one, `ANTHROPIC_MODEL` decides, then the credentials in the environment, then a local server.
     pub async fn open(
         spec: Option<&str>,
         env: &Env,
@@ -68,7 +67,7 @@ impl Model {
         Self::open_with(spec, env, Access::default(), world).await
     }
 
-    /// The same, with what the user says about getting at models.
+    /// The same, with the user's access settings.
     pub async fn open_with(
         spec: Option<&str>,
         env: &Env,
@@ -103,7 +102,7 @@ impl Model {
         })))
     }
 
-    /// A model on a provider that is there already, with gates of its own.
+    /// A model on an existing provider, with gates of its own.
     pub fn with_provider(
         provider: Arc<dyn Provider>,
         kind: ProviderKind,
@@ -129,7 +128,7 @@ impl Model {
         }))
     }
 
-    /// Sends a request, as often as `patience` allows.
+    /// Sends a request, with as many retries as `patience` allows.
     pub fn stream(&self, mut request: Request, patience: Patience) -> ModelStream {
         if request.thinking == Thinking::Auto {
             request.thinking = self.0.thinking;
@@ -141,12 +140,12 @@ impl Model {
         Attempts { provider, request, gate, policy, watches_events, world }.stream()
     }
 
-    /// For how long requests to a model are held back, because its provider asked for patience.
+    /// The time for which requests to a model must wait, because its provider asked for it.
     pub fn held_back(&self, model: &str) -> Duration {
         self.gate(model).held()
     }
 
-    /// Waits until requests to a model are no longer held back.
+    /// Waits until requests to a model may be sent.
     pub async fn passable(&self, model: &str) {
         self.gate(model).open(self.0.world.as_ref()).await;
     }
@@ -160,8 +159,8 @@ impl Model {
         &self.0.opened.model
     }
 
-    /// The full name for an alias. Where the provider has no such families, an alias that the
-    /// environment does not define is the session's own model.
+    /// The full name for an alias. For a provider without such families, an alias that the environment does not define
+    /// is the session's own model.
     pub fn resolve(&self, name: &str) -> String {
         let own = self.name();
         match self.0.opened.kind {
@@ -174,7 +173,7 @@ impl Model {
         }
     }
 
-    /// What is known of a model, by its full name or an alias.
+    /// The facts about a model, by its full name or an alias.
     pub fn info(&self, name: &str) -> ModelInfo {
         let mut last = self.0.last_info.lock();
         if let Some((_, info)) = last.as_ref().filter(|(asked, _)| asked == name) {
@@ -199,7 +198,7 @@ impl Model {
         self.0.opened.kind
     }
 
-    /// The variable that the credential came from, or `none`.
+    /// The variable with the credential, or `none`.
     pub fn key_source(&self) -> &'static str {
         self.0.opened.key_source
     }

@@ -1,4 +1,4 @@
-//! From a model's name and an environment to the provider that has it.
+//! Finds the provider for a model's name and an environment.
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ use crate::discover::{self, Found, Search};
 use crate::openai::OpenAi;
 use crate::{Access, Provider, ProviderKind, cassette, script};
 
-/// Why no model could be opened, and what to do about it.
+/// The reason that no model could be opened, and the remedy.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{message}{help}")]
 pub struct OpenError {
@@ -32,18 +32,18 @@ impl OpenError {
         Self { message: message.into(), help: String::new() }
     }
 
-    /// Adds a line that says what to do.
+    /// Adds a line with a remedy.
     pub fn help(self, line: impl fmt::Display) -> Self {
         Self { help: format!("{}\nhelp: {line}", self.help), ..self }
     }
 
-    /// Says what was being done when this went wrong.
+    /// Adds the step that failed.
     fn because(self, doing: impl fmt::Display) -> Self {
         Self { message: format!("{doing}: {}", self.message), ..self }
     }
 }
 
-/// A provider, and what the session must know of it.
+/// A provider, and the session's facts about it.
 pub(crate) struct Opened {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) kind: ProviderKind,
@@ -53,13 +53,13 @@ pub(crate) struct Opened {
     pub(crate) is_local: bool,
 }
 
-/// Everything that decides what is opened.
+/// The inputs that determine the provider.
 pub(crate) struct Opening<'a> {
     pub(crate) env: &'a Env,
     pub(crate) aliases: &'a Aliases,
     pub(crate) access: &'a Access,
     pub(crate) world: &'a Arc<dyn World>,
-    /// Where servers are looked for when the environment names none.
+    /// The addresses of servers to try when the environment names none.
     pub(crate) search: Search<'a>,
 }
 
@@ -75,7 +75,7 @@ impl Opening<'_> {
         }
     }
 
-    /// A model of whatever service the environment names.
+    /// Opens a model of the service that the environment names.
     async fn network(&self, wanted: Option<&str>) -> Result<Opened, OpenError> {
         if Anthropic::is_configured(self.env) || self.access.key_helper.is_some() {
             return self.anthropic(wanted.unwrap_or("default"));
@@ -87,8 +87,7 @@ impl Opening<'_> {
         self.openai(wanted).await
     }
 
-    /// Whether only Anthropic has a model for this name: a short name that the environment does not
-    /// define.
+    /// Whether only Anthropic has a model for this name: an alias that the environment does not define.
     fn is_foreign_alias(&self, name: &str) -> bool {
         const MARK: &str = "\0";
         name != "default" && self.aliases.resolve_elsewhere(name, MARK).starts_with(MARK)
@@ -105,7 +104,7 @@ impl Opening<'_> {
         })
     }
 
-    /// An OpenAI-compatible server: the one that the environment names, or one on this machine.
+    /// Opens an OpenAI-compatible server: the one that the environment names, or a local one.
     async fn openai(&self, wanted: Option<&str>) -> Result<Opened, OpenError> {
         let wanted = wanted.or(self.env.get("OPENAI_MODEL")).filter(|name| *name != "default");
         if OpenAi::is_configured(self.env) {
@@ -126,7 +125,7 @@ impl Opening<'_> {
         Ok(opened(provider, model))
     }
 
-    /// A recording, or a provider that is recorded because there is no recording yet.
+    /// Opens a recording, or a provider to record if there is no recording yet.
     async fn cassette(&self, text: &str) -> Result<Opened, OpenError> {
         let spec = cassette::Spec::parse(text);
         let is_recorded = std::fs::metadata(spec.path).is_ok_and(|file| file.len() > 0);
@@ -152,7 +151,7 @@ impl Opening<'_> {
         })
     }
 
-    /// The model that the environment names, if it is one of a service.
+    /// The model that the environment names, if it belongs to a service.
     fn env_model(&self) -> Option<&str> {
         let is_file = |name: &str| name.starts_with("cassette:") || name.starts_with("script:");
         self.env.get("ANTHROPIC_MODEL").map(str::trim).filter(|name| !is_file(name))
@@ -182,7 +181,7 @@ fn opened(provider: OpenAi, model: String) -> Opened {
     }
 }
 
-/// The server and model to use of those that were found.
+/// Chooses a server and a model among the found ones.
 fn choose<'a>(found: &'a [Found], wanted: Option<&str>) -> Result<(&'a Found, String), OpenError> {
     let chosen = match wanted {
         Some(name) => found
@@ -219,7 +218,7 @@ fn with_ways_out(error: OpenError) -> OpenError {
         .help("or run `centurion demo`, which needs no model")
 }
 
-/// Reads the address of a service.
+/// Parses the address of a service.
 pub(crate) fn parse_base(variable: &str, text: &str) -> Result<Url, OpenError> {
     let wrong = |why: String| {
         OpenError::new(format!("{variable} is `{text}`, which is no address: {why}"))

@@ -1,8 +1,7 @@
-//! OpenAI's chat completions, streaming, and everything that speaks them: `OpenRouter`, vLLM,
-//! llama.cpp, Ollama, LM Studio.
+//! OpenAI's chat completions, streaming, and all compatible servers: `OpenRouter`, vLLM, llama.cpp, Ollama, LM Studio.
 //!
-//! [`request`] translates the conversation, [`reader`] translates the answer back; this file knows the address
-//! and the credentials.
+//! [`request`] translates the conversation, [`reader`] translates the answer back; this file knows the address and the
+//! credentials.
 
 mod message;
 mod reader;
@@ -35,7 +34,7 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// Whether the environment says how to reach a server.
+    /// Whether the environment configures access to a server.
     pub fn is_configured(env: &Env) -> bool {
         env.get("OPENAI_API_KEY").is_some() || env.get("OPENAI_BASE_URL").is_some()
     }
@@ -57,7 +56,7 @@ impl OpenAi {
         Self { names: names.clone(), ..self }
     }
 
-    /// A client of a server at a known place.
+    /// A client of a server at a known address.
     pub(crate) fn connect(
         base: Url,
         key: Option<&str>,
@@ -83,7 +82,7 @@ impl OpenAi {
         })
     }
 
-    /// The variable that the credential came from, or `none`.
+    /// The variable with the credential, or `none`.
     pub fn key_source(&self) -> &'static str {
         self.key_source
     }
@@ -93,7 +92,7 @@ impl OpenAi {
         http::is_loopback(&self.base)
     }
 
-    /// The default model: what the server offers first.
+    /// The default model: the first that the server offers.
     pub(crate) async fn default_model(&self) -> Result<String, OpenError> {
         if is_openai(&self.base) {
             return Ok("gpt-5".to_owned());

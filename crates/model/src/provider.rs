@@ -1,4 +1,4 @@
-//! What every provider is: something that turns a request into a stream of events.
+//! The definition of a provider: it turns a request into a stream of events.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use futures_util::Stream;
 
 use crate::{ModelError, StreamEvent};
 
-/// One request. Everything large in it is shared: cloning copies pointers.
+/// One request. All large parts are shared: cloning copies pointers.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The provider's own name of the model, aliases already resolved.
@@ -26,8 +26,8 @@ pub struct Request {
     pub parent_agent: Option<AgentId>,
 }
 
-/// What a request begins with, as it is sent. Cloning shares all of it: requests that begin with the same prefix are read
-/// from the provider's cache.
+/// The beginning of a request, as it is sent. Cloning shares all of it: the provider's cache serves requests with the
+/// same prefix.
 #[derive(Clone, Debug)]
 pub struct Prefix {
     pub system: SystemPrompt,
@@ -36,7 +36,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// A digest of everything that is sent: requests with the same digest begin with the same bytes.
+    /// A digest of all sent bytes: requests with the same digest begin with the same bytes.
     pub fn digest(&self) -> Digest {
         let mut hasher = self.fixed_hasher();
         for message in self.conversation.iter() {
@@ -45,7 +45,7 @@ impl Prefix {
         *hasher.finalize().as_bytes()
     }
 
-    /// A digest of what stays the same from request to request, with the names of the tools that can be called.
+    /// A digest of the parts that stay the same from request to request, with the names of the callable tools.
     pub fn fixed_digest(&self, names: &[String]) -> Digest {
         let mut hasher = self.fixed_hasher();
         for name in names {
@@ -64,12 +64,12 @@ impl Prefix {
         hasher
     }
 
-    /// About how many tokens everything has that is sent.
+    /// An estimate of the tokens in all sent bytes.
     pub fn tokens(&self) -> usize {
         (self.system.wire().len() + self.tools.wire().len()) / 4 + self.conversation.tokens()
     }
 
-    /// The size of everything that is sent.
+    /// The number of all sent bytes.
     pub fn bytes(&self) -> usize {
         self.system.wire().len() + self.tools.wire().len() + self.conversation.bytes()
     }
@@ -116,12 +116,11 @@ impl SystemPrompt {
 
 pub type EventStream = Pin<Box<dyn Stream<Item = Result<StreamEvent, ModelError>> + Send>>;
 
-/// A way to reach models. One request, one try: retrying is the caller's
-/// ([`Model`](crate::Model) does it).
+/// Access to models. One request, one attempt: the caller retries ([`Model`](crate::Model) does it).
 pub trait Provider: Send + Sync {
     /// Sends the request. Dropping the stream cancels it.
     fn stream(&self, request: Request) -> EventStream;
 
-    /// What requests of this provider are limited by: one rate gate per credential and model.
+    /// The credential that limits requests of this provider: one rate gate per credential and model.
     fn credential(&self) -> &str;
 }

@@ -1,21 +1,21 @@
-//! What the user asks of the Messages API beyond what every request says. Other interfaces do not know these.
+//! The user's additions to requests of the Messages API. Other interfaces do not have these.
 
 use std::str::FromStr;
 
 use reqwest::header::HeaderValue;
 use serde_json::{Map, Value, json};
 
-/// Lets a request tell the model how many tokens its task may take.
+/// Lets a request tell the model the token budget of its task.
 const TASK_BUDGETS: &str = "task-budgets-2026-03-13";
 
-/// Wishes that hold for the whole process.
+/// Settings for the whole process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestExtras {
-    /// Names of features of the interface that are not on for everybody.
+    /// Names of features of the interface that are not generally available.
     pub betas: Vec<Beta>,
-    /// How many tokens the main agent's task may take, as the model is told.
+    /// The token budget of the main agent's task, as the model is told.
     pub task_budget: Option<u64>,
-    /// How much of its thinking the model shows.
+    /// The part of its thinking that the model shows.
     pub thinking_display: Option<ThinkingDisplay>,
 }
 
@@ -34,7 +34,7 @@ impl RequestExtras {
         HeaderValue::from_str(&list.join(",")).ok().filter(|_| !list.is_empty())
     }
 
-    /// Adds to what a request says about thinking.
+    /// Adds to the thinking field of a request.
     pub(crate) fn add_display(&self, thinking: &mut Value) {
         if let Some(display) = self.thinking_display
             && thinking.get("type").is_some_and(|kind| kind != "disabled")
@@ -79,7 +79,7 @@ impl FromStr for Beta {
     }
 }
 
-/// How much of its thinking a model shows.
+/// The part of its thinking that a model shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThinkingDisplay {
     Summarized,

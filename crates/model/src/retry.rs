@@ -1,7 +1,7 @@
-//! Trying again: when, how often and after how long.
+//! Retries: their conditions, number and delays.
 //!
-//! What is tried again is the whole request. The reader of the stream is told to forget the partial answer, so
-//! that nothing is seen twice.
+//! A retry repeats the whole request. The reader of the stream is told to discard the partial answer, so that nothing
+//! is seen twice.
 
 #[cfg(test)]
 mod tests;
@@ -22,26 +22,26 @@ use crate::{ErrorKind, EventStream, ModelError, Provider, Request, StreamEvent};
 /// The most retries that a person can ask for.
 const MOST_RETRIES: u32 = 15;
 
-/// How long one request is tried.
+/// The persistence of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// As the policy says.
+    /// As in the policy.
     Full,
-    /// A few times: there is another model to go over to.
+    /// A few retries: there is a fallback model.
     Brief,
 }
 
-/// How often a request is tried again when there is another model.
+/// The number of retries when there is a fallback model.
 const BRIEF_RETRIES: u32 = 3;
 
-/// How patient a model is with its provider.
+/// The retry settings of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     pub max_retries: u32,
     /// The wait before the first retry; it doubles with each.
     pub first_delay: Duration,
     pub longest_delay: Duration,
-    /// The longest silence that is waited out.
+    /// The longest silence before a timeout.
     pub silence: Duration,
 }
 
@@ -86,32 +86,32 @@ impl RetryPolicy {
     }
 }
 
-/// What a model's stream tells.
+/// The events of a model's stream.
 #[derive(Clone, Debug)]
 pub enum ModelEvent {
     Stream(StreamEvent),
-    /// The answer failed and will start anew: what came of it until now is void.
+    /// The answer failed and will start again: its earlier events are void.
     Retry(RetryNotice),
-    /// The provider wants all requests to wait, because of another one: this one has not begun.
+    /// The provider makes all requests wait, because of another one: this one has not begun.
     Held,
 }
 
-/// A retry that is about to be waited for.
+/// A retry after a wait that begins now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryNotice {
     /// Counted from one.
     pub attempt: u32,
     pub max_retries: u32,
     pub delay: Duration,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
     pub error: ErrorKind,
-    /// What failed and why, for a person.
+    /// The failure and its cause, for a person.
     pub message: String,
 }
 
-/// The events of one request with all its retries. It ends after `Finish`, or with an error that is
-/// final. Dropping it cancels the request.
+/// The events of one request with all its retries. It ends after `Finish`, or with a final error. Dropping it cancels
+/// the request.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>> + Send>>;
 
 /// One request and its retries.
@@ -120,8 +120,8 @@ pub(crate) struct Attempts {
     pub(crate) request: Request,
     pub(crate) gate: Arc<Gate>,
     pub(crate) policy: RetryPolicy,
-    /// Whether silence between events counts. Providers on a network watch their bytes instead, of
-    /// which some mean nothing but that the answer is still to come.
+    /// Whether silence between events counts. Network providers watch their bytes instead, some of which only mean that
+    /// the answer is still to come.
     pub(crate) watches_events: bool,
     pub(crate) world: Arc<dyn World>,
 }
@@ -139,18 +139,18 @@ impl Attempts {
 
 struct State {
     attempts: Attempts,
-    /// How many retries there have been.
+    /// The number of retries so far.
     retries: u32,
-    /// Whether the reader of the stream knows that nothing comes for a while.
+    /// Whether the reader of the stream knows that the request waits.
     is_told_held: bool,
     stage: Stage,
 }
 
 enum Stage {
     Ready,
-    /// Until then nothing is sent, also if the stream is not polled meanwhile.
+    /// Nothing is sent until then, even if the stream is not polled meanwhile.
     Waiting(Instant),
-    /// The pass is held as long as the request is under way, and not while waiting.
+    /// The pass is held while the request is in flight, but not while it waits.
     Streaming {
         events: EventStream,
         tally: Tally,
@@ -214,7 +214,7 @@ impl State {
             return Err(error);
         }
         self.retries += 1;
-        // The notice says as much.
+        // The notice says so already.
         self.is_told_held = true;
         let delay = policy.delay(self.retries, error.retry_after, self.attempts.world.as_ref());
         self.stage = Stage::Waiting(Instant::now() + delay);

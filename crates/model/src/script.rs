@@ -1,8 +1,8 @@
 //! `script:FILE`: a scenario file that plays the model.
 //!
-//! It needs no network and gives the same answers every time, so that agents can be tested, and so
-//! that trouble which a real provider has once a week can be had on demand. What the file may say is
-//! in `docs/scripted-models.md`. Time passes on tokio's clock; nothing here retries.
+//! It needs no network and gives the same answers every time, so that agents can be tested, and so that rare failures
+//! of a real provider can be had on demand. `docs/scripted-models.md` describes the format. Time passes on tokio's
+//! clock; nothing here retries.
 
 mod keys;
 mod play;
@@ -37,13 +37,13 @@ pub struct Script {
     name: String,
     credential: String,
     scenario: Scenario,
-    /// What is said past the end of a script.
+    /// The answer past the end of a script.
     done: Step,
     memory: Mutex<Memory>,
     requests: AtomicU64,
 }
 
-/// Why a scenario cannot be used.
+/// The reason that a scenario cannot be used.
 #[derive(Debug, Error)]
 pub enum ScriptError {
     #[error("cannot read the scenario `{}`: {source}", path.display())]
@@ -59,7 +59,7 @@ pub fn open(path: &Path) -> Result<Script, ScriptError> {
     parse(&text, &path.display().to_string())
 }
 
-/// Reads a scenario from its text; `name` stands in errors and decides between JSON and YAML.
+/// Parses a scenario from its text; `name` appears in errors and decides between JSON and YAML.
 pub fn parse(text: &str, name: &str) -> Result<Script, ScriptError> {
     let text = text.trim_start_matches('\u{feff}');
     let broken = |line, column, message: String| ScriptError::Broken {
@@ -96,7 +96,7 @@ pub fn parse(text: &str, name: &str) -> Result<Script, ScriptError> {
     })
 }
 
-/// A message without the place at its end, which is said elsewhere.
+/// A message without the position at its end, which is reported separately.
 fn without(message: &str, place: &str) -> String {
     message.strip_suffix(place).unwrap_or(message).to_owned()
 }

@@ -1,10 +1,10 @@
-//! The names by which a provider serves models, where they are not the usual ones.
+//! The provider's own names of models, where they are not the usual ones.
 
 use std::collections::BTreeMap;
 
 use crate::catalog::split_suffix;
 
-/// Names on the wire, by the full names that everything else goes by: prices, windows, lists.
+/// Names on the wire, by the full names that prices, windows and lists use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServedNames(BTreeMap<String, String>);
 

@@ -1,5 +1,5 @@
-//! From the bytes of a streaming answer to its events: splits server-sent events and hands each
-//! payload to a provider's [`Decoder`]. Comments and pings keep a connection alive, but not for ever.
+//! Turns the bytes of a streaming answer into events: splits server-sent events and passes each payload to a provider's
+//! [`Decoder`]. Comments and pings keep a connection alive, but not for ever.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -17,25 +17,25 @@ use tokio::time::Instant;
 
 use crate::{EventStream, ModelError, StreamEvent, failure, http, limits};
 
-/// How long the end of a complete answer is waited for. A connection whose answer was read to the
-/// end can be used again; one that dawdles is not worth waiting for.
+/// The time to wait for the end of a complete answer. A connection whose answer was read to the end can be reused; a
+/// slow one is not worth waiting for.
 const DRAIN: Duration = Duration::from_millis(50);
 
-/// How many times the longest silence an answer may go without content, whatever pings come meanwhile.
+/// The factor on the longest silence that bounds the time without content, whatever pings come meanwhile.
 const SILENCES_WITHOUT_CONTENT: u32 = 3;
 
-/// A provider's reading of the payloads of one answer. Does no I/O.
+/// A provider's decoder for the payloads of one answer. Does no I/O.
 pub(crate) trait Decoder: Send + 'static {
-    /// Told the headers before the first payload.
+    /// Receives the headers before the first payload.
     fn begin(&mut self, headers: &HeaderMap);
 
-    /// Reads the data of one event.
+    /// Decodes the data of one event.
     fn read(&mut self, data: &[u8]) -> Result<Vec<StreamEvent>, ModelError>;
 
-    /// Told that the body has ended.
+    /// Handles the end of the body.
     fn end(&mut self) -> Result<Vec<StreamEvent>, ModelError>;
 
-    /// Whether `Finish` has been given out.
+    /// Whether `Finish` has been returned.
     fn is_finished(&self) -> bool;
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn events<D: Decoder>(
     stream::once(opening).flatten().boxed()
 }
 
-/// Reads an answer from its bytes, however they are cut.
+/// Decodes an answer from its bytes, in chunks of any size.
 pub(crate) fn decode<D: Decoder>(
     bytes: impl Stream<Item = Result<Bytes, ModelError>> + Send + 'static,
     decoder: D,
@@ -152,7 +152,7 @@ impl<D> Reading<D> {
             .map_err(|_| failure::silent("the answer stopped growing", patience))
     }
 
-    /// Starts the counts without content anew when the last payload brought some.
+    /// Resets the counts without content when the last payload brought some.
     fn note_content(&mut self) {
         if self.ready.iter().any(is_content) {
             self.without_content.store(0, Ordering::Relaxed);

@@ -1,5 +1,4 @@
-//! What the tests of this crate share: requests, a provider that plays from memory, and readable
-//! forms of events.
+//! Helpers for the tests of this crate: requests, a provider that plays from memory, and readable forms of events.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -71,7 +70,7 @@ pub(crate) fn exchange() -> [Message; 3] {
     ]
 }
 
-/// Reads an answer that comes in the given pieces.
+/// Decodes an answer that comes in the given pieces.
 pub(crate) async fn decode<D: Decoder>(
     pieces: Vec<Vec<u8>>,
     decoder: D,
@@ -81,7 +80,7 @@ pub(crate) async fn decode<D: Decoder>(
     events.into_iter().collect()
 }
 
-/// The answer that events make up.
+/// The answer of a list of events.
 pub(crate) fn fold(events: &[StreamEvent]) -> Answer {
     let mut builder = AnswerBuilder::default();
     for event in events {

@@ -1,7 +1,7 @@
-//! Reads the events of one streaming answer of the Messages API.
+//! Decodes the events of one streaming answer of the Messages API.
 //!
-//! Pure: bytes in, events or an error out. What it lets through is well-formed: every delta belongs
-//! to a block that has started and not stopped.
+//! Pure: bytes in, events or an error out. Its output is well-formed: every delta belongs to a block that has started
+//! and not stopped.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,14 +18,14 @@ use crate::limits::Tally;
 use crate::sse::{self, Decoder};
 use crate::{BlockStart, Delta, ErrorKind, EventStream, ModelError, StreamEvent};
 
-/// The reading of one answer.
+/// The decoder of one answer.
 #[derive(Debug, Default)]
 pub struct AnthropicReader {
     request_id: Option<String>,
     usage: Usage,
     stop_reason: Option<StopReason>,
     blocks: BTreeMap<usize, State>,
-    /// Inputs that came whole and are held until their blocks stop.
+    /// Complete inputs that are held until their blocks stop.
     held: Tally,
     progress: Progress,
 }
@@ -40,7 +40,7 @@ enum Progress {
 
 #[derive(Debug)]
 enum State {
-    /// Under way; with the input that came whole at the start and counts if no other follows.
+    /// In progress; with the complete input from the start, which counts if no other follows.
     Open {
         input: Option<String>,
     },
@@ -73,7 +73,7 @@ struct MessageStart {
     usage: Option<Counts>,
 }
 
-/// Counts that may be missing; those that are there replace what was known.
+/// Counts that may be missing; present ones replace earlier values.
 #[derive(Deserialize)]
 #[expect(clippy::struct_field_names, reason = "the names are the interface's")]
 struct Counts {
@@ -114,14 +114,14 @@ struct MessageDelta {
 }
 
 impl AnthropicReader {
-    /// Reads a whole answer from the bytes of its body, however they are cut.
+    /// Decodes a whole answer from the bytes of its body, in chunks of any size.
     pub fn events(
         bytes: impl Stream<Item = Result<Bytes, ModelError>> + Send + 'static,
     ) -> EventStream {
         sse::decode(bytes, Self::default())
     }
 
-    /// Reads the data of one server-sent event.
+    /// Decodes the data of one server-sent event.
     pub fn read(&mut self, data: &[u8]) -> Result<Vec<StreamEvent>, ModelError> {
         if self.progress == Progress::Finished {
             return Ok(Vec::new());

@@ -1,11 +1,11 @@
-//! What a request to the Messages API is made of.
+//! The parts of a request to the Messages API.
 //!
-//! The messages come before everything that may differ between two turns, as the bytes they have
-//! always been, so that a turn's request starts with the bytes of the turn before.
+//! The messages come before all parts that may differ between two turns, with unchanged bytes, so that a turn's request
+//! starts with the bytes of the turn before.
 //!
-//! Cache breakpoints: behind the system prompt and behind the last block; in a fork also behind what its parent has sent
-//! and behind what it shares with other forks, so that the first fork reads what the parent has written, and the second
-//! all that the first has.
+//! Cache breakpoints: behind the system prompt and behind the last block; in a fork also behind its parent's last
+//! request and behind the part that it shares with other forks. So the first fork reads the cache of the parent, and
+//! the second all that the first has written.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::{Request, RequestExtras};
 
 const BREAKPOINT: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 
-/// How many calls an answer may have before a provider does not look back over them and their results.
+/// The most calls in an answer for which a provider's cache lookup still reaches back over them and their results.
 const MOST_CALLS: usize = 8;
 
 pub(super) const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
@@ -84,10 +84,10 @@ fn push_messages(body: &mut ChunkedBody, request: &Request) {
     }
 }
 
-/// Where messages have breakpoints, in order: at most three, each as the number of a message and a place in it.
+/// The breakpoints in messages, in order: at most three, each as the number of a message and an offset in it.
 ///
-/// A provider looks for what it has cached at a breakpoint and a few blocks before it. Where more blocks have come since
-/// the request before, that request's end has one as well.
+/// A provider looks for cached content at a breakpoint and a few blocks before it. Where more blocks have come since
+/// the previous request, the end of that request has a breakpoint as well.
 fn breakpoints(conversation: &Conversation) -> Vec<(usize, usize)> {
     let before = |n: usize| {
         let n = n.checked_sub(2)?;
@@ -107,8 +107,8 @@ fn breakpoints(conversation: &Conversation) -> Vec<(usize, usize)> {
     all
 }
 
-/// What is said about thinking. An interface that takes a budget refuses it in the middle of a turn that began without
-/// thinking, as that of an agent does which goes on from another's conversation.
+/// The thinking field. An interface with a budget refuses it in the middle of a turn that began without thinking, such
+/// as that of an agent that continues another's conversation.
 fn thinking_mode(request: &Request, info: &ModelInfo) -> ThinkingMode {
     let mode = info.thinking_mode(request.thinking, request.max_tokens);
     match mode {
@@ -140,8 +140,8 @@ fn is_in_plain_turn(conversation: &Conversation) -> bool {
     })
 }
 
-/// Definitions for the tools that were called, where the agent has none: a conversation with calls is refused without
-/// any. `None` where nothing was called.
+/// Definitions for the called tools, where the agent has none: the provider refuses a conversation with calls but
+/// without tools. `None` where nothing was called.
 fn called_tools(conversation: &Conversation) -> Option<Value> {
     let answers = conversation.iter().filter(|it| it.role() == Role::Assistant);
     let calls = answers.filter(|it| !it.calls().is_empty()).flat_map(Message::blocks);
@@ -157,7 +157,7 @@ fn called_tools(conversation: &Conversation) -> Option<Value> {
     (!names.is_empty()).then(|| names.into_iter().map(spec).collect())
 }
 
-/// Everything small.
+/// All small fields.
 fn tail(request: &Request, info: &ModelInfo, extras: &RequestExtras) -> Map<String, Value> {
     let mut tail = Map::new();
     let user = json!({ "session_id": request.session }).to_string();
@@ -186,11 +186,11 @@ fn tail(request: &Request, info: &ModelInfo, extras: &RequestExtras) -> Map<Stri
     tail
 }
 
-/// The headers: those of every request, and who asks.
+/// The headers: those of every request, and the agent that asks.
 pub(super) fn headers(fixed: &HeaderMap, request: &Request, info: &ModelInfo) -> HeaderMap {
     let mut headers = fixed.clone();
     let mut identify = |name: &'static str, value: &str| {
-        // A teammate's name may hold what no header can; then it stays unsaid.
+        // A teammate's name may contain characters that no header can; then it is left out.
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(HeaderName::from_static(name), value);
         }

@@ -79,14 +79,14 @@ fn a_turn_that_began_without_thinking_goes_on_without() {
         let beta = names.get("anthropic-beta").map(|it| it.to_str().unwrap().to_owned());
         (json_of(request)["thinking"].clone(), beta.unwrap_or_default().contains("interleaved"))
     };
-    // The results of a call stand last, and its answer has no thinking.
+    // The results of a call come last, and its answer has no thinking.
     let mut request = request("claude-opus-5-5", exchange());
     let budget = Thinking::Budget(2_000);
     let (said, is_told) = thinks("claude-sonnet-4-5", &mut request, budget);
     assert_eq!((said, is_told), (Value::Null, false));
     let (said, _) = thinks("claude-opus-5-5", &mut request, Thinking::Auto);
     assert_eq!(said, json!({"type": "adaptive"}), "this one takes what comes");
-    // A new prompt begins a new turn; one that began with thinking may go on with a bare call.
+    // A new prompt begins a new turn; one that began with thinking may continue with a bare call.
     let said = Block::text("done");
     request.prefix.conversation.push(Message::new(Role::Assistant, &[said])).unwrap();
     request.prefix.conversation.push(Message::user("more")).unwrap();
@@ -409,7 +409,7 @@ proptest! {
     }
 }
 
-/// Anything, from noise to nearly right.
+/// Anything, from noise to nearly valid.
 fn payload() -> impl Strategy<Value = Vec<u8>> {
     let word = prop::sample::select(vec![
         "message_start",

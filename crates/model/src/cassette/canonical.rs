@@ -1,8 +1,7 @@
-//! A request in the form in which it is recorded and compared.
+//! A request in the form for recording and comparing.
 //!
-//! The large parts (system sections, tools, messages) stand apart from the request and are named by
-//! their hashes: a conversation of a hundred turns repeats its history a hundred times, a cassette
-//! does not.
+//! The large parts (system sections, tools, messages) are stored separately and referred to by their hashes: a
+//! conversation of a hundred turns repeats its history a hundred times, a cassette does not.
 
 use std::sync::Arc;
 
@@ -14,8 +13,8 @@ use super::normal::{Normaliser, Place, places_in};
 use super::secrets::redact_value;
 use crate::Request;
 
-/// Everything of a request that decides its answer, with `P` for its large parts. Ids of sessions
-/// and agents are left out.
+/// All parts of a request that determine its answer, with `P` for the large ones. Ids of sessions and agents are left
+/// out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Canonical<P> {
@@ -116,8 +115,7 @@ impl Canonical<Part> {
         hasher.finalize()
     }
 
-    /// Whether a request for this model may be answered by a recording of the other: a request that
-    /// names no model takes any.
+    /// Whether a recording with the other model may answer this request: a request that names no model accepts any.
     pub(super) fn may_use(&self, recorded: &Self) -> bool {
         self.model.is_empty() || self.model == recorded.model
     }
@@ -125,22 +123,22 @@ impl Canonical<Part> {
 
 impl Part {
     pub(super) fn new(mut value: Value, normaliser: &Normaliser) -> Self {
-        // What was recorded has lost its credentials; so that both are equal, what is asked loses its own.
+        // Recordings contain no credentials; for the comparison the request loses its own.
         redact_value(&mut value);
         normaliser.apply(&mut value);
-        // The order of keys says nothing, and another version of this program may write another.
+        // The order of keys means nothing, and another version of this program may write another.
         value.sort_all_objects();
         Self { hash: blake3::hash(value.to_string().as_bytes()), value: Arc::new(value) }
     }
 }
 
-/// What names a part in a cassette.
+/// The name of a part in a cassette.
 pub(super) fn name_of(part: &Value) -> String {
     let hash = blake3::hash(part.to_string().as_bytes()).to_hex();
     hash.chars().take(32).collect()
 }
 
-/// Reads JSON; a text that is none (a number too large, say) stands for itself.
+/// Parses JSON; a text that is none (a number too large, say) stands for itself.
 fn parse(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes)
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()))

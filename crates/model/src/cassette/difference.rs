@@ -1,4 +1,4 @@
-//! Saying why no exchange fits a request: the nearest one, and where the two part.
+//! Explains why no exchange matches a request: the nearest one, and the first difference.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::canonical::{Canonical, Part};
 use super::replay::Exchange;
 
-/// How many characters of each side are shown before and after the place where they part.
+/// The characters of each side that are shown before and after the difference.
 const BEFORE: usize = 40;
 const AFTER: usize = 80;
 
-/// Where two requests part, and what each has there.
+/// The position of the first difference between two requests, and the text of each there.
 #[derive(Debug, PartialEq, Eq)]
 struct Difference {
     place: String,
@@ -50,7 +50,7 @@ pub(super) fn describe(
     )
 }
 
-/// How alike two requests are: first by their common history, then by what stands before it.
+/// The similarity of two requests: first by their common history, then by the parts before it.
 fn likeness(asked: &Canonical<Part>, recorded: &Canonical<Part>) -> (usize, usize, bool) {
     let common = |one: &[Part], two: &[Part]| {
         one.iter().zip(two).take_while(|(one, two)| one.hash == two.hash).count()
@@ -97,7 +97,7 @@ fn in_parts(place: &str, recorded: &[Part], asked: &[Part]) -> Option<Difference
     })
 }
 
-/// The first place where two values part.
+/// The first difference between two values.
 fn between(place: &str, recorded: Option<&Value>, asked: Option<&Value>) -> Option<Difference> {
     match (recorded, asked) {
         (one, two) if one == two => None,

@@ -1,7 +1,7 @@
 //! One line of a cassette, and the serde mirror of events and errors.
 //!
-//! The mirror is private to cassettes: the types that the rest of the program uses stay free of a
-//! storage format. JSON that a provider sent is kept as text, so that its bytes survive.
+//! The mirror is private to cassettes: the types that the rest of the program uses stay free of a storage format. JSON
+//! from a provider is kept as text, so that its bytes survive.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,19 +22,19 @@ pub(super) const VERSION: u32 = 1;
 pub(super) struct Line {
     pub(super) cassette: u32,
     pub(super) request: Canonical<String>,
-    /// The parts that `request` names and no earlier line holds.
+    /// The parts that `request` names and no earlier line contains.
     pub(super) parts: BTreeMap<String, Value>,
-    /// Events and when they came, in milliseconds since the request.
+    /// Events with their times, in milliseconds since the request.
     pub(super) events: Vec<(u64, Event)>,
     pub(super) end: End,
 }
 
-/// How an exchange ended.
+/// The end of an exchange.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum End {
     Whole,
-    /// The caller lost interest.
+    /// The caller dropped the stream.
     Cut,
     Failed(u64, Failure),
 }

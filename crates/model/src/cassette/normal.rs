@@ -1,8 +1,7 @@
-//! What does not count when a request is compared with a recorded one.
+//! The parts of a request that are not compared with a recording.
 //!
-//! A run elsewhere and at another time asks the same thing in slightly other words. Before two
-//! requests are compared, these are replaced in every string of both (never in what is sent, and
-//! never in what is replayed):
+//! A run elsewhere and at another time asks the same thing in slightly other words. Before two requests are compared,
+//! these are replaced in every string of both (never in a sent request, and never in a replayed answer):
 //!
 //! | in the text | compared as |
 //! |---|---|
@@ -46,7 +45,7 @@ pub(super) struct Place {
     path: String,
 }
 
-/// How the section of a system prompt starts that says where an agent stands.
+/// The start of the system prompt's section about the agent's environment.
 const ENVIRONMENT: &str = "# Environment\n";
 
 /// The directories that a part of a system prompt names.
@@ -59,7 +58,7 @@ pub(super) fn places_in(part: &Value) -> Vec<Place> {
             [("cwd", "- Working directory: "), ("added", "- Additional working directory: ")];
         let (label, path) =
             names.iter().find_map(|(label, name)| Some((*label, line.strip_prefix(name)?)))?;
-        // An agent's own worktree is a place in the checkout: others speak of it as such.
+        // An agent's own worktree lies in the checkout: other texts name it so.
         let checkout = ["/.claude/worktrees/", "/.centurion/worktrees/"]
             .iter()
             .find_map(|inside| path.split_once(inside))
@@ -69,10 +68,10 @@ pub(super) fn places_in(part: &Value) -> Vec<Place> {
     section.lines().filter_map(place).collect()
 }
 
-/// Replaces what does not count.
+/// Replaces the parts that are not compared.
 #[derive(Debug, Default)]
 pub(super) struct Normaliser {
-    /// Texts to replace and what replaces them, longest first so that a path wins over its parent.
+    /// Texts with their replacements, longest first so that a path wins over its parent.
     replacements: Vec<(String, String)>,
 }
 
@@ -81,7 +80,7 @@ impl Normaliser {
         let mut replacements = Vec::new();
         for place in places {
             let path = place.path.trim_end_matches('/');
-            // The root is part of every path and says nothing.
+            // The root is part of every path and means nothing.
             if path.len() > 1 {
                 let slug = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
                 replacements

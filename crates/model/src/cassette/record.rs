@@ -28,9 +28,9 @@ pub(super) struct Recorder {
 
 struct State {
     file: File,
-    /// The names of the parts that the file holds.
+    /// The names of the parts in the file.
     known: HashSet<String>,
-    /// Why nothing more is recorded: a cassette with a hole is worse than none.
+    /// The reason that nothing more is recorded: a cassette with a hole is worse than none.
     failed: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Recorder {
         Ok(Self { path: path.to_owned(), state: Mutex::new(state) })
     }
 
-    /// Why recording stopped, if it did.
+    /// The reason that recording stopped, if it did.
     fn failure(&self) -> Option<ModelError> {
         let state = self.state.lock();
         state.failed.as_ref().map(|reason| ModelError::new(ErrorKind::Replay, reason.clone()))
@@ -84,7 +84,7 @@ impl Recorder {
     }
 }
 
-/// Sends the request through `inner` and records what comes back.
+/// Sends the request through `inner` and records the answer.
 pub(super) fn stream(
     inner: &dyn Provider,
     recorder: &Arc<Recorder>,
@@ -102,7 +102,7 @@ pub(super) fn stream(
     })
 }
 
-/// An exchange under way. However it ends, it is written exactly once.
+/// An exchange in progress. However it ends, it is written exactly once.
 struct Recording {
     started: Instant,
     inner: EventStream,
@@ -148,7 +148,7 @@ impl Stream for Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        // Who has seen `Finish` need not ask for more; any other stream was cut short.
+        // A reader that has seen `Finish` need not poll further; any other stream was cut short.
         let whole = self.open.as_ref().is_some_and(|open| open.finished);
         self.close(if whole { End::Whole } else { End::Cut });
     }

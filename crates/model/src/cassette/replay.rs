@@ -35,9 +35,9 @@ enum Speed {
 pub(super) struct Exchange {
     pub(super) line: usize,
     pub(super) request: Canonical<Part>,
-    /// The items of the stream and when they came, in milliseconds.
+    /// The items of the stream with their times, in milliseconds.
     items: Vec<(u64, Result<StreamEvent, ModelError>)>,
-    /// Whether the caller gave up in the middle.
+    /// Whether the caller dropped the stream in the middle.
     cut: bool,
 }
 
@@ -95,8 +95,8 @@ impl Tape {
         }
     }
 
-    /// The first unused exchange of an equal request. One that its caller cut short comes last: who
-    /// asked again got a whole answer.
+    /// The first unused exchange of an equal request. One that its caller cut short comes last: a repeated request got
+    /// a whole answer.
     fn take(&self, asked: &Canonical<Part>) -> Result<&Exchange, String> {
         let mut used = self.used.lock();
         let equal = self.equal.get(&asked.key()).map(Vec::as_slice).unwrap_or_default();

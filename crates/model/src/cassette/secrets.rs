@@ -1,4 +1,4 @@
-//! Credentials of known shapes in what is recorded.
+//! Removes credentials of known shapes from recordings.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::line::{End, Event};
 
-/// Takes the credentials out of every string of a part.
+/// Removes the credentials from every string of a part.
 pub(super) fn redact_value(value: &mut Value) {
     match value {
         Value::String(text) => {
@@ -22,7 +22,7 @@ pub(super) fn redact_value(value: &mut Value) {
     }
 }
 
-/// Takes the credentials out of what a provider says about a failure.
+/// Removes the credentials from a provider's error.
 pub(super) fn redact_end(mut end: End) -> End {
     if let End::Failed(_, failure) = &mut end
         && let Cow::Owned(redacted) = redact_text(&failure.message)
@@ -32,8 +32,8 @@ pub(super) fn redact_end(mut end: End) -> End {
     end
 }
 
-/// What an answer said, without credentials. One that came in several pieces is taken out of the whole, which
-/// then stands in the place of its first piece.
+/// The events of an answer without credentials. A text with a credential that came in several pieces is replaced by one
+/// piece, at the position of the first.
 pub(super) fn redact_events(events: Vec<(u64, Event)>) -> Vec<(u64, Event)> {
     let redacted: Vec<(Piece, String)> = wholes(&events)
         .into_iter()
@@ -59,10 +59,10 @@ pub(super) fn redact_events(events: Vec<(u64, Event)>) -> Vec<(u64, Event)> {
     events.into_iter().filter_map(change).collect()
 }
 
-/// Which text a piece belongs to: the index of its block, and what of the block it is.
+/// The text that a piece belongs to: the index of its block, and the part of the block.
 type Piece = (usize, &'static str);
 
-/// The texts of an answer, each put together from its pieces.
+/// The texts of an answer, each joined from its pieces.
 fn wholes(events: &[(u64, Event)]) -> Vec<(Piece, String)> {
     let mut wholes: Vec<(Piece, String)> = Vec::new();
     for (_, event) in events {

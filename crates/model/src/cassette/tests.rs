@@ -250,7 +250,7 @@ async fn another_day_directory_and_git_state_do_not_matter() {
         let system = format!(
             "# Environment\n- Working directory: {cwd}\n- Date: {date}\n- Git: branch {branch}\n"
         );
-        // The path that an answer held stays what it was when the answer was recorded.
+        // A path in an answer stays as it was when the answer was recorded.
         let answer = Message::new(Role::Assistant, &[Block::text("see /home/ann/proj/a.rs")]);
         let first = format!("# {cwd}/CLAUDE.md\nToday is {date}.");
         request(&system, &[user(&first), answer, user("go on")])

@@ -1,4 +1,4 @@
-//! Which model is opened for which name and environment. Servers are looked for on ports of our own.
+//! The model that is opened for each name and environment. Servers are searched on ports of the test.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ async fn the_first_local_server_with_a_chat_model_is_used() {
     assert_eq!(model.key_source(), "none");
     assert_eq!(talks.requests()[0].path, "/v1/models");
     assert!(model.info(model.name()).prices == crate::catalog::Prices::FREE);
-    // The families of another provider are all the one model that is there.
+    // The families of another provider all mean its one model.
     assert_eq!(model.resolve("haiku"), "qwen3:8b");
     assert_eq!(model.resolve("openai:llama"), "llama");
 

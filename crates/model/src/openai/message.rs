@@ -1,5 +1,5 @@
-//! One message of a conversation as chat messages: a leading comma before each, so that a request is
-//! a plain concatenation.
+//! One message of a conversation as chat messages: a leading comma before each, so that a request is a plain
+//! concatenation.
 
 use bytes::Bytes;
 use centurion_protocol::{Block, Message, Role, ToolResult, ToolResultContent};
@@ -44,7 +44,7 @@ fn assistant(blocks: Vec<Block>) -> Option<Value> {
     Some(message)
 }
 
-/// Results first: they must follow the calls they answer.
+/// Results first: they must follow their calls.
 fn user(blocks: Vec<Block>) -> Vec<Value> {
     let (mut messages, mut parts) = (Vec::new(), Vec::new());
     for block in blocks {
@@ -59,14 +59,14 @@ fn user(blocks: Vec<Block>) -> Vec<Value> {
     if parts.is_empty() {
         return messages;
     }
-    // Plain text is what every server understands.
+    // Every server accepts plain text.
     let only_text = parts.iter().map(|part| part["text"].as_str()).collect::<Option<Vec<_>>>();
     let content = only_text.map(|texts| Value::from(texts.join("\n\n")));
     messages.push(json!({ "role": "user", "content": content.unwrap_or_else(|| parts.into()) }));
     messages
 }
 
-/// A result is text here; pictures and files of it move into the user message that follows.
+/// A result is text here; its pictures and files move into the user message that follows.
 fn tool(result: ToolResult, parts: &mut Vec<Value>) -> Value {
     let mut texts = Vec::new();
     for content in result.content {

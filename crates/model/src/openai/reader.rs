@@ -1,8 +1,8 @@
-//! Reads the chunks of one streaming chat completion and retells them as events of the Messages API.
+//! Decodes the chunks of one streaming chat completion into events of the Messages API.
 //!
-//! Pure: bytes in, events or an error out. Blocks come one after another, as readers expect. Several
-//! calls may grow at the same time here, so that only the first is passed on as it grows; the
-//! others are held until the end and told whole.
+//! Pure: bytes in, events or an error out. Blocks come one after another, as readers expect. Several calls may grow at
+//! the same time here, so only the first is passed on as it grows; the others are held until the end and passed on
+//! whole.
 
 use std::collections::HashSet;
 
@@ -15,10 +15,10 @@ use crate::limits::Tally;
 use crate::sse::Decoder;
 use crate::{BlockStart, Delta, ErrorKind, ModelError, StreamEvent};
 
-/// The reading of one answer.
+/// The decoder of one answer.
 #[derive(Debug)]
 pub struct OpenAiReader {
-    /// Makes the ids of calls that came without one unlike those of other answers.
+    /// Makes the ids of calls that came without one differ from those of other answers.
     nonce: u64,
     request_id: Option<String>,
     has_started: bool,
@@ -28,11 +28,11 @@ pub struct OpenAiReader {
     /// The text or thinking that is growing.
     open: Option<(usize, Voice)>,
     calls: Vec<Call>,
-    /// The block of the first call, once it is being told.
+    /// The block of the first call, once it has started.
     told: Option<usize>,
-    /// What was said after the first call had begun; told after the calls.
+    /// Text after the start of the first call; passed on after the calls.
     late: Vec<(Voice, String)>,
-    /// What is held until the end.
+    /// The size of the held parts.
     held: Tally,
     finish_reason: Option<String>,
     usage: Usage,
@@ -123,7 +123,7 @@ impl OpenAiReader {
         }
     }
 
-    /// Reads the data of one server-sent event.
+    /// Decodes the data of one server-sent event.
     pub fn read(&mut self, data: &[u8]) -> Result<Vec<StreamEvent>, ModelError> {
         let mut events = Vec::new();
         if self.is_finished {
@@ -142,7 +142,7 @@ impl OpenAiReader {
         if let Some(counts) = chunk.usage {
             self.usage = counts.into();
         }
-        // Only one choice is asked for.
+        // The request asks for one choice only.
         if let Some(choice) = chunk.choices.unwrap_or_default().into_iter().next() {
             if let Some(delta) = choice.delta {
                 self.delta(delta, &mut events)?;
@@ -170,7 +170,7 @@ impl OpenAiReader {
         delta: ChoiceDelta,
         events: &mut Vec<StreamEvent>,
     ) -> Result<(), ModelError> {
-        // A server that sends both says the same thing twice.
+        // A server that sends both repeats the same text.
         if let Some(piece) = delta.reasoning_content.or(delta.reasoning) {
             self.say(Voice::Thinking, piece, events)?;
         }
@@ -264,8 +264,8 @@ impl OpenAiReader {
         Ok(())
     }
 
-    /// Which call a delta continues, or the place of a new one. Servers number calls, or name them,
-    /// or number all of them zero and name them, or do neither and send each in one piece.
+    /// The call that a delta continues, or the position of a new one. Servers number calls, or name them, or number all
+    /// of them zero and name them, or do neither and send each in one piece.
     fn place_of(&mut self, delta: &CallDelta) -> Result<usize, ModelError> {
         let id = delta.id.as_deref().filter(|id| !id.is_empty());
         let names = delta
@@ -288,7 +288,7 @@ impl OpenAiReader {
         Ok(self.calls.len() - 1)
     }
 
-    /// Passes the first call on as it grows, from the moment its name is known.
+    /// Passes the first call on as it grows, once its name is known.
     fn tell_first(&mut self, piece: String, events: &mut Vec<StreamEvent>) {
         let Some(first) = self.calls.first() else { return };
         if first.name.is_empty() {
@@ -309,7 +309,7 @@ impl OpenAiReader {
         }
     }
 
-    /// The id of a call: the server's, or one made here where it gave none or gave one twice.
+    /// The id of a call: the server's, or a new one if the server gave none or gave one twice.
     fn id_of(&self, at: usize, taken: &HashSet<ToolUseId>) -> ToolUseId {
         let given = self.calls.get(at).map(|call| call.id.as_str()).filter(|id| !id.is_empty());
         given
@@ -318,7 +318,7 @@ impl OpenAiReader {
             .unwrap_or_else(|| ToolUseId::new(format!("call_{:016x}_{at}", self.nonce)))
     }
 
-    /// Ends the block that is open and tells what was held.
+    /// Ends the open block and passes on the held parts.
     fn tell_rest(&mut self, events: &mut Vec<StreamEvent>) -> Result<(), ModelError> {
         self.close(events);
         let mut taken = HashSet::new();
@@ -373,7 +373,7 @@ impl Decoder for OpenAiReader {
         self.read(data)
     }
 
-    /// Some servers close without `[DONE]`; a reason for the end is end enough.
+    /// Some servers close without `[DONE]`; a finish reason is enough.
     fn end(&mut self) -> Result<Vec<StreamEvent>, ModelError> {
         let mut events = Vec::new();
         match (self.is_finished, self.has_started, &self.finish_reason) {
@@ -394,7 +394,7 @@ impl Decoder for OpenAiReader {
 }
 
 impl Call {
-    /// Whether the arguments are whole, so that another name must belong to another call.
+    /// Whether the arguments are complete, so that another name must belong to another call.
     fn is_complete(&self) -> bool {
         serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
     }
@@ -413,7 +413,7 @@ impl From<Counts> for Usage {
     }
 }
 
-/// An error object in the place of a chunk.
+/// An error object in place of a chunk.
 fn complaint(data: &[u8]) -> Option<Complaint> {
     #[derive(Deserialize)]
     struct Outline {

@@ -1,4 +1,4 @@
-//! What a request for a chat completion is made of.
+//! The parts of a request for a chat completion.
 
 use centurion_protocol::ToolSpec;
 use serde::Serialize;

@@ -257,7 +257,7 @@ fn servers_number_and_name_calls_in_their_own_ways() {
         let apart = vec![calls(&json!([first])), calls(&json!([second]))];
         let together = vec![calls(&json!([first, second]))];
         for chunks in [apart, together] {
-            // A plain `stop` beside calls counts as a wish to call.
+            // A plain `stop` beside calls counts as a request for the calls.
             let chunks = [chunks, vec![ends("stop"), "[DONE]".into()]].concat();
             let events = read(&chunks).unwrap();
             let expected = ids.map(|id| (id.to_owned(), "R".to_owned(), r#"{"x":1}"#.to_owned()));
@@ -275,7 +275,7 @@ fn every_reason_to_stop_is_translated() {
         ("content_filter", StopReason::Refusal),
         ("cosmic_ray", StopReason::Other("cosmic_ray".into())),
     ] {
-        // Not every server says `[DONE]`.
+        // Not every server sends `[DONE]`.
         let events = read(&[chunk(&json!({ "content": "x" })), ends(word)]).unwrap();
         assert_eq!(fold(&events).stop_reason, reason);
     }

@@ -50,7 +50,7 @@ fn model(memory: &Arc<Memory>, max_retries: u32) -> Model {
     Model::with_provider(provider, ProviderKind::Anthropic, "opus", policy, world())
 }
 
-/// What a consumer keeps, the retries it was told of, and how it ended.
+/// The text that a consumer keeps, the retries that it was told, and the end.
 async fn run(model: &Model) -> (String, Vec<RetryNotice>, Result<(), ErrorKind>) {
     let mut stream = model.stream(request("opus", [Message::user("hi")]), Patience::Full);
     let (mut text, mut notices) = (String::new(), Vec::new());

@@ -1,5 +1,4 @@
-//! Reading objects whose keys are all known: a key that is not is an error which names its nearest
-//! neighbour.
+//! Parses objects with known keys: an unknown key is an error that names the nearest known one.
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error};
 use strsim::levenshtein as distance;
@@ -51,8 +50,8 @@ macro_rules! read_object {
 }
 pub(super) use read_object;
 
-/// Reads one key and refuses it if nothing would read its value. Doing so here, and not when the key
-/// is looked at, gives the error the key's own place in the file.
+/// Parses one key and refuses an unknown one. Doing so here, and not when the key is used, gives the error the key's
+/// own position in the file.
 #[derive(Clone, Copy)]
 pub(super) struct KnownKey {
     pub(super) what: &'static str,
@@ -72,7 +71,7 @@ impl<'de> DeserializeSeed<'de> for KnownKey {
     }
 }
 
-/// What is wrong with a key that nothing reads.
+/// The message about an unknown key.
 pub(super) fn unknown_key(key: &str, what: &str, known: &[&str]) -> String {
     match nearest(key, known.iter().copied()) {
         Some(near) => format!("{what} has no key `{key}`; did you mean `{near}`?"),

@@ -1,4 +1,4 @@
-//! Turning a step into the events of an answer, with its delays and faults.
+//! Turns a step into the events of an answer, with its delays and faults.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::template::Source;
 use super::view::View;
 use crate::{BlockStart, Delta, ErrorKind, EventStream, ModelError, StreamEvent};
 
-/// One thing that a played answer does.
+/// One action of a played answer.
 enum Beat {
     Wait(Duration),
     Event(StreamEvent),
@@ -20,7 +20,7 @@ enum Beat {
     Fail(ModelError),
 }
 
-/// What placeholders see.
+/// The values for placeholders.
 struct Asked<'a> {
     view: &'a View<'a>,
     argument: &'a str,
@@ -178,7 +178,7 @@ fn block_events(
         }
         _ => match serde_json::value::to_raw_value(block) {
             Ok(raw) => (BlockStart::Other(raw), Vec::new()),
-            // A JSON value always has a text; were it not so, the block would be empty.
+            // A JSON value always has a text; otherwise the block would be empty.
             Err(_) => (BlockStart::Text, Vec::new()),
         },
     }

@@ -1,7 +1,7 @@
-//! The scenario format: what a file may say, read from JSON and YAML alike.
+//! The scenario format, parsed from JSON and YAML alike.
 //!
-//! Everything is checked here, while line and column are known: patterns compile, blocks are
-//! complete, every key is read. Nothing past this file re-interprets the text.
+//! Everything is checked here, while line and column are known: patterns compile, blocks are complete, every key is
+//! read. No later code re-interprets the text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ pub(super) struct Scenario {
     pub(super) default: Option<Fallback>,
 }
 
-/// What answers when no rule and no script does.
+/// The answer when no rule and no script matches.
 #[derive(Debug)]
 pub(super) enum Fallback {
     /// The same step at every turn.
@@ -37,7 +37,7 @@ pub(super) struct Rule {
     pub(super) respond: Step,
 }
 
-/// The conditions of a rule. All that are given must hold.
+/// The conditions of a rule. All given ones must hold.
 #[derive(Debug, Default)]
 pub(super) struct Matcher {
     pub(super) system: Option<String>,

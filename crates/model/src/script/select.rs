@@ -1,5 +1,5 @@
-//! Which step answers a request: the first rule that matches, else the script that the newest
-//! marker names, else the default.
+//! Chooses the step that answers a request: the first rule that matches, else the script that the newest marker names,
+//! else the default.
 
 use std::collections::HashMap;
 
@@ -9,29 +9,29 @@ use super::step::Step;
 use super::view::View;
 use crate::{ErrorKind, ModelError};
 
-/// How much of a text an error shows.
+/// The characters of a text that an error shows.
 const EXCERPT: usize = 120;
 
 /// The step that answers.
 pub(super) struct Chosen<'s> {
     pub(super) step: &'s Step,
     pub(super) argument: Option<String>,
-    /// How often this conversation has asked for this step, this time included.
+    /// The number of this conversation's requests for this step, this one included.
     pub(super) asked: u64,
 }
 
-/// What a scenario remembers between requests.
+/// The state of a scenario between requests.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     hits: HashMap<usize, u64>,
     asked: HashMap<(Origin, blake3::Hash), u64>,
 }
 
-/// Where a step stands in the scenario.
+/// The position of a step in the scenario.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Origin {
     Rule(usize),
-    /// `message` tells apart two uses of one script in the same conversation.
+    /// `message` distinguishes two uses of one script in the same conversation.
     Script {
         name: String,
         message: usize,

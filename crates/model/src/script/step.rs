@@ -1,4 +1,4 @@
-//! One step of a script: an answer, how slowly it comes, and what goes wrong with it.
+//! One step of a script: an answer, its speed, and its faults.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,17 +24,17 @@ pub(super) struct Step {
     pub(super) blocks: Vec<Template>,
     pub(super) latency: Duration,
     pub(super) chunk_delay: Duration,
-    /// How many characters one delta holds; zero puts all into one.
+    /// The characters of one delta; zero puts all into one.
     pub(super) chunk_chars: usize,
     pub(super) stop_reason: Option<StopReason>,
     pub(super) usage: GivenUsage,
     pub(super) error: Option<Failure>,
     pub(super) faults: Vec<Fault>,
-    /// How often the faults strike in one conversation; always if not given.
+    /// The number of times that the faults occur in one conversation; always if not given.
     pub(super) times: Option<u64>,
 }
 
-/// Something that goes wrong once `after` events have been sent.
+/// A fault after `after` events.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) after: usize,
@@ -49,7 +49,7 @@ pub(super) enum FaultKind {
     Stall(Duration),
 }
 
-/// A request that is refused instead of answered: the response of a server that does so.
+/// A refusal instead of an answer, as a server's response.
 #[derive(Debug)]
 pub(super) struct Failure {
     status: StatusCode,
@@ -201,13 +201,13 @@ fn step_blocks(
         }
         Some(blocks) => Ok(blocks.into_iter().map(|block| block.0).collect()),
         None if !inline.is_empty() => Ok(vec![block_of(inline)?]),
-        // What is said once the trouble is over.
+        // The answer once the failures are over.
         None if fails => Ok(vec![Template::Fixed(json!({"type": "text", "text": "recovered"}))]),
         None => Err("a step needs `blocks`, one block or a fault".to_owned()),
     }
 }
 
-/// A block as a scenario writes it, turned into the Messages API's form.
+/// A block as a scenario writes it, converted to the Messages API's form.
 struct BlockForm(Template);
 
 impl<'de> Deserialize<'de> for BlockForm {
@@ -239,7 +239,7 @@ impl<'de> Deserialize<'de> for BlockForm {
     }
 }
 
-/// Expands a shorthand and checks that the block is whole.
+/// Expands a shorthand and checks that the block is complete.
 fn block_of(mut fields: Map<String, Value>) -> Result<Template, String> {
     const SHORTHANDS: [(&str, &[&str]); 3] = [
         ("tool", &["tool", "input", "id"]),

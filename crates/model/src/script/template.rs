@@ -1,10 +1,10 @@
-//! Placeholders in a step: `${re:PATTERN}`, `${arg}` and `${n}`, found once when the scenario is
-//! read and filled for every answer.
+//! Placeholders in a step: `${re:PATTERN}`, `${arg}` and `${n}`, found once when the scenario is parsed and filled for
+//! every answer.
 
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-/// A JSON value whose strings may hold placeholders.
+/// A JSON value whose strings may contain placeholders.
 #[derive(Clone, Debug)]
 pub(super) enum Template {
     Text(Vec<Piece>),
@@ -18,13 +18,13 @@ pub(super) enum Piece {
     Plain(String),
     /// The first group (or all) of the newest match in the conversation.
     Found(Regex),
-    /// What follows the colon of `@@name:arg`.
+    /// The text after the colon of `@@name:arg`.
     Argument,
     /// The number of the request.
     Number,
 }
 
-/// What placeholders are filled with.
+/// The values for placeholders.
 pub(super) trait Source {
     /// User texts and tool results, oldest first.
     fn history(&self) -> &str;
@@ -129,8 +129,8 @@ fn pieces(text: &str) -> Result<Vec<Piece>, String> {
     Ok(pieces)
 }
 
-/// Splits at the brace that ends a pattern: the first one that no other brace follows, so that a
-/// pattern may end in `{2}`.
+/// Splits at the brace that ends a pattern: the first one that no other brace follows, so that a pattern may end in
+/// `{2}`.
 fn split_pattern(body: &str) -> Option<(&str, &str)> {
     body.match_indices('}').find_map(|(at, _)| {
         let after = body.get(at + 1..)?;

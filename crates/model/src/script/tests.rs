@@ -54,7 +54,7 @@ fn call_and_result(id: &str, result: &str) -> [Message; 2] {
     ]
 }
 
-/// An answer, put together.
+/// A complete answer.
 #[derive(Debug, Default)]
 struct Answer {
     id: String,

@@ -1,4 +1,4 @@
-//! What a scenario sees of one request.
+//! A scenario's view of one request.
 
 use std::cell::OnceCell;
 
@@ -6,7 +6,7 @@ use centurion_protocol::{Block, Message, Role, ToolResult, ToolResultContent};
 
 use crate::Request;
 
-/// A request, read only as far as a scenario asks.
+/// A request, parsed only as far as a scenario asks.
 pub(super) struct View<'a> {
     pub(super) request: &'a Request,
     messages: Vec<&'a Message>,
@@ -21,7 +21,7 @@ pub(super) struct Marker {
     pub(super) argument: Option<String>,
     /// The number of the message that carries it.
     pub(super) message: usize,
-    /// How many assistant messages came after it.
+    /// The number of assistant messages after it.
     pub(super) step: usize,
 }
 
@@ -97,7 +97,7 @@ impl<'a> View<'a> {
     /// The newest marker whose name is wanted.
     pub(super) fn marker(&self, wanted: impl Fn(&str) -> bool) -> Option<Marker> {
         for (number, message) in self.messages.iter().enumerate().rev() {
-            // Most messages carry no marker; those are not worth parsing.
+            // Most messages contain no marker and need no parsing.
             if message.role() != Role::User || !message.wire().windows(2).any(|pair| pair == b"@@")
             {
                 continue;
@@ -142,7 +142,7 @@ fn result_text(result: &ToolResult) -> String {
     texts.join("\n")
 }
 
-/// Whether a marker can name a script so.
+/// Whether a script's name in a marker may contain this character.
 pub(super) fn is_name_character(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '_' | '-')
 }

@@ -32,7 +32,7 @@ fn model(provider: impl Provider + 'static, max_retries: u32) -> Model {
     Model::with_provider(Arc::new(provider), ProviderKind::Anthropic, "test-model", policy, world())
 }
 
-/// How one try of a provider ends.
+/// The result of one attempt of a provider.
 async fn try_once(provider: &dyn Provider) -> Result<String, ModelError> {
     let mut builder = AnswerBuilder::default();
     let mut events = provider.stream(request());
@@ -42,7 +42,7 @@ async fn try_once(provider: &dyn Provider) -> Result<String, ModelError> {
     Ok(builder.finish()?.text())
 }
 
-/// The text that a consumer ends up with, and the retries on the way.
+/// The final text of a consumer, and the retries on the way.
 async fn run(model: &Model) -> (Result<String, ModelError>, Vec<RetryNotice>) {
     let (mut builder, mut notices) = (AnswerBuilder::default(), Vec::new());
     let mut events = model.stream(request(), Patience::Full);

@@ -1,5 +1,5 @@
-//! Both providers against a server that never stops sending: each kind of growth ends at a limit, the
-//! connection is closed early, and the request is not sent again.
+//! Both providers against a server that never stops sending: each kind of growth ends at a limit, the connection is
+//! closed early, and the request is not retried.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const SILENCE_MS: &str = "20000";
 /// A gigabyte, if it is taken whole.
 const FLOOD: usize = 1 << 30;
 
-/// More than may be taken of any answer, and far less than the flood.
+/// More than may be read of any answer, and far less than the flood.
 const TAKEN: u64 = 64 * 1024 * 1024;
 
 fn anthropic(server: &Server) -> Arc<dyn Provider> {
@@ -135,7 +135,7 @@ async fn blocks_and_calls_without_end_are_cut_at_a_limit() {
     let call = json!({"type": "tool_use", "id": "t", "name": "Read", "input": {}});
     assert_bounded("texts", blocks(&json!({"type": "text", "text": ""})), anthropic).await;
     assert_bounded("calls", blocks(&call), anthropic).await;
-    // What comes whole with the start of a block counts, too.
+    // Content that comes whole with the start of a block counts, too.
     let whole =
         json!({"type": "tool_use", "id": "t", "name": "R", "input": {"a": "x".repeat(9000)}});
     assert_bounded("inputs", blocks(&whole), anthropic).await;

@@ -9,7 +9,7 @@ pub(crate) fn world() -> Arc<dyn World> {
     Arc::new(SeededWorld::new(1))
 }
 
-/// Where both providers are, and how long each may be silent.
+/// The addresses of both providers, and the longest silence of each.
 pub(crate) fn env(url: &str, silence_ms: &str) -> Env {
     let openai = format!("{url}/v1");
     Env::from([
