@@ -1,4 +1,4 @@
-//! Puts a plan into force, in the process that is about to become the command.
+//! Applies a plan, in the process that is about to become the command.
 
 use std::ffi::OsString;
 use std::io;
@@ -20,20 +20,20 @@ use crate::{
     processes, rules, system,
 };
 
-/// Where one command runs, and which of its caller's files it needs.
+/// The directory of one command, and its caller's files that it needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Place {
-    /// The name of the command, which no other has at the same time.
+    /// The name of the command, unique among running commands.
     pub id: String,
     pub cwd: PathBuf,
-    /// Can be read, whatever the sandbox says.
+    /// Readable, whatever the sandbox says.
     pub read: Vec<PathBuf>,
-    /// Can be written, whatever the sandbox says.
+    /// Writable, whatever the sandbox says.
     pub write: Vec<PathBuf>,
 }
 
-/// Why a plan could not be put into force. The process must not go on.
+/// The reason that a plan could not be applied. The process must not continue.
 #[derive(Debug, Error)]
 pub enum ApplyError {
     #[error("cannot {what}: {source}")]
@@ -62,13 +62,13 @@ impl ApplyError {
 const HARMLESS: [&str; 6] =
     ["/dev/full", "/dev/null", "/dev/random", "/dev/tty", "/dev/urandom", "/dev/zero"];
 
-/// Where proxies listen: alone in their namespace, they can choose.
+/// The ports of the proxies; in a namespace of their own any port is free.
 const HTTP_PORT: u16 = 3128;
 const SOCKS_PORT: u16 = 1080;
 
 impl Plan {
-    /// With bubblewrap, the command that brings `program` to where [`Plan::apply`] is to be called;
-    /// `None` when it can be called here.
+    /// With bubblewrap, the command that brings `program` to the point at which it calls [`Plan::apply`]; `None` when
+    /// it can be called here.
     pub fn wrapped(
         &self,
         place: &Place,
@@ -80,13 +80,13 @@ impl Plan {
         }
     }
 
-    /// Confines this process, which must have one thread, for good. Gives the environment variables that
-    /// the command needs besides.
+    /// Confines this process, which must have one thread, for good. Returns the additional environment variables of the
+    /// command.
     ///
-    /// Processes of the command live no longer than the other end of the pipe `lifeline` is open, where they
-    /// are in a namespace of their own; without a pipe, no longer than this process.
+    /// Processes of the command in a namespace of their own live until the other end of the pipe `lifeline` is closed;
+    /// without a pipe, until this process ends.
     ///
-    /// After an error the process is in no state to go on.
+    /// After an error the process must not continue.
     pub fn apply(
         &self,
         place: &Place,
@@ -101,7 +101,7 @@ impl Plan {
             mounts::build(&view, &own)?;
         }
         let variables = self.connect(&proxies, &place.id)?;
-        // The directory that this process stands in is the machine's, not that of the view.
+        // The current directory of this process is the machine's, not that of the view.
         std::env::set_current_dir(&place.cwd)
             .map_err(ApplyError::step("enter the working directory"))?;
         capabilities::drop_all()
@@ -149,7 +149,7 @@ impl Plan {
         Ok(proxies)
     }
 
-    /// Sets up the network that the command has.
+    /// Sets up the command's network.
     fn connect(
         &self,
         proxies: &Proxies,
@@ -209,14 +209,14 @@ struct Proxies {
     broker: Option<UnixStream>,
 }
 
-/// Tells programs where to ask for hosts.
+/// The variables that tell programs the addresses of the proxies.
 fn variables(ways: &[Way]) -> Vec<(&'static str, String)> {
     const WEB: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
     const ALL: [&str; 2] = ["ALL_PROXY", "all_proxy"];
     const EXCEPT: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
     let http = ways.contains(&Way::Http).then(|| format!("http://127.0.0.1:{HTTP_PORT}"));
-    // The proxy looks names up: there is no name server in here.
+    // The proxy resolves names: there is no name server in here.
     let socks = ways.contains(&Way::Socks).then(|| format!("socks5h://127.0.0.1:{SOCKS_PORT}"));
     let own = (!ways.is_empty()).then(|| "localhost,127.0.0.1,::1".to_owned());
     let all = socks.or_else(|| http.clone());

@@ -1,4 +1,4 @@
-//! The same view of the machine through bubblewrap, where namespaces cannot be had without help.
+//! The same view of the machine through bubblewrap, where namespaces need a helper.
 //!
 //! Bubblewrap makes the namespaces and starts this program again, which then does the rest in there.
 
@@ -10,10 +10,10 @@ use crate::apply::{ApplyError, Place};
 use crate::view::{Mode, View};
 use crate::{Network, Plan};
 
-/// Everything read-only, devices and processes of its own; it ends with its parent.
+/// Everything read-only, with devices and processes of its own; it ends with its parent.
 pub(crate) const BASE: [&str; 11] = base("--ro-bind");
 
-/// The same with all files as they are.
+/// The same with all files unchanged.
 const OPEN_BASE: [&str; 11] = base("--bind");
 
 const fn base(root: &'static str) -> [&'static str; 11] {
@@ -32,7 +32,7 @@ const fn base(root: &'static str) -> [&'static str; 11] {
     ]
 }
 
-/// The command that runs `program` with bubblewrap, in the place and with the view of the plan.
+/// The command that runs `program` with bubblewrap, in the directory and with the view of the plan.
 pub(crate) fn command(
     bubblewrap: &Path,
     plan: &Plan,
@@ -45,7 +45,7 @@ pub(crate) fn command(
     if plan.sandbox.network != Network::Open {
         command.arg("--unshare-net");
     }
-    // Mounted again, the root would cover the devices and processes of its own.
+    // A second mount of the root would cover the devices and processes of its own.
     for (path, mode) in view.iter().filter(|(path, _)| *path != Path::new("/")) {
         match mode {
             // Links cannot be mounted: the plan has named that gap.
@@ -59,7 +59,7 @@ pub(crate) fn command(
             Mode::Hidden => command.args(["--ro-bind", "/dev/null"]).arg(path),
         };
     }
-    // Only now: what lies within could not have been put there otherwise.
+    // Only now: otherwise nothing could have been mounted within it.
     for (path, mode) in view.iter() {
         if mode == Mode::Hidden && path.is_dir() {
             command.arg("--remount-ro").arg(path);

@@ -6,17 +6,17 @@ use rustix::thread::{
     set_capabilities, set_no_new_privs,
 };
 
-/// From here on neither this process nor any program it becomes has or gains a capability.
+/// Drops all capabilities: neither this process nor any program it becomes has or gains one.
 pub(crate) fn drop_all() -> Result<()> {
     set_no_new_privs(true)?;
-    // Root gets capabilities anew with every program that it starts, from the bounding set. Who may not
+    // Root gets capabilities again with every program that it starts, from the bounding set. A process that may not
     // change that set has no privilege to lose there.
     if capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
         for number in 0..u64::BITS {
             match remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << number))
             {
                 Ok(()) => {}
-                // The kernel knows no more of them.
+                // The kernel has no more of them.
                 Err(Errno::INVAL) => break,
                 Err(error) => return Err(error),
             }

@@ -1,8 +1,7 @@
-//! The devices that a command sees: those that every program may use, and terminals and shared memory of
-//! its own.
+//! The devices that a command sees: those that every program may use, and terminals and shared memory of its own.
 //!
-//! The machine's own `/dev` has disks, on which denied files could be read, and the user's terminals, into
-//! which commands could be typed.
+//! The machine's own `/dev` has disks, from which denied files could be read, and the user's terminals, into which
+//! commands could be typed.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -16,7 +15,7 @@ use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount
 use crate::namespaces::OwnMounts;
 use crate::system::{self, Reach};
 
-/// An unreadable file, to put over files that are hidden.
+/// An unreadable file, mounted over hidden files.
 pub(crate) const UNREADABLE: &str = "/dev/.hidden";
 
 const NODES: [&str; 6] = ["full", "null", "random", "tty", "urandom", "zero"];
@@ -28,11 +27,11 @@ const LINKS: [(&str, &str); 5] = [
     ("stdout", "fd/1"),
 ];
 
-/// Where `/dev` of the machine was, before it is covered.
+/// The machine's devices, opened before `/dev` is covered.
 pub(crate) struct Devices(Vec<(&'static str, OwnedFd)>);
 
 impl Devices {
-    /// Takes hold of the devices that are shared with the machine.
+    /// Opens the devices that are shared with the machine.
     pub(crate) fn take() -> io::Result<Self> {
         let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
         let mut nodes = Vec::new();
@@ -46,7 +45,7 @@ impl Devices {
         Ok(Self(nodes))
     }
 
-    /// Covers `/dev`. It can still be added to until [`seal`].
+    /// Covers `/dev`. Files can be added to it until [`seal`].
     pub(crate) fn mount(self, _: &OwnMounts) -> io::Result<()> {
         let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
         mount(c"tmpfs", c"/dev", c"tmpfs", flags, Some(c"mode=755,size=1m"))?;
@@ -73,7 +72,7 @@ pub(crate) fn try_cover(_: &OwnMounts) -> rustix::io::Result<()> {
     mount(c"tmpfs", c"/dev", c"tmpfs", MountFlags::NOSUID, Some(c"mode=755,size=4k"))
 }
 
-/// Nothing can be added to `/dev` any more.
+/// Makes `/dev` read-only: nothing can be added any more.
 pub(crate) fn seal(_: &OwnMounts) -> io::Result<()> {
     let devices = open_tree(CWD, c"/dev", OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
     Ok(system::make_read_only(devices.as_fd(), Reach::One)?)

@@ -1,4 +1,4 @@
-//! The system calls that a command cannot make: those that would undo its confinement, or reach around it.
+//! The system calls that a command cannot make: those that would undo its confinement, or bypass it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,19 +12,19 @@ use seccompiler::{
 
 use crate::{UnixSockets, system};
 
-/// What sockets may be for.
+/// The permitted use of sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sockets {
-    /// The network, whatever of it there is.
+    /// The network, as far as there is one.
     Network,
     /// Not even that: there is no namespace without a network.
     Nothing,
 }
 
-/// What of other processes a command could name in a system call.
+/// The objects of other processes that a command could name in a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Company {
-    /// Nothing: its processes and its shared memory are its own.
+    /// None: its processes and its shared memory are its own.
     Own,
     /// Processes.
     Processes,
@@ -34,7 +34,7 @@ pub(crate) enum Company {
 
 type Result<T> = std::result::Result<T, seccompiler::Error>;
 
-/// Filters the calls of this process and of all that come after it.
+/// Filters the calls of this process and its descendants.
 pub(crate) fn install(
     sockets: Sockets,
     unix_sockets: &UnixSockets,
@@ -45,14 +45,14 @@ pub(crate) fn install(
 
 /// The filter of a program that only reads: it starts no program and no process, and has no sockets.
 ///
-/// `execveat` stays: a process becomes the program by it after the filter is in force, and no C library
-/// uses it to start another.
+/// `execveat` stays: a process becomes the program by it after the filter is in force, and no C library uses it to
+/// start another.
 pub(crate) fn reader() -> Result<BpfProgram> {
     let mut rules: BTreeMap<c_long, Vec<SeccompRule>> =
         REFUSED.into_iter().chain(STARTING).map(|call| (call, Vec::new())).collect();
     rules.insert(libc::SYS_socket, Vec::new());
     rules.insert(libc::SYS_socketpair, Vec::new());
-    // What is no thread of this process is another process.
+    // Any number other than a thread of this process means another process.
     rules.insert(
         libc::SYS_clone,
         vec![rule([masked(0, libc::CLONE_THREAD.cast_unsigned().into(), 0)?])?],
@@ -63,28 +63,28 @@ pub(crate) fn reader() -> Result<BpfProgram> {
     Ok(absent().into_iter().chain(filter).collect())
 }
 
-/// Starting a program, or a process to start one in.
+/// Calls that start a program, or a process to start one in.
 #[cfg(target_arch = "x86_64")]
 const STARTING: [c_long; 3] = [libc::SYS_execve, libc::SYS_fork, libc::SYS_vfork];
 #[cfg(not(target_arch = "x86_64"))]
 const STARTING: [c_long; 1] = [libc::SYS_execve];
 
-/// From now on the holder of the descriptor makes the connections of this process and of its descendants. To
-/// be called after [`install`].
+/// Passes the connections of this process and its descendants to the holder of the returned descriptor. Must be called
+/// after [`install`].
 pub(crate) fn give_connections_away() -> io::Result<OwnedFd> {
     let connect = u32::try_from(libc::SYS_connect).map_err(io::Error::other)?;
     let give_away = sock_filter { code: RETURN, jt: 0, jf: 0, k: libc::SECCOMP_RET_USER_NOTIF };
     let allow = sock_filter { code: RETURN, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
-    // Calls of another numbering do not get past the filter that is there already.
+    // The first filter already refuses calls of another numbering.
     let program =
         [load_call(), sock_filter { code: IF_EQUAL, jt: 0, jf: 1, k: connect }, give_away, allow];
     system::filter_and_listen(&program)
 }
 
-/// New in kernels newer than the names of calls that libraries have.
+/// A call that is newer than the libraries' names.
 const OPEN_TREE_ATTR: c_long = 467;
 
-/// Refused whatever their arguments are.
+/// Refused with any arguments.
 const REFUSED: [c_long; 43] = [
     // Another view of the file system.
     libc::SYS_mount,
@@ -136,8 +136,8 @@ const REFUSED: [c_long; 43] = [
     libc::SYS_clock_settime,
 ];
 
-/// Calls that change another process if their first argument is its number. Threads name each other so, too:
-/// only where other processes can be named are they refused.
+/// Calls that change another process if their first argument is its number. Threads use the same numbers, so these
+/// calls are refused only where other processes can be named.
 const OF_PROCESS: [c_long; 4] = [
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_setscheduler,
@@ -162,7 +162,7 @@ const SHARED: [c_long; 13] = [
     libc::SYS_mq_unlink,
 ];
 
-/// Said not to exist. Programs then take the older call, whose arguments can be looked at.
+/// Reported as missing. Programs then use the older call, whose arguments the filter can check.
 const ABSENT: [c_long; 4] = [
     libc::SYS_clone3,
     libc::SYS_io_uring_setup,
@@ -192,7 +192,7 @@ const RETURN: u16 = 0x06;
 /// The part of a socket's type that is not a flag.
 const TYPE: u64 = 0xf;
 
-/// All types of sockets that can be written, but for these.
+/// All types of sockets that fit into the field, except these.
 fn types_but(allowed: &[i32]) -> impl Iterator<Item = i32> {
     (0..=0xf).filter(|kind| !allowed.contains(kind))
 }
@@ -214,14 +214,14 @@ fn program(sockets: Sockets, unix_sockets: &UnixSockets, company: Company) -> Re
 
 type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
 
-/// What would change other processes.
+/// The rules against changes of other processes.
 fn of_others(company: Company) -> Result<Rules> {
-    /// What `setpriority` and `ioprio_set` call all processes of a user.
+    /// The value with which `setpriority` and `ioprio_set` mean all processes of a user.
     const PRIORITY_OF_USER: i32 = 2;
     const IO_PRIORITY_OF_USER: i32 = 3;
 
-    // Limits can kill: by processor time, or by the files that a guard needs to see. No program sets those of
-    // another one in its ordinary work.
+    // Limits can kill: by processor time, or by the open files that a guard needs. No program changes those of another
+    // one in its ordinary work.
     let mut rules = Rules::from([(libc::SYS_prlimit64, vec![rule([is_not(0, 0)?])?])]);
     if company == Company::Own {
         return Ok(rules);
@@ -240,7 +240,7 @@ fn of_others(company: Company) -> Result<Rules> {
     Ok(rules)
 }
 
-/// What sockets can be made.
+/// The rules about new sockets.
 fn of_sockets(sockets: Sockets, unix_sockets: &UnixSockets) -> Result<Rules> {
     let mut rules = Rules::new();
     let mut families: Vec<i32> = Vec::new();
@@ -258,11 +258,11 @@ fn of_sockets(sockets: Sockets, unix_sockets: &UnixSockets) -> Result<Rules> {
         rules.insert(libc::SYS_socket, refused);
     } else {
         refused.push(SeccompRule::new(others)?);
-        // Of the kernel's own sockets, only the one that tells about network interfaces.
+        // Of the kernel's own sockets, only the one for network interfaces.
         refused.push(rule([is(0, libc::AF_NETLINK)?, is_not(2, libc::NETLINK_ROUTE)?])?);
         refused.push(rule([masked(1, TYPE, SOCK_PACKET)?])?);
         if matches!(unix_sockets, UnixSockets::Listed { .. }) {
-            // The others reach a peer without connecting first, or differ from what is handed in.
+            // The others reach a peer without connecting first, or differ from the sockets that the proxy inserts.
             for kind in types_but(&[libc::SOCK_STREAM]) {
                 refused.push(rule([is(0, libc::AF_UNIX)?, masked(1, TYPE, kind)?])?);
             }
@@ -271,8 +271,8 @@ fn of_sockets(sockets: Sockets, unix_sockets: &UnixSockets) -> Result<Rules> {
     }
     let mut pairs = vec![rule([is_not(0, libc::AF_UNIX)?])?];
     if *unix_sockets != UnixSockets::Allowed {
-        // One of the others could be connected to another peer later: the kernel makes datagram sockets of
-        // more types than that of datagrams.
+        // One of the others could be connected to another peer later: the kernel makes datagram sockets of more types
+        // than that of datagrams.
         for kind in types_but(&[libc::SOCK_STREAM, libc::SOCK_SEQPACKET]) {
             pairs.push(rule([masked(1, TYPE, kind)?])?);
         }
@@ -281,15 +281,15 @@ fn of_sockets(sockets: Sockets, unix_sockets: &UnixSockets) -> Result<Rules> {
     Ok(rules)
 }
 
-/// The machine's own, if filters can be made for it.
+/// The machine's architecture, if filters can be made for it.
 pub(crate) fn architecture() -> Result<TargetArch> {
     Ok(std::env::consts::ARCH.try_into()?)
 }
 
-/// The beginning of the program: answers for the calls that are said not to exist.
+/// The beginning of the program: answers the calls that are reported as missing.
 fn absent() -> BpfProgram {
     const IF_AT_LEAST: u16 = 0x35;
-    /// Calls of 32-bit programs under a 64-bit kernel carry this; they would pass every other rule.
+    /// The mark of 32-bit calls under a 64-bit kernel; they would pass every other rule.
     const OTHER_NUMBERING: u32 = 0x4000_0000;
 
     let missing = u32::from(SeccompAction::Errno(libc::ENOSYS.cast_unsigned()));
@@ -305,7 +305,7 @@ fn absent() -> BpfProgram {
     program
 }
 
-/// The number of the call is the first field of what the kernel hands over.
+/// The number of the call is the first field of the kernel's data.
 fn load_call() -> sock_filter {
     const LOAD: u16 = 0x20;
     sock_filter { code: LOAD, jt: 0, jf: 0, k: 0 }
@@ -331,7 +331,7 @@ fn masked(argument: u8, mask: u64, value: i32) -> Result<SeccompCondition> {
     condition(argument, SeccompCmpOp::MaskedEq(mask), value)
 }
 
-/// These arguments are 32 bits wide; the kernel does not look at the rest, and neither may the filter.
+/// These arguments are 32 bits wide; the kernel ignores the rest, and the filter must, too.
 fn condition(argument: u8, operator: SeccompCmpOp, value: i32) -> Result<SeccompCondition> {
     let value = value.cast_unsigned().into();
     Ok(SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?)

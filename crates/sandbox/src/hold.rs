@@ -1,4 +1,4 @@
-//! What has to be held from outside for as long as a command runs.
+//! Resources that a process outside holds while a command runs.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -7,16 +7,16 @@ use crate::placeholders::Placeholders;
 use crate::proxy::greeting;
 use crate::{Method, Place, Plan};
 
-/// Held by the process that watches over a command, until all processes of the command have ended.
+/// Held by the process that watches a command, until all processes of the command have ended.
 #[derive(Debug, Default)]
 pub struct Hold {
     _placeholders: Placeholders,
-    /// As long as these are open, their proxies serve the command.
+    /// While these are open, their proxies serve the command.
     _proxies: Vec<UnixStream>,
 }
 
 impl Plan {
-    /// Prepares for a command what it cannot do itself. To be called before the command starts.
+    /// Prepares the parts that the command cannot prepare itself. Must be called before the command starts.
     pub fn hold(&self, place: &Place) -> io::Result<Hold> {
         let placeholders = match self.method {
             Method::Namespaces | Method::Bubblewrap(_) => Placeholders::create(&self.sandbox)?,

@@ -1,8 +1,8 @@
-//! Confines a command: what it may write, what it may not read, what it can reach.
+//! Confines a command: the files that it may write, the files that it may not read, and the network that it can reach.
 //!
-//! A [`Sandbox`] says what is wanted, [`Support`] what the machine can do, and a [`Plan`] how the one is done
-//! with the other and what of it is not guaranteed. The process that becomes the command applies the plan,
-//! and its guard [holds](Hold) it. Nothing here knows of settings, agents or tools.
+//! A [`Sandbox`] describes the wanted confinement, [`Support`] the capabilities of the machine, and a [`Plan`] the
+//! method with its gaps. The process that becomes the command applies the plan, and its guard [holds](Hold) it. Nothing
+//! here knows of settings, agents or tools.
 
 mod apply;
 mod bubblewrap;

@@ -14,9 +14,9 @@ use crate::namespaces::{OwnMounts, make_all_read_only};
 use crate::system::{self, Reach};
 use crate::view::{Mode, View};
 
-/// Makes the file system of this process what the view says.
+/// Makes the file system of this process match the view.
 pub(crate) fn build(view: &View, own: &OwnMounts) -> Result<(), ApplyError> {
-    // Before anything is covered or closed: these stay as they are now.
+    // Before anything is covered or closed: the copies keep the present state.
     let copies = copies(view)?;
     let devices = Devices::take().map_err(ApplyError::step("get hold of the devices"))?;
     if !view.is_open() {
@@ -40,7 +40,7 @@ pub(crate) fn build(view: &View, own: &OwnMounts) -> Result<(), ApplyError> {
 
 type Copy = (PathBuf, Mode, Option<OwnedFd>);
 
-/// Each place of the view with what lies there, unless it is hidden.
+/// Each path of the view with a copy of its mount, unless it is hidden.
 fn copies(view: &View) -> Result<Vec<Copy>, ApplyError> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -60,12 +60,12 @@ fn copies(view: &View) -> Result<Vec<Copy>, ApplyError> {
     copies.collect()
 }
 
-/// Puts a copy where it was taken from, over whatever has come there meanwhile.
+/// Mounts a copy at its original path, over whatever is there now.
 fn place(path: &Path, mode: Mode, copy: &OwnedFd) -> io::Result<()> {
     if matches!(mode, Mode::ReadOnly | Mode::Shown) {
         system::make_read_only(copy.as_fd(), Reach::All)?;
     }
-    // Only within a cover, or among the devices, is it not there any more.
+    // It can be missing only within a cover, or among the devices.
     if let Err(error) = fs::symlink_metadata(path)
         && error.kind() == io::ErrorKind::NotFound
     {
@@ -89,7 +89,7 @@ fn create(path: &Path, is_directory: bool) -> io::Result<()> {
 fn hide(path: &Path, view: &View, covers: &mut Vec<PathBuf>) -> io::Result<()> {
     let is_directory = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata.is_dir(),
-        // A device that the machine has and this view has not.
+        // A device that the machine has and this view lacks.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
@@ -107,7 +107,7 @@ fn hide(path: &Path, view: &View, covers: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Nothing can be put into a cover any more.
+/// Makes a cover read-only: nothing can be added any more.
 fn close(cover: &Path) -> io::Result<()> {
     let mount = open_tree(CWD, cover, OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
     Ok(system::make_read_only(mount.as_fd(), Reach::One)?)

@@ -1,4 +1,4 @@
-//! A user namespace in which this process may do as it likes with its own mounts and network.
+//! A user namespace in which this process controls its own mounts and network.
 //!
 //! Nothing here allocates: [`crate::Support`] tries the same steps in a child of a process with threads.
 
@@ -15,21 +15,21 @@ use std::os::fd::AsFd as _;
 use crate::Network;
 use crate::system::{self, Reach};
 
-/// Whose processes a command sees.
+/// The processes that a command sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Processes {
     /// Its own. The next child of this process is the first of them.
     Own,
-    /// All of the machine.
+    /// All processes of the machine.
     Shared,
 }
 
-/// Proof that this process has left the machine's mounts: only [`enter`] makes one. Every function that changes
-/// mounts takes it, because the same calls would change the machine itself where root could not enter a namespace.
+/// Proof that this process has left the machine's mounts: only [`enter`] makes one. Every function that changes mounts
+/// takes it, because the same calls would change the machine itself where root could not enter a namespace.
 #[derive(Debug)]
 pub(crate) struct OwnMounts(());
 
-/// Enters namespaces of its own, as the same user and group, who are the only ones there.
+/// Enters namespaces of its own, with only the same user and group in them.
 pub(crate) fn enter(network: &Network, processes: Processes) -> Result<OwnMounts> {
     let (user, group) = (Identity::new(getuid().as_raw()), Identity::new(getgid().as_raw()));
     let mut namespaces = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
@@ -40,7 +40,7 @@ pub(crate) fn enter(network: &Network, processes: Processes) -> Result<OwnMounts
         namespaces |= UnshareFlags::NEWPID;
     }
     system::unshare(namespaces)?;
-    // Who could drop a group could reach what is closed to that group.
+    // A process that could drop a group could reach files that are closed to that group.
     write_to(c"/proc/self/setgroups", b"deny")?;
     write_to(c"/proc/self/uid_map", user.as_bytes())?;
     write_to(c"/proc/self/gid_map", group.as_bytes())?;
@@ -48,7 +48,7 @@ pub(crate) fn enter(network: &Network, processes: Processes) -> Result<OwnMounts
     Ok(OwnMounts(()))
 }
 
-/// Makes everything read-only that is mounted now.
+/// Makes all present mounts read-only.
 pub(crate) fn make_all_read_only(_: &OwnMounts) -> Result<()> {
     let root = open_tree(CWD, c"/", OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
     system::make_read_only(root.as_fd(), Reach::All)

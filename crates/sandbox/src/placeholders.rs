@@ -1,9 +1,8 @@
-//! Holds the places of files that a command must not create.
+//! Placeholders for files that a command must not create.
 //!
-//! What does not exist cannot be made read-only. So for as long as commands run, something stands there
-//! that is of no use to any program: a socket without permissions, which git and other programs pass over, or,
-//! where git would not, a file that says what git does without it. It is taken away when the last command is
-//! gone. Commands that run at once share it.
+//! A missing file cannot be made read-only. So while commands run, a placeholder is there that no program can use: a
+//! socket without permissions, which git and other programs skip, or, where git would not, a file with the content of
+//! git's default. It is removed when the last command has ended. Concurrent commands share it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -21,14 +20,14 @@ use rustix::io::Errno;
 use crate::Sandbox;
 use crate::resolve::{Resolved, resolve};
 
-/// The mode of directories that stand only for what is missing within. It is unusual enough to mark them, and
-/// gives the same access as an ordinary mode.
+/// The mode of directories that only hold placeholders. It is unusual enough to mark them, and gives the same access as
+/// an ordinary mode.
 const OURS: u32 = 0o1755;
 
-/// The mode of files that stand for missing ones.
+/// The mode of placeholder files.
 const OUR_FILE: u32 = 0o1444;
 
-/// Files of git that must not be sockets, and what they say where they are missing.
+/// Files of git that must not be sockets, with the content that equals a missing file.
 const NEUTRAL: [(&str, &[u8]); 5] = [
     (".gitconfig", b""),
     ("attributes", b""),
@@ -37,19 +36,19 @@ const NEUTRAL: [(&str, &[u8]); 5] = [
     ("gitconfig", b""),
 ];
 
-/// A longer file is no placeholder: git gives what it writes the mode of what was there before.
+/// The longest placeholder: git gives the files that it writes the mode of the previous ones.
 const LONGEST_NEUTRAL: u64 = 2;
 
-/// The held places of one command. Dropping it gives them back.
+/// The placeholders of one command. Dropping it releases them.
 #[derive(Debug, Default)]
 pub(crate) struct Placeholders {
-    /// Directories that are locked by every process that holds places below them.
+    /// Directories that every process with placeholders below them locks.
     locks: BTreeMap<PathBuf, File>,
     places: Vec<PathBuf>,
 }
 
 impl Placeholders {
-    /// Holds every place that is denied, missing, and in a directory that may be written.
+    /// Makes a placeholder for every path that is denied, missing, and in a writable directory.
     pub(crate) fn create(sandbox: &Sandbox) -> io::Result<Self> {
         let mut held = Self::default();
         if sandbox.deny_write.is_empty() {
@@ -63,11 +62,11 @@ impl Placeholders {
             let lock = lock(&directory)?;
             held.locks.insert(directory, lock);
         }
-        // Looked at again: under the locks, no other process takes any away.
+        // Checked again: under the locks, no other process removes any.
         for (path, found) in border.missing(sandbox) {
             match stand_in(&found, is_for_directory(path)) {
                 Ok(place) => held.places.push(place),
-                // The view keeps such a directory as it is.
+                // The view keeps such a directory unchanged.
                 Err(error) if is_closed(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -77,8 +76,8 @@ impl Placeholders {
 }
 
 impl Drop for Placeholders {
-    /// The last process that holds places below a directory gives them back. Of several that end at once, each gives
-    /// its lock up before it tries to be alone, so that one of them succeeds.
+    /// The last process with placeholders below a directory removes them. Of several that end at once, each releases
+    /// its lock before it tries an exclusive one, so that one of them succeeds.
     fn drop(&mut self) {
         let is_alone = |lock: &File| {
             let _ = flock(lock, FlockOperation::Unlock);
@@ -91,7 +90,7 @@ impl Drop for Placeholders {
             .map(|(directory, _)| directory.as_path())
             .collect();
         let is_free = |place: &&PathBuf| {
-            // Of several locks the nearest decides: a directory above is used by commands of other projects as well.
+            // Of several locks the nearest decides: commands of other projects also use a directory above.
             let nearest = place.ancestors().find(|above| self.locks.contains_key(*above));
             nearest.is_some_and(|nearest| alone.contains(nearest))
         };
@@ -99,14 +98,14 @@ impl Drop for Placeholders {
         for place in &free {
             take_away(place);
         }
-        // A directory may have stood for several of them.
+        // A directory may have held several of them.
         for place in &free {
             take_away_directories(place);
         }
     }
 }
 
-/// Where a sandbox lets something be created, as far as it exists.
+/// The directories in which a sandbox lets files be created, as far as they exist.
 struct Border {
     write: Vec<PathBuf>,
     write_within: Vec<PathBuf>,
@@ -128,7 +127,7 @@ impl Border {
         }
     }
 
-    /// The denied paths of which something is missing where it could be created.
+    /// The denied paths with a missing part in a writable directory.
     fn missing<'a>(
         &'a self,
         sandbox: &'a Sandbox,
@@ -143,7 +142,7 @@ impl Border {
         })
     }
 
-    /// Whether something can be created in this directory. What is nearest to it decides.
+    /// Whether files can be created in this directory. The nearest listed path decides.
     fn is_open(&self, directory: &Path) -> bool {
         let nearest = |places: &[PathBuf]| {
             let above = places.iter().filter(|place| directory.starts_with(place));
@@ -157,8 +156,7 @@ impl Border {
             }
     }
 
-    /// The directories to lock for what is missing at a place. All files together are no such directory: commands
-    /// that have nothing to do with each other share them.
+    /// The directories to lock for a missing path. The root is none of them: unrelated commands share it.
     fn locked_for(&self, place: &Path) -> Vec<PathBuf> {
         let roots = self.write.iter().chain(&self.write_within);
         let above = |root: &&PathBuf| place.starts_with(root) && *root != Path::new("/");
@@ -174,7 +172,7 @@ fn is_for_directory(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// Fills a place that is missing; where.
+/// Makes a placeholder at a missing path; returns its path.
 fn stand_in(found: &Resolved, as_directory: bool) -> io::Result<PathBuf> {
     let mut place = found.path.clone();
     let Some((last, directories)) = found.missing.split_last() else { return Ok(place) };
@@ -223,7 +221,7 @@ fn is_closed(error: &io::Error) -> bool {
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
 }
 
-/// Whether what is there only stands for something that is missing, while a command runs.
+/// Whether a path is only a placeholder, while a command runs.
 pub fn is_placeholder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| {
         let mode = metadata.permissions().mode() & 0o7777;
@@ -244,7 +242,7 @@ fn take_away(place: &Path) {
     }
 }
 
-/// Another program has filled the place meanwhile: what it put there does not keep a mode of ours.
+/// Restores the usual mode: another program has replaced the placeholder, and its file must not keep our mode.
 fn make_ordinary(place: &Path, ours: u32, usual: u32) {
     let mode = fs::symlink_metadata(place).map(|metadata| metadata.permissions().mode() & 0o7777);
     if mode.is_ok_and(|mode| mode == ours) {
@@ -252,17 +250,17 @@ fn make_ordinary(place: &Path, ours: u32, usual: u32) {
     }
 }
 
-/// Removes the directories that stood only for what was in them.
+/// Removes the directories that only held placeholders.
 fn take_away_directories(place: &Path) {
     for directory in place.ancestors().skip(1).take_while(|directory| is_placeholder(directory)) {
         if fs::remove_dir(directory).is_err() {
-            // A program has put something into it meanwhile: now it is an ordinary directory.
+            // A program has put a file into it meanwhile: now it is an ordinary directory.
             let _ = fs::set_permissions(directory, Permissions::from_mode(0o755));
         }
     }
 }
 
-/// Locks a directory together with others. Only a process that clears up holds it alone, and not for long.
+/// Takes a shared lock on a directory. Only a process that cleans up holds an exclusive one, and not for long.
 fn lock(directory: &Path) -> io::Result<File> {
     const TRIES: usize = 400;
     let file = File::open(directory)?;

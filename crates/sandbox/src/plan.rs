@@ -1,4 +1,4 @@
-//! How a sandbox is made on a machine, and what of it cannot be had there.
+//! The method by which a machine confines a command, and its gaps.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::{Bubblewrap, Namespaces, Network, Sandbox, Support};
 
-/// A sandbox with the means to make it.
+/// A sandbox with a method.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Plan {
@@ -15,11 +15,11 @@ pub struct Plan {
     pub method: Method,
     /// Whether the command sees only processes of its own.
     pub own_processes: bool,
-    /// What the sandbox wants and this method does not give.
+    /// The requirements of the sandbox that this method does not meet.
     pub gaps: Vec<Gap>,
 }
 
-/// The means, best first. All of them filter system calls, and use Landlock where there is one.
+/// The methods, best first. All of them filter system calls, and use Landlock if available.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Method {
@@ -51,7 +51,7 @@ pub enum Gap {
     Links,
 }
 
-/// Why a sandbox cannot be had.
+/// The reason that a sandbox is not available.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unavailable {
     #[error("the kernel cannot filter system calls")]
@@ -66,7 +66,7 @@ pub enum Unavailable {
 }
 
 impl Plan {
-    /// The best that this machine can do. A caller that wants all or nothing looks at the gaps.
+    /// The best plan on this machine. A caller that accepts no gaps checks them.
     pub fn new(sandbox: Sandbox, support: &Support) -> Result<Self, Unavailable> {
         if !support.seccomp {
             return Err(Unavailable::Filter);
@@ -88,7 +88,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// The same plan with more that is forbidden, and more that stays as it is; with the gaps that this opens.
+    /// The same plan with more forbidden paths and more write-denied ones, and the resulting gaps.
     #[must_use]
     pub fn denying(&self, forbidden: &[PathBuf], deny_write: &[PathBuf]) -> Self {
         let mut plan = self.clone();
@@ -130,7 +130,7 @@ fn gaps(
     own_processes: bool,
     landlock: Option<u32>,
 ) -> Vec<Gap> {
-    /// The versions of Landlock that brought these.
+    /// The versions of Landlock that introduced these.
     const TRUNCATION: u32 = 3;
     const SIGNALS: u32 = 6;
 
@@ -139,7 +139,7 @@ fn gaps(
     let is_bare = *method == Method::Landlock;
     let is_wrapped = matches!(method, Method::Bubblewrap(_));
     let gaps = [
-        // A process that cannot be seen cannot be signalled.
+        // A process that is not visible cannot be signalled.
         (Gap::Signals, !has(SIGNALS) && !own_processes),
         (Gap::Attributes, is_bare),
         (Gap::Truncation, is_bare && !has(TRUNCATION)),

@@ -1,8 +1,8 @@
 //! Processes of the command's own: a process namespace.
 //!
-//! Three processes come of one. The relay stays outside as the child of the process that started it, and ends
-//! as the command ends. The init is the first process inside: the kernel kills the whole namespace with it,
-//! and no process inside can kill or stop it. The third goes on to be the command.
+//! One process becomes three. The relay stays outside as the child of the process that started it, and ends as the
+//! command ends. The init is the first process inside: the kernel kills the whole namespace with it, and no process
+//! inside can kill or stop it. The third becomes the command.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -20,13 +20,13 @@ use rustix::thread::set_name;
 use crate::namespaces::OwnMounts;
 use crate::system;
 
-/// The name that the helpers have among processes: `killall` with the program's name must not hit them.
+/// The process name of the helpers: `killall` with the program's name must not hit them.
 const NAME: &std::ffi::CStr = c"command-guard";
 
-/// Divides this process, which must have one thread and be about to have its children in a new process
-/// namespace. Returns in the process that becomes the command.
+/// Forks this process, which must have one thread, and whose children will be in a new process namespace. Returns in
+/// the process that becomes the command.
 ///
-/// The namespace lives as long as the other end of `lifeline` is open; without one, as long as the relay.
+/// The namespace lives until the other end of `lifeline` is closed; without one, until the relay ends.
 pub(crate) fn divide(lifeline: Option<OwnedFd>) -> io::Result<()> {
     let (told, tell) = pipe_with(PipeFlags::CLOEXEC)?;
     if let Some(init) = system::fork_alone()? {
@@ -37,25 +37,25 @@ pub(crate) fn divide(lifeline: Option<OwnedFd>) -> io::Result<()> {
     if let Some(command) = system::fork_alone()? {
         watch_over(command, lifeline, tell);
     }
-    // Groups of processes have numbers in here only if they begin in here.
+    // Process groups have numbers in here only if they begin in here.
     setsid()?;
     Ok(())
 }
 
-/// Shows the processes of this namespace, and no others.
+/// Mounts a `/proc` with only the processes of this namespace.
 pub(crate) fn mount_own(_: &OwnMounts) -> rustix::io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount(c"proc", c"/proc", c"proc", flags, None)
 }
 
-/// Ends as the command ends.
+/// Waits for the command, and ends in the same way.
 fn relay(init: Pid, told: OwnedFd) -> ! {
     system::ignore_signals();
     let _ = set_name(NAME);
     let mut end = [0; End::LENGTH];
     let end = match File::from(told).read_exact(&mut end) {
         Ok(()) => End::from_bytes(end),
-        // It did not come to a command, or all of it was killed.
+        // The command never started, or all of it was killed.
         Err(_) => loop {
             match waitpid(Some(init), WaitOptions::empty()) {
                 Ok(Some((_, status))) => break End::of(status),
@@ -70,10 +70,10 @@ fn relay(init: Pid, told: OwnedFd) -> ! {
     }
 }
 
-/// Is the first process of the namespace until the last other one has ended, or the lifeline is cut.
+/// Runs as the first process of the namespace until the last other one has ended, or the lifeline is cut.
 fn watch_over(command: Pid, lifeline: Option<OwnedFd>, tell: OwnedFd) -> ! {
     let _ = set_name(NAME);
-    // What this process holds is not for those inside.
+    // The processes inside must not reach the resources of this process.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let mut tell = Some(File::from(tell));
     let pipe = match lifeline {
@@ -90,7 +90,7 @@ fn watch_over(command: Pid, lifeline: Option<OwnedFd>, tell: OwnedFd) -> ! {
         })
     });
     if watcher.is_err() {
-        // Nothing runs that would outlive its guard.
+        // No process may run that would outlive its guard.
         system::exit(1);
     }
     loop {
@@ -119,7 +119,7 @@ fn wait_for_cut(pipe: &OwnedFd) {
     }
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Code(i32),

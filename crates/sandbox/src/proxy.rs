@@ -1,8 +1,8 @@
 //! The way out for commands that may reach some hosts or some Unix sockets: the proxy outside decides.
 //!
-//! The command's network is empty but for a listener, which was made in there and handed out here: a socket
-//! stays in the network where it was made, whichever process holds it. So no process of ours runs inside, and
-//! there is no other way out. The command does not connect to Unix sockets itself: the proxy does.
+//! The command's network is empty except for a listener, which was made inside and passed out here: a socket stays in
+//! the network in which it was made, whichever process holds it. So no process of ours runs inside, and there is no
+//! other way out. The command does not connect to Unix sockets itself: the proxy does.
 
 mod broker;
 mod connection;
@@ -31,19 +31,19 @@ use unix_sockets::Listed;
 
 use crate::Way;
 
-/// What commands can reach.
+/// The reachable targets of commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes {
     pub domains: Domains,
-    /// The port of a proxy on this machine that is asked for hosts instead of looking for them here.
+    /// The port of the user's own HTTP proxy on this machine, which makes the connections instead of this one.
     pub http: Option<u16>,
-    /// The same for SOCKS, which is served only through such a proxy.
+    /// The same for SOCKS, which needs such a proxy.
     pub socks: Option<u16>,
     pub unix_sockets: Vec<PathBuf>,
 }
 
 impl Routes {
-    /// How commands can ask for hosts.
+    /// The protocols by which commands can ask for hosts.
     pub fn ways(&self) -> Vec<Way> {
         let http = self.http.is_some() || !self.domains.allowed.is_empty();
         let ways = [(http, Way::Http), (self.socks.is_some(), Way::Socks)];
@@ -59,8 +59,8 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Waits for commands on a socket at this path, which must not exist yet and which only this user
-    /// should be able to reach. Needs a runtime.
+    /// Listens for commands on a socket at this path, which must not exist yet and which only this user should be able
+    /// to reach. Needs a runtime.
     pub fn start(socket: PathBuf, routes: Routes) -> io::Result<Self> {
         let listener = UnixListener::bind(&socket)?;
         let listed = Arc::new(Listed::new(&routes.unix_sockets));
@@ -83,7 +83,7 @@ impl Drop for Proxy {
     }
 }
 
-/// The commands that are served, each until its hold is gone.
+/// The served commands, each until its hold is gone.
 type Commands = Arc<Mutex<HashMap<String, CancellationToken>>>;
 
 async fn serve(listener: UnixListener, routes: Arc<Routes>, listed: Arc<Listed>) {
@@ -99,7 +99,7 @@ async fn serve(listener: UnixListener, routes: Arc<Routes>, listed: Arc<Listed>)
             }
         };
         while tasks.try_join_next().is_some() {}
-        // One after the other, as they came: the hold of a command comes before its listener.
+        // One after the other, in order: the hold of a command comes before its listener.
         match timeout(greeting::PATIENCE, greeting::receive(&stream)).await {
             Ok(Ok(Greeting::Hold { id })) => {
                 let ended = CancellationToken::new();
@@ -128,7 +128,7 @@ async fn serve(listener: UnixListener, routes: Arc<Routes>, listed: Arc<Listed>)
 
 /// Waits for the end of a command.
 async fn watch(mut hold: UnixStream, id: String, ended: CancellationToken, commands: Commands) {
-    // Nothing more is ever said on it.
+    // Nothing more is ever sent on it.
     let _ = hold.read(&mut [0]).await;
     lock(&commands).remove(&id);
     ended.cancel();

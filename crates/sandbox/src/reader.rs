@@ -1,9 +1,7 @@
-//! A program that reads and does nothing else: it starts no program, writes no file, reaches no network,
-//! and sees only the places that it is given.
+//! A program that only reads: it starts no program, writes no file, reaches no network, and sees only the given paths.
 //!
-//! For programs of ours in a directory of a stranger's, such as git in a repository whose configuration
-//! names programs of its own. The kernel refuses what the program would run; so it does not matter which
-//! settings, attributes or links of the directory would make it do so.
+//! For our own programs in a hostile directory, such as git in a repository whose configuration names programs. The
+//! kernel refuses to start them; so it does not matter which settings, attributes or links of the directory name them.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, NulError, OsStr, OsString};
@@ -22,7 +20,7 @@ use thiserror::Error;
 
 use crate::{filter, system};
 
-/// What programs of a system need to start: libraries, the loader's cache, configuration for all users.
+/// The paths that programs of a system need to start: libraries, the loader's cache, configuration for all users.
 const SYSTEM: [&str; 13] = [
     "/etc",
     "/gnu/store",
@@ -39,25 +37,25 @@ const SYSTEM: [&str; 13] = [
     "/usr/share",
 ];
 
-/// The most memory of its own that such a program may have.
+/// The memory limit of such a program.
 const MEMORY: u64 = 1 << 30;
-/// The most seconds of computing.
+/// The limit of its processor time, in seconds.
 const SECONDS: u64 = 10;
 
 /// A program that only reads.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    /// An executable in the format of the machine; a script would need another program to run it.
+    /// An executable in the machine's format; a script would need another program to run it.
     pub program: PathBuf,
     pub args: Vec<OsString>,
-    /// All of its environment.
+    /// Its whole environment.
     pub environment: BTreeMap<String, String>,
     pub cwd: PathBuf,
-    /// What it may read besides the files of the system.
+    /// The readable paths besides the files of the system.
     pub readable: Vec<PathBuf>,
 }
 
-/// Why a program cannot be confined to reading. It must not be run then.
+/// The reason that a program cannot be confined to reading. It must not run then.
 #[derive(Debug, Error)]
 pub enum ReaderError {
     #[error("cannot open {}: {source}", .program.display())]
@@ -73,8 +71,8 @@ pub enum ReaderError {
 }
 
 impl Reader {
-    /// The command that becomes the program, confined. Its standard streams are for the caller to set; its
-    /// arguments and environment are fixed. It ends with the thread that starts it.
+    /// The command that becomes the program, confined. The caller sets its standard streams; its arguments and
+    /// environment are fixed. It ends with the thread that starts it.
     pub fn into_command(self) -> Result<Command, ReaderError> {
         let opened = File::open(&self.program)
             .map_err(|source| ReaderError::Program { program: self.program.clone(), source })?;
@@ -100,13 +98,13 @@ impl Reader {
         Ok(command)
     }
 
-    /// Landlock's rules: these places can be read, nothing can be written but the device that forgets it.
+    /// Landlock's rules: these paths can be read, nothing can be written except the null device.
     fn rules(&self) -> Result<OwnedFd, ReaderError> {
         if system::landlock_version().is_err() {
             return Err(ReaderError::NoLandlock);
         }
         let reading = AccessFs::ReadFile | AccessFs::ReadDir;
-        // Execution is the filter's to refuse: the loader of the program itself is opened for it.
+        // The filter refuses execution: the program's own loader must be executable here.
         let handled = AccessFs::from_all(ABI::V5) & !AccessFs::Execute;
         let places = SYSTEM.iter().map(Path::new).chain(self.readable.iter().map(PathBuf::as_path));
         let places = places.chain([self.program.as_path()]);

@@ -1,4 +1,4 @@
-//! Where a path leads, and over which links.
+//! Resolves a path, and records its links.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -6,17 +6,17 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Links that lead to links are followed this many times, as by the kernel.
+/// The most links that are followed, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// An absolute path, followed as far as it exists.
+/// An absolute path, resolved as far as it exists.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Resolved {
-    /// What exists of it, without links.
+    /// The existing part, without links.
     pub(crate) path: PathBuf,
-    /// The links that were followed, each by the place where it lies.
+    /// The followed links, each by its own path.
     pub(crate) links: Vec<PathBuf>,
-    /// The names that do not exist.
+    /// The missing names.
     pub(crate) missing: Vec<OsString>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn resolve(path: &Path) -> io::Result<Resolved> {
     let mut names = steps(path);
     while let Some(step) = names.pop_front() {
         let Step::Down(name) = step else {
-            // What does not exist has nothing above it but what was before.
+            // The parent of a missing name is the part before it.
             if resolved.missing.pop().is_none() {
                 resolved.path.pop();
             }

@@ -1,4 +1,4 @@
-//! Landlock: a second lock on writing, and the only one that keeps signals inside.
+//! Landlock: a second barrier for writing, and the only one that keeps signals inside.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use landlock::{
 
 use crate::UnixSockets;
 
-/// Confines this process and all that come after it: writing to these places, and no signals and no
-/// abstract sockets across the border. Whether the kernel does anything of it.
+/// Confines this process and its descendants: writing only to these paths, and no signals and no abstract sockets to
+/// the outside. Returns whether the kernel enforces any of it.
 pub(crate) fn restrict<'a>(
     writable: impl Iterator<Item = &'a Path>,
     unix_sockets: &UnixSockets,
 ) -> Result<bool, RulesetError> {
-    // What older kernels lack is left out.
+    // Rights that older kernels lack are left out.
     let writing = AccessFs::from_write(ABI::V5);
     let scope = match unix_sockets {
         UnixSockets::Denied | UnixSockets::Listed { .. } => {

@@ -1,4 +1,4 @@
-//! What this machine can do to confine a command.
+//! The capabilities of this machine to confine a command.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::namespaces::Processes;
 use crate::{Network, devices, filter, namespaces, processes, system};
 
-/// What was found when it was tried, not what the kernel's version promises.
+/// The results of trying, not the promises of the kernel's version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Support {
@@ -23,7 +23,7 @@ pub struct Support {
     pub bubblewrap: Bubblewrap,
 }
 
-/// Whether this user gets namespaces for mounts and network of his own.
+/// Whether this user can make namespaces for mounts and network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Namespaces {
@@ -32,7 +32,7 @@ pub enum Namespaces {
     Missing(String),
 }
 
-/// The helper program that can be used where namespaces cannot be had without privilege.
+/// The helper program for machines where namespaces need privileges.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Bubblewrap {
@@ -42,7 +42,7 @@ pub enum Bubblewrap {
 }
 
 impl Support {
-    /// Tries everything out. Starts a few short-lived processes.
+    /// Tries everything. Starts a few short-lived processes.
     pub fn detect() -> Self {
         Self {
             landlock: system::landlock_version().ok(),
@@ -54,7 +54,7 @@ impl Support {
     }
 }
 
-/// For people: a line for each means of confinement.
+/// For people: a line for each method of confinement.
 impl fmt::Display for Support {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.namespaces {
@@ -89,7 +89,7 @@ impl fmt::Display for Support {
 }
 
 fn try_namespaces() -> Namespaces {
-    /// What failed, by the number that the child ends with.
+    /// The failed step, by the exit code of the child.
     const STEPS: [&str; 3] = [
         "this user may not have namespaces",
         "mounts cannot be made read-only (Linux 5.12 can)",
@@ -97,7 +97,7 @@ fn try_namespaces() -> Namespaces {
     ];
     const SUCCESS: u8 = 3;
     let tried = system::in_child(|| {
-        // Each step changes what the step before it made this process's own.
+        // Each step changes objects that the step before it made this process's own.
         let Ok(own) = namespaces::enter(&Network::Off, Processes::Shared) else { return 0 };
         if namespaces::make_all_read_only(&own).is_err() {
             return 1;
@@ -120,14 +120,14 @@ fn try_namespaces() -> Namespaces {
 fn try_process_namespace() -> bool {
     let tried = system::in_child(|| {
         let Ok(own) = namespaces::enter(&Network::Off, Processes::Own) else { return 1 };
-        // Where the machine's own view of processes has covers, a new one is refused.
+        // Where parts of the machine's `/proc` are covered, the kernel refuses a new one.
         let mounted = system::in_child(|| u8::from(processes::mount_own(&own).is_err()));
         u8::from(!matches!(mounted, Ok(Some(0))))
     });
     matches!(tried, Ok(Some(0)))
 }
 
-/// The places of the system's own programs. A user's search path may lead to anything.
+/// The directories of the system's own programs. A user's search path may lead to anything.
 const PROGRAMS: [&str; 4] =
     ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
 

@@ -29,7 +29,7 @@ pub(crate) fn unshare(namespaces: UnshareFlags) -> rustix::io::Result<()> {
     unsafe { unshare_unsafe(namespaces) }
 }
 
-/// Makes sure that a program that this process becomes gets nothing but its standard streams.
+/// Makes sure that a program that this process becomes inherits only its standard streams.
 pub(crate) fn close_all_on_exec() -> io::Result<()> {
     const FIRST: libc::c_uint = 3;
     // SAFETY: takes numbers only; descriptors are marked, not closed, so their owners stay right.
@@ -39,15 +39,15 @@ pub(crate) fn close_all_on_exec() -> io::Result<()> {
     done(result)
 }
 
-/// The session of a process, or of this one: 0 where its leader is not to be seen, which is so for a process that
-/// came into this PID namespace from outside. `rustix` takes 0 for impossible.
+/// The session of a process, or of this one: 0 where its leader is not visible, as for a process that entered this PID
+/// namespace from outside. `rustix` assumes that 0 is impossible.
 pub fn session_of(pid: Option<Pid>) -> io::Result<i32> {
     // SAFETY: takes and gives numbers only.
     let session = unsafe { libc::getsid(Pid::as_raw(pid)) };
     if session < 0 { Err(io::Error::last_os_error()) } else { Ok(session) }
 }
 
-/// How far a change of mounts goes.
+/// The scope of a change of mounts.
 #[derive(Clone, Copy)]
 pub(crate) enum Reach {
     /// The mount itself.
@@ -101,7 +101,7 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
     done(result.into())
 }
 
-/// The version of Landlock that the kernel has, or why it has none.
+/// The kernel's version of Landlock, or the reason that it has none.
 pub(crate) fn landlock_version() -> io::Result<u32> {
     const VERSION: libc::c_uint = 1;
     let nothing = std::ptr::null::<libc::c_void>();
@@ -119,10 +119,9 @@ pub(crate) fn has_filters() -> bool {
     unsafe { libc::syscall(libc::SYS_seccomp, ACTION_AVAILABLE, 0, &raw const action) == 0 }
 }
 
-/// Runs `work` in a child process and gives what it returned; `None` when it did not end by itself.
+/// Runs `work` in a child process and returns its result; `None` when it did not end by itself.
 ///
-/// The caller may have any number of threads, of which the child has only one: `work` must neither
-/// allocate nor lock.
+/// The caller may have any number of threads, of which the child has only one: `work` must neither allocate nor lock.
 pub(crate) fn in_child(work: impl FnOnce() -> u8) -> io::Result<Option<u8>> {
     // SAFETY: the child only does `work`, which takes no lock that another thread may hold, and exits
     // without running anything of the parent's.
@@ -147,7 +146,7 @@ pub(crate) fn in_child(work: impl FnOnce() -> u8) -> io::Result<Option<u8>> {
     }
 }
 
-/// Texts as the kernel takes them when a process becomes a program.
+/// Texts in the kernel's form for `execve`.
 pub(crate) struct Words {
     /// Ends with a null. Atomic, so that another thread may hold them: they are never changed.
     pointers: Vec<AtomicPtr<c_char>>,
@@ -162,7 +161,7 @@ impl Words {
     }
 }
 
-/// All that a process needs to become a program that only reads.
+/// The parts that a process needs to become a program that only reads.
 pub(crate) struct Becoming {
     /// Opened for reading.
     pub(crate) program: OwnedFd,
@@ -173,18 +172,18 @@ pub(crate) struct Becoming {
     pub(crate) filter: BpfProgram,
     /// In bytes.
     pub(crate) memory: u64,
-    /// Of computing.
+    /// Processor time.
     pub(crate) seconds: u64,
 }
 
-/// Makes a command become that program in place of its own, confined for good.
+/// Makes a command become that program instead of its own, confined for good.
 pub(crate) fn become_reader(command: &mut Command, becoming: Becoming) {
     let parent = getpid();
     let become_it = move || -> io::Result<()> {
-        // All of it, or a closure would keep only the parts that are named below.
+        // All of it, or a closure would capture only the parts that are named below.
         let becoming = &becoming;
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // It may have died before the kernel was asked to watch it.
+        // The parent may have died before the kernel was asked to watch it.
         if getppid() != Some(parent) {
             return Err(io::ErrorKind::NotConnected.into());
         }
@@ -218,7 +217,7 @@ pub(crate) fn become_reader(command: &mut Command, becoming: Becoming) {
     unsafe { command.pre_exec(become_it) };
 }
 
-/// Makes a child of this process, which must have one thread: the child's number here, nothing there.
+/// Forks this process, which must have one thread: returns the child's number in the parent, `None` in the child.
 pub fn fork_alone() -> io::Result<Option<Pid>> {
     // SAFETY: with one thread, the child has everything that the parent had.
     match unsafe { libc::fork() } {
@@ -233,7 +232,7 @@ pub(crate) fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Ignores every signal that can be ignored, but for the end of children.
+/// Ignores every signal that can be ignored, except the end of children.
 pub(crate) fn ignore_signals() {
     const LAST: i32 = 64;
     for signal in (1..=LAST).filter(|signal| *signal != libc::SIGCHLD) {
@@ -242,11 +241,11 @@ pub(crate) fn ignore_signals() {
     }
 }
 
-/// Makes this process take no notice of signals that would end or stop it, as far as it can. Programs that it
-/// becomes or starts are not affected, as they would be if the signals were ignored.
+/// Makes this process survive signals that would end or stop it, as far as possible. Programs that it becomes or starts
+/// are not affected, as they would be if the signals were ignored.
 pub fn survive_signals() {
     const LAST: i32 = 64;
-    /// Faults of the process itself, and what it has to do with its children.
+    /// Faults of the process itself, and the signals about its children.
     const LEFT: [i32; 9] = [
         libc::SIGABRT,
         libc::SIGBUS,
@@ -261,8 +260,8 @@ pub fn survive_signals() {
     take_no_notice((1..=LAST).filter(|signal| !LEFT.contains(signal)));
 }
 
-/// Makes a write beyond the limit on the size of files fail with an error instead of ending this process. Programs
-/// that it starts are ended all the same.
+/// Makes a write beyond the limit on the size of files fail with an error instead of ending this process. The limit
+/// still ends programs that it starts.
 pub fn survive_file_size_limit() {
     take_no_notice([libc::SIGXFSZ].into_iter());
 }
@@ -299,7 +298,7 @@ static BEFORE_MAIN: extern "C" fn() = look_at_stdout;
 /// Whether this process was started without a standard output. The runtime opens `/dev/null` in its place before `main`
 /// runs, so that later writes would succeed and be lost.
 pub fn was_stdout_closed() -> bool {
-    // Names the table's entry, or the linker could leave it out.
+    // Names the table's entry, or the linker could drop it.
     let _ = std::hint::black_box(&BEFORE_MAIN);
     STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
 }
@@ -317,7 +316,7 @@ pub(crate) fn die_by(signal: i32) -> ! {
     }
 }
 
-/// Takes over a descriptor that the parent left open for this process, and keeps it from any child.
+/// Takes over a descriptor that the parent left open for this process, and keeps it from every child.
 pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: only sets a flag, and fails on a number that is not open.
     if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == -1 {
@@ -350,7 +349,7 @@ pub(crate) fn filter_and_listen(program: &[sock_filter]) -> io::Result<OwnedFd> 
     }
 }
 
-/// Tells when there are calls. Needs a runtime.
+/// Makes the descriptor awaitable: it is readable when there are calls. Needs a runtime.
 pub(crate) fn watch(calls: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` is the same open descriptor for as long as it lives.
     unsafe { AsyncFd::register_with_interest(calls, Interest::READABLE) }.map_err(Into::into)
@@ -365,7 +364,7 @@ pub(crate) struct Call {
     pub(crate) args: [u64; 6],
 }
 
-/// The codes of the requests that these descriptors take: what is told, its direction, its size.
+/// The code of a request for these descriptors: the number, the direction, the size.
 const fn request(direction: usize, number: usize, size: usize) -> libc::Ioctl {
     const MAGIC: usize = b'!' as usize;
     ((direction << 30) | (size << 16) | (MAGIC << 8) | number) as libc::Ioctl
@@ -373,7 +372,7 @@ const fn request(direction: usize, number: usize, size: usize) -> libc::Ioctl {
 const WRITE: usize = 1;
 const BOTH: usize = 3;
 
-/// Takes the next call. To be called when there is one: otherwise it waits.
+/// Takes the next call. Waits if there is none: the caller checks first.
 pub(crate) fn receive_call(calls: BorrowedFd<'_>) -> io::Result<Call> {
     const RECEIVE: libc::Ioctl = request(BOTH, 0, size_of::<libc::seccomp_notif>());
     // SAFETY: the structure is numbers, for which zero is a value; the kernel wants it to be zero.
@@ -390,7 +389,7 @@ pub(crate) fn is_waiting(calls: BorrowedFd<'_>, id: u64) -> bool {
     unsafe { libc::ioctl(calls.as_raw_fd(), VALID, &raw const id) == 0 }
 }
 
-/// Puts a file where the caller of a call has one, in place of that.
+/// Replaces a descriptor of a call's caller by a file.
 pub(crate) fn replace_file(
     calls: BorrowedFd<'_>,
     id: u64,
@@ -411,7 +410,7 @@ pub(crate) fn replace_file(
     if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Answers a call: done, or refused with the number of an error.
+/// Answers a call: success, or the number of an error.
 pub(crate) fn answer_call(calls: BorrowedFd<'_>, id: u64, error: Option<i32>) -> io::Result<()> {
     const SEND: libc::Ioctl = request(BOTH, 1, size_of::<libc::seccomp_notif_resp>());
     let mut answer =

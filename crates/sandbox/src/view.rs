@@ -1,6 +1,6 @@
-//! The file system as a command sees it: where it differs from the machine's, and how.
+//! The file system as a command sees it: the paths that differ from the machine's, and their modes.
 //!
-//! The base is that everything can be read and nothing written. What nests deeper wins.
+//! By default everything can be read and nothing written. Deeper paths win.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -18,24 +18,24 @@ use crate::{ApplyError, Sandbox};
 pub(crate) enum Mode {
     /// May be changed.
     Writable,
-    /// Stays as it is within something that may be changed.
+    /// Not writable, within a writable path.
     ReadOnly,
     /// Cannot be read.
     Hidden,
-    /// Can be read within something that is hidden.
+    /// Readable, within a hidden path.
     Shown,
-    /// A directory or link on the way to something that is kept, within something that may be changed: it
-    /// keeps its name and place, or another could be put there with the same name.
+    /// A directory or link on the way to a kept path, within a writable path: it keeps its name and place, or a command
+    /// could put another there with the same name.
     Anchored,
 }
 
-/// The places that differ, those above before those below.
+/// The differing paths, parents before children.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct View(BTreeMap<PathBuf, Mode>);
 
 impl View {
-    /// What is asked for, as far as it exists. All paths of the view are free of links, but for links
-    /// that are anchored themselves.
+    /// The view of a sandbox, as far as its paths exist. All paths of the view are free of links, except anchored
+    /// links.
     pub(crate) fn of(sandbox: &Sandbox, place: &Place) -> Result<Self, ApplyError> {
         let mut deny_write = guarded(&sandbox.deny_write)?;
         deny_write.extend(closed(&sandbox.deny_write));
@@ -68,7 +68,7 @@ impl View {
         for (path, mode) in wanted {
             let around = view.mode_of(&path);
             let mode = match (mode, around) {
-                // What is named as writable or readable is not hidden because it must stay as it is.
+                // A path that is named as writable or readable is not hidden because it must not change.
                 (Mode::ReadOnly, Some(Mode::Hidden)) if readable.contains(&path) => Mode::Shown,
                 (mode, _) => mode,
             };
@@ -88,7 +88,7 @@ impl View {
         self.0.iter().map(|(path, mode)| (path.as_path(), *mode))
     }
 
-    /// Whether everything may be changed that nothing else is said about.
+    /// Whether everything without another mode may be changed.
     pub(crate) fn is_open(&self) -> bool {
         self.mode_of(Path::new("/")) == Some(Mode::Writable)
     }
@@ -98,12 +98,12 @@ impl View {
         below(&self.0, path).nth(1).is_some()
     }
 
-    /// What holds for a path: of the nearest place above it, or its own.
+    /// The mode of a path: its own, or that of the nearest path above it.
     fn mode_of(&self, path: &Path) -> Option<Mode> {
         path.ancestors().find_map(|place| self.0.get(place)).copied()
     }
 
-    /// Keeps in place what leads to places that must stay: directories, and these links.
+    /// Anchors the directories and these links that lead to kept paths.
     fn anchor(&mut self, links: impl Iterator<Item = PathBuf>) {
         let kept = self.iter().filter(|(_, mode)| matches!(mode, Mode::ReadOnly | Mode::Hidden));
         let kept: Vec<PathBuf> = kept.map(|(path, _)| path.to_owned()).collect();
@@ -119,7 +119,7 @@ impl View {
     }
 }
 
-/// What may be changed of the places of `write`, and within what is denied of them.
+/// The writable paths of `write`, and those within the denied ones.
 fn writable(
     write: &[Resolved],
     deny_write: &[Resolved],
@@ -127,15 +127,15 @@ fn writable(
 ) -> BTreeMap<PathBuf, Mode> {
     let is_below =
         |path: &Path, places: &[Resolved]| places.iter().any(|place| path.starts_with(&place.path));
-    // A directory that is not to be changed is denied with all that is below it.
+    // A denied directory is denied with everything below it.
     let free = write.iter().filter(|place| !is_below(&place.path, deny_write));
-    // A command may have made a link of a place that it may change: it would lead to whatever is denied.
+    // A command may have replaced a path that it may change by a link: the link would lead to any denied path.
     let within = write_within.iter().filter(|place| place.links.is_empty());
     let within = within.filter(|place| is_below(&place.path, write));
     free.chain(within).map(|place| (place.path.clone(), Mode::Writable)).collect()
 }
 
-/// The places at a path and below it: they stand together.
+/// The paths at and below a path: they are adjacent.
 fn below<'a>(
     places: &'a BTreeMap<PathBuf, Mode>,
     path: &'a Path,
@@ -144,7 +144,7 @@ fn below<'a>(
     places.range::<Path, _>(from).take_while(move |(place, _)| place.starts_with(path))
 }
 
-/// Whether a place differs from what holds around it.
+/// Whether the mode of a path differs from the mode around it.
 fn is_needed(mode: Mode, around: Option<Mode>) -> bool {
     match (mode, around) {
         (Mode::Writable, Some(Mode::Writable)) | (Mode::Hidden, Some(Mode::Hidden)) => false,
@@ -154,14 +154,14 @@ fn is_needed(mode: Mode, around: Option<Mode>) -> bool {
     }
 }
 
-/// Those of the paths that lead somewhere.
+/// The paths that exist.
 fn existing<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<Vec<Resolved>, ApplyError> {
     let mut found = Vec::new();
     for path in paths {
         match resolve(path) {
             Ok(resolved) if resolved.exists() => found.push(resolved),
             Ok(_) => {}
-            // What this user cannot reach needs no leave.
+            // A path that this user cannot reach needs no permission.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             Err(source) => return Err(ApplyError::Path { path: path.clone(), source }),
         }
@@ -169,8 +169,8 @@ fn existing<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<Vec<Reso
     Ok(found)
 }
 
-/// Those of the paths that lead somewhere, and the directories that are closed on the way to others. The owner of a
-/// directory can open it again: what is kept behind it is kept with the directory.
+/// The paths that exist, and the closed directories on the way to others. The owner of a directory can open it again: a
+/// kept path behind it is kept with the directory.
 fn guarded<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<Vec<Resolved>, ApplyError> {
     let mut found = Vec::new();
     for path in paths {
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn a_place_within_what_is_kept_opens_nothing_that_was_not_open() {
         let scratch = Scratch::new(&["p/top/src", "p/top/w", "outside"]);
-        // What was a place of its own has become a link into what is kept.
+        // A former directory of its own has become a link into a kept path.
         symlink("../top/src", scratch.root.join("p/top/link")).unwrap();
         let sandbox = Sandbox {
             write: scratch.paths(&["p"]),

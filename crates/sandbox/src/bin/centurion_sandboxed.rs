@@ -1,7 +1,7 @@
 //! Enters a sandbox and becomes a command: for the tests of this crate.
 //!
-//! The first argument is the plan, the second the place, both as JSON; the command follows. Without any,
-//! it says what this user can have on this machine.
+//! The first argument is the plan, the second the place, both as JSON; the command follows. Without any, it prints the
+//! capabilities of this machine for this user.
 
 use std::ffi::OsString;
 use std::io::Write as _;

@@ -1,9 +1,9 @@
-//! Makes the connections of a command in its place: to Unix sockets that are listed, and to no others.
+//! Makes the connections of a command in its place: to listed Unix sockets, and to no others.
 //!
-//! A filter cannot see which socket a call means, since the kernel hands it no memory of the caller. So the
-//! call is told here, the address is copied once, the connection is made to what was copied, and the
-//! finished socket is put where the caller has its own. Nothing that the caller changes meanwhile counts,
-//! and no call is ever sent on as it is.
+//! A filter cannot see which socket a call means, since the kernel gives it no memory of the caller. So the filter
+//! passes the call to this process, which copies the address once, connects to the copied address, and puts the
+//! finished socket in place of the caller's own. Later changes by the caller do not count, and no call is ever
+//! continued unchanged.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -25,13 +25,13 @@ use tokio::task::JoinSet;
 use super::unix_sockets::{Listed, reach};
 use crate::system::{self, Call};
 
-/// How many connections of one command are made at the same time. More wait for their turn.
+/// The most concurrent connections of one command. More wait for their turn.
 const MOST_AT_ONCE: usize = 16;
 
-/// No address is longer.
+/// The longest address.
 const LONGEST_ADDRESS: usize = 128;
 
-/// Serves one command until nothing of it is left.
+/// Serves one command until no process of it is left.
 pub(super) async fn serve(calls: OwnedFd, listed: Arc<Listed>) {
     let calls = match system::watch(calls) {
         Ok(calls) => Arc::new(calls),
@@ -41,14 +41,14 @@ pub(super) async fn serve(calls: OwnedFd, listed: Arc<Listed>) {
     let mut answers = JoinSet::new();
     loop {
         let Ok(mut readiness) = calls.readable().await else { return };
-        // Asks first: to receive when there is nothing waits, whatever the descriptor's flags are.
+        // Checks first: receiving waits when there is no call, whatever the descriptor's flags are.
         loop {
             match state(calls.get_ref()) {
                 State::Waiting => break,
                 State::Over => return,
                 State::Called => {}
             }
-            // Fails when the calling process has gone.
+            // Fails when the calling process has ended.
             let Ok(call) = system::receive_call(calls.get_ref().as_fd()) else { continue };
             while answers.try_join_next().is_some() {}
             let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { return };
@@ -85,7 +85,7 @@ fn answer(calls: &OwnedFd, call: &Call, listed: &Listed) {
     }
 }
 
-/// Makes the connection that a call asks for.
+/// Makes the connection that a call requests.
 fn make(calls: &OwnedFd, call: &Call, listed: &Listed) -> Result<(), Errno> {
     let [number, place, length, ..] = call.args;
     let (number, length) = (lower_half(number), lower_half(length));
@@ -120,16 +120,16 @@ fn make(calls: &OwnedFd, call: &Call, listed: &Listed) -> Result<(), Errno> {
     }
 }
 
-/// The caller's own socket, if it is one of the network.
+/// The caller's own socket, if it is a network socket.
 fn take(calls: &OwnedFd, call: &Call, number: u32) -> Result<OwnedFd, Errno> {
-    // A process is known by its first thread.
+    // A process has the number of its first thread.
     let status = fs::read_to_string(of(call, "status")).map_err(|error| errno(&error))?;
     let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     let process = process.and_then(|id| id.trim().parse().ok()).and_then(Pid::from_raw);
     let process = pidfd_open(process.ok_or(Errno::SRCH)?, PidfdFlags::empty())?;
     let number = i32::try_from(number).map_err(|_| Errno::BADF)?;
     let socket = pidfd_getfd(&process, number, PidfdGetfdFlags::empty())?;
-    // The number of a process that has ended may be another's by now.
+    // The number of an ended process may belong to another by now.
     if !system::is_waiting(calls.as_fd(), call.id) {
         return Err(Errno::SRCH);
     }
@@ -192,7 +192,7 @@ struct FileFlags {
     closes_on_exec: bool,
 }
 
-/// How the caller has opened its socket.
+/// The flags of the caller's socket.
 fn flags_of(call: &Call, number: u32) -> Result<FileFlags, Errno> {
     let info =
         fs::read_to_string(of(call, &format!("fdinfo/{number}"))).map_err(|_| Errno::BADF)?;
@@ -205,12 +205,12 @@ fn flags_of(call: &Call, number: u32) -> Result<FileFlags, Errno> {
     })
 }
 
-/// What the kernel tells of the caller.
+/// A file of the kernel about the caller.
 fn of(call: &Call, what: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{}/{what}", call.thread))
 }
 
-/// The part of an argument that the kernel looks at where it takes a small number.
+/// The part of an argument that the kernel uses where it expects a small number.
 fn lower_half(argument: u64) -> u32 {
     u32::try_from(argument & u64::from(u32::MAX)).unwrap_or_default()
 }

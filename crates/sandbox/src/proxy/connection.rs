@@ -13,9 +13,9 @@ use super::Routes;
 use super::domains::Domains;
 use super::request::{Head, Request};
 
-/// No head of a request is longer.
+/// The longest head of a request.
 const LONGEST_HEAD: usize = 64 * 1024;
-/// How long a request may take to be made, and a host to be reached.
+/// The time limit for a request, and for reaching a host.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) async fn serve(mut client: TcpStream, routes: &Routes) -> io::Result<()> {
@@ -67,8 +67,8 @@ pub(super) async fn serve(mut client: TcpStream, routes: &Routes) -> io::Result<
     Ok(())
 }
 
-/// Passes on what the user's own proxy answers to `CONNECT`; whether there is a tunnel now. Where there is none, nothing
-/// more is passed on to that proxy: it would take it for a request of its own, to any host.
+/// Passes on the answer of the user's own proxy to `CONNECT`; returns whether there is a tunnel now. Without one,
+/// nothing more is passed on to that proxy: it would read it as a request of its own, to any host.
 async fn open_tunnel(client: &mut TcpStream, server: &mut TcpStream) -> io::Result<bool> {
     let mut bytes = Vec::new();
     let reading = async {
@@ -98,14 +98,14 @@ async fn open_tunnel(client: &mut TcpStream, server: &mut TcpStream) -> io::Resu
     Ok(false)
 }
 
-/// The proxy that the user runs on this machine.
+/// Connects to the user's own proxy on this machine.
 pub(super) async fn own_proxy(port: u16) -> io::Result<TcpStream> {
     TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| {
         io::Error::new(error.kind(), format!("the proxy on port {port} does not listen: {error}"))
     })
 }
 
-/// What a client asked for, and what it has sent beyond that.
+/// A client's request, and the bytes that it has sent beyond that.
 enum Asked {
     Request(Box<Request>, Vec<u8>),
     Refused(&'static str),
@@ -131,7 +131,7 @@ async fn read_request(client: &mut TcpStream) -> io::Result<Asked> {
     }
 }
 
-/// Connects to one of the addresses that the host's name leads to, if that is what was allowed.
+/// Connects to one of the addresses of the host's name, if the rules for the host permit the address.
 async fn connect(domains: &Domains, host: &HostName, port: u16) -> io::Result<TcpStream> {
     let mut error = io::Error::new(io::ErrorKind::NotFound, "its name leads nowhere outside");
     let addresses: Vec<SocketAddr> = match host {

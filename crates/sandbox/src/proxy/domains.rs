@@ -1,21 +1,21 @@
-//! Which hosts may be reached.
+//! The hosts that may be reached.
 
 use std::net::{IpAddr, SocketAddr};
 
 use centurion_protocol::{HostName, is_local_address};
 
-/// Hosts by name: `example.com` is that host, `*.example.com` every host below it, `*` every host. A
-/// pattern with a star never means an address or this machine; those have to be named.
+/// Hosts by name: `example.com` is that host, `*.example.com` every host below it, `*` every host. A pattern with a
+/// star never matches an address or this machine; those have to be named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Domains {
     pub allowed: Vec<String>,
-    /// Not to be reached, even if allowed.
+    /// Not reachable, even if allowed.
     pub denied: Vec<String>,
 }
 
 impl Domains {
-    /// Whether a proxy of the user's own may be asked for a host. It decides alone where nothing is
-    /// listed; what is denied here stays denied.
+    /// Whether the user's own proxy may be asked for a host. It decides alone if nothing is listed; a host that is
+    /// denied here stays denied.
     pub(super) fn pass_on(&self, host: &HostName) -> bool {
         let is_denied = self.denied.iter().any(|pattern| denies(pattern, host));
         !is_denied && (self.allowed.is_empty() || self.allow(host))
@@ -26,8 +26,8 @@ impl Domains {
             && !self.denied.iter().any(|pattern| denies(pattern, host))
     }
 
-    /// Whether a connection to this address is what was meant by allowing the host. A name must not lead to this
-    /// machine, to the metadata of a cloud or to a denied address, whatever the name server says.
+    /// Whether an address is acceptable for an allowed host. A name must not lead to this machine, to the metadata of a
+    /// cloud or to a denied address, whatever the name server says.
     pub(super) fn mean(&self, host: &HostName, address: &SocketAddr) -> bool {
         let address =
             HostName::parse(&address.ip().to_string()).unwrap_or(HostName::Address(address.ip()));
@@ -46,7 +46,7 @@ impl Domains {
     }
 }
 
-/// Whether a pattern of what is allowed means a host.
+/// Whether a pattern of allowed hosts matches a host.
 fn matches(pattern: &str, host: &HostName) -> bool {
     let is_special = host.is_localhost() || matches!(host, HostName::Address(_));
     match Pattern::parse(pattern) {
@@ -57,7 +57,7 @@ fn matches(pattern: &str, host: &HostName) -> bool {
     }
 }
 
-/// Whether a pattern of what is denied means a host. What denies means more: a star stands for addresses, too.
+/// Whether a pattern of denied hosts matches a host. It matches more: a star matches addresses, too.
 fn denies(pattern: &str, host: &HostName) -> bool {
     match Pattern::parse(pattern) {
         Pattern::Host(named) => named == *host,
@@ -71,7 +71,7 @@ enum Pattern {
     Host(HostName),
     Below(String),
     All,
-    /// It cannot be read.
+    /// An invalid pattern.
     Nothing,
 }
 

@@ -1,5 +1,5 @@
-//! What is said to the proxy when a command starts: once from outside, to be noticed when it ends, and
-//! from inside, with what the command gives away.
+//! The messages to the proxy when a command starts: one from outside, which marks the command's life, and from inside,
+//! with the descriptors that the command hands over.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -16,10 +16,10 @@ use tokio::net::{TcpListener, UnixStream};
 
 use crate::Way;
 
-/// How long a client that has connected may take to say who it is.
+/// The time that a connected client may take to identify itself.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Nothing that is said is longer.
+/// The longest message.
 const LONGEST: usize = 256;
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) enum Greeting {
     Connections { id: String, calls: OwnedFd },
 }
 
-/// What a command gives away.
+/// A descriptor that a command hands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gift {
     Listener(Way),
@@ -52,15 +52,15 @@ impl Gift {
     }
 }
 
-/// What a hold says before the name.
+/// The word before the name in a hold.
 const HOLD: &str = "hold";
 
-/// Says that a command is about to start. It is served until the connection is closed.
+/// Announces a command. It is served until the connection is closed.
 pub(crate) fn hold(proxy: impl AsFd, id: &str) -> io::Result<()> {
     send(proxy.as_fd(), HOLD, id, &[])
 }
 
-/// Gives away something of a command.
+/// Hands over a descriptor of a command.
 pub(crate) fn hand_over(proxy: impl AsFd, gift: Gift, id: &str, file: impl AsFd) -> io::Result<()> {
     send(proxy.as_fd(), gift.word(), id, &[file.as_fd()])
 }

@@ -1,12 +1,12 @@
-//! The head of a request to the proxy, read strictly: what two readers could read differently is refused.
+//! The head of a request to the proxy, parsed strictly: a head that two parsers could read differently is refused.
 
 use centurion_protocol::HostName;
 use httparse::{EMPTY_HEADER, Status};
 
-/// No request has more headers.
+/// The most headers of a request.
 const MOST_HEADERS: usize = 128;
 
-/// A request that was understood.
+/// A valid request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) host: HostName,
@@ -18,12 +18,12 @@ pub(super) struct Request {
     headers: Vec<(String, Vec<u8>)>,
 }
 
-/// What the beginning of a connection is.
+/// The result of parsing the beginning of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Head {
-    /// Not all of it is there.
+    /// It is incomplete.
     Partial,
-    /// A request, and where what follows it begins.
+    /// A request, and the offset of the bytes behind it.
     Request(Box<Request>, usize),
     Refused(&'static str),
 }
@@ -38,7 +38,7 @@ impl Head {
             Ok(Status::Partial) => return Self::Partial,
             Err(_) => return Self::Refused("the request is not one of HTTP/1"),
         };
-        // The parser takes lines that end with a line feed alone, which others take for the middle of a line.
+        // The parser accepts lines that end with a line feed alone, which others read as the middle of a line.
         if bytes.get(..end).is_none_or(has_loose_line_end) {
             return Self::Refused(LINE_ENDS);
         }
@@ -95,12 +95,12 @@ impl Request {
         }
     }
 
-    /// What a plain request says to its server.
+    /// The bytes of a plain request for its server.
     pub(super) fn to_server(&self, path: &str) -> Vec<u8> {
         self.written(path, &["proxy-authorization"])
     }
 
-    /// What any request says to another proxy.
+    /// The bytes of any request for another proxy.
     pub(super) fn to_proxy(&self) -> Vec<u8> {
         let target = match &self.plain {
             Some(path) => format!("http://{}{path}", self.place()),
@@ -109,10 +109,10 @@ impl Request {
         self.written(&target, &[])
     }
 
-    /// The request anew, without headers that are for this proxy.
+    /// The request written again, without headers for this proxy.
     fn written(&self, target: &str, dropped: &[&str]) -> Vec<u8> {
         const REPLACED: [&str; 3] = ["host", "connection", "proxy-connection"];
-        // The host is the one that was decided about, and one request is all there is.
+        // The host is the one that was decided about, and the connection carries one request only.
         let connection = if self.plain.is_some() { "Connection: close\r\n" } else { "" };
         let (method, version, place) = (&self.method, self.version, self.place());
         let mut bytes =
@@ -138,7 +138,7 @@ fn strip_scheme(target: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case(SCHEME).then(|| target.get(SCHEME.len()..)).flatten()
 }
 
-/// The headers, if no two readers could make something else of them.
+/// The headers, if no two parsers could read them differently.
 fn headers(
     parsed: &httparse::Request<'_, '_>,
     host: &HostName,
@@ -163,7 +163,7 @@ fn headers(
     Ok(parsed.headers.iter().map(|it| (it.name.to_owned(), it.value.to_vec())).collect())
 }
 
-/// The host and port of `host:port`; who one is to be there is not for the proxy.
+/// The host and port of `host:port`; refuses user names, which are not for the proxy.
 fn authority(text: &str) -> Option<(HostName, Option<u16>)> {
     let is_plain = |character: char| character.is_ascii_graphic() && !"@/\\".contains(character);
     if text.is_empty() || !text.chars().all(is_plain) {
@@ -175,7 +175,7 @@ fn authority(text: &str) -> Option<(HostName, Option<u16>)> {
         None => (text, None),
     };
     let port = match port {
-        // A sign is not part of a port, whatever numbers may have.
+        // A sign is not part of a port, although number parsers accept it.
         Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => Some(port.parse().ok()?),
         Some(_) => return None,
         None => None,

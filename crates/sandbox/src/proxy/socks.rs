@@ -1,6 +1,6 @@
-//! One connection by SOCKS 5 through the proxy that the user runs: what it asks for is looked at on the way.
+//! One SOCKS 5 connection through the user's own proxy: its request is checked on the way.
 //!
-//! Who the command is to that proxy is between the two of them; only a host that may be reached is passed on.
+//! The client and that proxy authenticate directly; only a request for a permitted host is passed on.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,7 +15,7 @@ use super::Routes;
 use super::connection::own_proxy;
 
 const VERSION: u8 = 5;
-/// How long the two may take to agree.
+/// The time limit for the negotiation.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) async fn serve(mut client: TcpStream, routes: &Routes) -> io::Result<()> {
@@ -28,9 +28,9 @@ pub(super) async fn serve(mut client: TcpStream, routes: &Routes) -> io::Result<
     Ok(())
 }
 
-/// Brings the two together until the request is made; `false` if it may not be.
+/// Relays the negotiation until the request; `false` if the request is not permitted.
 async fn agree(client: &mut TcpStream, proxy: &mut TcpStream, routes: &Routes) -> io::Result<bool> {
-    /// The ways to say who one is that can be followed: nothing, and a name with a password.
+    /// The supported authentication methods: none, and a name with a password.
     const NOTHING: u8 = 0;
     const PASSWORD: u8 = 2;
     const REFUSED: u8 = 0xff;
@@ -68,7 +68,7 @@ async fn agree(client: &mut TcpStream, proxy: &mut TcpStream, routes: &Routes) -
     request(client, proxy, routes).await
 }
 
-/// Passes on a request for a host that may be reached.
+/// Passes on a request for a permitted host.
 async fn request(
     client: &mut TcpStream,
     proxy: &mut TcpStream,
@@ -94,13 +94,13 @@ async fn request(
         _ => return Err(unclear()),
     };
     let port: [u8; 2] = read(client).await?;
-    // Only connections: by the others a host could be reached that was not named.
+    // Only connections: the other commands could reach a host that was not named.
     let refusal = match command {
         CONNECT if host.as_ref().is_some_and(|host| routes.domains.pass_on(host)) => None,
         CONNECT => Some(NOT_ALLOWED),
         _ => Some(NOT_SUPPORTED),
     };
-    // As it was decided about, not as it was written.
+    // In the form that was decided about, not as written.
     let address = host.as_ref().and_then(written);
     let (Some(address), None) = (address, refusal) else {
         let code = refusal.unwrap_or(NOT_ALLOWED);
@@ -112,7 +112,7 @@ async fn request(
     Ok(true)
 }
 
-/// A host as SOCKS writes it: its kind, then itself.
+/// A host in the form of SOCKS: its kind, then itself.
 fn written(host: &HostName) -> Option<Vec<u8>> {
     Some(match host {
         HostName::Address(IpAddr::V4(address)) => [&[1][..], &address.octets()].concat(),
@@ -129,7 +129,7 @@ async fn read<const N: usize>(from: &mut TcpStream) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Reads from the one and tells it to the other.
+/// Reads from one side and sends it to the other.
 async fn pass<const N: usize>(from: &mut TcpStream, to: &mut TcpStream) -> io::Result<[u8; N]> {
     let bytes = read(from).await?;
     to.write_all(&bytes).await?;

@@ -9,14 +9,14 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-/// The sockets of a list. Where links lead is settled once: a command may be able to change links.
+/// The sockets of a list. Links are resolved once: a command may be able to change them.
 #[derive(Debug, Default)]
 pub(super) struct Listed(Vec<Place>);
 
 #[derive(Debug)]
 struct Place {
     written: PathBuf,
-    /// Free of links, when it was listed.
+    /// The path without links, at the time of listing.
     resolved: PathBuf,
 }
 
@@ -30,7 +30,7 @@ impl Listed {
         Self(places.collect())
     }
 
-    /// The socket that a command means by an absolute path, if it is listed.
+    /// The listed socket at an absolute path of a command, if there is one.
     pub(super) fn find(&self, path: &Path) -> Option<&Path> {
         let written = plain(path);
         let resolved = resolve(&written);
@@ -39,7 +39,7 @@ impl Listed {
     }
 }
 
-/// Connects to the socket at a path that has no links on it.
+/// Connects to the socket at a path without links.
 pub(super) fn reach(path: &Path, is_blocking: bool) -> io::Result<OwnedFd> {
     let (flags, resolving) = (OFlags::PATH | OFlags::CLOEXEC, ResolveFlags::NO_SYMLINKS);
     let place = File::from(openat2(CWD, path, flags, Mode::empty(), resolving)?);
@@ -51,13 +51,13 @@ pub(super) fn reach(path: &Path, is_blocking: bool) -> io::Result<OwnedFd> {
         flags |= SocketFlags::NONBLOCK;
     }
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    // By the descriptor: what was looked at is what is connected to.
+    // By the descriptor: the checked file is the one that is connected to.
     let address = SocketAddrUnix::new(format!("/proc/self/fd/{}", place.as_raw_fd()))?;
     connect(&socket, &address)?;
     Ok(socket)
 }
 
-/// The path with its directory resolved; what does not exist stays as it is.
+/// The path with its directory resolved; a missing part stays as it is.
 fn resolve(path: &Path) -> PathBuf {
     match (path.parent().and_then(|parent| parent.canonicalize().ok()), path.file_name()) {
         (Some(parent), Some(name)) => parent.join(name),

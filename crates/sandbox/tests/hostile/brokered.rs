@@ -13,7 +13,7 @@ use crate::cell::Cell;
 use crate::network::Listeners;
 use crate::proxied::start;
 
-/// A directory with a socket that may be reached, on which a server says hello, and the proxy.
+/// A directory with a reachable socket, on which a server says hello, and the proxy.
 struct Outside {
     directory: TempDir,
     proxy: Proxy,
@@ -49,7 +49,7 @@ impl Outside {
     }
 }
 
-/// Connects to a path and prints what is said there.
+/// Connects to a path and prints the server's text.
 fn listen_to(path: &str) -> String {
     format!(
         "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) or die $!; \
@@ -97,7 +97,7 @@ async fn a_link_to_a_listed_socket_leads_there_and_a_listed_name_nowhere_else() 
     }
 }
 
-/// What was looked at is what is connected to, however fast the address changes.
+/// The checked address is the one that is connected to, however fast it changes.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_changes_while_it_is_looked_at_reaches_no_other_host() {
     let outside = Outside::new();

@@ -11,9 +11,9 @@ use centurion_sandbox::{
 use centurion_testkit::{Lack, skip};
 use tempfile::TempDir;
 
-/// What no hostile command may get to see.
+/// The text that no hostile command may read.
 pub(crate) const SECRET: &str = "the-secret-words";
-/// What no hostile command may change.
+/// The content that no hostile command may change.
 const ORIGINAL: &str = "original";
 
 /// The ordinary user that root's tests also run as.
@@ -25,7 +25,7 @@ pub(crate) enum User {
     Nobody,
 }
 
-/// One sandbox: `project` may be written, `outside` and `private` are what it is about.
+/// One sandbox: `project` may be written, `outside` and `private` must stay untouched.
 pub(crate) struct Cell {
     pub(crate) plan: Plan,
     pub(crate) user: User,
@@ -36,14 +36,14 @@ pub(crate) struct Cell {
     _scratch: TempDir,
 }
 
-/// What a command wrote, and whether it succeeded.
+/// The output of a command, and whether it succeeded.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) text: String,
     pub(crate) ok: bool,
 }
 
-/// All there is to know of a file but when it was read.
+/// The whole state of a file except its access time.
 #[derive(Debug, PartialEq, Eq)]
 struct State {
     content: Option<String>,
@@ -75,7 +75,7 @@ impl Cell {
         cells
     }
 
-    /// A cell to try things outside of it.
+    /// A cell for attempts outside of it.
     pub(crate) fn any() -> Self {
         Self::with_every_method(User::Own, &|_| ()).pop().expect("a method")
     }
@@ -128,7 +128,7 @@ impl Cell {
                 fs::write(root.join(name), content).unwrap();
             }
         }
-        // Nothing but the sandbox stands in the way.
+        // Only the sandbox restricts the command.
         open_to_all(&root, user);
         let program = program_in(&root);
 
@@ -177,7 +177,7 @@ impl Cell {
         [serde_json::to_string(&self.plan).unwrap(), place]
     }
 
-    /// What the guard of the commands would hold.
+    /// The hold that the guard of the commands would keep.
     pub(crate) fn hold(&self) -> Hold {
         self.plan.hold(&self.place()).unwrap()
     }
@@ -207,7 +207,7 @@ impl Cell {
         self.plan.method != Method::Landlock
     }
 
-    /// Nothing outside is other than it was.
+    /// Asserts that nothing outside has changed.
     pub(crate) fn assert_untouched(&self, attack: &str) {
         for (path, before) in &self.before {
             let place = format!("{attack}: {} {:?}", path.display(), self.plan.method);
@@ -267,7 +267,7 @@ pub(crate) fn scratch() -> TempDir {
     scratch
 }
 
-/// Gives everything to the user, so that his permissions stop nothing.
+/// Gives everything to the user, so that file permissions stop nothing.
 fn open_to_all(path: &Path, user: User) {
     let owner = (user == User::Nobody).then_some(NOBODY);
     chown(path, owner, owner).unwrap();

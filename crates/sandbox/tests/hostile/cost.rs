@@ -1,4 +1,4 @@
-//! What a sandbox costs.
+//! The cost of a sandbox.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Attempts to read what must not be read.
+//! Attempts to read denied files.
 
 use centurion_sandbox::Gap;
 
@@ -34,7 +34,7 @@ fn denied_files_cannot_be_read() {
             assert!(!leaked || !cell.guarantees(Gap::DeniedReads), "{attack}: {said:?}");
         }
         if cell.guarantees(Gap::DeniedReads) {
-            // The reason is plain, and it is not that nothing is there.
+            // The reason is clear, and differs from that of a missing file.
             let said = cell.run("cat ../private-file");
             assert!(said.text.contains("Permission denied"), "{said:?}");
             let said = cell.run("ls ../private");

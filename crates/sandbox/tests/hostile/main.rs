@@ -1,7 +1,7 @@
-//! Hostile commands in a sandbox, as real processes: what they try must not come to pass.
+//! Hostile commands in a sandbox, as real processes: their attempts must fail.
 //!
-//! Every test runs with each method that the machine has, as the user who runs the tests, and, when that
-//! is root, as an ordinary user too. What a method does not guarantee it must have named as a gap.
+//! Every test runs with each method of the machine, as the user who runs the tests, and, when that is root, as an
+//! ordinary user too. A method must have named every missing guarantee as a gap.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(

@@ -11,7 +11,7 @@ use centurion_sandbox::{Network, UnixSockets};
 
 use crate::cell::Cell;
 
-/// Those outside who wait to be reached, in every way there is.
+/// Listeners outside, of every kind.
 pub(crate) struct Listeners {
     tcp: TcpListener,
     udp: UdpSocket,
@@ -22,7 +22,7 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// The Unix sockets lie where the command may write: no file permission is in the way.
+    /// The Unix sockets are in a writable directory: no file permission protects them.
     pub(crate) fn new(cell: &Cell) -> Self {
         let name = cell.root.file_name().unwrap().to_string_lossy().into_owned();
         let address = SocketAddr::from_abstract_name(&name).unwrap();
@@ -46,7 +46,7 @@ impl Listeners {
         listeners
     }
 
-    /// Commands that reach one listener each, with the way they take.
+    /// Commands that reach one listener each, with their kind.
     pub(crate) fn attacks(&self) -> Vec<(&'static str, String)> {
         let tcp = self.tcp.local_addr().unwrap().port();
         let udp = self.udp.local_addr().unwrap().port();
@@ -87,7 +87,7 @@ impl Listeners {
         ]
     }
 
-    /// Who was reached since the last time.
+    /// The listeners that were reached since the last call.
     pub(crate) fn reached(&self) -> Vec<&'static str> {
         let mut buffer = [0; 8];
         let received = [
@@ -123,8 +123,8 @@ fn no_host_outside_can_be_reached() {
     }
 }
 
-/// Every type of a pair that can be written, with and without flags: whatever the kernel makes of it, it
-/// reaches no listener. Pairs that only their own processes can use can still be had.
+/// Every type of a pair that fits into the field, with and without flags: whatever the kernel makes of it, it reaches
+/// no listener. Pairs for a command's own processes still work.
 #[test]
 fn no_type_of_a_pair_reaches_a_process_outside() {
     let attempt = "perl -MSocket -e '

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use crate::cell::Cell;
 use crate::proxied::{Server, ask, start};
 
-/// A SOCKS proxy of the user's own, which wants a password and gives the name it was asked for.
+/// A SOCKS proxy of the user's own, which wants a password and answers with the requested name.
 fn socks_proxy() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -42,7 +42,7 @@ fn serve_socks(mut stream: TcpStream) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Asks the way that SOCKS is spoken, by the address that programs are told.
+/// Sends a SOCKS request to the address that programs are told.
 fn ask_socks(command: u8, host: &str) -> String {
     format!(
         "perl -MSocket -e '
@@ -76,7 +76,7 @@ fn each_cell(routes: &Routes, test: impl Fn(&Cell)) {
     }
 }
 
-/// A proxy of the user's own that makes no tunnel and listens for more requests; what it hears.
+/// A proxy of the user's own that makes no tunnel and waits for more requests; with the text that it receives.
 fn refusing_proxy() -> (u16, Arc<Mutex<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! Finding out what a machine can do leaves the machine as it was.
+//! The detection of capabilities leaves the machine as it was.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use centurion_testkit::{Lack, skip};
 
 use crate::cell::{User, program_in, run_as, scratch};
 
-/// Root who gets no user namespace of his own: what the attempt would do to its own mounts, it would do to root's.
+/// Root without a user namespace: the attempt would change root's mounts instead of its own.
 ///
 /// Here root's mounts are those of a namespace made for this test: the machine's own are never at stake.
 #[test]

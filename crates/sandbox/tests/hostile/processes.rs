@@ -16,7 +16,7 @@ impl Sibling {
         let mut sleep = run_as(cell.user, Path::new("sleep"));
         let child = sleep.arg("600").env("SECRET", SECRET).stdin(Stdio::null()).spawn().unwrap();
         let sibling = Self(child);
-        // Until it is the program that it is to be, its user may still be another.
+        // Until it has become its program, its user may still be another.
         while !std::fs::read_to_string(format!("/proc/{}/comm", sibling.0.id()))
             .is_ok_and(|name| name.trim() == "sleep")
         {}
@@ -53,7 +53,7 @@ fn other_processes_are_out_of_reach() {
             "ls /proc/1/root/".to_owned(),
             "cat /proc/1/environ".to_owned(),
         ] {
-            // With a process namespace, the first process is the sandbox's own; it tells nothing.
+            // With a process namespace, the first process is the sandbox's own; it reveals nothing.
             let said = cell.run(&attack);
             assert!(!said.ok, "{attack}: {said:?} {:?}", cell.plan.method);
             assert!(!said.text.contains(SECRET), "{attack}: {said:?}");
@@ -65,7 +65,7 @@ fn other_processes_are_out_of_reach() {
     }
 }
 
-/// Everything of a process that another one can change, and whether it works without a sandbox.
+/// Every attribute of a process that another one can change, and whether the change works without a sandbox.
 #[test]
 fn nothing_of_other_processes_can_be_changed() {
     for cell in Cell::all(|_| ()) {
@@ -109,7 +109,7 @@ fn nothing_of_other_processes_can_be_changed() {
     }
 }
 
-/// What of a process others could have changed.
+/// The attributes of a process that others could have changed.
 #[derive(Debug, PartialEq, Eq)]
 struct State {
     limits: String,
@@ -144,7 +144,7 @@ impl State {
     }
 }
 
-/// With processes of its own, a command ends as it would without a sandbox, and what it leaves ends with it.
+/// With processes of its own, a command ends as it would without a sandbox, and its remaining processes end with it.
 #[test]
 fn a_command_ends_as_it_would_outside() {
     for cell in Cell::all(|_| ()) {
@@ -158,7 +158,7 @@ fn a_command_ends_as_it_would_outside() {
             let mut free = run_as(cell.user, Path::new("bash"));
             free.args(["-c", command]);
             let expected = match (status(free), &cell.plan.method) {
-                // Bubblewrap tells of a signal as shells do.
+                // Bubblewrap reports a signal as shells do.
                 ((None, Some(signal)), Method::Bubblewrap(_)) => (Some(128 + signal), None),
                 (free, _) => free,
             };
@@ -174,7 +174,7 @@ fn the_first_process_of_a_namespace_cannot_be_ended_from_inside() {
             "for signal in KILL STOP TERM HUP SEGV; do kill -$signal 1; kill -$signal -- -1; done \
              2>/dev/null; ps -e -o pid= | wc -l; echo still here",
         );
-        // The shell is hit by its own signals to all; whatever is left sees nothing but itself.
+        // The shell's own signals to all processes hit it; the remaining ones see only themselves.
         let seen = cell.run("ps -e -o comm= | sort -u | tr '\\n' ' '; kill -9 1; echo after");
         assert!(seen.ok, "{said:?} {seen:?}");
         assert!(!seen.text.contains("sandboxed"), "{seen:?}");
@@ -192,7 +192,7 @@ fn a_command_can_still_limit_and_slow_down_itself() {
     }
 }
 
-/// What processes share by a number or a name.
+/// Objects that processes share by a number or a name.
 #[test]
 fn shared_memory_queues_and_semaphores_are_the_commands_own() {
     for cell in Cell::all(|_| ()) {
@@ -207,7 +207,7 @@ fn shared_memory_queues_and_semaphores_are_the_commands_own() {
     }
 }
 
-/// The numbers of calls of 32-bit programs mean other calls: none of them is let through.
+/// The call numbers of 32-bit programs mean other calls: all of them are refused.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_32_bit_call_ends_its_program() {
@@ -255,14 +255,14 @@ fn program_of(code: &[u8]) -> Vec<u8> {
 #[test]
 fn a_signal_to_all_processes_stays_inside() {
     for cell in Cell::all(|_| ()).iter().filter(|cell| cell.guarantees(Gap::Signals)) {
-        // Only where the tests are an ordinary user would it hit no more than it should.
+        // Only for an ordinary user would it hit no more than it should.
         let mut sibling = Sibling::new(cell);
         cell.run(&format!("kill -9 -- -{} {}", sibling.0.id(), sibling.0.id()));
         assert!(sibling.is_alive(), "{:?}", cell.plan.method);
     }
 }
 
-/// The calls that would undo the sandbox or reach around it, by number: no program stands between.
+/// The calls that would undo or bypass the sandbox, by number: no program stands between.
 #[test]
 fn the_calls_that_would_undo_it_are_refused() {
     for cell in Cell::all(|_| ()) {
@@ -351,7 +351,7 @@ fn the_kernels_settings_stay_as_they_are() {
     }
 }
 
-/// A program that makes one system call and dies with what the kernel says.
+/// A program that makes one system call and dies with the kernel's error.
 fn syscall(number: libc::c_long, arguments: &str) -> String {
     format!("perl -e 'syscall({number}, {arguments}) >= 0 or die $!'")
 }

@@ -11,7 +11,7 @@ use centurion_sandbox::{Domains, Network, Proxy, Routes, Way};
 
 use crate::cell::Cell;
 
-/// A server on this machine that answers plain requests with what it was asked.
+/// A server on this machine that answers plain requests with the request.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     _thread: JoinHandle<()>,
@@ -53,7 +53,7 @@ fn through(proxy: &Proxy) -> Network {
     Network::Proxied { socket: proxy.socket().to_owned(), ways: vec![Way::Http] }
 }
 
-/// Speaks to the proxy the way programs do, in so many words.
+/// Sends a literal request to the proxy.
 pub(crate) fn ask(request: &str) -> String {
     format!(
         "perl -MSocket -e '

@@ -1,4 +1,4 @@
-//! A program that only reads, here a shell that is told to do everything else.
+//! A program that only reads, here a shell that tries everything else.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;

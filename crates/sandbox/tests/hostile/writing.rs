@@ -1,4 +1,4 @@
-//! Attempts to change what is not the command's to change.
+//! Attempts to change files that do not belong to the command.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -51,7 +51,7 @@ fn nothing_outside_can_be_changed() {
     }
 }
 
-/// If one of the attacks above would not work anyway, it would prove nothing.
+/// A control: an attack that would not work anyway would prove nothing.
 #[test]
 fn the_attacks_work_where_there_is_no_sandbox() {
     for attack in CHANGES.iter().chain(&ATTRIBUTES) {
@@ -123,7 +123,7 @@ fn another_view_of_the_files_cannot_be_had() {
     }
 }
 
-/// Descriptors that the parent left open would reach around everything.
+/// Descriptors that the parent left open would bypass everything.
 #[test]
 fn open_files_do_not_come_along() {
     for cell in Cell::all(|_| ()) {
@@ -156,7 +156,7 @@ fn a_hook_of_git_is_confined_like_any_other_program() {
 #[test]
 fn a_daemon_takes_its_confinement_along() {
     for cell in Cell::all(|_| ()) {
-        // It outlives the shell, where it is allowed to, and says when it has tried.
+        // It outlives the shell, where it may, and reports that it has tried.
         let said = cell.run(
             "mkfifo gone; (trap '' HUP; setsid sh -c 'read line < gone; echo x > ../outside/file; \
              echo tried > done' >/dev/null 2>&1 &) ; echo go > gone; \
@@ -178,7 +178,7 @@ fn shared_memory_is_the_commands_own() {
     }
 }
 
-/// What stays as it is within a directory that may be written.
+/// The kept paths within a writable directory.
 const KEPT: [&str; 13] = [
     "echo x > .keep/config",
     "rm -f .keep/config",
@@ -209,7 +209,7 @@ fn what_is_denied_within_the_project_stays() {
             assert_eq!(cell.read(".keep/config").as_deref(), Some("original"), "{attack}");
             assert_eq!(cell.read(".new/config"), None, "{attack}");
         }
-        // Beside them, work goes on, and git does not see what stands in for the missing one.
+        // Beside them, work continues, and git does not see the placeholder of the missing one.
         let said = cell.run(
             "echo x > .keep/other && git init -q && git add -A && git status --short | grep -v keep/other",
         );
@@ -220,7 +220,7 @@ fn what_is_denied_within_the_project_stays() {
     }
 }
 
-/// The directory around the project stays as it is, whether that directory or all files may be written.
+/// The directory around the project does not change, whether that directory or all files may be written.
 #[test]
 fn a_place_within_what_is_kept_is_all_that_can_be_changed() {
     for is_open in [false, true] {
