@@ -272,6 +272,14 @@ pub(crate) struct SessionArgs {
     /// Keep no transcript
     #[arg(long)]
     pub(crate) no_session_persistence: bool,
+
+    /// The name of the session, for lists of sessions
+    #[arg(short, long, value_name = "NAME", value_parser = session_name)]
+    pub(crate) name: Option<String>,
+
+    /// With stream-json: also print every line that is written to a transcript
+    #[arg(long)]
+    pub(crate) session_mirror: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -368,6 +376,14 @@ fn session_id(text: &str) -> Result<SessionId, String> {
     })
 }
 
+fn session_name(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if name.is_empty() || name.contains('\n') {
+        return Err("a name on one line is needed".to_owned());
+    }
+    Ok(name.to_owned())
+}
+
 fn record_id(text: &str) -> Result<RecordId, String> {
     text.parse()
         .map_err(|_| "the id of a message is needed, as events and transcripts have it".to_owned())
@@ -430,6 +446,10 @@ impl RunArgs {
             (
                 format.prompt_suggestions && !streams,
                 "--prompt-suggestions needs --output-format stream-json",
+            ),
+            (
+                session.session_mirror && !streams,
+                "--session-mirror needs --output-format stream-json",
             ),
             (
                 format.replay_user_messages && format.input_format != InputFormat::StreamJson,

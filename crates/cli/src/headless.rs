@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use anyhow::bail;
-use centurion_engine::{Remembering, Session, View};
-use centurion_host::{Control, Front, Fronts, JsonView, OutputQueue, StreamView};
+use centurion_engine::{Mirror, Remembering, Session, View};
+use centurion_host::{Control, Front, Fronts, JsonView, OutputQueue, StreamView, TranscriptMirror};
 use centurion_protocol::{Block, Outcome, SystemWorld, World};
 
 use crate::args::{InputFormat, OutputFormat, RunArgs};
@@ -72,7 +72,9 @@ async fn run_session(
     let sweep = Sweep::new(&configuration.settings, &surroundings.dirs, SystemTime::now());
     let view: Arc<dyn View> = Arc::clone(front) as Arc<dyn View>;
     let host = streams_input.then(|| Arc::clone(output));
-    let io = SessionIo { world: Arc::clone(&world), view, host };
+    let mirror = args.session.session_mirror.then(|| TranscriptMirror(Arc::clone(output)));
+    let mirror = mirror.map(|mirror| Arc::new(mirror) as Arc<dyn Mirror>);
+    let io = SessionIo { world: Arc::clone(&world), view, host, mirror };
     let (options, lasting) = setup::options(args, surroundings, configuration, io).await?;
     let (model, thinking) = (options.model.clone(), options.settings.thinking);
     let plugins = options.extensions.plugins.clone();
@@ -92,6 +94,9 @@ async fn run_session(
         session.hold_results();
     }
     let handle = session.handle();
+    if let Some(name) = &args.session.name {
+        handle.rename(name);
+    }
     let input = lasting.host.as_ref().map(|host| Input {
         control: Control {
             channel: Arc::clone(host),

@@ -21,7 +21,7 @@ pub(crate) use text::TextView;
 /// Standard output of a session, whose agents go on while its reader does not read.
 pub(crate) fn queue(dirs: &Dirs) -> OutputQueue {
     // On the disk of the transcripts; `/tmp` is memory on many machines.
-    let place = dirs.projects_dir();
+    let place = dirs.own_projects_dir();
     let open = move || tempfile::tempfile_in(&place).or_else(|_| tempfile::tempfile());
     OutputQueue::new(Stdout::default(), Box::new(open))
 }

@@ -38,7 +38,7 @@ impl Sweep {
     pub(crate) fn new(settings: &Settings, dirs: &Dirs, now: SystemTime) -> Option<Self> {
         let days = settings.cleanup_period_days()?;
         let before = now.checked_sub(DAY.checked_mul(days)?)?;
-        let (projects, task_lists) = (dirs.projects_dir(), dirs.task_lists_dir());
+        let (projects, task_lists) = (dirs.own_projects_dir(), dirs.task_lists_dir());
         Some(Self { projects, task_lists, before })
     }
 

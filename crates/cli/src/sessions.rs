@@ -69,12 +69,12 @@ pub(crate) fn run(args: &SessionsArgs) -> anyhow::Result<ExitCode> {
             return rewind::run(rewind, &path, args.json, &output);
         }
         Some(Action::List) | None => {
-            let dirs = if args.all {
-                subdirectories(&surroundings.dirs.projects_dir())
+            let places = if args.all {
+                all_projects(&surroundings.dirs)
             } else {
-                vec![surroundings.dirs.project_dir(&surroundings.cwd)]
+                surroundings.dirs.project_dirs(&surroundings.cwd)
             };
-            list(&dirs, args.json, &output);
+            list(&places, args.json, &output);
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -91,22 +91,29 @@ pub(crate) fn file_history(transcript: &Path) -> PathBuf {
     transcript.with_extension("").join(centurion_engine::FILE_HISTORY)
 }
 
+/// The transcript of a session of this directory.
+pub(crate) fn find_here(dirs: &Dirs, cwd: &Path, id: SessionId) -> Option<PathBuf> {
+    find_in(dirs.project_dirs(cwd), id)
+}
+
 /// The transcript of a session: of this directory, or else of any other.
 pub(crate) fn find(dirs: &Dirs, cwd: &Path, id: SessionId) -> Option<PathBuf> {
-    let here = dirs.transcript(cwd, id);
-    if here.is_file() {
-        return Some(here);
-    }
-    let name = here.file_name()?;
-    subdirectories(&dirs.projects_dir())
-        .into_iter()
-        .map(|dir| dir.join(name))
-        .find(|path| path.is_file())
+    find_here(dirs, cwd, id).or_else(|| find_in(all_projects(dirs), id))
+}
+
+fn find_in(places: Vec<PathBuf>, id: SessionId) -> Option<PathBuf> {
+    let name = format!("{id}.jsonl");
+    places.into_iter().map(|place| place.join(&name)).find(|path| path.is_file())
+}
+
+/// The directories of all projects that have sessions.
+fn all_projects(dirs: &Dirs) -> Vec<PathBuf> {
+    dirs.projects_dirs().iter().flat_map(|place| subdirectories(place)).collect()
 }
 
 /// The error for a user who wants to resume without saying what.
 pub(crate) fn which(dirs: &Dirs, cwd: &Path) -> anyhow::Error {
-    let mut all = transcripts(&dirs.project_dir(cwd));
+    let mut all = transcripts(&dirs.project_dirs(cwd));
     all.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
     let newest =
         all.into_iter().take(5).filter_map(|(id, path, modified)| summary(id, path, modified));
@@ -117,8 +124,9 @@ pub(crate) fn which(dirs: &Dirs, cwd: &Path) -> anyhow::Error {
 }
 
 /// The session of a directory that was written last.
-pub(crate) fn newest(dir: &Path) -> Option<(SessionId, PathBuf)> {
-    let newest = transcripts(dir).into_iter().max_by_key(|(.., modified)| *modified)?;
+pub(crate) fn newest(dirs: &Dirs, cwd: &Path) -> Option<(SessionId, PathBuf)> {
+    let all = transcripts(&dirs.project_dirs(cwd));
+    let newest = all.into_iter().max_by_key(|(.., modified)| *modified)?;
     Some((newest.0, newest.1))
 }
 
@@ -127,9 +135,11 @@ fn subdirectories(dir: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-fn transcripts(dir: &Path) -> Vec<(SessionId, PathBuf, SystemTime)> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    entries
+fn transcripts(places: &[PathBuf]) -> Vec<(SessionId, PathBuf, SystemTime)> {
+    let entries = |place: &PathBuf| std::fs::read_dir(place).into_iter().flatten().flatten();
+    places
+        .iter()
+        .flat_map(entries)
         .filter_map(|entry| {
             let path = entry.path();
             let id = path.file_name()?.to_str()?.strip_suffix(".jsonl")?.parse().ok()?;
@@ -138,8 +148,8 @@ fn transcripts(dir: &Path) -> Vec<(SessionId, PathBuf, SystemTime)> {
         .collect()
 }
 
-fn list(dirs: &[PathBuf], json: bool, output: &Output) {
-    let mut all: Vec<_> = dirs.iter().flat_map(|dir| transcripts(dir)).collect();
+fn list(places: &[PathBuf], json: bool, output: &Output) {
+    let mut all = transcripts(places);
     all.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
     let summaries: Vec<Summary> =
         all.into_iter().filter_map(|(id, path, modified)| summary(id, path, modified)).collect();

@@ -10,9 +10,9 @@ use centurion_config::settings::{Settings, Standing};
 use centurion_config::trust::Trust;
 
 use centurion_engine::{
-    Answerer, Base, ContextRules, Extensions, Options, PermissionOptions, PromptOptions, Redaction,
-    RequestSettings, ResumePoint, RuleStore, SMALLEST_WINDOW, Start, Storage, StructuredOutput,
-    ToolChoice, View,
+    Answerer, Base, ContextRules, Extensions, Mirror, Options, PermissionOptions, PromptOptions,
+    Redaction, RequestSettings, ResumePoint, RuleStore, SMALLEST_WINDOW, Start, Storage,
+    StructuredOutput, ToolChoice, View,
 };
 use centurion_host::{Answerers, Attachment, HostChannel, ModelLimits, OutputQueue};
 use centurion_mcp::Pool;
@@ -48,6 +48,8 @@ pub(crate) struct SessionIo {
     pub(crate) view: Arc<dyn View>,
     /// The output of a host that answers on standard input, where there is one.
     pub(crate) host: Option<Arc<OutputQueue>>,
+    /// A reader of all transcripts of the session, where there is one.
+    pub(crate) mirror: Option<Arc<dyn Mirror>>,
 }
 
 /// Everything a session is made from, and what must live as long as it.
@@ -55,7 +57,7 @@ pub(crate) async fn options(
     args: &RunArgs,
     surroundings: &Surroundings,
     configuration: Configuration,
-    SessionIo { world, view, host }: SessionIo,
+    SessionIo { world, view, host, mirror }: SessionIo,
 ) -> anyhow::Result<(Options, Lasting)> {
     let env = Arc::new(configuration.settings.overlay(&surroundings.env));
     let directories = additional_directories(&args.add_dir)?;
@@ -68,7 +70,8 @@ pub(crate) async fn options(
     let bypass = policy::bypass(policy.mode, args, &settings, &surroundings.env);
     let tools = known_tools(args);
     let prompt = prompt_options(args)?;
-    let (start, storage) = storage(args, surroundings, &settings, &*world)?;
+    let (start, mut storage) = storage(args, surroundings, &settings, &*world)?;
+    storage.mirror = mirror;
     let reported = env.is_on("CLAUDE_CODE_SDK_READS_SESSION_STATE").then(|| start.id());
     let host = host.map(|output| Arc::new(HostChannel::new(output, Arc::clone(&world), reported)));
     let limits = ModelLimits::new(&settings);
@@ -463,7 +466,7 @@ fn storage(
         Some((id, path))
     } else if session.continue_last {
         // Without a session to resume, a new one begins: that is what people expect of a habit.
-        sessions::newest(&dirs.project_dir(cwd))
+        sessions::newest(dirs, cwd)
     } else {
         None
     };
@@ -493,7 +496,7 @@ fn storage(
         || settings.file_checkpointing_enabled() == Some(true);
     let storage = Storage {
         output_dir: if is_kept {
-            dirs.session_dir(cwd, id).join("tool-results")
+            transcript.with_extension("").join("tool-results")
         } else {
             surroundings.scratch.clone()
         },
@@ -505,6 +508,7 @@ fn storage(
             ResumePoint { record, drops }
         }),
         redaction,
+        mirror: None,
     };
     Ok((start, storage))
 }

@@ -17,11 +17,22 @@ pub struct Dirs {
     config: Vec<PathBuf>,
     state: PathBuf,
     state_files: Vec<PathBuf>,
+    /// The places of sessions, by project: new ones go to the first.
+    sessions: Vec<PathBuf>,
 }
 
 /// The file beside the user's definitions that keeps what programs note for themselves: servers, choices
 /// about projects.
 const STATE_FILE: &str = ".claude.json";
+
+/// The variable that moves the directory of definitions and sessions that SDKs know.
+const CLAUDE_DIR: &str = "CLAUDE_CONFIG_DIR";
+
+/// The variable by which SDKs and adapters say that they have started the program.
+const ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
+
+/// The directory of sessions, by project.
+const PROJECTS: &str = "projects";
 
 /// Why the user's directories cannot be told.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -39,18 +50,39 @@ impl Dirs {
     /// Definitions are read from `~/.claude` and `~/.centurion`, state is kept in `~/.centurion`.
     /// `CENTURION_CONFIG_DIR`, or else `CLAUDE_CONFIG_DIR`, moves all of it to one place. A relative
     /// path is refused: it would mean another place in each working directory.
+    ///
+    /// Sessions that an SDK or adapter starts go below `CLAUDE_CONFIG_DIR`, or else `~/.claude`, where its helpers look
+    /// for them.
     pub fn new(env: &Env, home: Option<&Path>) -> Result<Self, DirsError> {
-        for variable in ["CENTURION_CONFIG_DIR", "CLAUDE_CONFIG_DIR"] {
+        let home = home.filter(|home| !home.as_os_str().is_empty());
+        let helpers = env.get(CLAUDE_DIR).map(PathBuf::from);
+        let helpers = helpers.or_else(|| home.map(|home| home.join(".claude")));
+        let dirs = Self::without_helpers(env, home)?;
+        let is_sdk = env.get(ENTRYPOINT).is_some_and(|name| name.starts_with("sdk-"));
+        let Some(helpers) = helpers.filter(|place| is_sdk || place.is_absolute()) else {
+            return Ok(dirs);
+        };
+        let (ours, theirs) =
+            (dirs.state.join(PROJECTS), absolute(CLAUDE_DIR, &helpers)?.join(PROJECTS));
+        let mut sessions = if is_sdk { vec![theirs, ours] } else { vec![ours, theirs] };
+        sessions.dedup();
+        Ok(Self { sessions, ..dirs })
+    }
+
+    fn without_helpers(env: &Env, home: Option<&Path>) -> Result<Self, DirsError> {
+        for variable in ["CENTURION_CONFIG_DIR", CLAUDE_DIR] {
             let Some(place) = env.get(variable) else { continue };
-            let place = absolute(variable, Path::new(place))?.to_owned();
-            let state_files = vec![place.join(STATE_FILE)];
-            return Ok(Self { config: vec![place.clone()], state: place, state_files });
+            let state = absolute(variable, Path::new(place))?.to_owned();
+            let state_files = vec![state.join(STATE_FILE)];
+            let sessions = vec![state.join(PROJECTS)];
+            return Ok(Self { config: vec![state.clone()], state, state_files, sessions });
         }
-        let home = home.filter(|home| !home.as_os_str().is_empty()).ok_or(DirsError::NoHome)?;
-        let home = absolute("HOME", home)?;
+        let home = absolute("HOME", home.ok_or(DirsError::NoHome)?)?;
         let state = home.join(".centurion");
         let state_files = vec![home.join(STATE_FILE), state.join(STATE_FILE)];
-        Ok(Self { config: vec![home.join(".claude"), state.clone()], state, state_files })
+        let sessions = vec![state.join(PROJECTS)];
+        let config = vec![home.join(".claude"), state.clone()];
+        Ok(Self { config, state, state_files, sessions })
     }
 
     /// Where the user's definitions are read from; the later directory wins.
@@ -89,22 +121,31 @@ impl Dirs {
         self.state.join("peers")
     }
 
-    /// Where sessions are kept, by project; nothing is written outside of it.
-    pub fn projects_dir(&self) -> PathBuf {
-        self.state.join("projects")
+    /// The program's own place of sessions, by project. It alone is tidied up.
+    pub fn own_projects_dir(&self) -> PathBuf {
+        self.state.join(PROJECTS)
     }
 
-    pub fn project_dir(&self, cwd: &Path) -> PathBuf {
-        self.projects_dir().join(project_slug(cwd))
+    /// All places of sessions, by project; new sessions go to the first.
+    pub fn projects_dirs(&self) -> &[PathBuf] {
+        &self.sessions
     }
 
+    /// The places of the sessions of a directory; new sessions go to the first.
+    pub fn project_dirs(&self, cwd: &Path) -> Vec<PathBuf> {
+        let slug = project_slug(cwd);
+        self.sessions.iter().map(|place| place.join(&slug)).collect()
+    }
+
+    /// The file for the transcript of a new session.
     pub fn transcript(&self, cwd: &Path, session: SessionId) -> PathBuf {
-        self.project_dir(cwd).join(format!("{session}.jsonl"))
+        let place = self.sessions.first().unwrap_or(&self.state);
+        place.join(project_slug(cwd)).join(format!("{session}.jsonl"))
     }
 
-    /// What belongs to one session besides its transcript.
+    /// The directory of a new session for all but its transcript.
     pub fn session_dir(&self, cwd: &Path, session: SessionId) -> PathBuf {
-        self.project_dir(cwd).join(session.to_string())
+        self.transcript(cwd, session).with_extension("")
     }
 }
 
@@ -160,7 +201,7 @@ mod tests {
             dirs.config_dirs(),
             [PathBuf::from("/home/ann/.claude"), PathBuf::from("/home/ann/.centurion")]
         );
-        assert_eq!(dirs.projects_dir(), Path::new("/home/ann/.centurion/projects"));
+        assert_eq!(dirs.own_projects_dir(), Path::new("/home/ann/.centurion/projects"));
         assert_eq!(
             dirs.state_files(),
             [
@@ -175,12 +216,12 @@ mod tests {
         let env = Env::from([("CLAUDE_CONFIG_DIR", "/c"), ("CENTURION_CONFIG_DIR", "/x")]);
         let dirs = Dirs::new(&env, Some(Path::new(HOME))).unwrap();
         assert_eq!(
-            (dirs.config_dirs(), dirs.projects_dir()),
+            (dirs.config_dirs(), dirs.own_projects_dir()),
             (&[PathBuf::from("/x")][..], PathBuf::from("/x/projects"))
         );
         assert_eq!(dirs.state_files(), [PathBuf::from("/x/.claude.json")]);
         let env = Env::from([("CLAUDE_CONFIG_DIR", "/c"), ("CENTURION_CONFIG_DIR", "")]);
-        assert_eq!(Dirs::new(&env, None).unwrap().projects_dir(), Path::new("/c/projects"));
+        assert_eq!(Dirs::new(&env, None).unwrap().projects_dirs(), [PathBuf::from("/c/projects")]);
         assert_eq!(Dirs::new(&Env::default(), None), Err(DirsError::NoHome));
         assert_eq!(Dirs::new(&Env::default(), Some(Path::new(""))), Err(DirsError::NoHome));
     }
@@ -213,6 +254,31 @@ mod tests {
             PathBuf::from(format!("{project}/{session}.jsonl"))
         );
         assert_eq!(dirs.session_dir(cwd, session), PathBuf::from(format!("{project}/{session}")));
+    }
+
+    #[test]
+    fn sessions_of_sdks_go_where_their_helpers_look_and_all_places_are_read() {
+        // D-72
+        let places = |variables: &[(&str, &str)]| {
+            let pairs =
+                variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let dirs = Dirs::new(&Env::new(pairs), Some(Path::new(HOME))).unwrap();
+            let places = dirs.projects_dirs().iter().map(|place| place.display().to_string());
+            places.collect::<Vec<_>>()
+        };
+        let (ours, theirs) = ("/home/ann/.centurion/projects", "/home/ann/.claude/projects");
+        let sdk = (ENTRYPOINT, "sdk-py");
+        assert_eq!(places(&[]), [ours, theirs]);
+        assert_eq!(places(&[(ENTRYPOINT, "cli")]), [ours, theirs]);
+        assert_eq!(places(&[sdk]), [theirs, ours]);
+        assert_eq!(places(&[sdk, (CLAUDE_DIR, "/c")]), ["/c/projects"]);
+        assert_eq!(
+            places(&[sdk, (CLAUDE_DIR, "/c"), ("CENTURION_CONFIG_DIR", "/x")]),
+            ["/c/projects", "/x/projects"]
+        );
+        assert_eq!(places(&[("CENTURION_CONFIG_DIR", "/x")]), ["/x/projects", theirs]);
+        let env = Env::from([sdk, (CLAUDE_DIR, "c"), ("CENTURION_CONFIG_DIR", "/x")]);
+        assert!(matches!(Dirs::new(&env, None), Err(DirsError::Relative { .. })));
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub use agent::peers::PeerOptions;
 pub use agent::session_tasks::TaskListPlace;
 pub use agent::shared::{RoomFuture, View};
 pub use agent::team::TeamOptions;
-pub use centurion_journal::{JournalError, Redaction};
+pub use centurion_journal::{JournalError, Mirror, Redaction};
 pub use centurion_mcp::{Elicitation, ElicitationAnswer, ElicitationKind};
 pub use definition::builtin;
 pub use definition::context_rules::{ContextRules, SMALLEST_WINDOW};

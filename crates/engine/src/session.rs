@@ -43,7 +43,7 @@ pub use self::options::{
     AgentOptions, Base, Extensions, Options, PermissionOptions, ResumePoint, Start, Storage,
 };
 use self::results::Results;
-use self::run_once::{log_fault, or_log};
+use self::run_once::{RunEnd, log_fault, or_log};
 pub use self::side_question::AsideError;
 pub use self::tool_server::{ToolReply, ToolServer};
 use crate::agent::peers;
@@ -165,8 +165,12 @@ impl Session {
                 // Another session said something in the last moment.
                 continue;
             };
-            last = Some(self.run_once(&items).await);
-            if matches!(last, Some(Outcome::JournalFailed | Outcome::Fault)) {
+            let end = self.run_once(&items).await;
+            last = Some(match end {
+                RunEnd::Ran(outcome) => outcome,
+                RunEnd::Refused => Outcome::JournalFailed,
+            });
+            if matches!(end, RunEnd::Ran(Outcome::JournalFailed | Outcome::Fault)) {
                 // What cannot be recorded is not done, and a panic leaves the main agent in an unknown state. The
                 // transcript has all that was done and every end that is yet to be told, for a resume.
                 self.shared.queue.abandon();
@@ -228,7 +232,7 @@ impl Session {
                 agent.fire(&SessionEnd { reason: "other" }, &cancel),
             )
             .await;
-            self.driver.record_title();
+            self.shared.record_title();
         }
         self.elicitations.detach();
         or_log("the end of hooks", agent.hooks.shutdown()).await;

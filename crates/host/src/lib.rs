@@ -43,6 +43,7 @@ mod output_queue;
 mod requests;
 mod spill;
 mod stream_view;
+mod transcript_mirror;
 
 pub use answerers::{Answerers, Attachment};
 pub use channel::{HostChannel, NoResponse, reply};
@@ -56,3 +57,4 @@ pub use output_queue::{OutputQueue, Sink};
 pub use requests::Requests;
 pub use spill::OpenSpill;
 pub use stream_view::StreamView;
+pub use transcript_mirror::TranscriptMirror;

@@ -1,11 +1,12 @@
 //! Facts about a session from the two ends of its transcript, without reading the rest.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use centurion_protocol::Block;
-use centurion_protocol::transcript::{HeadView, LineKind, SESSION_TITLE};
+use centurion_protocol::transcript::{HeadView, LineKind, TITLE_FIELD};
 
 /// The bytes at the end of a transcript that are searched for a later name of the session.
 const TAIL: u64 = 64 * 1024;
@@ -36,8 +37,8 @@ impl Glance {
             if cwd.is_empty() {
                 view.cwd.as_deref().unwrap_or_default().clone_into(&mut cwd);
             }
-            if let Some(given) = view.title() {
-                title = given;
+            if let Some(given) = &view.custom_title {
+                title = given.to_string();
             } else if let Some(text) = typed_text(&view) {
                 if title.is_empty() {
                     text.lines().next().unwrap_or_default().clone_into(&mut title);
@@ -55,12 +56,12 @@ fn last_title(file: &mut File, bytes: u64) -> Option<String> {
     file.seek(SeekFrom::Start(bytes.saturating_sub(TAIL))).ok()?;
     file.take(TAIL).read_to_end(&mut tail).ok()?;
     let lines = tail.rsplit(|byte| *byte == b'\n');
-    let mut named = lines.filter(|line| has(line, SESSION_TITLE));
-    named.find_map(|line| serde_json::from_slice::<HeadView<'_>>(line).ok()?.title())
-}
-
-fn has(line: &[u8], text: &str) -> bool {
-    line.windows(text.len()).any(|part| part == text.as_bytes())
+    let mut named =
+        lines.filter(|line| memchr::memmem::find(line, TITLE_FIELD.as_bytes()).is_some());
+    named.find_map(|line| {
+        let view = serde_json::from_slice::<HeadView<'_>>(line).ok()?;
+        view.custom_title.map(Cow::into_owned)
+    })
 }
 
 /// The text that a person typed on this line.

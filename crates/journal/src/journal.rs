@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use centurion_protocol::transcript::{
-    AttachmentBody, Body, Boundary, BoundaryData, FileBackups, FileHistory, FileSnapshot, Line,
-    PreservedMessages, PreservedSegment, QueueOperationBody, SystemBody,
+    AttachmentBody, Body, Boundary, BoundaryData, CustomTitle, FileBackups, FileHistory,
+    FileSnapshot, Line, PreservedMessages, PreservedSegment, QueueOperationBody, SystemBody,
 };
 use centurion_protocol::{AgentId, RecordId, SessionId, Timestamp, World, bounded, end_json_line};
 use centurion_redact::redact;
@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde_json::value::to_raw_value;
 
 use crate::MOST_TRANSCRIPT;
+use crate::mirror::Mirror;
 use crate::round::Round;
 use crate::transcript::{Loaded, UsedSkill, used_skills};
 use crate::transcript_file::{JournalError, TranscriptFile};
@@ -41,11 +42,24 @@ pub enum Redaction {
     Off,
 }
 
+/// The way in which records reach the disk and a reader beside it.
+#[derive(Clone)]
+pub struct Recording {
+    pub redaction: Redaction,
+    pub mirror: Option<Arc<dyn Mirror>>,
+}
+
+impl From<Redaction> for Recording {
+    fn from(redaction: Redaction) -> Self {
+        Self { redaction, mirror: None }
+    }
+}
+
 /// The transcript of one agent.
 pub struct Journal {
     stamp: Stamp,
     world: Arc<dyn World>,
-    redaction: Redaction,
+    recording: Recording,
     state: Mutex<State>,
 }
 
@@ -104,18 +118,28 @@ enum Target {
     Nowhere,
     /// The file is made when there is something to write, so that a run that never starts leaves none.
     Planned(PathBuf),
+    /// The file is closed, so that another process may use it, and had this length.
+    Resting {
+        path: PathBuf,
+        length: u64,
+    },
     Open(TranscriptFile),
 }
 
 impl Journal {
     /// A journal that keeps nothing.
     pub fn nowhere(stamp: Stamp, world: Arc<dyn World>) -> Self {
-        Self::with_target(stamp, world, Redaction::On, Target::Nowhere)
+        Self::with_target(stamp, world, Redaction::On.into(), Target::Nowhere)
     }
 
     /// A new transcript at `path`, created at the first record.
-    pub fn new(path: PathBuf, stamp: Stamp, world: Arc<dyn World>, redaction: Redaction) -> Self {
-        Self::with_target(stamp, world, redaction, Target::Planned(path))
+    pub fn new(
+        path: PathBuf,
+        stamp: Stamp,
+        world: Arc<dyn World>,
+        recording: impl Into<Recording>,
+    ) -> Self {
+        Self::with_target(stamp, world, recording.into(), Target::Planned(path))
     }
 
     /// Goes on with an existing transcript behind what was read from it.
@@ -124,9 +148,9 @@ impl Journal {
         loaded: &Loaded,
         stamp: Stamp,
         world: Arc<dyn World>,
-        redaction: Redaction,
+        recording: impl Into<Recording>,
     ) -> Self {
-        let mut journal = Self::with_target(stamp, world, redaction, Target::Open(file));
+        let mut journal = Self::with_target(stamp, world, recording.into(), Target::Open(file));
         let state = journal.state.get_mut();
         state.last = loaded.last;
         state.round = loaded.round.clone();
@@ -136,20 +160,39 @@ impl Journal {
     fn with_target(
         stamp: Stamp,
         world: Arc<dyn World>,
-        redaction: Redaction,
+        recording: Recording,
         target: Target,
     ) -> Self {
         let (last, buffer) = (None, Vec::new());
         let state = Mutex::new(State { target, last, round: Round::default(), buffer });
-        Self { stamp, world, redaction, state }
+        Self { stamp, world, recording, state }
     }
 
     /// Appends a record of the conversation.
     pub fn append(&self, body: Body<'_>) -> Result<RecordId, JournalError> {
+        self.append_to(&mut self.state.lock(), self.world.record_id(), body)
+    }
+
+    /// Appends a record of the conversation under the id that its sender chose, or under a new id if the transcript
+    /// has a record of that id already.
+    pub fn append_as(&self, wanted: RecordId, body: Body<'_>) -> Result<RecordId, JournalError> {
         let mut state = self.state.lock();
-        let uuid = self.world.record_id();
+        let is_taken = match state.target.file()? {
+            Some(file) => file.has_record(wanted)?,
+            None => false,
+        };
+        let uuid = if is_taken { self.world.record_id() } else { wanted };
+        self.append_to(&mut state, uuid, body)
+    }
+
+    fn append_to(
+        &self,
+        state: &mut State,
+        uuid: RecordId,
+        body: Body<'_>,
+    ) -> Result<RecordId, JournalError> {
         let line = self.line(state.last, uuid, body);
-        let written = self.write(&mut state, std::slice::from_ref(&line))?;
+        let written = self.write(state, std::slice::from_ref(&line))?;
         if written == Written::Kept {
             state.last = Some(uuid);
         }
@@ -234,7 +277,9 @@ impl Journal {
         let mut state = self.state.lock();
         let text = match &mut state.target {
             Target::Nowhere => return Vec::new(),
-            Target::Planned(path) => bounded::read_file(path, MOST_TRANSCRIPT).ok(),
+            Target::Planned(path) | Target::Resting { path, .. } => {
+                bounded::read_file(path, MOST_TRANSCRIPT).ok()
+            }
             Target::Open(file) => file.read().ok(),
         };
         text.map(|text| used_skills(&text)).unwrap_or_default()
@@ -245,6 +290,16 @@ impl Journal {
         let data = to_raw_value(data);
         let data = data.map_err(|error| self.state.lock().target.write_error(error.into()))?;
         self.append_beside(Body::System(SystemBody { subtype, data: &data }))
+    }
+
+    /// Appends the name of the session.
+    pub fn note_title(&self, title: &str) -> Result<(), JournalError> {
+        self.append_beside(Body::CustomTitle(CustomTitle { title })).map(drop)
+    }
+
+    /// Whether something was written.
+    pub fn has_begun(&self) -> bool {
+        matches!(self.state.lock().target, Target::Open(_) | Target::Resting { .. })
     }
 
     /// Appends that files are about to be changed while a prompt is being worked on.
@@ -259,13 +314,18 @@ impl Journal {
         self.append_beside(Body::FileHistory(body)).map(drop)
     }
 
-    /// Appends a record that is no part of the conversation.
+    /// Appends a record that is no part of the conversation, whatever the agent does meanwhile. The file of an agent
+    /// that rests is closed again.
     fn append_beside(&self, body: Body<'_>) -> Result<RecordId, JournalError> {
         let mut state = self.state.lock();
+        let was_resting = matches!(state.target, Target::Resting { .. });
         let uuid = self.world.record_id();
         let line = self.line(state.last, uuid, body);
-        self.write(&mut state, &[line])?;
-        Ok(uuid)
+        let written = self.write(&mut state, &[line]);
+        if was_resting {
+            state.target.rest();
+        }
+        written.map(|_| uuid)
     }
 
     /// Goes back: what follows comes behind an earlier record, or begins a new conversation. What was said since stays
@@ -275,18 +335,9 @@ impl Journal {
         self.append(Body::Attachment(AttachmentBody::branch()))
     }
 
-    /// Appends what waits for the agent, whatever the agent does meanwhile. The file of one that rests is
-    /// closed again.
+    /// Appends what waits for the agent.
     pub fn enqueue(&self, body: QueueOperationBody<'_>) -> Result<(), JournalError> {
-        let mut state = self.state.lock();
-        let was_resting = matches!(state.target, Target::Planned(_));
-        let uuid = self.world.record_id();
-        let line = self.line(state.last, uuid, Body::QueueOperation(body));
-        let written = self.write(&mut state, &[line]);
-        if was_resting {
-            state.target.rest();
-        }
-        written.map(drop)
+        self.append_beside(Body::QueueOperation(body)).map(drop)
     }
 
     fn line<'a>(
@@ -321,7 +372,7 @@ impl Journal {
                 .map_err(|error| file.write_error(error.into()))?;
             end_json_line(buffer);
         }
-        let bytes = match self.redaction {
+        let bytes = match self.recording.redaction {
             Redaction::On => redact(buffer),
             Redaction::Off => Cow::Borrowed(buffer.as_slice()),
         };
@@ -331,11 +382,21 @@ impl Journal {
             return Ok(Written::LeftOut);
         }
         file.append(&bytes)?;
+        if let Some(mirror) = &self.recording.mirror {
+            mirror.mirror(&file.path, &bytes);
+        }
         Ok(Written::Kept)
     }
 
+    /// Opens the file again after a rest, and keeps it from other processes. Returns the lines that others wrote
+    /// meanwhile; none of them is of the conversation.
+    pub fn wake(&self) -> Result<Vec<u8>, JournalError> {
+        let mut state = self.state.lock();
+        state.target.wake()
+    }
+
     /// Closes the file until there is something more to write: agents that wait their turn are many, and
-    /// files that may be open at once are few.
+    /// files that may be open at once are few. Another process may go on with the conversation meanwhile.
     pub fn rest(&self) {
         let mut state = self.state.lock();
         state.target.rest();
@@ -364,27 +425,39 @@ impl Target {
     fn write_error(&self, source: io::Error) -> JournalError {
         let path = match self {
             Self::Nowhere => PathBuf::new(),
-            Self::Planned(path) => path.clone(),
+            Self::Planned(path) | Self::Resting { path, .. } => path.clone(),
             Self::Open(file) => file.path.clone(),
         };
         JournalError::Write { path, source }
     }
 
-    /// Closes the file until there is something to write.
+    /// Closes the file until there is something to write. One whose length cannot be told stays open.
     fn rest(&mut self) {
-        if let Self::Open(file) = self {
-            *self = Self::Planned(std::mem::take(&mut file.path));
+        if let Self::Open(file) = self
+            && let Ok(length) = file.length()
+        {
+            *self = Self::Resting { path: std::mem::take(&mut file.path), length };
         }
+    }
+
+    /// Opens a file that rests. Returns the lines that others wrote meanwhile.
+    fn wake(&mut self) -> Result<Vec<u8>, JournalError> {
+        let Self::Resting { path, length } = self else { return Ok(Vec::new()) };
+        let file = TranscriptFile::reopen(path)?;
+        let news = file.written_since(*length)?;
+        *self = Self::Open(file);
+        Ok(news)
     }
 
     /// The file to write to, made if it is not there yet; `None` where nothing is kept.
     fn file(&mut self) -> Result<Option<&mut TranscriptFile>, JournalError> {
+        self.wake()?;
         if let Self::Planned(path) = self {
             *self = Self::Open(TranscriptFile::open(path)?);
         }
         Ok(match self {
             Self::Open(file) => Some(file),
-            Self::Nowhere | Self::Planned(_) => None,
+            Self::Nowhere | Self::Planned(_) | Self::Resting { .. } => None,
         })
     }
 }
@@ -437,6 +510,25 @@ mod tests {
         assert_eq!(lines[2]["parentUuid"], first.to_string());
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(path.parent().unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_record_has_the_id_that_was_wanted_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        let journal = journal(&path);
+        let wanted = SeededWorld::new(77).record_id();
+        // An id inside of what is said, and one at the border of two pieces of the file, are found rightly.
+        journal.append(user(&format!("{{\"uuid\":\"{wanted}\"}}"))).unwrap();
+        assert_eq!(journal.append_as(wanted, user("one")).unwrap(), wanted);
+        for length in (64 * 1024 - 420..64 * 1024).step_by(37) {
+            let again = journal.append_as(wanted, user(&"x".repeat(length))).unwrap();
+            assert_ne!(again, wanted);
+            assert_ne!(journal.append_as(again, user("two")).unwrap(), again, "{length}");
+        }
+        let lines = lines(&path);
+        let with_it = lines.iter().filter(|line| line["uuid"] == wanted.to_string());
+        assert_eq!(with_it.count(), 1);
     }
 
     #[test]
@@ -595,6 +687,45 @@ mod tests {
         let text = std::fs::read(&path).unwrap();
         let loaded = crate::transcript::load(&text);
         assert_eq!(texts(&loaded), ["summary+state+prompt", "second"]);
+    }
+
+    #[test]
+    fn a_journal_at_rest_lets_others_write_and_refuses_to_go_on_behind_their_records() {
+        // D-73
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        let first = journal(&path);
+        first.append(user("one")).unwrap();
+        assert!(matches!(TranscriptFile::open(&path), Err(JournalError::Locked { .. })));
+        first.rest();
+        // Facts beside the conversation are written by either, and leave the file free.
+        first.note("x", &serde_json::json!({})).unwrap();
+        let tag = "{\"type\":\"tag\",\"tag\":\"t\"}\n";
+        let append = |line: &str| {
+            let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+            std::io::Write::write_all(&mut file, line.as_bytes()).unwrap();
+        };
+        append(tag);
+        assert_eq!(first.wake().unwrap(), tag.as_bytes());
+        assert!(matches!(TranscriptFile::open(&path), Err(JournalError::Locked { .. })));
+        first.append(user("two")).unwrap();
+        first.rest();
+        let world = Arc::new(SeededWorld::new(9));
+        {
+            let mut file = TranscriptFile::open(&path).unwrap();
+            let loaded = crate::transcript::load(&file.read().unwrap());
+            let second = Journal::resume(file, &loaded, stamp(), world, Redaction::On);
+            assert!(matches!(first.wake(), Err(JournalError::Locked { .. })));
+            second.append(user("elsewhere")).unwrap();
+        }
+        for _ in 0..2 {
+            assert!(matches!(first.wake(), Err(JournalError::GoneOn { .. })));
+            assert!(matches!(first.append(user("three")), Err(JournalError::GoneOn { .. })));
+        }
+        assert!(!std::fs::read_to_string(&path).unwrap().contains("three"));
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(first.append(user("four")), Err(JournalError::Open { .. })));
+        assert!(!path.exists());
     }
 
     #[test]

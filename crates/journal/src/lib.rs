@@ -5,13 +5,15 @@
 
 mod glance;
 mod journal;
+mod mirror;
 mod output_file;
 mod round;
 pub mod transcript;
 mod transcript_file;
 
 pub use glance::Glance;
-pub use journal::{Compacted, Compaction, Journal, KeptRound, Redaction, Stamp};
+pub use journal::{Compacted, Compaction, Journal, KeptRound, Recording, Redaction, Stamp};
+pub use mirror::Mirror;
 pub use output_file::OutputFile;
 pub use round::Round;
 pub use transcript_file::{JournalError, MOST_TRANSCRIPT, TranscriptFile};

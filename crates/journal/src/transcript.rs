@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 
 use bytes::BytesMut;
 use centurion_protocol::transcript::{
-    BoundaryData, LineKind, LineView, PreservedMessages, SESSION_TITLE,
+    BoundaryData, LineKind, LineView, PreservedMessages, TITLE_FIELD,
 };
 use centurion_protocol::{
     Block, BlockOutline, Conversation, Message, MessageWriter, RecordId, Role, ToolResult, ToolUse,
@@ -111,6 +111,11 @@ pub fn until(text: &[u8], record: RecordId) -> Option<&[u8]> {
     Some(&text[..end])
 }
 
+/// Tells whether a part of a transcript has a record of a conversation.
+pub(crate) fn has_conversation(text: &[u8]) -> bool {
+    lines(text).filter_map(parse).any(|view| is_conversation(&view))
+}
+
 /// The last words of a transcript's agent.
 pub fn last_words(text: &[u8]) -> Option<String> {
     let conversation = load_agent(text).conversation;
@@ -155,10 +160,10 @@ fn seen_files(text: &[u8]) -> Vec<Value> {
     views.filter_map(|view| seen_file(&view)).collect()
 }
 
-fn last_title(text: &[u8]) -> Option<String> {
-    let mark = format!("\"subtype\":\"{SESSION_TITLE}\"");
-    let read = |at: usize| parse(line_around(text, at))?.title();
-    places(text, mark.as_bytes()).into_iter().rev().find_map(read)
+/// The last name that a part of a transcript gives its session.
+pub fn last_title(text: &[u8]) -> Option<String> {
+    let read = |at: usize| parse(line_around(text, at))?.title().map(str::to_owned);
+    places(text, TITLE_FIELD.as_bytes()).into_iter().rev().find_map(read)
 }
 
 /// The last list of things to do that was recorded.
@@ -277,7 +282,8 @@ fn load_straight<'a>(mut history: History<'a>, text: &'a [u8], is_side: bool) ->
 fn load_branch<'a>(mut history: History<'a>, text: &'a [u8], is_side: bool) -> Loaded {
     let views: Vec<Option<LineView<'_>>> = lines(text).map(parse).collect();
     history.loaded.broken_lines = views.iter().filter(|view| view.is_none()).count();
-    history.loaded.title = views.iter().rev().flatten().find_map(LineView::title);
+    let title = views.iter().rev().flatten().find_map(LineView::title);
+    history.loaded.title = title.map(str::to_owned);
     history.loaded.agent = views.iter().rev().flatten().find_map(agent);
     let records = views.into_iter().flatten().filter(|view| view.is_sidechain == is_side);
     let records = boundary::without_torn(records.collect());
@@ -395,7 +401,7 @@ impl<'a> History<'a> {
     /// Takes a line that is no part of the conversation.
     fn take_note(&mut self, view: &LineView<'a>) {
         if let Some(title) = view.title() {
-            self.loaded.title = Some(title);
+            self.loaded.title = Some(title.to_owned());
         } else if let Some(agent) = agent(view) {
             self.loaded.agent = Some(agent);
         }

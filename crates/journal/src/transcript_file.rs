@@ -2,14 +2,23 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use centurion_files::private;
-use centurion_protocol::{SessionId, bounded};
+use centurion_protocol::{RecordId, SessionId, bounded};
 use thiserror::Error;
+
+use crate::transcript;
 
 /// The bytes of a transcript that are copied at once.
 const COPY_PIECE: usize = 256 * 1024;
+
+/// The most that others write beside a conversation while its agent rests: names, marks and notes.
+const MOST_NEWS: u64 = 1024 * 1024;
+
+/// The bytes of a transcript that are searched at once.
+const SEARCH_PIECE: usize = 64 * 1024;
 
 /// The largest transcript that is read back: what a model read is in it, and no window is that large.
 pub const MOST_TRANSCRIPT: u64 = 512 * 1024 * 1024;
@@ -23,6 +32,11 @@ pub enum JournalError {
     Open { path: PathBuf, source: io::Error },
     #[error("the session is open in another process: {path}")]
     Locked { path: PathBuf },
+    #[error(
+        "another process has gone on with this session: {path}; help: resume the session to go on behind what was \
+         said there"
+    )]
+    GoneOn { path: PathBuf },
 }
 
 /// A transcript that is open for appending, by one writer.
@@ -36,10 +50,21 @@ pub struct TranscriptFile {
 impl TranscriptFile {
     /// Opens a transcript, or makes an empty one, as its only writer.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
-        let open_error = |source| JournalError::Open { path: path.to_owned(), source };
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
-        let mut file = private::open(&mut options, path).map_err(open_error)?;
+        Self::open_with(&mut options, path)
+    }
+
+    /// Opens a transcript that was there before. A new file in its place would lack everything that was said.
+    pub(crate) fn reopen(path: &Path) -> Result<Self, JournalError> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true);
+        Self::open_with(&mut options, path)
+    }
+
+    fn open_with(options: &mut OpenOptions, path: &Path) -> Result<Self, JournalError> {
+        let open_error = |source| JournalError::Open { path: path.to_owned(), source };
+        let mut file = private::open(options, path).map_err(open_error)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -86,6 +111,49 @@ impl TranscriptFile {
         let open_error = |source| JournalError::Open { path: self.path.clone(), source };
         self.file.rewind().map_err(open_error)?;
         bounded::read_all(&self.file, MOST_TRANSCRIPT).map_err(open_error)
+    }
+
+    /// The length of the file.
+    pub(crate) fn length(&self) -> io::Result<u64> {
+        self.file.metadata().map(|metadata| metadata.len())
+    }
+
+    /// The lines behind an earlier end of the file. `Err` if one of them is a record of the conversation, or if the
+    /// file has become shorter.
+    pub(crate) fn written_since(&self, end: u64) -> Result<Vec<u8>, JournalError> {
+        let open_error = |source| JournalError::Open { path: self.path.clone(), source };
+        let gone_on = || JournalError::GoneOn { path: self.path.clone() };
+        let length = self.length().map_err(open_error)?;
+        let count = length.checked_sub(end).ok_or_else(gone_on)?;
+        if count > MOST_NEWS {
+            return Err(gone_on());
+        }
+        let mut news = vec![0; usize::try_from(count).unwrap_or_default()];
+        self.file.read_exact_at(&mut news, end).map_err(open_error)?;
+        if transcript::has_conversation(&news) { Err(gone_on()) } else { Ok(news) }
+    }
+
+    /// Whether a record has this id.
+    pub(crate) fn has_record(&self, id: RecordId) -> Result<bool, JournalError> {
+        let field = format!("\"uuid\":\"{id}\"").into_bytes();
+        let open_error = |source| JournalError::Open { path: self.path.clone(), source };
+        let (mut piece, mut kept, mut from) = (vec![0; SEARCH_PIECE], 0, 0);
+        while from < MOST_TRANSCRIPT {
+            let room = piece.get_mut(kept..).unwrap_or_default();
+            let count = self.file.read_at(room, from).map_err(open_error)?;
+            let filled = piece.get(..kept + count).unwrap_or_default();
+            if memchr::memmem::find(filled, &field).is_some() {
+                return Ok(true);
+            }
+            if count == 0 {
+                break;
+            }
+            // The field may begin at the end of this piece.
+            let start = filled.len().saturating_sub(field.len());
+            (kept, from) = (filled.len() - start, from + count as u64);
+            piece.copy_within(start..start + kept, 0);
+        }
+        Ok(false)
     }
 
     /// Appends a whole line with one write.

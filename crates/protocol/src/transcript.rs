@@ -46,6 +46,8 @@ pub enum Body<'a> {
     QueueOperation(QueueOperationBody<'a>),
     #[serde(rename = "file-history-snapshot")]
     FileHistory(FileHistory<'a>),
+    #[serde(rename = "custom-title")]
+    CustomTitle(CustomTitle<'a>),
 }
 
 impl Body<'_> {
@@ -337,18 +339,15 @@ pub enum QueueOperation {
     Enqueue,
 }
 
-/// The subtype of the line that names the session.
-pub const SESSION_TITLE: &str = "session_title";
-
-/// The name that a line of this subtype gives the session, if it is one that does.
-fn session_title(subtype: Option<&str>, data: Option<&RawValue>) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Named {
-        title: String,
-    }
-    let data = data.filter(|_| subtype == Some(SESSION_TITLE))?;
-    serde_json::from_str::<Named>(data.get()).ok().map(|named| named.title)
+/// The name of the session from here on. Helpers of SDKs write such lines, too.
+#[derive(Serialize)]
+pub struct CustomTitle<'a> {
+    #[serde(rename = "customTitle")]
+    pub title: &'a str,
 }
+
+/// The field of a line that names the session.
+pub const TITLE_FIELD: &str = "\"customTitle\":";
 
 /// The kinds of lines that make up a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -404,6 +403,8 @@ pub struct LineView<'a> {
     subtype: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "borrowed")]
+    custom_title: Option<Cow<'a, str>>,
 }
 
 impl<'a> LineView<'a> {
@@ -414,8 +415,8 @@ impl<'a> LineView<'a> {
     }
 
     /// The name that the line gives the session.
-    pub fn title(&self) -> Option<String> {
-        session_title(self.subtype.as_deref(), self.data)
+    pub fn title(&self) -> Option<&str> {
+        self.custom_title.as_deref()
     }
 
     /// Whether a conversation begins anew here.
@@ -454,17 +455,9 @@ pub struct HeadView<'a> {
     pub cwd: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub message: Option<MessageView<'a>>,
-    #[serde(borrow, default, deserialize_with = "borrowed")]
-    subtype: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    data: Option<&'a RawValue>,
-}
-
-impl HeadView<'_> {
     /// The name that the line gives the session.
-    pub fn title(&self) -> Option<String> {
-        session_title(self.subtype.as_deref(), self.data)
-    }
+    #[serde(borrow, default, deserialize_with = "borrowed")]
+    pub custom_title: Option<Cow<'a, str>>,
 }
 
 /// The message of a line: `content` is a string or a list of blocks.

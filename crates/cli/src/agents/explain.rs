@@ -80,7 +80,7 @@ pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::observe()?;
     let configuration = Configuration::load(&surroundings, &run.settings)?;
     configuration.warn();
-    let io = SessionIo { world, view: Arc::new(Fronts::new([])), host: None };
+    let io = SessionIo { world, view: Arc::new(Fronts::new([])), host: None, mirror: None };
     let (options, lasting) = setup::options(&run, &surroundings, configuration, io).await?;
     let explaining = async |options: Options| {
         let session = Session::open(options).await?;

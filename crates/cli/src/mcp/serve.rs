@@ -182,7 +182,7 @@ async fn prepare(
 ) -> anyhow::Result<(Options, Lasting)> {
     let world: Arc<dyn World> = Arc::new(SystemWorld);
     // A client of this server is no host.
-    let io = SessionIo { world, view, host: None };
+    let io = SessionIo { world, view, host: None, mirror: None };
     let (mut options, lasting) = setup::options(args, surroundings, configuration, io).await?;
     ENTRYPOINT.clone_into(&mut options.base.entrypoint);
     Ok((options, lasting))

@@ -4,7 +4,7 @@ use centurion_testkit::Reply;
 use serde_json::{Value, json};
 
 use crate::host::Host;
-use crate::program::{Program, call};
+use crate::program::{Program, call, ended};
 
 /// Flags of others, each with a value if it takes one.
 const WITHOUT_MEANING: [&[&str]; 22] = [
@@ -191,6 +191,70 @@ fn a_bare_run_uses_nothing_that_it_was_not_given() {
     let settings = json!({"hooks": {"SessionStart": [hook]}}).to_string();
     assert_eq!(program.run(&["-p", "hi", "--bare", "--settings", &settings]).code, Some(0));
     assert!(root.join("HOOK").exists(), "a flag brought it");
+}
+
+#[test]
+fn the_id_that_a_host_gives_a_message_is_that_of_its_record() {
+    let program = Program::with_handler(|_| Reply::text("heard"));
+    let mut host = Host::start(&program, &["--replay-user-messages"]);
+    let id = "6f1c5d52-7d0c-4d1b-9d5a-2a3a4f1d2f10";
+    let message = json!({"role": "user", "content": "hi"});
+    let line = json!({"type": "user", "uuid": id, "message": message});
+    let mut replayed = Vec::new();
+    for _ in 0..2 {
+        host.send(&line);
+        let seen = host.until(|event| event["type"] == "result");
+        let is_replay = |event: &&Value| event["isReplay"] == true;
+        replayed.extend(seen.iter().filter(is_replay).map(|event| event["uuid"].clone()));
+    }
+    assert_eq!(host.finish(), 0);
+    let transcript = std::fs::read_to_string(&program.transcripts()[0]).unwrap();
+    let lines = transcript.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let prompts: Vec<Value> = lines.filter(|line| line["type"] == "user").collect();
+    assert_eq!((&prompts[0]["uuid"], &replayed[0]), (&json!(id), &json!(id)));
+    assert_eq!(prompts.len(), 2);
+    assert_ne!(prompts[1]["uuid"], json!(id), "the same id again gets another record");
+}
+
+#[test]
+fn a_session_has_the_name_that_a_flag_gives_it() {
+    let program = Program::with_handler(|_| Reply::text("heard"));
+    let ended = program.run(&["-p", "hi", "--name", "My work"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let listed: Value = serde_json::from_str(&program.run(&["sessions", "--json"]).stdout).unwrap();
+    assert_eq!(listed[0]["title"], "My work");
+    let ended = program.run(&["-p", "hi", "--continue", "-n", "Other work"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(program.run(&["sessions"]).stdout.contains("Other work"));
+    assert_eq!(program.run(&["-p", "hi", "--name", " "]).code, Some(2));
+}
+
+#[test]
+fn a_session_of_an_sdk_is_kept_where_its_helpers_look_and_found_without_it() {
+    // D-72
+    let program = Program::with_handler(|_| Reply::text("heard"));
+    let run = |arguments: &[&str]| {
+        let mut command = program.command(arguments);
+        let ended = ended(command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-ts").output().unwrap());
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    };
+    run(&["-p", "by an SDK"]);
+    assert!(program.transcripts().is_empty());
+    assert!(program.scratch.home().join(".claude/projects").is_dir());
+    let listed: Value = serde_json::from_str(&program.run(&["sessions", "--json"]).stdout).unwrap();
+    let id = listed[0]["id"].as_str().unwrap();
+    for more in [&["--continue"][..], &["--resume", id]] {
+        assert_eq!(program.run(&[&["-p", "by hand"], more].concat()).code, Some(0));
+        let sent = program.server().last().json()["messages"].to_string();
+        assert!(sent.contains("by an SDK"), "{sent}");
+    }
+    assert!(program.transcripts().is_empty(), "it stays where it is");
+    assert_eq!(program.run(&["-p", "another by hand"]).code, Some(0));
+    assert_eq!(program.transcripts().len(), 1);
+    let listed: Value = serde_json::from_str(&program.run(&["sessions", "--json"]).stdout).unwrap();
+    assert_eq!(listed.as_array().unwrap().len(), 2);
+    run(&["-p", "again", "--continue"]);
+    assert!(program.server().last().json()["messages"].to_string().contains("another by hand"));
 }
 
 #[test]

@@ -137,3 +137,15 @@ fn the_sdk_for_python_lists_and_runs_a_skill_and_a_command() {
     scratch.write(".claude/commands/fix.md", "@@fixing FIX $ARGUMENTS\n");
     drive(&stage, "skills_host.py");
 }
+
+#[test]
+fn the_helpers_of_the_sdk_for_python_work_on_our_sessions() {
+    // D-72, D-73
+    let stage = Stage::new(&json!({
+        "lead": [[agent("@@helps", &json!({}))], "all done"],
+        "helps": ["I helped."],
+        "again": ["once more"],
+    }));
+    drive(&stage, "sessions_host.py");
+    assert!(stage.program.transcripts().is_empty(), "nothing goes to our own place");
+}

@@ -35,7 +35,7 @@ use crate::policy::permissions::Permissions;
 use crate::schedule::Schedules;
 use crate::toolset::servers::Servers;
 use crate::toolset::toolbox::{Offer, SpecCache, ToolChoice};
-use centurion_journal::{Journal, Redaction, Stamp};
+use centurion_journal::{Journal, Recording, Stamp};
 
 /// The tool by which an agent starts others.
 pub(crate) const AGENT_TOOL: &str = "Agent";
@@ -163,7 +163,7 @@ pub(crate) struct AgentBuilder {
 
 /// Where the transcripts of a session and the memories of its agents are, and how they are written.
 pub(crate) struct SessionFiles {
-    pub(crate) redaction: Redaction,
+    pub(crate) recording: Recording,
     /// Output too large for an answer, private to the session.
     pub(crate) output_dir: PathBuf,
     /// Scripts that every command reads first.

@@ -212,6 +212,23 @@ impl Shared {
         self.run.lock().title = title;
     }
 
+    /// Names the session from now on. A session that has not begun yet is named when it does.
+    pub(crate) fn rename(&self, title: String) {
+        self.set_title(Some(title));
+        if self.delegation.builder.files.journal.has_begun() {
+            self.record_title();
+        }
+    }
+
+    /// Records the name of the session. A list of sessions reads only the two ends of a transcript.
+    pub(crate) fn record_title(&self) {
+        let Some(title) = self.title() else { return };
+        // Nothing depends on it. A journal that cannot be written ends the run at the next record.
+        if let Err(error) = self.delegation.builder.files.journal.note_title(&title) {
+            tracing::error!(%error, "the name of the session could not be recorded");
+        }
+    }
+
     /// Adds hooks for the rest of the session.
     pub(crate) fn add_hooks(&self, set: HookSet) {
         let registration = self.delegation.builder.hooks.add(Scope::Session, set);

@@ -349,7 +349,7 @@ pub(super) fn append_end(shared: &Shared, task: &Task, end: &End) {
             &transcript::Loaded::default(),
             stamp,
             world,
-            delegation.builder.files.redaction,
+            delegation.builder.files.recording.clone(),
         );
         journal.note(END, &json!({"run": task.run().id, "status": end.status(), "end": end}))
     });

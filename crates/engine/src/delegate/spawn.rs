@@ -58,7 +58,7 @@ use crate::toolset::toolbox::ToolboxError;
 use crate::turn::driver::{Driver, Run, WindowState};
 use centurion_journal::transcript::Loaded;
 use centurion_journal::{Journal, JournalError, Stamp};
-use centurion_redact::keep_over;
+use centurion_redact::{keep_over, redact_text};
 
 pub(crate) use self::resume::resume;
 
@@ -184,7 +184,7 @@ fn start(
         files.transcript.clone(),
         stamp(delegation, &launch.spec, &id),
         Arc::clone(&shared.world),
-        delegation.builder.files.redaction,
+        delegation.builder.files.recording.clone(),
     ));
     let account = Account::new(delegation.rules.limits.budget, Amount::default());
     let (spec, to) = (Arc::clone(&launch.spec), Arc::clone(&journal));
@@ -372,7 +372,7 @@ impl Child {
 
     /// Shows observers that it begins, and what it has to do without.
     fn show_beginning(&self) {
-        write_meta(&self.task, None);
+        write_meta(&self.shared, &self.task, None);
         notification::show_started(&self.shared, &self.task, self.beginning);
         let kind = &self.task.spec.agent_type;
         let unconfined = self.agent.isolation.as_ref().and_then(|it| it.unconfined());
@@ -589,7 +589,7 @@ impl Child {
     /// Shows the end to the views.
     fn show_end(&self, end: &End) {
         self.task.output.end(&notification::closing_words(end));
-        write_meta(&self.task, Some(end));
+        write_meta(&self.shared, &self.task, Some(end));
         notification::show_ended(&self.shared, &self.task, end);
     }
 
@@ -725,7 +725,7 @@ fn register_hooks(shared: &Shared, task: &Task, brought: &[BroughtHooks]) -> Vec
 }
 
 /// The small file beside a transcript by which other programs know the agent.
-fn write_meta(task: &Task, end: Option<&End>) {
+fn write_meta(shared: &Shared, task: &Task, end: Option<&End>) {
     let spec = &task.spec;
     let mut meta = json!({
         "agentType": spec.agent_type,
@@ -750,8 +750,16 @@ fn write_meta(task: &Task, end: Option<&End>) {
     }
     let path = task.transcript.with_extension("meta.json");
     // What an agent is for is in another agent's words, and those may hold anything.
-    let meta = meta.to_string();
-    if let Err(error) = keep_over(&path, &meta) {
+    let text = redact_text(&meta.to_string()).into_owned();
+    if let Err(error) = keep_over(&path, &text) {
         tracing::debug!(%error, path = %path.display(), "an agent's file could not be written");
+    }
+    if let Some(mirror) = &shared.delegation.builder.files.recording.mirror {
+        // A store of transcripts has no file beside them: the same facts are a line of the transcript there.
+        let fields = text.strip_prefix('{').unwrap_or_default();
+        mirror.mirror(
+            &task.transcript,
+            format!("{{\"type\":\"agent_metadata\",{fields}\n").as_bytes(),
+        );
     }
 }

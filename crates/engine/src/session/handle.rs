@@ -62,7 +62,7 @@ impl Handle {
 
     /// Names the session.
     pub fn rename(&self, title: &str) {
-        self.0.set_title(Some(title.to_owned()));
+        self.0.rename(title.to_owned());
     }
 
     /// What the last request of the main agent filled of its window.
@@ -90,7 +90,7 @@ impl Handle {
     /// Names the session by what it is about, as a small model reads it.
     pub async fn generate_title(&self, about: &str) -> Result<String, InternalForkError> {
         let title = title::title(&self.0, about).await?;
-        self.0.set_title(Some(title.clone()));
+        self.0.rename(title.clone());
         Ok(title)
     }
 

@@ -199,7 +199,7 @@ fn date(shared: &Shared) -> String {
 
 /// A text without credentials, unless transcripts keep them too.
 fn redacted(shared: &Shared, text: &str) -> String {
-    match shared.delegation.builder.files.redaction {
+    match shared.delegation.builder.files.recording.redaction {
         centurion_journal::Redaction::On => centurion_redact::redact_text(text).into_owned(),
         centurion_journal::Redaction::Off => text.to_owned(),
     }

@@ -327,7 +327,7 @@ fn agent_builder(
         memory: options.memory.take().map(Arc::new),
         stamp,
         files: SessionFiles {
-            redaction: storage.redaction,
+            recording: storage.recording(),
             output_dir: storage.output_dir.clone(),
             env_files: users_env_file.into_iter().chain([env_file]).collect(),
             known: Arc::default(),
@@ -586,19 +586,19 @@ fn open_journal(
     stamp: Stamp,
 ) -> Result<(Arc<Journal>, Loaded, Noted), OpenError> {
     let (storage, world) = (&options.storage, Arc::clone(&options.base.world));
-    let redaction = storage.redaction;
+    let recording = storage.recording();
     let point = storage.resumed_at;
     let load = |text: &[u8]| (transcript::load(text), Noted::read(text));
     let (journal, (loaded, noted)) = match (&options.start, &storage.transcript) {
         (Start::New(_), Some(path)) => {
-            (Journal::new(path.clone(), stamp, world, redaction), Default::default())
+            (Journal::new(path.clone(), stamp, world, recording), Default::default())
         }
         (Start::Resume(_), Some(path)) => {
             // Locked before it is read: what another process has yet to write must not be missed.
             let mut file = TranscriptFile::open(path)?;
             let text = file.read()?;
             let read = load(counted(&text, point)?);
-            let journal = Journal::resume(file, &read.0, stamp, world, redaction);
+            let journal = Journal::resume(file, &read.0, stamp, world, recording);
             if point.is_some() {
                 journal.branch_from(read.0.last)?;
             }
@@ -618,7 +618,11 @@ fn open_journal(
                 let read = load(text);
                 (copy.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), read)
             });
-            (Journal::resume(copied?, &read.0, stamp, world, redaction), read)
+            let mut copied = copied?;
+            if let Some(mirror) = &recording.mirror {
+                mirror.mirror(path, &copied.read()?);
+            }
+            (Journal::resume(copied, &read.0, stamp, world, recording), read)
         }
         (_, None) => {
             let text = read(storage.resumed.as_deref())?;

@@ -36,7 +36,7 @@ use crate::toolset::structured::StructuredOutput;
 use crate::toolset::toolbox::ToolChoice;
 use crate::turn::elicitation::Elicitations;
 use crate::turn::hooks::HookHost;
-use centurion_journal::Redaction;
+use centurion_journal::{Mirror, Recording, Redaction};
 
 /// How many read-only calls run at once unless the options say otherwise.
 const CONCURRENT_CALLS: usize = 10;
@@ -82,7 +82,7 @@ pub struct ResumePoint {
 }
 
 /// Where a session keeps things.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Storage {
     /// The transcript of this session; `None` keeps none.
     pub transcript: Option<PathBuf>,
@@ -95,6 +95,8 @@ pub struct Storage {
     /// Where copies of files are kept before agents change them; `None` keeps none.
     pub file_history: Option<PathBuf>,
     pub redaction: Redaction,
+    /// A second reader of all transcripts of the session.
+    pub mirror: Option<Arc<dyn Mirror>>,
 }
 
 impl Storage {
@@ -107,7 +109,13 @@ impl Storage {
             output_dir,
             file_history: None,
             redaction: Redaction::On,
+            mirror: None,
         }
+    }
+
+    /// The way in which records reach the disk and other readers.
+    pub(crate) fn recording(&self) -> Recording {
+        Recording { redaction: self.redaction, mirror: self.mirror.clone() }
     }
 }
 

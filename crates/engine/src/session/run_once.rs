@@ -17,13 +17,23 @@ use crate::delegate::spawn::panic_words;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::turn::driver::Run;
 use centurion_journal::JournalError;
-use centurion_journal::transcript::MAIN_AGENT;
+use centurion_journal::transcript::{MAIN_AGENT, last_title};
+
+/// The end of a turn of the main agent.
+pub(super) enum RunEnd {
+    Ran(Outcome),
+    /// Another process has the transcript.
+    Refused,
+}
 
 impl Session {
     /// Runs the main agent with these items. Returns how the run ended, also when the program fails in it.
-    pub(super) async fn run_once(&mut self, items: &[Item]) -> Outcome {
-        let cancel = self.shared.begin_run();
+    pub(super) async fn run_once(&mut self, items: &[Item]) -> RunEnd {
         let mut run = Run::new();
+        if let Err(error) = self.take_transcript() {
+            return self.refuse(run, items, &error).await;
+        }
+        let cancel = self.shared.begin_run();
         let mut items = items.to_vec();
         let ran = AssertUnwindSafe(self.carry_out(&mut run, &mut items, &cancel));
         match ran.catch_unwind().await {
@@ -36,7 +46,29 @@ impl Session {
         }
         self.shared.end_run();
         self.settle_asks();
-        self.report(&run, items.first().and_then(|item| item.origin.to_value())).await
+        RunEnd::Ran(self.report(&run, items.first().and_then(|item| item.origin.to_value())).await)
+    }
+
+    /// Takes the transcript back, which other processes may have used while the session was idle.
+    fn take_transcript(&self) -> Result<(), JournalError> {
+        let news = self.driver.journal.wake()?;
+        if let Some(title) = last_title(&news) {
+            self.shared.set_title(Some(title));
+        }
+        Ok(())
+    }
+
+    /// Ends a run before it begins: the transcript is another process's now. Nothing was done, and a later prompt may
+    /// find the transcript free.
+    async fn refuse(&mut self, mut run: Run, items: &[Item], error: &JournalError) -> RunEnd {
+        run.outcome = Outcome::JournalFailed;
+        run.errors.push(error.to_string());
+        // Mail stays pending in the transcript, for the process that goes on with it.
+        let ids: Vec<_> = items.iter().map(|item| item.id).collect();
+        self.shared.queue.delivered(&ids);
+        let origin = items.first().and_then(|item| item.origin.to_value());
+        self.report(&run, origin).await;
+        RunEnd::Refused
     }
 
     /// The program failed while the main agent was idle: that is the end of a run, too, because hosts wait for a result.
@@ -91,6 +123,9 @@ impl Session {
             && let Some(source) = self.begins.take()
         {
             self.take_initial_prompt();
+            if !self.driver.journal.has_begun() {
+                self.shared.record_title();
+            }
             if let Err(error) = self.record_agent() {
                 tracing::error!(%error, "the agent of the session could not be recorded");
             }
@@ -133,6 +168,10 @@ impl Session {
             let result = report::result(&self.shared, run, index, origin);
             if let Err(error) = report::record(&self.driver.journal, run, &result).await {
                 tracing::error!(%error, "the end of the run could not be recorded");
+            }
+            if self.is_idle() {
+                // Before a host reads the result: it may resume the session in another process at once.
+                self.driver.journal.rest();
             }
             self.results.take(&self.shared, result);
             if self.is_idle() {

@@ -189,6 +189,7 @@ impl Bench {
             output_dir: self.dir.path().join("output"),
             file_history: None,
             redaction: Redaction::On,
+            mirror: None,
         };
         let policy = Policy {
             mode: self.mode,

@@ -37,8 +37,8 @@ fn informed(told: &Told, level: &str) -> Vec<String> {
 
 fn titles(told: &Told) -> Vec<String> {
     let lines = told.lines();
-    let named = lines.iter().filter(|line| line["subtype"] == "session_title");
-    named.map(|line| line["data"]["title"].as_str().unwrap().to_owned()).collect()
+    let named = lines.iter().filter(|line| line["type"] == "custom-title");
+    named.map(|line| line["customTitle"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]

@@ -150,7 +150,7 @@ async fn a_session_is_named_by_what_it_is_about() {
         .await;
     assert_eq!(named.lock().as_deref(), Some("Parser tests mended"));
     let record = std::fs::read_to_string(&told.transcript).unwrap();
-    assert!(record.contains("\"title\":\"Parser tests mended\""), "{record}");
+    assert!(record.contains("\"customTitle\":\"Parser tests mended\""), "{record}");
     let asked = told.asked.last().unwrap();
     assert!(asked.tools.is_empty() && !asked.messages.to_string().contains("<system-reminder>"));
 }

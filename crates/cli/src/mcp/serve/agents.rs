@@ -25,6 +25,7 @@ use super::request::Request;
 use super::{Notes, prepare};
 use crate::args::RunArgs;
 use crate::configuration::Configuration;
+use crate::sessions;
 use crate::setup::Lasting;
 use crate::surroundings::Surroundings;
 
@@ -129,9 +130,8 @@ impl Agents {
         }
         if let Some(id) = request.session_id {
             // Sessions of other directories are none of the caller's business.
-            let transcript = surroundings.dirs.transcript(&surroundings.cwd, id);
             ensure!(
-                transcript.is_file(),
+                sessions::find_here(&surroundings.dirs, &surroundings.cwd, id).is_some(),
                 "there is no session {id} of {}, where this server works",
                 surroundings.cwd.display()
             );

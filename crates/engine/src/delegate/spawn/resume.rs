@@ -51,8 +51,8 @@ pub(crate) fn resume(
     };
     let has_changed = inherited.as_ref().is_some_and(|it| inherit::has_changed(&task.spec, it));
     let (world, stamp) = (Arc::clone(&shared.world), stamp(delegation, &task.spec, &task.id));
-    let redaction = delegation.builder.files.redaction;
-    let journal = Arc::new(Journal::resume(file, &loaded, stamp, world, redaction));
+    let recording = delegation.builder.files.recording.clone();
+    let journal = Arc::new(Journal::resume(file, &loaded, stamp, world, recording));
     let run = new_run(shared, asker, call, mail.text.clone());
     let before = task.begin(run, Arc::clone(&journal)).ok_or(SpawnError::AtWork)?;
     let made = catch_unwind(AssertUnwindSafe(|| {

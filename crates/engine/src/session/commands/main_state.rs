@@ -99,7 +99,7 @@ impl Session {
         if title.is_empty() {
             return CommandEnd::Failed("say what the session is to be called".to_owned());
         }
-        self.shared.set_title(Some(title.to_owned()));
+        self.shared.rename(title.to_owned());
         CommandEnd::Said(format!("The session is called {title} from now on."))
     }
 

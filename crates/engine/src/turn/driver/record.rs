@@ -103,19 +103,26 @@ impl Driver {
         Ok(())
     }
 
-    /// Records a queue item. The record is what makes it delivered.
+    /// Records a queue item. The record is what makes it delivered. What a person says is known to its host by the
+    /// id of the item, so the record gets that id.
     pub(super) fn record_item(&self, item: &Item) -> Result<RecordId, JournalError> {
         let content = match item.content.as_slice() {
             [Block::Text(text)] => UserContent::Text(text),
             blocks => UserContent::Blocks(blocks),
         };
         let origin = item.origin.to_value();
-        let record = self.journal.append(Body::User(UserBody {
-            is_meta: !matches!(item.origin, Origin::Person),
+        let is_said = matches!(item.origin, Origin::Person);
+        let body = Body::User(UserBody {
+            is_meta: !is_said,
             queue_item: Some(item.id),
             origin: origin.as_ref(),
             ..UserBody::new(content)
-        }))?;
+        });
+        let record = if is_said {
+            self.journal.append_as(item.id, body)?
+        } else {
+            self.journal.append(body)?
+        };
         // Observers see what a call asks of an agent; people know what they say themselves.
         if matches!(item.origin, Origin::Delegation) && !self.is_background() {
             for block in &item.content {

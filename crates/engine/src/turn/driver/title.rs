@@ -1,7 +1,4 @@
-//! The name that hooks give a session: recorded, so that a list of sessions shows it.
-
-use centurion_protocol::transcript::SESSION_TITLE;
-use serde_json::json;
+//! The name that hooks give a session.
 
 use super::Driver;
 
@@ -12,16 +9,7 @@ impl Driver {
         let Some(title) = title.map(str::to_owned) else { return };
         if self.shared.title().as_ref() != Some(&title) {
             self.shared.set_title(Some(title));
-            self.record_title();
-        }
-    }
-
-    /// Records the name once more. A list of sessions reads only the two ends of a transcript.
-    pub(crate) fn record_title(&self) {
-        let Some(title) = self.shared.title() else { return };
-        // Nothing depends on it. A journal that cannot be written ends the run at the next record.
-        if let Err(error) = self.journal.note(SESSION_TITLE, &json!({"title": title})) {
-            tracing::error!(%error, "the name of the session could not be recorded");
+            self.shared.record_title();
         }
     }
 }
