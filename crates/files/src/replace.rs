@@ -100,7 +100,7 @@ pub fn replace_alone(existing: &Existing, bytes: &[u8]) -> Result<(), ReplaceErr
 
 fn replace_by_rename(existing: &Existing, bytes: &[u8]) -> Result<(), ReplaceError> {
     let metadata = &existing.metadata;
-    // What takes the place of a file must not be readable by more people for a moment.
+    // The replacement must not be readable by more people, not even for a moment.
     let mut temporary = Temporary::create(&existing.location, Mode::RUSR | Mode::WUSR)?;
     temporary.file.write_all(bytes)?;
     let own = temporary.file.metadata()?;

@@ -136,7 +136,7 @@ fn load_chain(inherited: &Inherited, text: &[u8], is_side: bool) -> Loaded {
 
 fn load_conversation(inherited: &Inherited, text: &[u8], is_side: bool) -> Loaded {
     let history = || History::behind(inherited, text);
-    // What was said before the last boundary is not sent any more.
+    // Messages before the last boundary are not sent any more.
     let start = boundary::last(text, is_side).unwrap_or(0);
     let Some(mut loaded) = load_straight(history(), &text[start..], is_side) else {
         return load_branch(history(), text, is_side);
@@ -287,7 +287,7 @@ fn load_branch<'a>(mut history: History<'a>, text: &'a [u8], is_side: bool) -> L
     history.loaded.agent = views.iter().rev().flatten().find_map(agent);
     let records = views.into_iter().flatten().filter(|view| view.is_sidechain == is_side);
     let records = boundary::without_torn(records.collect());
-    // What was listed and seen on other branches was never said on this one.
+    // To-do lists and files of other branches do not belong to this one.
     for index in branch(&records) {
         history.take(&records[index]);
     }
@@ -331,7 +331,7 @@ fn branch(records: &[LineView<'_>]) -> Vec<usize> {
         }
         next = match records[at].parent_uuid {
             None => None,
-            // Where the parent is a line that cannot be read, the record before it is the best guess.
+            // If the parent is a line that cannot be read, the record before it is the best guess.
             Some(parent) => by_id.get(&parent).copied().or_else(|| before(at)),
         };
     }
@@ -418,7 +418,7 @@ impl<'a> History<'a> {
         let is_anchor = |it: &mut PreservedMessages| Some(it.anchor_uuid) == view.uuid;
         for record in self.preserved.take_if(is_anchor).map(|it| it.uuids).unwrap_or_default() {
             if let Some(mut view) = boundary::find(self.before, record) {
-                // What the provider counted for it was counted with all that is left out now.
+                // The provider's count included everything that is left out now.
                 if let Some(message) = &mut view.message {
                     message.usage = None;
                 }
@@ -587,7 +587,7 @@ impl<'a> History<'a> {
     fn write_blocks(&mut self, role: Role, blocks: Vec<Block>) {
         let pieces: Vec<Piece<'a>> = blocks.into_iter().map(Piece::Owned).collect();
         let message = self.write(role, &pieces);
-        // What still does not fit has nothing that could be kept.
+        // A message that still does not fit has nothing that could be kept.
         let _ = self.loaded.conversation.push(message);
     }
 
@@ -772,7 +772,7 @@ mod tests {
         let list = |lines: &[String]| load(lines.concat().as_bytes()).todos;
         let first = [record(1, None, &says("go")), record(2, Some(1), &lists("ONE"))];
         assert_eq!(list(&first), Some(serde_json::json!(["ONE"])));
-        // What was listed on a branch that was left does not count.
+        // A list on an abandoned branch does not count.
         let left = [&first[..], &[record(3, Some(1), &says("again"))]].concat();
         assert_eq!(list(&left), None);
         // Nor behind a compaction of the other one.

@@ -1,6 +1,6 @@
 //! The content blocks of a message.
 //!
-//! What came from a provider goes back as it came: the input of a call is kept as its JSON text,
+//! Content from a provider goes back unchanged: the input of a call is kept as its JSON text,
 //! thinking with its signature, and a block of an unknown kind as a whole.
 
 use serde::ser::SerializeMap;

@@ -1,6 +1,6 @@
 //! Reading with a limit: the one way in which whole files and streams get into memory.
 //!
-//! What is larger is an error that says so, and no more than the limit has been read by then.
+//! A larger source is an error that says so, and at most the limit has been read by then.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -122,7 +122,7 @@ pub(crate) fn cookie(scan: &mut Scan, at: usize) -> Option<Found> {
     const LONGEST_COOKIE: usize = 4 * 1024;
     let from = at + b"ookie: ".len();
     let rest = scan.text.get(from..scan.text.len().min(from + LONGEST_COOKIE))?;
-    // Where another header begins, this one has ended.
+    // The start of another header ends this one.
     let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n' | b'"' | b'\'' | b'\\' | b'[' | b':');
     let header = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
     work::count(header.len());

@@ -74,7 +74,7 @@ fn replaced(text: &[u8]) -> Cow<'_, [u8]> {
     let mut scan = Scan::new(text);
     while let Some(found) = find(&mut scan, from) {
         from = found.range.end.max(from + 1);
-        // What looks back over what was taken out already is part of it.
+        // A match that reaches back into removed text is part of it.
         let start = found.range.start.max(copied);
         if start >= found.range.end || is_mark(&text[start..]) {
             continue;

@@ -60,7 +60,7 @@ fn unencoded(url: &[u8], authority: usize, colon: usize) -> Option<usize> {
     if !port.is_empty() && port.len() <= 5 && port.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    // What follows must look like a host.
+    // The next character must look like that of a host.
     let host = memrchr(b'@', url)?;
     let next = url.get(host + 1)?;
     next.is_ascii_alphanumeric().then_some(host)

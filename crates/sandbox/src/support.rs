@@ -120,7 +120,7 @@ fn try_namespaces() -> Namespaces {
 fn try_process_namespace() -> bool {
     let tried = system::in_child(|| {
         let Ok(own) = namespaces::enter(&Network::Off, Processes::Own) else { return 1 };
-        // Where parts of the machine's `/proc` are covered, the kernel refuses a new one.
+        // If parts of the machine's `/proc` are covered, the kernel refuses a new one.
         let mounted = system::in_child(|| u8::from(processes::mount_own(&own).is_err()));
         u8::from(!matches!(mounted, Ok(Some(0))))
     });

@@ -1,7 +1,7 @@
-//! Structured messages of a team: what the runtime itself says to members, with ids that are checked.
+//! Structured messages of a team: the runtime's own messages to members, with checked ids.
 //!
-//! A frame is data in the record of a message. Plain text that looks like one is refused when it is sent: no member
-//! can speak in the runtime's place.
+//! A frame is data in the record of a message. Plain text that looks like one is refused when it is sent: no member can
+//! speak in the runtime's place.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub enum Frame {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// The member goes on, and says why.
+    /// The member continues, for this reason.
     #[serde(rename_all = "camelCase")]
     ShutdownRejected { request_id: String, from: String, reason: String },
     /// A member has planned and wants to begin.
@@ -34,7 +34,7 @@ pub enum Frame {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         permission_mode: Option<String>,
     },
-    /// A member asks the lead whether a call may run, because no person is there to ask.
+    /// A member asks the lead whether a call may run, because there is no person to ask.
     #[serde(rename_all = "camelCase")]
     PermissionRequest { request_id: String, from: String, tool_name: String, input: Value },
     /// A task of the list has a new owner.
@@ -59,16 +59,16 @@ const KINDS: [&str; 11] = [
 ];
 
 impl Frame {
-    /// Whether plain text would pass for a structured message.
+    /// Whether plain text looks like a structured message.
     pub fn is_imitated_by(text: &str) -> bool {
         let object = serde_json::from_str::<Value>(text.trim()).ok();
         let kind = object.as_ref().and_then(|it| it.get("type")).and_then(Value::as_str);
         kind.is_some_and(|kind| KINDS.contains(&kind))
     }
 
-    /// The frame as members read it.
+    /// The frame in the form that members read.
     pub fn to_text(&self) -> String {
-        // A frame has only texts, switches and what came as JSON.
+        // A frame has only texts, switches and JSON values.
         serde_json::to_string(self).unwrap_or_default()
     }
 }

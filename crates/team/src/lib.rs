@@ -1,12 +1,11 @@
-//! What the members of a team share, in files that several processes use at once.
+//! The shared state of a team's members, in files that several processes use at once.
 //!
-//! A [`TaskList`] is an append-only log of changes. A change is judged by the rules and written down under one
-//! lock: of two that claim a task, one gets it and the other is told who has it. State is what the log says,
-//! replayed; a process that dies leaves nothing to mend but a torn last line, which counts as never written.
-//! Beside the log stand views, one file for each task in the form that other programs read. Nothing here
-//! reads them.
+//! A [`TaskList`] is an append-only log of changes. The rules judge a change, and the log records it, under one lock:
+//! of two members that claim a task, one gets it and the other is told the owner. The state is the replayed log; a
+//! process that dies leaves at most a torn last line, which counts as never written. Beside the log are views, one file
+//! for each task in the form that other programs read. Nothing here reads them.
 //!
-//! Nothing here knows of models, agents at work or permissions.
+//! Nothing here knows of models, running agents or permissions.
 
 mod frames;
 mod log;

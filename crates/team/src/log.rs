@@ -13,12 +13,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-/// How long a process waits for another one that holds the lock. None holds it longer than one write takes.
+/// The time to wait for another process that holds the lock. No process holds it longer than one write takes.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often the lock is tried meanwhile.
+/// The interval of attempts to get the lock.
 const TRY_AGAIN: Duration = Duration::from_millis(1);
 
-/// Why a log cannot be read or written.
+/// The reason that a log cannot be read or written.
 #[derive(Debug, Error)]
 #[error("{}: {reason}", path.display())]
 pub struct LogError {
@@ -38,21 +38,21 @@ enum LogFault {
     Shorter,
 }
 
-/// The log, and how far this process has read it.
+/// The log, and this process's position in it.
 pub(crate) struct Log {
     file: File,
     path: PathBuf,
-    /// Behind the last whole line that was read.
+    /// The offset behind the last whole line that was read.
     read: u64,
 }
 
-/// The log while this process alone may write to it.
+/// Guard: only this process may write to the log.
 pub(crate) struct LockedLog<'a> {
     log: &'a mut Log,
 }
 
 impl Log {
-    /// Opens a log, or makes an empty one with the directory that it is to be in.
+    /// Opens a log, or makes an empty one with its directory.
     pub(crate) fn open(path: &Path) -> Result<Self, LogError> {
         Self::open_with(OpenOptions::new().read(true).append(true).create(true), path)
     }
@@ -64,7 +64,7 @@ impl Log {
 
     fn open_with(options: &mut OpenOptions, path: &Path) -> Result<Self, LogError> {
         let fault = |reason| LogError { path: path.to_owned(), reason };
-        // Opening a pipe to read and write does not wait, so that it can be looked at and refused.
+        // Opening a pipe for reading and writing does not wait, so it can be checked and refused.
         let file = private::open(options, path).map_err(|error| fault(error.into()))?;
         let metadata = file.metadata().map_err(|error| fault(error.into()))?;
         if !metadata.is_file() {
@@ -88,8 +88,8 @@ impl Log {
         }
     }
 
-    /// The records that were written since the last look, oldest first. A line that cannot be read is left out: it
-    /// was torn, or another program wrote it.
+    /// The records since the last call, oldest first. Skips a line that cannot be parsed: it was torn, or another
+    /// program wrote it.
     pub(crate) fn news<R: DeserializeOwned>(&mut self) -> Result<Vec<R>, LogError> {
         let bytes = self.unread().map_err(|reason| self.fault(reason))?;
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
@@ -116,7 +116,7 @@ impl LockedLog<'_> {
         self.log.news()
     }
 
-    /// Adds a record behind everything that was read: all of it, or nothing.
+    /// Appends a record behind everything that was read: all of it, or nothing.
     pub(crate) fn append(&mut self, record: &impl Serialize) -> Result<(), LogError> {
         let added = self.try_append(record);
         added.map_err(|reason| self.log.fault(reason))
@@ -124,7 +124,7 @@ impl LockedLog<'_> {
 
     fn try_append(&mut self, record: &impl Serialize) -> Result<(), LogFault> {
         let end = self.log.file.metadata()?.len();
-        // A writer that died in the middle of a line left it open. It never said that it had written it.
+        // A writer that died in the middle of a line left it open. It never reported the line as written.
         let torn = end > self.log.read;
         let mut line = if torn { vec![b'\n'] } else { Vec::new() };
         serde_json::to_writer(&mut line, record).map_err(io::Error::from)?;
@@ -140,7 +140,7 @@ impl LockedLog<'_> {
 
 impl Drop for LockedLog<'_> {
     fn drop(&mut self) {
-        // Closing the file lets go of it at the latest.
+        // Closing the file releases the lock at the latest.
         let _ = flock(&self.log.file, FlockOperation::Unlock);
     }
 }

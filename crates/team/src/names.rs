@@ -14,7 +14,7 @@ pub const LEAD: &str = "team-lead";
 /// Names that no member can have: they address the lead, or could pass for the user or the program.
 const RESERVED: [&str; 4] = ["main", LEAD, "user", "system"];
 
-/// Why a text is no name of a team or a member.
+/// The reason that a text is no name of a team or a member.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TeamNameError {
     #[error(
@@ -40,7 +40,7 @@ fn plain(text: &str) -> Result<ListName, TeamNameError> {
 }
 
 impl TeamName {
-    /// The name of a session's team that no call has named, by the beginning of the session's id: hex digits.
+    /// The default name of a session's team, by the beginning of the session's id: hex digits.
     pub fn of_session(beginning: &str) -> Self {
         let plain: String =
             beginning.chars().filter(char::is_ascii_alphanumeric).take(32).collect();

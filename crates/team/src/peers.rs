@@ -1,11 +1,11 @@
 //! Peers: other sessions of the same user on this machine, each with a socket of its own.
 //!
-//! The directory of sockets is the directory of peers. A session is listed when it has answered; the name that a
-//! dead one left is removed. A message is plain text with an id that its sender chose. The recipient writes down
-//! that it has it and says so after that; a message that comes again is acknowledged and not delivered again.
+//! The directory of sockets is the directory of peers. A session is listed when it has answered; the name of a dead one
+//! is removed. A message is plain text with an id that its sender chose. The recipient records a message before it
+//! acknowledges it; a repeated message is acknowledged and not delivered again.
 //!
-//! A sender is not believed, the kernel is: a process counts as a session when it serves that session's socket
-//! itself. Nothing here knows what sessions do with a message.
+//! The kernel identifies a sender, not the sender itself: a process counts as a session when it serves that session's
+//! socket. Nothing here knows what sessions do with a message.
 
 mod call;
 mod directory;
@@ -24,18 +24,18 @@ pub use directory::{LivePeer, PeerDirectory};
 pub use serve::{Inbox, PeerListener};
 pub use wire::MOST_TEXT;
 
-/// What addresses of peers begin with.
+/// The prefix of peer addresses.
 pub const SCHEME: &str = "uds:";
 
 /// A session as it introduces itself to others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Introduction {
     pub session: SessionId,
-    /// Where it works, in words for people.
+    /// Its working directory, for people.
     pub cwd: String,
 }
 
-/// Who sent a message, as far as it is known for sure.
+/// The verified sender of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sender {
     /// The process that serves this session's socket.
@@ -47,13 +47,13 @@ pub enum Sender {
 /// A message for this session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incoming {
-    /// The same whenever this sender sends the message again, and never that of another sender's message.
+    /// The same whenever this sender repeats the message, and never that of another sender's message.
     pub id: RecordId,
     pub from: Sender,
     pub text: String,
 }
 
-/// Why a session does not take a message.
+/// The reason that a session does not accept a message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     #[error("too many messages wait there to be read: send it again later")]
@@ -71,14 +71,14 @@ pub struct Outgoing {
     pub text: String,
 }
 
-/// Where a peer is: `uds:` and the id of its session, or the path of its socket.
+/// The address of a peer: `uds:` and the id of its session, or the path of its socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerAddress {
     Session(SessionId),
     Socket(PathBuf),
 }
 
-/// Why an address means no peer.
+/// The reason that an address means no peer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "`{0}` is no address of a session: write `uds:` and the id of a session or the path of its socket"
@@ -95,7 +95,7 @@ impl FromStr for PeerAddress {
             return Ok(Self::Socket(PathBuf::from(place)));
         }
         let session: SessionId = place.parse().map_err(|_| wrong())?;
-        // One spelling only, so that a rule about a session cannot be escaped.
+        // One spelling only, so that no address bypasses a rule about a session.
         if session.to_string() == place { Ok(Self::Session(session)) } else { Err(wrong()) }
     }
 }

@@ -1,11 +1,11 @@
 //! Private sockets between processes of one user: lines of JSON over Unix-domain sockets.
 //!
-//! A socket stands in a directory that only its owner may enter. The kernel says who is at the other end, and
-//! processes of other users are turned away on both sides. Whatever a peer sends or fails to send has a bound: the
-//! size of a frame, the time until it is whole, the time that an answer may take to be read, the number of
-//! connections of all processes and of one. A peer can lose its own connection and nothing else.
+//! A socket is in a directory that only its owner may enter. The kernel identifies the other end, and both sides reject
+//! processes of other users. Everything that a peer sends or fails to send has a bound: the size of a frame, the time
+//! until it is complete, the time for reading an answer, the number of connections of all processes and of one. A peer
+//! can only lose its own connection.
 //!
-//! Nothing here knows what the frames say.
+//! Nothing here knows the meaning of the frames.
 
 mod connection;
 mod directory;
@@ -23,7 +23,7 @@ pub use frame::{FrameError, FrameReader, FrameWriter, Patience};
 pub(crate) use listener::remove_if_dead;
 pub use listener::{Limits, Listener};
 
-/// Why a socket cannot be made or reached.
+/// The reason that a socket cannot be made or reached.
 #[derive(Debug, Error)]
 pub enum SocketError {
     #[error("{}: {source}", path.display())]

@@ -21,14 +21,14 @@ use crate::log::{Log, LogError};
 /// The log of a list, in the directory of that list.
 const LOG: &str = "log.jsonl";
 
-/// A list of tasks on disk. Every call first takes in what other processes have written.
+/// A list of tasks on disk. Every call first reads the changes of other processes.
 pub struct TaskList {
     directory: PathBuf,
     log: Log,
     tasks: Tasks,
 }
 
-/// Why a task list did not do what was asked.
+/// The reason that a task list refused a request.
 #[derive(Debug, Error)]
 pub enum TaskListError {
     #[error(transparent)]
@@ -37,16 +37,16 @@ pub enum TaskListError {
     Log(#[from] LogError),
 }
 
-/// What a change came to.
+/// The result of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Updated {
-    /// The task as it is now; as it was, if it was deleted.
+    /// The task as it is now; its last state, if it was deleted.
     pub task: Task,
-    /// Which of its fields changed, by their names on the wire.
+    /// The changed fields, by their names on the wire.
     pub fields: Vec<&'static str>,
     /// The status before, if it changed.
     pub was: Option<Status>,
-    /// The tasks that waited for this one alone, and can be started now.
+    /// The tasks that waited only for this one, and can be started now.
     pub unblocked: Vec<TaskNumber>,
 }
 
@@ -69,7 +69,7 @@ impl TaskList {
         Ok(list)
     }
 
-    /// The lists that there are, the one that changed last first.
+    /// The existing lists, the most recently changed first.
     pub fn names(lists: &Path) -> Vec<ListName> {
         let mut found: Vec<_> = fs::read_dir(lists)
             .into_iter()
@@ -98,7 +98,7 @@ impl TaskList {
             }
         }
         fs::remove_file(log)?;
-        // What another program has put there stays, and the directory with it.
+        // Files of another program stay, and the directory with them.
         let _ = fs::remove_dir(directory);
         Ok(())
     }
@@ -115,12 +115,12 @@ impl TaskList {
         Ok(self.tasks.get(id).cloned().ok_or(Refusal::NotFound(id))?)
     }
 
-    /// Which of the tasks that one waits for are still open.
+    /// The open tasks that block this one.
     pub fn open_blockers(&self, task: &Task) -> Vec<TaskNumber> {
         self.tasks.open_blockers(task)
     }
 
-    /// What happened to a task, also to one that was deleted.
+    /// The log of a task, also of a deleted one.
     pub fn history(&mut self, id: TaskNumber) -> Result<Vec<LogEntry>, TaskListError> {
         self.refresh()?;
         match self.tasks.history(id) {
@@ -148,14 +148,14 @@ impl TaskList {
         Ok(self.tasks.get(id).cloned().ok_or(Refusal::NotFound(id))?)
     }
 
-    /// Says what a change would come to, without making it.
+    /// Returns the result of a change without making it.
     pub fn judge(&mut self, actor: &Actor<'_>, wish: &Wish) -> Result<Updated, TaskListError> {
         self.refresh()?;
         let change = rules::update(&self.tasks, actor, wish)?;
         Ok(self.tasks.outcome(wish.id, change.as_ref())?)
     }
 
-    /// Changes a task as asked, or refuses all of it.
+    /// Changes a task as requested, or refuses the whole request.
     pub fn update(
         &mut self,
         actor: &Actor<'_>,
@@ -176,14 +176,14 @@ impl TaskList {
         Ok(updated)
     }
 
-    /// Gives back what members had not finished that have ended: others can claim it. Returns those tasks.
+    /// Releases the unfinished tasks of ended members: others can claim them. Returns those tasks.
     pub fn release(
         &mut self,
         has_ended: impl Fn(&str) -> bool,
         at: Timestamp,
     ) -> Result<Vec<Task>, TaskListError> {
         self.refresh()?;
-        // Most looks find nothing, and need no lock for that.
+        // Most calls find nothing, and need no lock for that.
         if self.tasks.unfinished_of(&has_ended).is_empty() {
             return Ok(Vec::new());
         }
@@ -206,7 +206,7 @@ impl TaskList {
         Ok(())
     }
 
-    /// Shows tasks to other programs. Nothing rests on it.
+    /// Writes the views of tasks for other programs. Nothing depends on them.
     fn show(&self, ids: impl IntoIterator<Item = TaskNumber>) {
         for id in ids {
             view::write(&self.directory, id, self.tasks.get(id));

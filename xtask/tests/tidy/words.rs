@@ -1,4 +1,4 @@
-//! No text leaves open who acts: the words that do are listed here.
+//! The words of code and documents: the actor is named, and a comment begins with the thing that it describes.
 
 use std::collections::BTreeSet;
 
@@ -31,6 +31,60 @@ fn code_prompts_and_documents_say_who_acts() {
     assert_none(&complaints.into_iter().collect::<Vec<_>>());
 }
 
+/// The crates whose comments begin with a verb or a noun phrase. Comments on booleans may begin with "Whether".
+const PLAIN_CRATES: [&str; 12] = [
+    "crates/files/src/",
+    "crates/hooks/src/",
+    "crates/journal/src/",
+    "crates/mcp/src/",
+    "crates/model/src/",
+    "crates/permissions/src/",
+    "crates/protocol/src/",
+    "crates/redact/src/",
+    "crates/sandbox/src/",
+    "crates/team/src/",
+    "crates/testkit/src/",
+    "crates/tools/src/",
+];
+
+/// Words with which a comment begins that is a clause, and names no thing.
+const CLAUSES: [&str; 9] =
+    ["What", "Where", "How", "Why", "Who", "Whose", "Which", "Whatever", "Those"];
+
+#[test]
+fn comments_begin_with_the_thing_that_they_describe() {
+    let complaints: Vec<String> = tree::sources()
+        .iter()
+        .filter(|file| PLAIN_CRATES.iter().any(|path| file.path.starts_with(path)))
+        .flat_map(clauses)
+        .collect();
+    assert_none(&complaints);
+}
+
+/// Comments before the tests of a file that begin with a clause.
+fn clauses(file: &File) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let mut before: Option<&str> = None;
+    for (number, line) in before_tests(&file.text).lines().enumerate() {
+        let comment = comment(line);
+        // The first line of a comment, or of a paragraph in it.
+        if let Some(text) = comment.filter(|_| before.is_none_or(str::is_empty))
+            && let Some(word) = text.split([' ', '.', ',', ':']).next()
+            && CLAUSES.contains(&word)
+        {
+            complaints.push(format!("{}:{}: begin with a verb or a noun", file.path, number + 1));
+        }
+        before = comment;
+    }
+    complaints
+}
+
+/// The text of a line that is a comment.
+fn comment(line: &str) -> Option<&str> {
+    let text = line.trim_start().strip_prefix("//")?;
+    Some(text.strip_prefix(['/', '!']).unwrap_or(text).trim())
+}
+
 const COMPLAINT: &str = "say who acts";
 
 /// Lines that leave open who does something.
@@ -54,6 +108,17 @@ fn leaves_open(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_comment_that_begins_with_a_clause_is_found_at_the_start_of_each_paragraph() {
+        let text = "//! What is kept.\n//!\n//! How it is kept.\nfn a() {}\n\n/// The directory,\n\
+                    /// Where it is.\nfn b() {\n    // Why it is.\n    c();\n}\n/// Whatever.\n/// Whether.\n\
+                    fn c() {}\n/// Whether.\n#[cfg(test)]\nmod tests {\n    // What.\n}\n";
+        let file = File { path: "a.rs".to_owned(), text: text.to_owned() };
+        let lines = clauses(&file);
+        let lines: Vec<&str> = lines.iter().filter_map(|it| it.split(':').nth(1)).collect();
+        assert_eq!(lines, ["1", "3", "9", "12"]);
+    }
 
     #[test]
     fn words_without_an_actor_are_found_in_texts_and_names() {

@@ -52,7 +52,7 @@ fn notes(text: &[u8]) -> Vec<(usize, UsedSkill)> {
             continue;
         }
         let from = view.parent_uuid.and_then(|parent| boundary::place(text, parent)).unwrap_or(0);
-        // What was noted in between is on another branch.
+        // Notes in between are on another branch.
         notes.retain(|(place, _)| !(from..at).contains(place));
     }
     notes

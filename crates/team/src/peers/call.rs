@@ -8,15 +8,15 @@ use super::wire::{Answer, MOST_TEXT, Request};
 use super::{Introduction, Outgoing, PeerAddress, PeerDirectory};
 use crate::socket::{Connection, FrameError, Patience, SocketError};
 
-/// How long the other session may take to write a message down.
+/// The time that the other session has to record a message.
 const RECEIPT: Patience =
     Patience { until_next: Some(Duration::from_secs(10)), for_one: Duration::from_secs(5) };
-/// How often a message is sent when the connection breaks before it is acknowledged.
+/// The number of attempts when the connection breaks before the acknowledgement.
 const ATTEMPTS: usize = 3;
-/// How long a session that ended its connection has before the next attempt.
+/// The pause before the next attempt, for a session that closed its connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Why a message is not known to be delivered.
+/// The reason that a message is not known to be delivered.
 #[derive(Debug, Error)]
 pub enum SendError {
     #[error(
@@ -34,7 +34,7 @@ pub enum SendError {
 }
 
 impl PeerDirectory {
-    /// Sends a message, and returns when the other session has written it down.
+    /// Sends a message, and returns when the other session has recorded it.
     pub async fn send(
         &self,
         to: &PeerAddress,
@@ -50,7 +50,7 @@ impl PeerDirectory {
             if attempt > 0 {
                 tokio::time::sleep(PAUSE).await;
             }
-            // What was sent once may have arrived, whatever becomes of the next attempt.
+            // A message that was sent once may have arrived, whatever the next attempt does.
             let mut connection = match self.greet(session, own).await {
                 Ok((connection, _)) => connection,
                 Err(error) => match lost {

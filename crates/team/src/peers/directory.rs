@@ -1,4 +1,4 @@
-//! Which sessions are there: those that answer on their sockets.
+//! The live sessions: those that answer on their sockets.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,12 +10,12 @@ use super::wire::{Greeting, MOST_FRAME, VERSION};
 use super::{Introduction, PeerAddress, SCHEME};
 use crate::socket::{Connection, Patience, SocketDirectory, SocketError, remove_if_dead};
 
-/// How soon a session has to answer to be listed.
+/// The time that a session has to answer to be listed.
 const ANSWER: Patience = Patience { until_next: Some(CONNECT), for_one: CONNECT };
 const CONNECT: Duration = Duration::from_secs(1);
-/// How many sessions are looked at.
+/// The most sessions that are checked.
 const MOST: usize = 256;
-/// What the names of sockets end with.
+/// The suffix of socket names.
 const SUFFIX: &str = ".sock";
 
 /// The directory with the sockets of all sessions.
@@ -31,14 +31,14 @@ pub struct LivePeer {
 }
 
 impl LivePeer {
-    /// What `SendMessage` reaches it by.
+    /// The address for `SendMessage`.
     pub fn address(&self) -> String {
         format!("{SCHEME}{}", self.introduction.session)
     }
 }
 
 impl PeerDirectory {
-    /// Opens the directory, which is made if there is none.
+    /// Opens the directory, and makes it if it is missing.
     pub fn open(path: &Path) -> Result<Self, SocketError> {
         SocketDirectory::open(path).map(Self)
     }
@@ -56,7 +56,7 @@ impl PeerDirectory {
         format!("{session}{SUFFIX}")
     }
 
-    /// The sessions that answer, but for one's own. What dead sessions left is removed.
+    /// The sessions that answer, except the caller's own. Removes the sockets of dead sessions.
     pub async fn live(&self, own: Option<SessionId>) -> Result<Vec<LivePeer>, SocketError> {
         let names = self.0.names(MOST)?;
         let mut asking = JoinSet::new();
@@ -76,7 +76,7 @@ impl PeerDirectory {
         let connected = self.greet(session, None).await;
         if let Err(SocketError::Dead) = connected {
             let (directory, name) = (self.0.clone(), name.clone());
-            // Whether it is gone does not matter to who asked.
+            // The caller does not need to know whether it is gone.
             let _ = tokio::task::spawn_blocking(move || remove_if_dead(&directory, &name)).await;
         }
         let (connection, introduction) = connected.ok()?;
@@ -108,7 +108,7 @@ impl PeerDirectory {
         self.connect(session).await.ok()?.peer.pid
     }
 
-    /// The session that an address means. A path must be that of a socket in this directory.
+    /// The session of an address. A path must be that of a socket in this directory.
     pub(super) fn session(&self, address: &PeerAddress) -> Option<SessionId> {
         let path = match address {
             PeerAddress::Session(session) => return Some(*session),
@@ -125,6 +125,6 @@ impl PeerDirectory {
 
 fn session_of(name: &str) -> Option<SessionId> {
     let session: SessionId = name.strip_suffix(SUFFIX)?.parse().ok()?;
-    // One spelling only: no session is there twice.
+    // One spelling only: no session is listed twice.
     (PeerDirectory::socket_name(session) == name).then_some(session)
 }

@@ -1,4 +1,4 @@
-//! The socket of this session: it answers who asks, and takes messages in.
+//! The socket of this session: it answers callers, and receives messages.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use super::wire::{Answer, Greeting, MOST_FRAME, MOST_TEXT, Request, VERSION};
 use super::{Incoming, Introduction, PeerDirectory, Refusal, Sender};
 use crate::socket::{Connection, FrameError, Limits, Listener, Patience, Process, SocketError};
 
-/// A caller that says nothing loses its connection after so long.
+/// The time after which a silent caller loses its connection.
 const PATIENCE: Patience =
     Patience { until_next: Some(Duration::from_secs(10)), for_one: Duration::from_secs(5) };
-/// How soon a caller has to say who it is.
+/// The time that a caller has to identify itself.
 const GREETING: Patience =
     Patience { until_next: Some(Duration::from_secs(2)), for_one: Duration::from_secs(2) };
 
 const LIMITS: Limits = Limits { frame: MOST_FRAME, connections: 64, of_one_process: 8 };
 
-/// Where the messages of peers go.
+/// The recipient of peers' messages.
 pub trait Inbox: Send + Sync + 'static {
-    /// Takes a message. When this returns, it is written down and will be read, or it was not taken. One with an id
-    /// that was taken before is taken without effect.
+    /// Accepts a message. When this returns, the message is recorded and will be read, or it was refused. A repeated id
+    /// is accepted without effect.
     fn take(&self, message: Incoming) -> Result<(), Refusal>;
 }
 
-/// The socket of this session, for as long as this is held.
+/// The socket of this session, while this is held.
 #[derive(Debug)]
 pub struct PeerListener {
     listener: Listener,
@@ -36,7 +36,7 @@ pub struct PeerListener {
 }
 
 impl PeerListener {
-    /// Makes the socket. It may wait, so not on a thread of a runtime that must not.
+    /// Makes the socket. It may block, so it must not run on a thread of the runtime.
     pub fn bind(directory: &PeerDirectory, own: Introduction) -> Result<Self, SocketError> {
         let name = PeerDirectory::socket_name(own.session);
         let listener = Listener::bind(directory.sockets(), &name)?;
@@ -68,7 +68,7 @@ async fn converse(
     let version = greeting.centurion;
     connection.writer.write(&Greeting::of(Some(own)), PATIENCE.for_one).await?;
     if version != VERSION {
-        // It reads in our greeting what is spoken here.
+        // Our greeting tells it the version that is spoken here.
         return Ok(());
     }
     let claimed = greeting.introduction();
@@ -77,7 +77,7 @@ async fn converse(
         let Request::Message { id, text } = request;
         let from = match &mut sender {
             Some(known) => known,
-            // Found out now: most callers only want to know who is there.
+            // Determined now: most callers only want to know the live sessions.
             none => none.insert(identify(connection.peer, claimed.as_ref(), directory).await),
         };
         let answer = answer(from, connection.peer, id, text, inbox);
@@ -114,11 +114,12 @@ async fn identify(
     Sender::Process(peer.pid)
 }
 
-/// The id under which a message is kept: no sender can choose one of another sender's message, or of anything else.
+/// The id under which a message is stored: no sender can choose the id of another sender's message, or of anything
+/// else.
 fn delivery_id(from: &Sender, peer: Process, id: RecordId) -> RecordId {
     let sender = match from {
         Sender::Session(it) => format!("session {}", it.session),
-        // The number of a process comes again; that and its start do not.
+        // A process number is reused; together with the start time it is unique.
         Sender::Process(_) => format!("process {:?} {:?}", peer.pid, peer.pid.and_then(started)),
     };
     let digest = blake3::Hasher::new_derive_key("centurion 2026 message of a peer")
@@ -131,7 +132,7 @@ fn delivery_id(from: &Sender, peer: Process, id: RecordId) -> RecordId {
     RecordId(Builder::from_random_bytes(bytes).into_uuid())
 }
 
-/// When a process started, in ticks since the machine did.
+/// The start time of a process, in ticks since boot.
 fn started(pid: u32) -> Option<u64> {
     let path = format!("/proc/{pid}/stat");
     let stat = centurion_protocol::bounded::read_file(path.as_ref(), 4096).ok()?;

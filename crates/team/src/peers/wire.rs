@@ -1,28 +1,28 @@
-//! What sessions say to each other: one frame each way for a greeting, then one each way for a message.
+//! The messages between sessions: one frame each way for a greeting, then one each way for a message.
 
 use centurion_protocol::{RecordId, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::Introduction;
 
-/// The version of what is said here.
+/// The version of the protocol.
 pub(super) const VERSION: u32 = 1;
 
-/// How many bytes of text a message may have.
+/// The most bytes of text in a message.
 pub const MOST_TEXT: usize = 128 * 1024;
 
-/// How many bytes a frame may have: a text of which every byte is escaped, and what stands around it.
+/// The most bytes of a frame: a text of which every byte is escaped, and its envelope.
 pub(super) const MOST_FRAME: usize = 6 * MOST_TEXT + 4096;
 
-/// How long a directory may be that a peer says it works in.
+/// The most bytes of a peer's working directory.
 const MOST_CWD: usize = 1024;
 
 /// The first frame of each side.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Greeting {
-    /// The version that is spoken.
+    /// The version of the sender's protocol.
     pub(super) centurion: u32,
-    /// Who speaks; a caller that serves no socket of its own says nothing.
+    /// The sender's session; absent for a caller that serves no socket of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,29 +35,29 @@ impl Greeting {
         Self { centurion: VERSION, session, cwd }
     }
 
-    /// Who it says that it is.
+    /// The identity that it claims.
     pub(super) fn introduction(self) -> Option<Introduction> {
         let cwd = self.cwd.unwrap_or_default();
-        // It is shown to people and models on one line.
+        // People and models see it on one line.
         let plain: String = cwd.chars().filter(|c| !c.is_control()).collect();
         let cwd = plain[..plain.floor_char_boundary(MOST_CWD)].to_owned();
         Some(Introduction { session: self.session?, cwd })
     }
 }
 
-/// What a caller asks for.
+/// A caller's request.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Request {
     Message { id: RecordId, text: String },
 }
 
-/// What it is told.
+/// The answer to it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {
-    /// It is written down.
+    /// The message is recorded.
     Accepted(RecordId),
-    /// It was not taken, and why.
+    /// The message was refused, for this reason.
     Refused(String),
 }

@@ -13,11 +13,11 @@ use super::{FrameReader, FrameWriter, SocketDirectory, SocketError};
 /// The process at the other end, as the kernel knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// `None` if it is in a namespace that this process does not see into.
+    /// `None` if it is in a namespace that this process cannot see.
     pub pid: Option<u32>,
 }
 
-/// Frames in both directions, and who is at the other end.
+/// Frames in both directions, and the process at the other end.
 #[derive(Debug)]
 pub struct Connection {
     pub peer: Process,
@@ -26,7 +26,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to a socket of a directory, for frames of at most so many bytes.
+    /// Connects to a socket of a directory, for frames of at most this many bytes.
     pub async fn open(
         directory: &SocketDirectory,
         name: &str,
@@ -53,7 +53,7 @@ impl Connection {
     }
 }
 
-/// Who is at the other end, if it is a process of the same user.
+/// The process at the other end, if it belongs to the same user.
 pub(super) fn identify(stream: &UnixStream) -> Result<Process, SocketError> {
     let credentials = stream.peer_cred()?;
     if credentials.uid() != geteuid().as_raw() {

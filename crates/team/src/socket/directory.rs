@@ -1,5 +1,4 @@
-//! The directory that sockets stand in, held open: it stays the one that was checked, and the length of its path
-//! does not matter.
+//! The directory of sockets, held open: it stays the checked one, and the length of its path does not matter.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -17,9 +16,9 @@ use rustix::process::geteuid;
 
 use super::SocketError;
 
-/// How long a process waits for another one that changes the directory. None takes longer than a few system calls.
+/// The time to wait for another process that changes the directory. No change takes longer than a few system calls.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often the lock is tried meanwhile.
+/// The interval of attempts to get the lock.
 const TRY_AGAIN: Duration = Duration::from_millis(1);
 /// Room for some hundred names in one call.
 const BUFFER: usize = 16 * 1024;
@@ -34,21 +33,21 @@ pub struct SocketDirectory {
     path: PathBuf,
 }
 
-/// While this is held, no other process adds sockets to the directory or removes any.
+/// Guard: no other process adds or removes sockets of the directory.
 pub(super) struct Changing {
-    /// Opened for this lock alone: two holders in one process are kept apart, too.
+    /// Opened for this lock alone: two holders in one process exclude each other, too.
     descriptor: OwnedFd,
 }
 
 impl Drop for Changing {
     fn drop(&mut self) {
-        // Closing it lets go of the lock at the latest.
+        // Closing it releases the lock at the latest.
         let _ = flock(&self.descriptor, FlockOperation::Unlock);
     }
 }
 
 impl SocketDirectory {
-    /// Opens the directory, which is made if there is none, and checks that it is private.
+    /// Opens the directory, makes it if it is missing, and checks that it is private.
     pub fn open(path: &Path) -> Result<Self, SocketError> {
         let fault = |source| SocketError::Directory { path: path.to_owned(), source };
         private::create_directory(path).map_err(fault)?;
@@ -74,15 +73,15 @@ impl SocketDirectory {
         &self.path
     }
 
-    /// The way to a socket by the open directory. It is short however long the directory's own path is.
+    /// The path of a socket through the open directory. It is short, however long the directory's own path is.
     pub(super) fn address(&self, name: &str) -> Result<PathBuf, SocketError> {
         check_name(name)?;
         Ok(PathBuf::from(format!("/proc/self/fd/{}/{name}", self.descriptor.as_raw_fd())))
     }
 
-    /// The names in the directory that are no hidden ones, in no order, at most so many.
+    /// The names in the directory without hidden ones, in no order, at most this many.
     pub fn names(&self, most: usize) -> Result<Vec<String>, SocketError> {
-        // A position of its own: two listings at once do not disturb each other.
+        // A position of its own: two concurrent listings do not disturb each other.
         let directory = OwnedFd::from(open(&self.path_by_descriptor())?);
         let read = || -> Result<Vec<String>, Errno> {
             rustix::fs::seek(&directory, SeekFrom::Start(0))?;
@@ -102,8 +101,8 @@ impl SocketDirectory {
         read().map_err(|error| self.fault(error))
     }
 
-    /// Keeps other processes from changing the directory until the result is dropped. It may wait, so not on a thread
-    /// of a runtime.
+    /// Locks the directory against changes of other processes until the result is dropped. It may block, so it must not
+    /// run on a thread of the runtime.
     pub(super) fn change(&self) -> Result<Changing, SocketError> {
         self.change_within(PATIENCE)
     }
@@ -128,7 +127,7 @@ impl SocketDirectory {
         }
     }
 
-    /// Which file has a name now: the number of its device and its own.
+    /// The file with this name now: the number of its device and its own.
     pub(super) fn file(&self, name: &str) -> Result<(u64, u64), SocketError> {
         let found = statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW);
         let stat = found.map_err(|error| self.fault(error))?;
@@ -136,7 +135,7 @@ impl SocketDirectory {
         Ok((stat.st_dev.into(), stat.st_ino.into()))
     }
 
-    /// Takes a name away.
+    /// Removes a name.
     pub(super) fn remove(&self, name: &str, _: &Changing) -> Result<(), SocketError> {
         check_name(name)?;
         match unlinkat(&self.descriptor, name, AtFlags::empty()) {
@@ -163,7 +162,7 @@ fn open(path: &Path) -> Result<File, SocketError> {
     })
 }
 
-/// Names come from ids. Nothing that could lead elsewhere becomes a path.
+/// Checks a name. Names come from ids; a name that could lead elsewhere never becomes a path.
 fn check_name(name: &str) -> Result<(), SocketError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let fits = !name.is_empty() && name.len() <= 64 && !name.starts_with('.');

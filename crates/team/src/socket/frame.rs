@@ -1,4 +1,4 @@
-//! Frames: JSON values, one a line, each of bounded size and whole within a bounded time.
+//! Frames: JSON values, one a line, each of bounded size and complete within a bounded time.
 
 use std::io;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use thiserror::Error;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::time::timeout;
 
-/// How much room for a frame is kept for the next.
+/// The capacity for a frame that is kept for the next.
 const MOST_KEPT: usize = 16 * 1024;
 
-/// How long a peer may take.
+/// The time limits of a peer.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// Until a frame begins; `None` is for ever.
+    /// Until a frame begins; `None` means no limit.
     pub until_next: Option<Duration>,
-    /// From its first byte until a frame is whole, and for the other side to read what is written.
+    /// From the first byte until a frame is complete, and for the other side to read written bytes.
     pub for_one: Duration,
 }
 
-/// Why frames cannot be read or written any more. The connection is of no use after one of them.
+/// The reason that frames can no longer be read or written. The connection is of no use after it.
 #[derive(Debug, Error)]
 pub enum FrameError {
     #[error("the connection failed: {0}")]
@@ -40,9 +40,9 @@ pub enum FrameError {
 #[derive(Debug)]
 pub struct FrameReader<R> {
     reader: BufReader<R>,
-    /// The frame that is being read, as far as it came.
+    /// The incomplete frame so far.
     line: Vec<u8>,
-    /// Whether the line was handed out and makes room for the next one.
+    /// Whether the line was returned and may be overwritten.
     is_taken: bool,
     most: usize,
 }
@@ -52,7 +52,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Self { reader: BufReader::new(reader), line: Vec::new(), is_taken: false, most }
     }
 
-    /// The next frame; `None` if the other side is done.
+    /// The next frame; `None` if the other side has closed.
     pub async fn read<T: DeserializeOwned>(
         &mut self,
         patience: Patience,
@@ -112,7 +112,7 @@ impl<W: AsyncWrite + Unpin> FrameWriter<W> {
         Self { writer, most }
     }
 
-    /// Writes a frame. One that is too long for the other side is not begun.
+    /// Writes a frame. Does not begin one that is too long for the other side.
     pub async fn write(
         &mut self,
         frame: &impl Serialize,

@@ -17,10 +17,10 @@ use super::SocketError;
 use super::connection::{Connection, Process, identify};
 use super::directory::{Changing, SocketDirectory};
 
-/// How long nothing is accepted when the process has no room for another file.
+/// The pause in accepting when the process has reached its limit of open files.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// What callers may use at most.
+/// The limits of callers.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Bytes of a frame.
@@ -31,19 +31,19 @@ pub struct Limits {
     pub of_one_process: usize,
 }
 
-/// A socket with its name in a directory. Dropping it takes the name away.
+/// A socket with its name in a directory. Dropping it removes the name.
 #[derive(Debug)]
 pub struct Listener {
     socket: UnixListener,
     directory: SocketDirectory,
     name: String,
-    /// The file that the name meant when it was given.
+    /// The file behind the name when it was made.
     file: (u64, u64),
 }
 
 impl Listener {
-    /// Makes a socket. A name that a dead process left is taken over; one that is served is refused. It may wait, so
-    /// not on a thread of a runtime that must not; it needs a runtime all the same.
+    /// Makes a socket. Takes over the name of a dead process; refuses a name that is served. It may block, so it must
+    /// not run on a thread of the runtime, but it needs one.
     pub fn bind(directory: &SocketDirectory, name: &str) -> Result<Self, SocketError> {
         let address = directory.address(name)?;
         let changing = directory.change()?;
@@ -59,8 +59,8 @@ impl Listener {
         Ok(Self { socket, directory: directory.clone(), name: name.to_owned(), file })
     }
 
-    /// Serves callers until this future is dropped, each in a task of its own that ends with it. Callers of other
-    /// users and more callers than the limits allow are disconnected at once.
+    /// Serves callers until this future is dropped, each in a task of its own that ends with it. Disconnects callers of
+    /// other users, and callers beyond the limits, at once.
     pub async fn serve<F>(&self, limits: Limits, serve: impl Fn(Connection) -> F) -> Infallible
     where
         F: Future<Output = ()> + Send + 'static,
@@ -93,7 +93,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // If the directory cannot be had now, the next process that looks removes what is dead.
+        // If the directory is locked now, the next process that looks removes the dead name.
         let Ok(changing) = self.directory.change_now() else { return };
         if self.directory.file(&self.name).is_ok_and(|file| file == self.file) {
             let _ = self.directory.remove(&self.name, &changing);
@@ -101,7 +101,7 @@ impl Drop for Listener {
     }
 }
 
-/// Removes a name that no process serves. It may wait, so not on a thread of a runtime.
+/// Removes a name that no process serves. It may block, so it must not run on a thread of the runtime.
 pub(crate) fn remove_if_dead(directory: &SocketDirectory, name: &str) -> Result<(), SocketError> {
     let changing = directory.change()?;
     remove_dead(directory, name, &changing)
@@ -118,10 +118,10 @@ fn remove_dead(
     Ok(())
 }
 
-/// Whether the kernel says that no process listens. What is no socket is dead as well.
+/// Whether the kernel reports that no process listens. A file that is no socket is dead as well.
 fn is_dead(directory: &SocketDirectory, name: &str) -> Result<bool, SocketError> {
     let address = directory.address(name)?;
-    // A full queue would make a plain connect wait: a process that has one lives.
+    // A full queue would make a plain connect wait: a process with one is alive.
     match connect_now(&address) {
         Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS | Errno::NOENT) => Ok(false),
         Err(Errno::CONNREFUSED) => Ok(true),
@@ -140,11 +140,11 @@ fn connect_now(address: &std::path::Path) -> Result<(), Errno> {
     Ok(())
 }
 
-/// How many connections each process has.
+/// The number of connections of each process.
 #[derive(Debug, Default)]
 struct Callers(Mutex<HashMap<Option<u32>, usize>>);
 
-/// One connection of a process.
+/// Guard: one connection of a process.
 struct Seat {
     callers: Arc<Callers>,
     pid: Option<u32>,

@@ -1,9 +1,9 @@
-//! Who may do what with a task: pure functions from what is asked to the change that it means.
+//! The rules for changes of tasks: pure functions from a request to the change.
 //!
-//! - A free task can be claimed by anyone; a task that a member has is that member's and the lead's.
-//! - Only the lead gives tasks to others; a member can hand on its own.
+//! - Any member can claim a free task; an owned task belongs to its owner and the lead.
+//! - Only the lead assigns tasks to others; a member can hand on its own.
 //! - A task that waits for an open one can neither be started nor completed, and no task waits for itself.
-//! - What was asked is done whole or refused whole.
+//! - A request is fulfilled whole or refused whole.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -23,16 +23,16 @@ const LONG: usize = 64 * 1024;
 /// The most metadata of a task, in bytes of JSON.
 const MOST_METADATA: usize = 16 * 1024;
 
-/// The member that asks for something.
+/// The member that makes a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Actor<'a> {
     pub name: &'a str,
     pub is_lead: bool,
-    /// Everyone who can own a task, the lead included.
+    /// All members that can own a task, the lead included.
     pub members: &'a [String],
 }
 
-/// A task to be created.
+/// A task to create.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewTask {
     pub subject: String,
@@ -41,7 +41,7 @@ pub struct NewTask {
     pub metadata: Map<String, Value>,
 }
 
-/// What is to change about a task; what is `None` or empty stays.
+/// A requested change of a task; fields that are `None` or empty stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
     pub id: TaskNumber,
@@ -49,16 +49,16 @@ pub struct Wish {
     pub description: Option<String>,
     pub active_form: Option<String>,
     pub status: Option<Status>,
-    /// An empty name is none.
+    /// An empty name means no owner.
     pub owner: Option<String>,
     pub add_blocks: Vec<TaskNumber>,
     pub add_blocked_by: Vec<TaskNumber>,
-    /// A key with `null` goes.
+    /// A key with `null` is removed.
     pub metadata: Map<String, Value>,
 }
 
 impl Wish {
-    /// Nothing yet.
+    /// A wish without changes.
     pub fn new(id: TaskNumber) -> Self {
         Self {
             id,
@@ -74,7 +74,7 @@ impl Wish {
     }
 }
 
-/// Why a task stays as it is.
+/// The reason that a task does not change.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Refusal {
     #[error("Task #{0} not found")]
@@ -113,7 +113,7 @@ fn numbers(ids: &[TaskNumber]) -> String {
     text
 }
 
-/// What creating a task means.
+/// The change that creates a task.
 pub(super) fn create(tasks: &Tasks, new: NewTask) -> Result<Happened, Refusal> {
     if tasks.len() >= MOST_TASKS {
         return Err(Refusal::Full);
@@ -127,7 +127,7 @@ pub(super) fn create(tasks: &Tasks, new: NewTask) -> Result<Happened, Refusal> {
     })
 }
 
-/// What changing a task means; `None` if it is so already.
+/// The change for a wish; `None` if it would change nothing.
 pub(super) fn update(
     tasks: &Tasks,
     actor: &Actor<'_>,
@@ -185,19 +185,19 @@ pub(super) fn update(
     Ok((change != nothing).then_some(change))
 }
 
-/// Whether a completed task can be changed in this way: its owner and the lead open it again or delete it, and to say
-/// once more that it is completed changes nothing.
+/// Whether a completed task can be changed in this way: its owner and the lead can reopen or delete it, and completing
+/// it again changes nothing.
 fn may_reopen(task: &Task, actor: &Actor<'_>, wish: &Wish) -> bool {
     let is_its_owner = task.owner.as_deref() == Some(actor.name);
     let only_says_so = *wish == Wish { status: Some(Status::Completed), ..Wish::new(wish.id) };
     only_says_so || ((actor.is_lead || is_its_owner) && wish.status != Some(Status::Completed))
 }
 
-/// The owner that the task is to have, if that is asked for or follows.
+/// The new owner of the task, if the wish names or implies one.
 fn new_owner(task: &Task, actor: &Actor<'_>, wish: &Wish) -> Result<Option<String>, Refusal> {
     let begins = matches!(wish.status, Some(Status::InProgress | Status::Completed));
     let name = wish.owner.as_deref().map(str::trim);
-    // What is begun or done has an owner: none is asked for in vain.
+    // A task that is begun or done has an owner: an empty name is ignored.
     if let Some(name) = name.filter(|name| !(begins && name.is_empty())) {
         let is_for_another = !name.is_empty() && name != actor.name;
         if is_for_another && !actor.members.iter().any(|member| member == name) {
@@ -211,7 +211,7 @@ fn new_owner(task: &Task, actor: &Actor<'_>, wish: &Wish) -> Result<Option<Strin
         return Ok(Some(name.to_owned()));
     }
     Ok(match wish.status {
-        // To start or finish a task is to claim it.
+        // Starting or finishing a task claims it.
         _ if begins && task.owner.is_none() => Some(actor.name.to_owned()),
         Some(Status::Pending) if task.status == Status::InProgress => Some(String::new()),
         _ => None,
@@ -229,7 +229,7 @@ fn check_status(
         return Ok(());
     };
     if status == task.status {
-        // Of two that start the same task, the second is told who has it, the lead as well.
+        // Of two members that start the same task, the second is told the owner, the lead as well.
         return match task.owner.as_deref() {
             Some(holder)
                 if status == Status::InProgress && owner.is_none() && holder != actor.name =>
@@ -256,7 +256,7 @@ fn check_status(
     Err(Refusal::Blocked { id: task.id, by: by.into_iter().collect() })
 }
 
-/// The dependencies that are asked for, if all of them can be.
+/// The requested dependencies, if all of them are possible.
 fn check_dependencies(
     tasks: &Tasks,
     others: &[TaskNumber],
@@ -297,7 +297,7 @@ fn waits_for(tasks: &Tasks, task: TaskNumber, other: TaskNumber) -> bool {
     false
 }
 
-/// One wish can close a circle with both of its lists: what it is to wait for must not wait for what waits for it.
+/// Refuses a circle through both lists of one wish: a blocker in it must not wait for a task that it blocks.
 fn check_circle_of_both(
     tasks: &Tasks,
     blocks: &BTreeSet<TaskNumber>,
@@ -328,7 +328,7 @@ fn field(name: &'static str, given: Option<&str>, most: usize) -> Result<Option<
     given.map(|given| text(name, given, most)).transpose()
 }
 
-/// A text that is kept: not too long, and without credentials.
+/// A text to store: not too long, and without credentials.
 fn text(field: &'static str, given: &str, most: usize) -> Result<String, Refusal> {
     if given.len() > most {
         return Err(Refusal::TooLong { field, most });
@@ -336,7 +336,7 @@ fn text(field: &'static str, given: &str, most: usize) -> Result<String, Refusal
     Ok(redact_text(given).into_owned())
 }
 
-/// What is new in metadata, if all of it together is not too much.
+/// The new metadata, if all of it together is not too large.
 fn metadata(
     old: &Map<String, Value>,
     new: Map<String, Value>,

@@ -1,4 +1,4 @@
-//! The tasks as the log tells them: a fold over its entries that any entries can pass through.
+//! The tasks of a log: a fold over its entries that accepts any entries.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -57,9 +57,9 @@ pub struct Task {
     pub id: TaskNumber,
     pub subject: String,
     pub description: String,
-    /// What its worker is doing, for people: "Running the tests".
+    /// The current activity of its owner, for people: "Running the tests".
     pub active_form: Option<String>,
-    /// The member that it was given to or that claimed it.
+    /// The member that it was assigned to or that claimed it.
     pub owner: Option<String>,
     pub status: Status,
     /// The tasks that wait for it.
@@ -69,7 +69,7 @@ pub struct Task {
     pub metadata: Map<String, Value>,
 }
 
-/// One line of the log: what a member did, and when.
+/// One line of the log: the action of a member, and its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogEntry {
     pub at: Timestamp,
@@ -78,7 +78,7 @@ pub struct LogEntry {
     pub what: Happened,
 }
 
-/// What happened to tasks.
+/// A change of tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Happened {
@@ -101,14 +101,14 @@ pub enum Happened {
         active_form: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<Status>,
-        /// Empty if it has no owner any more.
+        /// Empty if the owner was removed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owner: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         add_blocks: Vec<TaskNumber>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         add_blocked_by: Vec<TaskNumber>,
-        /// A key with `null` goes.
+        /// A key with `null` is removed.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         metadata: Map<String, Value>,
     },
@@ -124,7 +124,7 @@ impl Happened {
         }
     }
 
-    /// The tasks that look different afterwards.
+    /// The tasks that a change affects.
     pub(super) fn touches(&self, task: &Task) -> BTreeSet<TaskNumber> {
         let mut touched: BTreeSet<TaskNumber> = self.ids().into_iter().collect();
         if let Self::Changed { add_blocks, add_blocked_by, status, .. } = self {
@@ -166,14 +166,14 @@ impl Tasks {
         self.history.get(&id).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Which of the tasks that one waits for are still open.
+    /// The open tasks that block this one.
     pub(super) fn open_blockers(&self, task: &Task) -> Vec<TaskNumber> {
         let is_open =
             |id: &&TaskNumber| self.get(**id).is_some_and(|it| it.status != Status::Completed);
         task.blocked_by.iter().filter(is_open).copied().collect()
     }
 
-    /// What members that are meant have and have not finished, by member.
+    /// The unfinished tasks of the given members, by member.
     pub(super) fn unfinished_of(
         &self,
         is_meant: impl Fn(&str) -> bool,
@@ -250,7 +250,7 @@ impl Tasks {
         }
     }
 
-    /// What a change comes to, before it is made.
+    /// The result of a change, before it is made.
     pub(super) fn outcome(
         &self,
         id: TaskNumber,
@@ -276,7 +276,7 @@ impl Tasks {
 }
 
 impl Task {
-    /// Takes over what a change says of the task itself.
+    /// Applies a change to the task itself.
     fn change(&mut self, what: &Happened) {
         let Happened::Changed {
             subject,

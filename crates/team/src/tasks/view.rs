@@ -1,4 +1,4 @@
-//! Tasks as other programs read them: one file each, in the form that is known to them.
+//! Tasks in the form for other programs: one file each.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::state::{Task, TaskNumber};
 
-/// Writes the view of a task, or takes it away if there is no such task any more. A view that cannot be written is
-/// out of date and nothing else: the log is what counts.
+/// Writes the view of a task, or removes it if the task no longer exists. A view that cannot be written is only out of
+/// date: the log counts.
 pub(super) fn write(directory: &Path, id: TaskNumber, task: Option<&Task>) {
     let path = directory.join(format!("{id}.json"));
     let _ = match task {

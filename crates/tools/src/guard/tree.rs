@@ -107,7 +107,7 @@ static OWN_CHILDREN: Mutex<Option<Children>> = Mutex::new(None);
 /// Makes sure that this process, which adopts the orphans below it, sees its children whatever limits another process
 /// sets for it.
 pub(super) fn hold_children() {
-    // Where the kernel has no such lists, the processes that watch this one still do.
+    // If the kernel has no such lists, the processes that watch this one still do.
     *lock(&OWN_CHILDREN) = Children::of(getpid()).ok();
 }
 

@@ -96,7 +96,7 @@ impl Guarded {
                 Err(error) => format!("its guard cannot be heard: {error}"),
             };
             self.kill_group();
-            // Whatever the guard could not do: no process of the command continues.
+            // The guard failed: no process of the command may continue.
             let _ = self.guard.start_kill();
             self.gone().await;
             return Ended { exit: ShellExit::Lost(lost), left_running: false };
