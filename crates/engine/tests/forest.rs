@@ -12,6 +12,12 @@
 mod bench;
 #[path = "forest/checks.rs"]
 mod checks;
+#[path = "forest/cut.rs"]
+mod cut;
+#[path = "forest/dice.rs"]
+mod dice;
+#[path = "forest/line.rs"]
+mod line;
 #[path = "forest/mail.rs"]
 mod mail;
 #[path = "forest/person.rs"]

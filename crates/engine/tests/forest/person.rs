@@ -9,7 +9,7 @@ use centurion_protocol::sdk::{Event, EventBody, System};
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 
-use crate::plan::Dice;
+use crate::dice::Dice;
 
 /// When a person comes back to what was left unanswered.
 const NEXT_MORNING: Duration = Duration::from_hours(8);

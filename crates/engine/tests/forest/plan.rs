@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use centurion_protocol::{SeededWorld, World};
+use crate::dice::Dice;
 
 /// The most agents that one forest has, beside the lead.
 const MOST_NODES: usize = 14;
@@ -103,35 +103,6 @@ pub(crate) enum Fate {
     Cut(f64),
 }
 
-/// Chance that comes from a seed.
-pub(crate) struct Dice(SeededWorld);
-
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(SeededWorld::new(seed))
-    }
-
-    pub(crate) fn below(&self, count: usize) -> usize {
-        usize::try_from(self.0.random() % count.max(1) as u64).unwrap()
-    }
-
-    pub(crate) fn chance(&self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    /// A time of any size: a moment, some seconds, or minutes.
-    pub(crate) fn time(&self) -> Duration {
-        let millis = match self.below(5) {
-            0 => 0,
-            1 => self.below(50),
-            2 => self.below(2_000),
-            3 => self.below(30_000),
-            _ => self.below(100_000),
-        };
-        Duration::from_millis(millis as u64)
-    }
-}
-
 impl Plan {
     pub(crate) fn of(seed: u64) -> Self {
         let dice = Dice::new(seed ^ 0x000f_0e57);
@@ -171,7 +142,7 @@ impl Plan {
             fate: match dice.below(10) {
                 0..4 => Fate::Lives,
                 4..7 => Fate::Dies(dice.time() * 3),
-                _ => Fate::Cut(dice.0.fraction()),
+                _ => Fate::Cut(dice.fraction()),
             },
             nodes,
         }
@@ -242,7 +213,7 @@ impl House {
             depth: if some(20) { 1 + u32::try_from(dice.below(5)).unwrap() } else { 5 },
             spawns: some(15).then(|| dice.below(10) as u64),
             tokens: some(15).then(|| 15_000 + dice.below(60_000) as u64),
-            dollars: some(10).then(|| 0.05 + dice.0.fraction()),
+            dollars: some(10).then(|| 0.05 + dice.fraction()),
             auto_background: some(15).then(|| dice.time()),
             wait: some(30).then(|| Duration::from_mins(10)),
             interrupt_ends_background: some(20),

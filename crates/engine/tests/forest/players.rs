@@ -6,16 +6,15 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_model::{
-    BlockStart, Delta, ErrorKind, EventStream, ModelError, Provider, Request, StreamEvent,
-};
-use centurion_protocol::{AgentId, StopReason, ToolUseId, Usage};
+use centurion_model::{EventStream, Provider, Request};
+use centurion_protocol::{AgentId, StopReason};
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::bench::assert_valid;
-use crate::plan::{Action, Ending, LEAD, Node, Plan};
+use crate::line::Line;
+use crate::plan::{Action, Ending, LEAD, Plan};
 
 /// Which part of a session's story is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,77 +225,6 @@ fn node(request: &Request, messages: &[Value]) -> Option<usize> {
     named.split_once(">>")?.0.parse().ok()
 }
 
-/// One answer.
-enum Line {
-    Calls(Duration, Vec<(String, &'static str, Value)>),
-    Text(Duration, String, StopReason),
-    Error,
-    Silence,
-}
-
-impl Line {
-    fn events(self, number: usize, request: &Request, node: &Node) -> EventStream {
-        let (input_tokens, output_tokens) = node.tokens;
-        let begun = Usage { input_tokens, ..Usage::default() };
-        let usage = Usage { output_tokens, ..begun };
-        let start = StreamEvent::Start {
-            id: format!("msg_{number}"),
-            model: request.model.clone(),
-            usage: begun,
-            request_id: None,
-        };
-        let finish = |stop_reason| StreamEvent::Finish { stop_reason, usage };
-        let (latency, events) = match self {
-            Self::Error => {
-                let error = ModelError::new(ErrorKind::Server, "it broke").with_status(500);
-                return stream::iter([Err(error)]).boxed();
-            }
-            Self::Silence => {
-                return stream::iter([Ok(start)]).chain(stream::pending()).boxed();
-            }
-            Self::Text(latency, text, stop_reason) => {
-                let half = text.len() / 2;
-                let mut events = vec![start];
-                if !text.is_empty() {
-                    let delta = |text: &str| StreamEvent::Delta {
-                        index: 0,
-                        delta: Delta::Text(text.to_owned()),
-                    };
-                    events.push(StreamEvent::BlockStart { index: 0, block: BlockStart::Text });
-                    events.extend([delta(&text[..half]), delta(&text[half..])]);
-                    events.push(StreamEvent::BlockStop { index: 0 });
-                }
-                events.push(finish(stop_reason));
-                (latency, events)
-            }
-            Self::Calls(latency, calls) => {
-                let blocks =
-                    calls.into_iter().enumerate().flat_map(|(index, (id, name, input))| {
-                        let (id, name) = (ToolUseId::new(id), name.to_owned());
-                        let delta = Delta::InputJson(input.to_string());
-                        [
-                            StreamEvent::BlockStart {
-                                index,
-                                block: BlockStart::ToolUse { id, name },
-                            },
-                            StreamEvent::Delta { index, delta },
-                            StreamEvent::BlockStop { index },
-                        ]
-                    });
-                let events = [start].into_iter().chain(blocks).chain([finish(StopReason::ToolUse)]);
-                (latency, events.collect())
-            }
-        };
-        // The answer streams in: an agent that is stopped is stopped in the middle of it.
-        let pause = latency / u32::try_from(events.len()).unwrap();
-        let spoken = stream::iter(events).then(move |event| async move {
-            tokio::time::sleep(pause).await;
-            Ok(event)
-        });
-        spoken.boxed()
-    }
-}
-
 impl Provider for Players {
     fn stream(&self, request: Request) -> EventStream {
         let messages: Vec<Value> = request
@@ -308,7 +236,7 @@ impl Provider for Players {
         let (flight, node) = self.take_off(&request, &messages);
         let number = self.state.lock().requests;
         let line = self.line(&request, node, &messages);
-        let events = line.events(number, &request, &self.plan.nodes[node]);
+        let events = line.events(number, &request.model, self.plan.nodes[node].tokens);
         // The request is under way until its answer is read to the end, or dropped.
         stream::unfold((events, flight), |(mut events, flight)| async move {
             let event = events.next().await?;

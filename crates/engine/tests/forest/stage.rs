@@ -1,8 +1,7 @@
 //! Where a forest grows: one directory, in which several processes live one after another. Each has a clock of
 //! its own that only moves when all tasks wait.
 
-use std::cmp::Ordering;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,10 +16,10 @@ use centurion_model::{Model, ProviderKind, RetryPolicy};
 use centurion_permissions::Mode;
 use centurion_protocol::{Block, Env, Outcome, SeededWorld, SessionId, Usage, World};
 use indexmap::IndexMap;
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::bench::{Bench, Watcher};
+use crate::cut::cut;
 use crate::person::{Person, Watch};
 use crate::plan::{Fate, LEAD, Meddling, Plan};
 use crate::players::{Part, Players, State, prompt};
@@ -231,38 +230,9 @@ impl Stage {
         std::future::pending::<()>().await;
     }
 
-    /// Forgets what the first process wrote after a share of its records: it was gone by then, in the middle
-    /// of writing the next. The clock of its world moves with every look, so that records of all files have
-    /// an order.
+    /// Forgets what the first process wrote after a share of its records.
     pub(crate) fn cut(&self, share: f64) {
-        let paths = self.paths();
-        let mut times: Vec<Timestamp> =
-            paths.iter().flat_map(|path| lines(path)).map(|(time, _)| time).collect();
-        times.sort();
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a share of a small number"
-        )]
-        let kept = (times.len() as f64 * share) as usize;
-        let Some(first_lost) = times.get(kept) else { return };
-        for path in paths {
-            let mut text = String::new();
-            for (time, line) in lines(&path) {
-                match time.cmp(first_lost) {
-                    Ordering::Less => text.extend([line.as_str(), "\n"]),
-                    Ordering::Equal => {
-                        text.push_str(&line[..line.floor_char_boundary(line.len() / 2)]);
-                    }
-                    Ordering::Greater => {}
-                }
-            }
-            if text.is_empty() {
-                std::fs::remove_file(&path).unwrap();
-            } else {
-                std::fs::write(&path, text).unwrap();
-            }
-        }
+        cut(&self.paths(), share);
     }
 
     /// All transcripts: the lead's first, then those of agents.
@@ -275,19 +245,4 @@ impl Stage {
         paths.retain(|path| path.exists());
         paths
     }
-}
-
-/// The lines of a transcript, each with its time.
-fn lines(path: &Path) -> Vec<(Timestamp, String)> {
-    let text = std::fs::read_to_string(path).unwrap();
-    let timed = |line: &str| {
-        let value: Value = serde_json::from_str(line).unwrap();
-        (time(&value), line.to_owned())
-    };
-    text.lines().map(timed).collect()
-}
-
-/// When a line was written.
-pub(crate) fn time(line: &Value) -> Timestamp {
-    line["timestamp"].as_str().unwrap().parse().unwrap()
 }

@@ -5,3 +5,4 @@
 mod peers;
 mod sockets;
 mod tasks;
+mod workers;
