@@ -1,10 +1,11 @@
-//! `centurion demo`: a lead and five agents that it starts, two of them in worktrees of their own, with real tools in a scratch repository; only the
-//! model is scripted.
+//! `centurion demo`: a lead and five agents that it starts, two of them in worktrees of their own, and then a team of three
+//! on one task list, with real tools in a scratch repository; only the model is scripted.
 //!
 //! Needs no key, no network and nothing prepared, and touches nothing outside its scratch directory. It
 //! succeeds only if everything that it promises was seen to happen.
 
 mod repository;
+mod team;
 mod witness;
 
 use std::path::Path;
@@ -25,6 +26,7 @@ use centurion_permissions::{Mode, Policy, Rule, RuleOrigin};
 use centurion_protocol::{Block, Env, Outcome, SessionId, SystemWorld, World};
 use clap::Parser;
 
+use self::team::TeamWitness;
 use self::witness::{Step, Witness};
 use crate::output::{LiveView, note};
 use crate::setup;
@@ -33,6 +35,9 @@ use crate::surroundings::Surroundings;
 const SCENARIO: &str = include_str!("demo/scenario.json");
 const PROMPT: &str =
     "The test of sum.sh fails. Find out why, fix it, and add an example to README.md.";
+
+/// The commands that agents of the demo run without a question.
+const ALLOWED: &str = "Bash(./test.sh *),Bash(./sum.sh *),Bash(bash product.sh *)";
 
 /// Shows agents at work, without a key or a network.
 #[derive(Debug, Parser)]
@@ -51,15 +56,10 @@ pub(crate) async fn run(_: DemoArgs) -> anyhow::Result<ExitCode> {
     let state = Env::from([("CENTURION_CONFIG_DIR", &*scratch.join("state").to_string_lossy())]);
     let dirs = Dirs::new(&state, None)?;
     let witness = Witness::default();
-    let options = options(&surroundings, &scratch, &project, &dirs, witness.clone()).await?;
-    let mut session = Session::open(options).await?;
-    let handle = session.handle();
-    handle.submit(SystemWorld.record_id(), vec![Block::text(PROMPT)]);
-    handle.close();
-    let outcome = session.run().await;
-    let id = session.id();
-    drop(session);
-    ensure!(outcome == Some(Outcome::Completed), "the demo did not complete: {outcome:?}");
+    let stage =
+        Stage { surroundings: &surroundings, scratch: &scratch, project: &project, dirs: &dirs };
+    let options = stage.options(SCENARIO, Arc::new(witness.clone())).await?;
+    let id = play(options, PROMPT).await?;
     let mut steps = witness.steps();
     steps.push(Step {
         what: "the test passes, and README.md has an example that is true".to_owned(),
@@ -69,6 +69,12 @@ pub(crate) async fn run(_: DemoArgs) -> anyhow::Result<ExitCode> {
         what: "what those two wrote is merged, and what was not committed is as it was".to_owned(),
         is_seen: repository::is_merged(&project),
     });
+    note(&format!("\nA team, then. The prompt: {}\n", team::PROMPT));
+    let (witness, lists) = (TeamWitness::default(), scratch.join("state/tasks"));
+    let mut options = stage.options(team::SCENARIO, Arc::new(witness.clone())).await?;
+    team::enlist(&mut options.agents, &lists)?;
+    play(options, team::PROMPT).await?;
+    steps.extend(witness.steps(&lists, &project));
     sum_up(&steps, &scratch, &project, &dirs, id);
     Ok(if steps.iter().all(|step| step.is_seen) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -94,51 +100,68 @@ fn sum_up(steps: &[Step], scratch: &Path, project: &Path, dirs: &Dirs, id: Sessi
     ));
 }
 
-async fn options(
-    surroundings: &Surroundings,
-    scratch: &Path,
-    project: &Path,
-    dirs: &Dirs,
-    witness: Witness,
-) -> anyhow::Result<Options> {
-    let scenario = scratch.join("scenario.json");
-    std::fs::write(&scenario, SCENARIO)?;
-    let world: Arc<dyn World> = Arc::new(SystemWorld);
-    let env = Arc::clone(&surroundings.env);
-    let spec = format!("script:{}", scenario.display());
-    let model = Model::open(Some(&spec), &env, Arc::clone(&world)).await?;
-    let live: Arc<dyn Front> = Arc::new(LiveView::new(surroundings.paints()));
-    let view = Fronts::new([live, Arc::new(witness)]);
-    let session = world.session_id();
-    let base = Base {
-        repository: Some(project.to_owned()),
-        env,
-        world,
-        entrypoint: "demo".to_owned(),
-        ..Base::new(project.to_owned(), setup::guard()?)
-    };
-    let storage = Storage {
-        resumed_at: None,
-        transcript: Some(dirs.transcript(project, session)),
-        ..Storage::without_transcript(dirs.session_dir(project, session).join("tool-results"))
-    };
-    let policy = Policy {
-        mode: Mode::AcceptEdits,
-        allow: Rule::parse_list("Bash(./test.sh *),Bash(./sum.sh *)", &RuleOrigin::Flag)?.into(),
-        // The demo made it.
-        trusted_repository: Some(project.to_owned()),
-        ..PermissionOptions::in_directory(project).policy
-    };
-    let built_in = builtin::agents(&Switches::default());
-    Ok(Options {
-        start: Start::New(session),
-        permission: PermissionOptions::new(policy),
-        view: Arc::new(view),
-        agents: AgentOptions::new(Definitions::new(
-            AgentSources { built_in, ..AgentSources::default() },
-            SkillSources::default(),
-            Arc::new(SystemWorld),
-        )),
-        ..Options::new(model, base, storage)
-    })
+/// Plays one scene to its end.
+async fn play(options: Options, prompt: &str) -> anyhow::Result<SessionId> {
+    let mut session = Session::open(options).await?;
+    let handle = session.handle();
+    handle.submit(SystemWorld.record_id(), vec![Block::text(prompt)]);
+    handle.close();
+    let outcome = session.run().await;
+    ensure!(outcome == Some(Outcome::Completed), "the demo did not complete: {outcome:?}");
+    Ok(session.id())
+}
+
+/// Where the demo is played.
+struct Stage<'a> {
+    surroundings: &'a Surroundings,
+    scratch: &'a Path,
+    project: &'a Path,
+    dirs: &'a Dirs,
+}
+
+impl Stage<'_> {
+    /// What a session that plays a scenario is opened with.
+    async fn options(&self, text: &str, witness: Arc<dyn Front>) -> anyhow::Result<Options> {
+        let Self { surroundings, scratch, project, dirs } = *self;
+        let scenario = scratch.join("scenario.json");
+        std::fs::write(&scenario, text)?;
+        let world: Arc<dyn World> = Arc::new(SystemWorld);
+        let env = Arc::clone(&surroundings.env);
+        let spec = format!("script:{}", scenario.display());
+        let model = Model::open(Some(&spec), &env, Arc::clone(&world)).await?;
+        let live: Arc<dyn Front> = Arc::new(LiveView::new(surroundings.paints()));
+        let view = Fronts::new([live, witness]);
+        let session = world.session_id();
+        let base = Base {
+            repository: Some(project.to_owned()),
+            env,
+            world,
+            entrypoint: "demo".to_owned(),
+            ..Base::new(project.to_owned(), setup::guard()?)
+        };
+        let storage = Storage {
+            resumed_at: None,
+            transcript: Some(dirs.transcript(project, session)),
+            ..Storage::without_transcript(dirs.session_dir(project, session).join("tool-results"))
+        };
+        let policy = Policy {
+            mode: Mode::AcceptEdits,
+            allow: Rule::parse_list(ALLOWED, &RuleOrigin::Flag)?.into(),
+            // The demo made it.
+            trusted_repository: Some(project.to_owned()),
+            ..PermissionOptions::in_directory(project).policy
+        };
+        let built_in = builtin::agents(&Switches::default());
+        Ok(Options {
+            start: Start::New(session),
+            permission: PermissionOptions::new(policy),
+            view: Arc::new(view),
+            agents: AgentOptions::new(Definitions::new(
+                AgentSources { built_in, ..AgentSources::default() },
+                SkillSources::default(),
+                Arc::new(SystemWorld),
+            )),
+            ..Options::new(model, base, storage)
+        })
+    }
 }

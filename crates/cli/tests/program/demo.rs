@@ -21,6 +21,13 @@ fn the_demo_needs_nothing_and_shows_agents_that_really_fix_its_test() {
         "✓ what those two wrote is merged, and what was not committed is as it was",
         "✓ one went on after its report, with all it knew: checker",
         "✓ the test passes, and README.md has an example that is true",
+        "  ▶ ada  ada: You are the first checker",
+        "✓ three members worked on one task list: ada, bob, cyd",
+        "✓ of two that wanted one task one got it, and the other was told who",
+        "✓ the last task could not be started before the two that it waits for",
+        "✓ each task was done by the member that had claimed it",
+        "✓ CHECKS.md holds what members told each other",
+        "✓ all members ended when the lead asked them to",
         "centurion -p",
     ] {
         assert!(ended.stderr.contains(step), "{step} is missing: {}", ended.stderr);
