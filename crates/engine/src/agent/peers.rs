@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use centurion_protocol::markup::contain;
 use centurion_protocol::{RecordId, SessionId, bounded};
@@ -14,6 +15,7 @@ use centurion_team::peers::{
 };
 use centurion_team::socket::SocketError;
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use crate::agent::shared::Shared;
 use crate::agent::task::Posted;
@@ -22,6 +24,9 @@ use centurion_journal::MOST_TRANSCRIPT;
 
 /// How many messages of other sessions may wait to be read.
 const MOST_WAITING: usize = 100;
+
+/// How long a message waits for the session's own socket to be made.
+const BINDING: Duration = Duration::from_secs(5);
 
 /// How a session takes part among the user's sessions.
 #[derive(Clone, Debug)]
@@ -38,6 +43,8 @@ pub(crate) struct Peers {
     own: Introduction,
     accepts: bool,
     state: Mutex<PeerState>,
+    /// Whether it is known by now if this process serves the session's socket.
+    is_settled: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -54,7 +61,8 @@ impl Peers {
     pub(crate) fn new(options: PeerOptions, session: SessionId, cwd: String) -> Self {
         let PeerOptions { directory, accepts } = options;
         let own = Introduction { session, cwd };
-        Self { directory, own, accepts, state: Mutex::default() }
+        let is_settled = watch::Sender::new(!accepts);
+        Self { directory, own, accepts, state: Mutex::default(), is_settled }
     }
 
     /// The sessions that answer, but for this one.
@@ -76,8 +84,11 @@ impl Peers {
         }
         let directory =
             PeerDirectory::open_existing(&self.directory).map_err(SendError::Unreachable)?;
+        // Only a session that can be answered says who it is: its socket is made while it begins.
+        let mut settled = self.is_settled.subscribe();
+        // A session whose socket is not made by then goes without a name.
+        let _ = tokio::time::timeout(BINDING, settled.wait_for(|is_settled| *is_settled)).await;
         let is_listening = self.state.lock().is_listening;
-        // Only a session that can be answered says who it is.
         let own = is_listening.then_some(&self.own);
         directory.send(to, own, message).await
     }
@@ -99,25 +110,32 @@ impl Peers {
 /// Hears what other sessions say until this is dropped, if the session is to hear it.
 pub(crate) async fn listen(shared: &Arc<Shared>) {
     let Some(peers) = shared.delegation.peers.as_ref().filter(|it| it.accepts) else { return };
+    let listener = make_socket(shared, peers).await;
+    peers.is_settled.send_replace(true);
+    if let Some(listener) = listener {
+        let inbox = Arc::new(SessionInbox(Arc::downgrade(shared)));
+        match listener.serve(inbox).await {}
+    }
+}
+
+/// Makes the socket of the session; `None` where it hears nothing, which people are told.
+async fn make_socket(shared: &Arc<Shared>, peers: &Arc<Peers>) -> Option<PeerListener> {
     if !shared.delegation.builder.files.journal.is_kept() {
         let text = "this session keeps no transcript, so that it hears nothing of other sessions";
         shared.inform(None, "warning", text.to_owned());
-        return;
+        return None;
     }
     let (binding, session) = (Arc::clone(peers), Arc::clone(shared));
     let bound = tokio::task::spawn_blocking(move || bind(&binding, &session)).await;
-    let listener = match bound {
-        Ok(Ok(listener)) => listener,
+    match bound {
+        Ok(Ok(listener)) => return Some(listener),
         Ok(Err(error)) => {
             let text = format!("other sessions cannot reach this one: {error}");
-            return shared.inform(None, "warning", text);
+            shared.inform(None, "warning", text);
         }
-        Err(fault) => {
-            return tracing::error!(%fault, "the socket of the session could not be made");
-        }
-    };
-    let inbox = Arc::new(SessionInbox(Arc::downgrade(shared)));
-    match listener.serve(inbox).await {}
+        Err(fault) => tracing::error!(%fault, "the socket of the session could not be made"),
+    }
+    None
 }
 
 fn bind(peers: &Peers, shared: &Shared) -> Result<PeerListener, SocketError> {
