@@ -164,6 +164,12 @@ pub(crate) fn waiting(transcript: &[u8]) -> Vec<Mail> {
     Mailbox::of(transcript).waiting()
 }
 
+/// The structured messages that a transcript has accepted, oldest first.
+pub(crate) fn frames(transcript: &[u8]) -> Vec<Frame> {
+    let accepted = Mailbox::of(transcript).accepted.into_iter();
+    accepted.filter_map(|mail| mail.team?.frame).collect()
+}
+
 /// The permission mode that the last approval of a plan handed over, if a transcript has accepted one.
 pub(crate) fn approved_mode(transcript: &[u8]) -> Option<Mode> {
     Mailbox::of(transcript).accepted.iter().rev().find_map(Mail::hands_over)

@@ -13,6 +13,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Notify;
 
+use crate::message::waiting::Waiting;
+
 /// How soon an item is due. Within one priority, first come, first served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -160,7 +162,7 @@ pub(crate) struct Queue {
 
 #[derive(Default)]
 struct QueueState {
-    items: Vec<Item>,
+    items: Waiting,
     /// The agents beside the main one that read what is for them.
     listeners: HashSet<AgentId>,
     is_closed: bool,
@@ -170,8 +172,7 @@ struct QueueState {
 impl QueueState {
     fn push(&mut self, item: Item) {
         if !self.is_abandoned {
-            let at = self.items.partition_point(|other| other.priority <= item.priority);
-            self.items.insert(at, item);
+            self.items.push(item);
         }
     }
 }
@@ -191,7 +192,7 @@ impl Queue {
     /// Drops everything and takes no more: the session is ending.
     pub(crate) fn abandon(&self) {
         let mut state = self.state.lock();
-        state.items.clear();
+        state.items = Waiting::default();
         state.is_closed = true;
         state.is_abandoned = true;
         drop(state);
@@ -208,38 +209,35 @@ impl Queue {
 
     /// What is due for an agent, most urgent first. It stays until it is `delivered`.
     pub(crate) fn pending(&self, addressee: Option<&AgentId>) -> Vec<Item> {
-        let state = self.state.lock();
-        state.items.iter().filter(|item| item.addressee.as_ref() == addressee).cloned().collect()
+        self.state.lock().items.of(addressee).cloned().collect()
+    }
+
+    /// Whether anything waits for an agent.
+    pub(crate) fn has_pending(&self, agent: &AgentId) -> bool {
+        self.state.lock().items.of(Some(agent)).next().is_some()
     }
 
     /// The same, if something of it begins a turn by itself.
     pub(crate) fn due(&self, addressee: Option<&AgentId>) -> Vec<Item> {
-        let pending = self.pending(addressee);
-        if pending.iter().any(|item| item.origin.wakes()) { pending } else { Vec::new() }
+        let state = self.state.lock();
+        if state.items.of(addressee).any(|item| item.origin.wakes()) {
+            return state.items.of(addressee).cloned().collect();
+        }
+        Vec::new()
     }
 
     /// How many messages of agents wait for an agent, and how many bytes they have.
     pub(crate) fn mail_load(&self, addressee: Option<&AgentId>) -> (usize, usize) {
-        let state = self.state.lock();
-        let is_mail = |item: &&Item| {
-            item.addressee.as_ref() == addressee && matches!(item.origin, Origin::Message { .. })
-        };
-        let size = |item: &Item| match item.content.first() {
-            Some(Block::Text(text)) => text.len(),
-            _ => 0,
-        };
-        state
-            .items
-            .iter()
-            .filter(is_mail)
-            .fold((0, 0), |(count, bytes), item| (count + 1, bytes + size(item)))
+        self.state.lock().items.mail_load(addressee)
     }
 
-    /// Puts the notice that a member is idle before the lead, in the place of an earlier one that it has not read.
+    /// Puts the notice that a member is idle before the lead, in the place of an earlier one that the lead has not read.
+    /// One that says something else stays.
     pub(crate) fn tell_idle(&self, member: &AgentId, notice: Item) {
         let mut state = self.state.lock();
-        let is_its = |origin: &Origin| matches!(origin, Origin::TeammateIdle { member: of, .. } if of == member);
-        state.items.retain(|item| !is_its(&item.origin));
+        state.items.take_of(None, |item| {
+            matches!(&item.origin, Origin::TeammateIdle { member: of, wakes: Wakes::Never, .. } if of == member)
+        });
         state.push(notice);
         drop(state);
         self.changed.notify_waiters();
@@ -248,13 +246,13 @@ impl Queue {
     /// All members of the team are idle: what the lead has to hear begins a turn now.
     pub(crate) fn tell_all_idle(&self) {
         let mut state = self.state.lock();
-        for item in &mut state.items {
+        state.items.change_of(None, |item| {
             if let Origin::TeammateIdle { wakes, .. } = &mut item.origin
                 && *wakes == Wakes::WhenAllAreIdle
             {
                 *wakes = Wakes::AtOnce;
             }
-        }
+        });
         drop(state);
         self.changed.notify_waiters();
     }
@@ -262,39 +260,34 @@ impl Queue {
     /// Takes away items that a recorded turn contains.
     pub(crate) fn delivered(&self, ids: &[RecordId]) {
         let mut state = self.state.lock();
-        // Thousands may wait, and be told together.
-        let ids: HashSet<&RecordId> = ids.iter().collect();
-        state.items.retain(|item| !ids.contains(&item.id));
+        for id in ids {
+            state.items.take(*id, |_| true);
+        }
     }
 
     /// Takes an item away for a caller that tells of it in another way; `false` if it is told already.
     pub(crate) fn claim(&self, id: RecordId) -> bool {
-        let mut state = self.state.lock();
-        let waiting = state.items.len();
-        state.items.retain(|item| item.id != id);
-        state.items.len() < waiting
+        self.state.lock().items.take(id, |_| true)
     }
 
     /// Takes back what a person said; `false` if an agent has it already, or a person did not say it.
     pub(crate) fn withdraw(&self, id: RecordId) -> bool {
-        let mut state = self.state.lock();
-        let waiting = state.items.len();
-        state.items.retain(|item| item.id != id || !matches!(item.origin, Origin::Person));
-        state.items.len() < waiting
+        self.state.lock().items.take(id, |item| matches!(item.origin, Origin::Person))
     }
 
     /// Whether something of a schedule still waits.
     pub(crate) fn holds_schedule(&self, id: &str) -> bool {
         let state = self.state.lock();
-        state.items.iter().any(|item| item.origin.is_of_schedule(id))
+        state.items.all().any(|item| item.origin.is_of_schedule(id))
     }
 
     /// Takes away what a schedule has queued: it was deleted.
     pub(crate) fn withdraw_schedule(&self, schedule: &str) {
         let mut state = self.state.lock();
-        let is_its =
-            |origin: &Origin| matches!(origin, Origin::Schedule { id, .. } if id == schedule);
-        state.items.retain(|item| !is_its(&item.origin));
+        state.items.take_of(
+            None,
+            |item| matches!(&item.origin, Origin::Schedule { id, .. } if id == schedule),
+        );
     }
 
     /// From now on an agent reads what is for it.
@@ -307,7 +300,7 @@ impl Queue {
     /// [`Queue::leave`].
     pub(crate) fn leave_if_idle(&self, agent: &AgentId, heir: Option<&AgentId>) -> Option<usize> {
         let state = self.state.lock();
-        if state.items.iter().any(|item| item.addressee.as_ref() == Some(agent)) {
+        if state.items.of(Some(agent)).next().is_some() {
             return None;
         }
         Some(self.leave_locked(state, agent, heir))
@@ -328,20 +321,18 @@ impl Queue {
         state.listeners.remove(agent);
         let heir = heir.filter(|heir| state.listeners.contains(*heir)).cloned();
         let (mut has_moved, mut unread) = (false, 0);
-        for item in state.items.iter_mut().filter(|item| item.addressee.as_ref() == Some(agent)) {
-            match item.origin {
-                Origin::TaskNotification { .. } => {
-                    item.addressee = None;
-                    has_moved = true;
-                }
-                Origin::Hook => {
-                    item.addressee.clone_from(&heir);
-                    has_moved = true;
-                }
-                Origin::Message { .. } => unread += 1,
-                _ => {}
+        state.items.change_of(Some(agent), |item| match item.origin {
+            Origin::TaskNotification { .. } => {
+                item.addressee = None;
+                has_moved = true;
             }
-        }
+            Origin::Hook => {
+                item.addressee.clone_from(&heir);
+                has_moved = true;
+            }
+            Origin::Message { .. } => unread += 1,
+            _ => {}
+        });
         drop(state);
         if has_moved {
             self.changed.notify_waiters();
@@ -546,7 +537,11 @@ mod tests {
         queue.tell_idle(&one, notice(&one, Wakes::WhenAllAreIdle, "one said something"));
         queue.tell_idle(&two, notice(&two, Wakes::WhenAllAreIdle, "two said something"));
         assert!(queue.due(None).is_empty());
-        assert_eq!(queue.pending(None).len(), 2, "a newer notice takes the place of the older");
+        assert_eq!(
+            queue.pending(None).len(),
+            2,
+            "a newer notice takes the place of one that said nothing"
+        );
         queue.tell_all_idle();
         let due = queue.arrival(None).await.unwrap();
         assert_eq!(texts(&due), ["one said something", "two said something"]);
