@@ -5,3 +5,4 @@ pub(crate) mod mail;
 pub(crate) mod queue;
 pub(crate) mod teammate_message;
 pub(crate) mod titles;
+mod waiting;

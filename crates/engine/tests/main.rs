@@ -98,6 +98,8 @@ mod skill_texts;
 mod skills;
 #[path = "story/summaries.rs"]
 mod summaries;
+#[path = "story/team_attacks.rs"]
+mod team_attacks;
 #[path = "story/teams.rs"]
 mod teams;
 #[path = "story/tools.rs"]

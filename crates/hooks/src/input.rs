@@ -35,6 +35,11 @@ pub struct Common {
     pub parent_agent_id: Option<AgentId>,
     /// The number of agents above this one.
     pub depth: u32,
+    /// The agent's name in its team; `None` for agents in none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub teammate_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team_name: Option<String>,
 }
 
 /// The effort that the model is asked for.

@@ -157,6 +157,8 @@ impl Agent {
             agent_type: self.identity.kind.clone(),
             parent_agent_id: self.identity.parent.clone(),
             depth: self.identity.depth,
+            teammate_name: self.identity.name.clone().filter(|_| self.identity.team.is_some()),
+            team_name: self.identity.team.as_ref().map(ToString::to_string),
         }
     }
 }

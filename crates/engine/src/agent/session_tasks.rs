@@ -76,15 +76,20 @@ impl SessionTasks {
         + 'static,
     ) -> Result<T, ToolError> {
         let (tasks, shared) = (Arc::clone(self), Arc::clone(shared));
-        let acted = tokio::task::spawn_blocking(move || {
+        let has_threads = self.world.has_threads();
+        let act = move || {
             tasks.with_list(|list, now| {
                 // Looked at while the list is held: an agent that claimed a task before is at work, or has ended.
                 let members = Members::of(&shared.delegation);
                 list.release(|owner| !members.contains(owner), now)?;
                 act(list, &members, now)
             })
-        });
-        let acted = acted.await.map_err(|error| ToolError::failed(error.to_string()))?;
+        };
+        let acted = match has_threads {
+            true => tokio::task::spawn_blocking(act).await,
+            false => Ok(act()),
+        };
+        let acted = acted.map_err(|error| ToolError::failed(error.to_string()))?;
         acted.map_err(|error| ToolError::failed(error.to_string()))
     }
 

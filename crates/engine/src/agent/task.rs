@@ -408,6 +408,10 @@ impl Task {
         self.teardown.send_replace(until);
     }
 
+    pub(crate) fn has_teardown(&self) -> bool {
+        self.teardown.borrow().is_some()
+    }
+
     /// Waits until it has gone on for too long after the lead of its team asked it to end.
     pub(crate) async fn overdue(&self) {
         let mut teardown = self.teardown.subscribe();
@@ -428,12 +432,13 @@ impl Task {
         }
     }
 
-    /// An agent at rest leaves its team: its last end says so from now on. Whether it was at rest.
-    pub(crate) fn dismiss(&self, by: Stopper, record: impl FnOnce(&End)) -> bool {
+    /// An agent at rest leaves its team: its last end says so from now on. Whether it was at rest. `record` writes the
+    /// end of the run with this id down, and asks the task nothing: it is locked.
+    pub(crate) fn dismiss(&self, by: Stopper, record: impl FnOnce(&str, &End)) -> bool {
         let mut state = self.state();
         let Standing::Ended(end) = &state.standing else { return false };
         let end = Arc::new(End { stopped_by: Some(by), ..End::clone(end) });
-        or_log(|| record(&end), "recording");
+        or_log(|| record(&state.run.id, &end), "recording");
         state.standing = Standing::Ended(end);
         true
     }

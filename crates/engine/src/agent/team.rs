@@ -53,6 +53,13 @@ struct OpenRequest {
     member: AgentId,
 }
 
+/// The ids of the requests that are open between the lead and one member.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OpenRequests {
+    pub(crate) shutdown: Option<String>,
+    pub(crate) plan: Option<String>,
+}
+
 /// A question to the lead that waits for its answer.
 struct OpenAsk {
     id: String,
@@ -71,9 +78,7 @@ pub(crate) struct LeadsAnswer {
 /// Why something was not done in the team.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(crate) enum TeamError {
-    #[error(
-        "the team is called {0:?} and has members: leave `team_name` out, or have them end first"
-    )]
+    #[error("the team is called {0:?} since its first member joined: leave `team_name` out")]
     HasOtherName(String),
     #[error("there is no open {what} with the id {id:?}")]
     NoRequest { what: &'static str, id: String },
@@ -147,10 +152,14 @@ impl Team {
     }
 
     /// Keeps a name for a member that is about to start: the one that was asked for, or the next free one. A name
-    /// stays with its member when that has ended: others may still speak to it.
-    pub(crate) fn reserve(&self, asked: MemberName) -> ReservedName<'_> {
+    /// stays with its agent when that has ended: others may still speak to it.
+    pub(crate) fn reserve(
+        &self,
+        asked: MemberName,
+        is_taken: impl Fn(&str) -> bool,
+    ) -> ReservedName<'_> {
         let mut state = self.state.lock();
-        let name = asked.or_next_free(|name| state.members.contains_key(name));
+        let name = asked.or_next_free(|name| state.members.contains_key(name) || is_taken(name));
         let color = COLORS[state.members.len() % COLORS.len()];
         state.members.insert(name.to_string(), None);
         drop(state);
@@ -163,6 +172,11 @@ impl Team {
         let mut state = self.state.lock();
         state.name = team.name.clone();
         state.members.insert(name.clone(), Some(Arc::clone(task)));
+    }
+
+    /// Whether a name is a member's, or was one's that has left.
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        self.state.lock().members.contains_key(name)
     }
 
     /// Every member that ever was, with those that have left, in the order in which they joined.
@@ -216,11 +230,27 @@ impl Team {
         state.plans.retain(|request| request.member != *member);
     }
 
-    /// Opens a request to approve a plan, in the place of an earlier one of the same member.
-    pub(crate) fn propose_plan(&self, member: &AgentId, id: &str) {
+    /// Opens a request to approve a plan, in the place of an earlier one of the same member, whose id it returns.
+    pub(crate) fn propose_plan(&self, member: &AgentId, id: &str) -> Option<String> {
         let mut state = self.state.lock();
-        state.plans.retain(|request| request.member != *member);
+        let earlier = state.plans.extract_if(.., |request| request.member == *member).last();
         state.plans.push(OpenRequest { id: id.to_owned(), member: member.clone() });
+        earlier.map(|request| request.id)
+    }
+
+    /// Opens again what was open when an earlier process ended.
+    pub(crate) fn reopen(&self, member: &AgentId, requests: OpenRequests) {
+        let mut state = self.state.lock();
+        let open = |id: String| OpenRequest { id, member: member.clone() };
+        state.shutdowns.extend(requests.shutdown.map(open));
+        state.plans.extend(requests.plan.map(open));
+    }
+
+    /// A member begins: if it was asked to end by an earlier process, its time runs from now on.
+    pub(crate) fn begin_teardown(&self, task: &Task) {
+        if self.is_asked_to_end(&task.id) && !task.has_teardown() {
+            task.set_teardown(Some(Instant::now() + self.teardown));
+        }
     }
 
     /// Takes the lead's one answer to a plan.

@@ -103,17 +103,21 @@ impl Reached {
                 frame: Some(frame),
             }),
         };
-        team.propose_plan(&task.id, &id);
-        Some(match self.shared.post_to_main(&mail) {
-            Ok(Posted::Full) => PlanVerdict::Rejected(
-                "too much waits unread for the lead: try again later".to_owned(),
-            ),
-            Ok(_) => {
+        let earlier = team.propose_plan(&task.id, &id);
+        let fault = match self.shared.post_to_main(&mail) {
+            Ok(Posted::Queued | Posted::HasEnded) => {
                 task.note_report();
-                PlanVerdict::Submitted(id)
+                return Some(PlanVerdict::Submitted(id));
             }
-            Err(error) => PlanVerdict::Rejected(format!("the plan cannot be kept: {error}")),
-        })
+            Ok(Posted::Full) => "too much waits unread for the lead: try again later".to_owned(),
+            Err(error) => format!("the plan cannot be kept: {error}"),
+        };
+        // The lead knows nothing of this plan, and may still answer the one before it.
+        match earlier {
+            Some(earlier) => drop(team.propose_plan(&task.id, &earlier)),
+            None => drop(team.close_plan(&task.id, &id)),
+        }
+        Some(PlanVerdict::Rejected(fault))
     }
 
     async fn put(&self, tool: &str, call: &ToolUseId, input: serde_json::Value) -> Reply {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
 use centurion_protocol::{AgentId, Outcome, Timestamp, ToolUseId, Usage, bounded};
+use centurion_team::Frame;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::json;
@@ -22,12 +23,15 @@ use crate::agent::evidence::Evidence;
 use crate::agent::isolation::WorktreeEnd;
 use crate::agent::shared::Shared;
 use crate::agent::task::{Asker, End, Files, Task, TaskRun};
+use crate::agent::team::OpenRequests;
 use crate::definition::spec::AgentSpec;
 use crate::delegate::notification;
 use crate::delegate::spawn;
 use crate::delegate::spending::{self, PastRun};
+use crate::delegate::teammate;
 use crate::message::life_records::{END, ENTERED, RESUME, SPAWN};
 use crate::message::mail::{self, Arrival};
+use crate::message::queue::Wakes;
 use crate::money::budget::{Account, Amount};
 use centurion_journal::transcript;
 use centurion_journal::{Journal, MOST_TRANSCRIPT, Stamp, TranscriptFile};
@@ -43,7 +47,7 @@ pub(crate) fn find(shared: &Arc<Shared>, to: &str) -> Option<Arc<Task>> {
         let others = if is_counted { Vec::new() } else { transcripts(delegation) };
         let runs = others.iter().filter_map(|path| ToldEnds::read(shared, path));
         let spent = spending::by_agent(&runs.flat_map(|told| told.runs).collect::<Vec<_>>());
-        Some(told.enter(shared, delegation, &spent)?.0)
+        Some(told.enter(shared, delegation, &spent)?.task)
     })
 }
 
@@ -73,8 +77,12 @@ pub(crate) fn restore(shared: &Arc<Shared>) {
     let runs: Vec<PastRun> = told.iter().flat_map(|told| told.runs.clone()).collect();
     let spent = spending::by_agent(&runs);
     let entered = told.into_iter().filter_map(|told| told.enter(shared, delegation, &spent));
-    let ends =
-        entered.flat_map(|(task, ends)| ends.into_iter().map(move |end| (Arc::clone(&task), end)));
+    let entered: Vec<Entered> = entered.collect();
+    let main = main_transcript(shared);
+    reopen_requests(shared, &entered, &mail::frames(&main));
+    let ends = entered.into_iter().flat_map(|Entered { task, ends, .. }| {
+        ends.into_iter().map(move |end| (Arc::clone(&task), end))
+    });
     let ends: Vec<(Arc<Task>, Ended)> = ends.collect();
     let askers = ends.iter().filter_map(|(_, ended)| ended.run.asker.as_ref());
     let askers: HashSet<PathBuf> =
@@ -85,16 +93,62 @@ pub(crate) fn restore(shared: &Arc<Shared>) {
     for (task, Ended { run, end }) in untold(ends, &paths) {
         shared.queue.push(notification::agent_news(&task, &run, &end));
     }
-    restore_main_mail(shared);
-}
-
-/// Queues the mail that the main agent of an earlier process had accepted and not read.
-fn restore_main_mail(shared: &Shared) {
-    let path = &shared.delegation.builder.files.transcript;
-    let text = bounded::read_file(path, MOST_TRANSCRIPT).unwrap_or_default();
-    for mail in mail::waiting(&text) {
+    // The mail that the main agent had accepted and not read.
+    for mail in mail::waiting(&main) {
         shared.queue.push(mail.item(None, Arrival::AtBeginning));
     }
+}
+
+fn main_transcript(shared: &Shared) -> Vec<u8> {
+    let path = &shared.delegation.builder.files.transcript;
+    bounded::read_file(path, MOST_TRANSCRIPT).unwrap_or_default()
+}
+
+/// Opens what was open between the lead of a team and its members: plans without an answer, and requests to end.
+fn reopen_requests(shared: &Shared, entered: &[Entered], of_lead: &[Frame]) {
+    let Some(team) = &shared.delegation.team else { return };
+    for Entered { task, frames, .. } in entered {
+        let name = task.spec.name.as_deref().filter(|_| task.spec.team.is_some());
+        let (Some(name), Some(end)) = (name, task.end()) else { continue };
+        if !end.leaves_team() {
+            team.reopen(&task.id, open_requests(name, frames, of_lead));
+        }
+    }
+}
+
+/// The requests between the lead and a member that have no answer, by what each has accepted.
+fn open_requests(member: &str, frames: &[Frame], of_lead: &[Frame]) -> OpenRequests {
+    let proposed = of_lead.iter().rev().find_map(|frame| match frame {
+        Frame::PlanApprovalRequest { request_id, from, .. } if from == member => Some(request_id),
+        _ => None,
+    });
+    let is_answered = |id: &&String| {
+        frames.iter().any(
+            |frame| matches!(frame, Frame::PlanApprovalResponse { request_id, .. } if request_id == *id),
+        )
+    };
+    let asked = frames.iter().rev().find_map(|frame| match frame {
+        Frame::ShutdownRequest { request_id, .. } => Some(request_id),
+        _ => None,
+    });
+    let is_refused = |id: &&String| {
+        of_lead.iter().any(
+            |frame| matches!(frame, Frame::ShutdownRejected { request_id, .. } if request_id == *id),
+        )
+    };
+    OpenRequests {
+        plan: proposed.filter(|id| !is_answered(id)).cloned(),
+        shutdown: asked.filter(|id| !is_refused(id)).cloned(),
+    }
+}
+
+/// An agent of an earlier process that is in the table now.
+struct Entered {
+    task: Arc<Task>,
+    /// Its ends that may have to be told.
+    ends: Vec<Ended>,
+    /// The structured messages that it has accepted since it last left its team.
+    frames: Vec<Frame>,
 }
 
 /// The ends whose notifications no other transcript holds. All are looked for at once, because a session may have
@@ -134,6 +188,8 @@ struct ToldEnds {
     interrupted: Option<Interrupted>,
     /// How many messages it has not read.
     unread: usize,
+    /// The structured messages that it has accepted since it last left its team.
+    frames: Vec<Frame>,
 }
 
 /// A run that has ended.
@@ -196,7 +252,13 @@ impl ToldEnds {
             ends: Vec::new(),
             interrupted: None,
             unread: mail::waiting(&text).len(),
+            frames: Vec::new(),
         };
+        if told.spec.team.is_some() {
+            let left = notes::<EndNote>(&text, END).filter(|(_, it)| it.data.end.leaves_team());
+            let since = left.last().map_or(0, |(at, _)| at);
+            told.frames = mail::frames(&text[since..]);
+        }
         let mut ends: HashMap<String, End> =
             notes::<EndNote>(&text, END).map(|(_, it)| (it.data.run, it.data.end)).collect();
         let begun = notes::<BeginNote>(&text, SPAWN).take(1);
@@ -274,7 +336,7 @@ impl ToldEnds {
         shared: &Shared,
         delegation: &Delegation,
         spent: &HashMap<AgentId, Amount>,
-    ) -> Option<(Arc<Task>, Vec<Ended>)> {
+    ) -> Option<Entered> {
         let was_interrupted = self.interrupted.is_some();
         self.ends.extend(self.interrupted.map(|it| it.end(shared, &self.spec)));
         let Ended { run, end } = self.ends.last_mut()?;
@@ -289,17 +351,21 @@ impl ToldEnds {
         let (spec, last) = (Arc::new(self.spec), Arc::new(end.clone()));
         let task = Task::recalled(self.id.clone(), spec, files, account, run.clone(), last);
         if was_interrupted {
-            append_end(shared, &task, end);
+            append_end(shared, &task, &task.run().id, end);
         }
         delegation.enter(&task);
         if let Some(team) = &delegation.team {
             team.enter(&task);
         }
         if task.spec.team.is_some() {
-            // What it was doing before is told by how it stands now.
-            self.ends.drain(..self.ends.len() - 1);
+            // That it rested before is told by how it stands now; what it said is not.
+            let mut later = self.ends.len();
+            self.ends.retain(|ended| {
+                later -= 1;
+                later == 0 || teammate::wakes(&ended.end) != Wakes::Never
+            });
         }
-        Some((task, self.ends))
+        Some(Entered { task, ends: self.ends, frames: self.frames })
     }
 }
 
@@ -335,7 +401,7 @@ impl Interrupted {
 }
 
 /// Writes the end of an agent that is not at work into its transcript.
-pub(super) fn append_end(shared: &Shared, task: &Task, end: &End) {
+pub(super) fn append_end(shared: &Shared, task: &Task, run: &str, end: &End) {
     let delegation = &shared.delegation;
     let stamp = Stamp {
         agent: Some(task.id.clone()),
@@ -351,7 +417,7 @@ pub(super) fn append_end(shared: &Shared, task: &Task, end: &End) {
             world,
             delegation.builder.files.recording.clone(),
         );
-        journal.note(END, &json!({"run": task.run().id, "status": end.status(), "end": end}))
+        journal.note(END, &json!({"run": run, "status": end.status(), "end": end}))
     });
     if let Err(error) = written {
         tracing::error!(%error, agent = %task.id, "the end of an agent at rest could not be recorded");

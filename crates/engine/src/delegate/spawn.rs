@@ -415,13 +415,13 @@ impl Child {
         let cancel = self.task.run().cancel;
         loop {
             let is_broken = self.run.outcome == Outcome::Fault;
-            let task = Arc::clone(&self.task);
+            let (task, shared) = (Arc::clone(&self.task), Arc::clone(&self.shared));
             let work = AssertUnwindSafe(async {
                 if !is_broken {
                     tokio::select! {
                         biased;
                         () = self.work(&cancel) => {}
-                        never = teammate::end_overdue(&task) => match never {},
+                        never = teammate::end_overdue(&shared, &task) => match never {},
                     }
                 }
             });
@@ -432,9 +432,9 @@ impl Child {
             if self.has_begun && !std::mem::take(&mut self.run.told_stop) {
                 self.driver.fire_stop(&self.run.text, &CancellationToken::new()).await;
             }
-            if self.task.spec.team.is_some() && self.run.outcome == Outcome::Completed {
-                teammate::end_if_asked(&self.shared, &self.task);
-                if !self.task.is_leaving() {
+            if self.task.spec.team.is_some() {
+                teammate::end_if_asked(&self.shared, &self.task, self.run.outcome);
+                if !self.task.is_leaving() && self.run.outcome == Outcome::Completed {
                     teammate::ask_hooks(&self.shared, &self.agent, &self.task).await;
                 }
             }

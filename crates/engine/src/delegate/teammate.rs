@@ -12,7 +12,7 @@ use centurion_protocol::markup::contain;
 use centurion_protocol::sdk::{
     BackgroundTask, EventBody, System, TaskNotification, TaskPatch, TaskStarted, TaskUpdated,
 };
-use centurion_protocol::{Block, TaskId};
+use centurion_protocol::{Block, Outcome, TaskId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -65,7 +65,8 @@ pub(super) fn idle_news(task: &Task, run: &TaskRun, end: &End) -> Item {
     }
 }
 
-fn wakes(end: &End) -> Wakes {
+/// Whether the lead has to hear of an end, and when.
+pub(super) fn wakes(end: &End) -> Wakes {
     match end.stopped_by {
         Some(Stopper::Session) => Wakes::Never,
         Some(_) => Wakes::AtOnce,
@@ -91,7 +92,7 @@ fn idle_text(task: &Task, end: &End, name: &str) -> String {
 }
 
 fn idle_frame(task: &Task, end: &End, name: &str) -> Value {
-    if end.stopped_by == Some(Stopper::Shutdown) {
+    if end.stopped_by == Some(Stopper::Shutdown) && end.outcome == Outcome::Completed {
         return json!({"type": "shutdown_approved", "from": name, "backendType": "in-process"});
     }
     if end.leaves_team() {
@@ -127,17 +128,22 @@ pub(super) async fn ask_hooks(shared: &Shared, agent: &Agent, task: &Task) {
     }
 }
 
-/// A member that was asked to end and has nothing left to do ends.
-pub(super) fn end_if_asked(shared: &Shared, task: &Task) {
+/// A member that was asked to end ends when it has nothing left to do, or has failed. One that was stopped ends as such.
+pub(super) fn end_if_asked(shared: &Shared, task: &Task, outcome: Outcome) {
     let is_asked =
         shared.delegation.team.as_ref().is_some_and(|team| team.is_asked_to_end(&task.id));
-    if is_asked && shared.queue.pending(Some(&task.id)).is_empty() {
+    let is_stopped = task.stopped_by().is_some_and(|by| by != Stopper::Watchdog);
+    let is_done = outcome != Outcome::Completed || !shared.queue.has_pending(&task.id);
+    if is_asked && !is_stopped && is_done {
         task.leave();
     }
 }
 
 /// Waits until a member has gone on for too long after it was asked to end, and stops it.
-pub(super) async fn end_overdue(task: &Task) -> std::convert::Infallible {
+pub(super) async fn end_overdue(shared: &Shared, task: &Task) -> std::convert::Infallible {
+    if let Some(team) = shared.delegation.team.as_ref().filter(|_| task.spec.team.is_some()) {
+        team.begin_teardown(task);
+    }
     task.overdue().await;
     task.leave();
     task.stop(Stopper::Shutdown);
@@ -232,7 +238,7 @@ pub(crate) fn dismiss(shared: &Arc<Shared>, task: &Arc<Task>, by: Stopper) -> bo
     if task.spec.team.is_none() || task.end().is_none_or(|end| end.leaves_team()) {
         return false;
     }
-    let was_resting = task.dismiss(by, |end| append_end(shared, task, end));
+    let was_resting = task.dismiss(by, |run, end| append_end(shared, task, run, end));
     if was_resting && let Some(end) = task.end() {
         show_run_ended(shared, task, &end);
         settle_team(shared, task);

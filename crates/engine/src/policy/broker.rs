@@ -44,6 +44,9 @@ pub struct AskingAgent {
     #[serde(rename = "type")]
     pub kind: Option<String>,
     pub color: Option<&'static str>,
+    /// The team that it is a member of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
     /// The names from the main agent's children down to it.
     pub path: Vec<String>,
 }
@@ -56,6 +59,7 @@ impl AskingAgent {
             name: name.cloned().unwrap_or_default(),
             kind: identity.kind.clone(),
             color: identity.color.map(Color::as_str),
+            team: identity.team.as_ref().map(ToString::to_string),
             path: identity.path.clone(),
         })
     }

@@ -449,6 +449,16 @@ impl Permissions {
         self.current().policy.cwd.clone()
     }
 
+    /// Whether a call would be allowed without a question to an agent with these rules whose shell stands in `cwd`.
+    pub(crate) fn allows_in(&self, call: &Call<'_>, cwd: PathBuf) -> bool {
+        drop(self.current());
+        let mut state = self.state_mut();
+        let own = std::mem::replace(&mut state.policy.cwd, cwd);
+        let decision = decide(&state.policy, call);
+        state.policy.cwd = own;
+        decision.verdict == Verdict::Allow
+    }
+
     /// Judges a call while others work.
     pub(crate) fn decide_among(
         &self,

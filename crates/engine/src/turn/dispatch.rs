@@ -57,6 +57,13 @@ enum Asking {
     Never,
 }
 
+/// Why a call needs an answer.
+struct Question {
+    reason: String,
+    /// Whether only a person can give it: a hook wants one, or the tool needs one each time.
+    is_for_person: bool,
+}
+
 /// How a call ended.
 pub(crate) struct Dispatched {
     pub result: ToolResult,
@@ -254,7 +261,8 @@ impl Dispatch {
         let (ready, leave) = self.before(ready, context, aside).await?;
         let decision = self.judge(&ready);
         let id = &ready.call.id;
-        let reason = match (decision.verdict, leave) {
+        let question = |reason, is_for_person| Question { reason, is_for_person };
+        let question = match (decision.verdict, leave) {
             (Verdict::Deny, _) => {
                 return Err(Box::new(Dispatched::denied(id, decision.reason.to_string(), false)));
             }
@@ -267,14 +275,19 @@ impl Dispatch {
             (Verdict::Ask, Leave::Usual) if self.is_confined(&ready, &decision).await => {
                 return Ok(ready);
             }
-            (_, Leave::MustAsk(reason)) => reason,
-            (Verdict::Allow, _) => format!("{} needs a person each time", ready.call.name),
-            (Verdict::Ask, _) => decision.reason.to_string(),
+            (_, Leave::MustAsk(reason)) => question(reason, true),
+            (Verdict::Allow, _) => {
+                question(format!("{} needs a person each time", ready.call.name), true)
+            }
+            (Verdict::Ask, _) => {
+                let is_for_person = self.toolbox.needs_a_person(&ready.call.name);
+                question(decision.reason.to_string(), is_for_person)
+            }
         };
         if asking == Asking::Never {
-            return Err(Box::new(Dispatched::denied(id, reason, false)));
+            return Err(Box::new(Dispatched::denied(id, question.reason, false)));
         }
-        let ready = self.approved(ready, reason, context, aside).await?;
+        let ready = self.approved(ready, question, context, aside).await?;
         // A yes answers the question, not a denial: the input may be another one by now, and so may the
         // mode. What is denied stays denied.
         let decision = self.judge(&ready);
@@ -289,7 +302,7 @@ impl Dispatch {
     async fn approved<'a>(
         &self,
         ready: Ready<'a>,
-        reason: String,
+        question: Question,
         context: &ToolContext,
         aside: &mut Aside,
     ) -> Result<Ready<'a>, Box<Dispatched>> {
@@ -300,14 +313,14 @@ impl Dispatch {
             answer
         } else {
             self.call_for_attention(&ready.call.name, &context.cancel, aside).await;
-            if let Some(reply) = self.asked_lead(&ready, &reason, context).await {
+            if let Some(reply) = self.asked_lead(&ready, &question, context).await {
                 return self.settled(ready, reply, context, aside).await;
             }
             let ask = Ask {
                 tool: ready.call.name.clone(),
                 call: ready.call.id.clone(),
                 input: ready.call.input.clone(),
-                reason,
+                reason: question.reason,
                 suggestions,
                 agent: AskingAgent::of(&self.agent.identity),
             };

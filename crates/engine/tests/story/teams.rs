@@ -29,23 +29,23 @@ pub(crate) fn member(name: &str, prompt: &str) -> Value {
     joins(name, prompt, &json!({}))
 }
 
-fn joins(name: &str, prompt: &str, more: &Value) -> Value {
+pub(crate) fn joins(name: &str, prompt: &str, more: &Value) -> Value {
     let mut fields = json!({"name": name});
     fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     agent("general-purpose", prompt, &fields)
 }
 
 /// A structured message.
-fn structured(to: &str, message: &Value) -> Value {
+pub(crate) fn structured(to: &str, message: &Value) -> Value {
     json!({"tool": "SendMessage", "input": {"to": to, "message": message}})
 }
 
-fn asks_to_end(to: &str) -> Value {
+pub(crate) fn asks_to_end(to: &str) -> Value {
     structured(to, &json!({"type": "shutdown_request", "reason": "done"}))
 }
 
-const REQUEST: &str = r#"${re:"requestId":"(shutdown-[^"]+)"}"#;
-const PLAN: &str = r#"${re:"requestId":"(plan_approval-[^"]+)"}"#;
+pub(crate) const REQUEST: &str = r#"${re:"requestId":"(shutdown-[^"]+)"}"#;
+pub(crate) const PLAN: &str = r#"${re:"requestId":"(plan_approval-[^"]+)"}"#;
 
 fn agrees_to_end() -> Value {
     structured(
@@ -81,7 +81,7 @@ impl Told {
     }
 }
 
-fn of_agent<'a>(told: &'a Told, name: &str) -> Vec<&'a Asked> {
+pub(crate) fn of_agent<'a>(told: &'a Told, name: &str) -> Vec<&'a Asked> {
     let id = format!("{name}@session-1");
     told.asked.iter().filter(|it| it.agent.as_deref() == Some(id.as_str())).collect()
 }

@@ -27,6 +27,8 @@ fn common() -> Common {
         agent_type: None,
         parent_agent_id: None,
         depth: 0,
+        teammate_name: None,
+        team_name: None,
     }
 }
 
@@ -80,6 +82,8 @@ fn hooks_are_told_the_event_and_who_it_happens_to() {
         agent_type: Some("Explore".to_owned()),
         parent_agent_id: Some(AgentId::new("a0")),
         depth: 2,
+        teammate_name: None,
+        team_name: None,
         ..common()
     };
     let told = with_call(|call| compose(&common, &PreToolUse { call }).unwrap());

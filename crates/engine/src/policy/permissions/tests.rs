@@ -24,6 +24,26 @@ fn a_mode_set_meanwhile_is_not_raised_again_by_an_approved_plan() {
     assert_eq!(permissions.leave_plan(), Mode::Default);
 }
 
+#[test]
+fn a_lead_gives_what_it_may_do_in_the_place_where_it_would_be_done() {
+    // D-67: a command that writes here is another one elsewhere
+    let (project, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let root = project.path().canonicalize().unwrap();
+    let policy = Policy {
+        mode: Mode::AcceptEdits,
+        cwd: root.clone(),
+        project_root: root.clone(),
+        directories: vec![root.clone()],
+        ..Policy::default()
+    };
+    let lead = Permissions::new(policy, Bypass::Enabled, None, None);
+    let access = Access::Shell("touch made.txt".to_owned());
+    let call = Call::new("Bash", &access);
+    assert!(lead.allows_in(&call, root.clone()));
+    assert!(!lead.allows_in(&call, elsewhere.path().canonicalize().unwrap()));
+    assert_eq!(lead.place(), root, "the lead stands where it stood");
+}
+
 fn update(kind: &str, rules: &[&str], behavior: &str, destination: &str) -> Remember {
     let rules: Vec<Value> = rules.iter().map(|rule| json!({"toolName": rule})).collect();
     let update = json!({

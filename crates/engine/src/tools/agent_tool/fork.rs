@@ -54,7 +54,9 @@ pub(super) async fn prepare(
 ) -> Result<Launch, Refusal> {
     let delegation = &shared.delegation;
     let point = check(shared, caller, input)?;
-    if let Some(fault) = given(input.name.as_deref()).and_then(name::fault) {
+    if let Some(fault) =
+        given(input.name.as_deref()).and_then(|name| name::fault_beside_team(delegation, name))
+    {
         return Err(Refusal::Name(fault));
     }
     delegation.gate.admit().map_err(|reason| Refusal::Spawns(reason.to_string()))?;

@@ -221,7 +221,12 @@ pub(super) async fn prepare_agent(
     if input.prompt.trim().is_empty() {
         return Err(Refusal::NoPrompt);
     }
-    if let Some(fault) = given(input.name.as_deref()).and_then(name::fault) {
+    // The team has chosen the name of a member.
+    let fault = |name| match joins {
+        Some(_) => name::fault(name),
+        None => name::fault_beside_team(delegation, name),
+    };
+    if let Some(fault) = given(input.name.as_deref()).and_then(fault) {
         return Err(Refusal::Name(fault));
     }
     let structured = structured(input)?;

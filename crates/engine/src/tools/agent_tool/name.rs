@@ -4,11 +4,22 @@
 //! or a second line, and cannot pass for another agent's id.
 
 use centurion_config::agents::check_characters;
+use centurion_team::LEAD;
+
+use crate::agent::delegation::Delegation;
 
 /// The longest name, in characters.
 const LONGEST: usize = 64;
-/// The name by which other agents mean the main agent.
-const MAIN: &str = "main";
+/// The names by which other agents mean the main agent.
+const MAIN: [&str; 2] = ["main", LEAD];
+
+/// What is wrong with a name for an agent that joins no team, if something is.
+pub(super) fn fault_beside_team(delegation: &Delegation, name: &str) -> Option<String> {
+    let is_taken = delegation.team.as_ref().is_some_and(|team| team.has_name(name));
+    // What is meant for the member would reach another agent.
+    let taken = is_taken.then(|| "a member of the team has it".to_owned());
+    fault(name).or(taken)
+}
 
 /// What is wrong with a name, if something is.
 pub(super) fn fault(name: &str) -> Option<String> {
@@ -34,7 +45,7 @@ fn shape_fault(name: &str) -> Option<&'static str> {
     if name.chars().count() > LONGEST {
         return Some("it has at most 64 characters");
     }
-    if name.eq_ignore_ascii_case(MAIN) {
+    if MAIN.iter().any(|main| main.eq_ignore_ascii_case(name)) {
         return Some("this one means the agent that the user speaks to");
     }
     is_id(name).then_some("it looks like the id of an agent")
@@ -69,6 +80,8 @@ mod tests {
             "-v",
             "main",
             "Main",
+            "team-lead",
+            "Team-Lead",
             "a0123456789abcdef",
         ] {
             assert!(fault(name).is_some(), "{name:?}");

@@ -91,7 +91,7 @@ pub(super) async fn start(
         let asked = asked.parse().map_err(TeamRefusal::Name)?;
         team.set_name(asked, None).map_err(TeamRefusal::Team)?;
     }
-    let reserved = team.reserve(name);
+    let reserved = team.reserve(name, |name| shared.delegation.find(name).is_some());
     let input = AgentInput { name: Some(reserved.name.to_string()), ..input.clone() };
     let joins = match given(input.mode.as_deref()) {
         Some("plan") => Joining::Planning,

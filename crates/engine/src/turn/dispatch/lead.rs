@@ -1,16 +1,18 @@
 //! The lead of a team in a person's place: where no person and no host can be asked, a member asks its lead. The lead
 //! grants only what its own rules would let it do without a question (S-358).
 
-use centurion_permissions::Verdict;
+use std::sync::Arc;
+
 use centurion_protocol::sdk::WaitsFor;
 use centurion_team::Frame;
 use centurion_tools::ToolContext;
 use serde_json::Value;
 
-use super::{Dispatch, Ready};
+use super::{Dispatch, Question, Ready};
 use crate::agent::shared::Shared;
 use crate::agent::task::Posted;
 use crate::agent::team::{LeadsAnswer, Team};
+use crate::definition::identity::Identity;
 use crate::message::mail::{Mail, TeamMail};
 use crate::policy::broker::Reply;
 
@@ -19,46 +21,58 @@ fn denied(reason: String) -> Reply {
 }
 
 impl Dispatch {
-    /// Puts a member's call to the lead; `None` where a person can be asked, and for other agents.
+    /// Puts a call of a member, or of an agent below one, to the lead; `None` where a person can be asked, and for other
+    /// agents.
     pub(super) async fn asked_lead(
         &self,
         ready: &Ready<'_>,
-        reason: &str,
+        question: &Question,
         context: &ToolContext,
     ) -> Option<Reply> {
         let shared = self.agent.shared.upgrade()?;
         let team = shared.delegation.team.as_ref()?;
-        self.agent.identity.team.as_ref()?;
+        let member = self.member(&shared)?;
         if self.broker.has_answerer() {
             return None;
         }
-        if !self.lead_may(&shared, ready) {
+        if question.is_for_person || !self.lead_may(&shared, ready) {
             return Some(denied(format!(
-                "{reason}, no person is there to ask, and the team lead may not do it without a question either. Do \
-                 without it, or report that it is needed"
+                "{}, no person is there to ask, and the team lead may not do it without a question either. Do \
+                 without it, or report that it is needed",
+                question.reason
             )));
         }
-        let asking = self.ask_lead(&shared, team, ready, context);
+        let asking = self.ask_lead(&shared, team, &member, ready, context);
         Some(self.agent.wait(WaitsFor::Agent, asking).await)
     }
 
-    /// Whether the lead's own rules let it do the same without a question.
+    /// The identity of the member that the agent is, or works for.
+    fn member(&self, shared: &Shared) -> Option<Arc<Identity>> {
+        let own = Some(Arc::clone(&self.agent.identity));
+        let above = |it: &Arc<Identity>| {
+            let parent = shared.delegation.find(it.parent.as_ref()?.as_str())?;
+            Some(Arc::clone(&parent.identity))
+        };
+        std::iter::successors(own, above).find(|it| it.team.is_some())
+    }
+
+    /// Whether the lead's own rules let it do the same without a question, in the place where the agent would do it.
     fn lead_may(&self, shared: &Shared, ready: &Ready<'_>) -> bool {
         let (named, agent) = (self.named(&ready.call), self.agent(&ready.call));
         let call = ready.as_call(named.as_deref(), &agent);
-        let place = shared.permissions.place();
-        shared.permissions.decide(&call, place).verdict == Verdict::Allow
+        shared.permissions.allows_in(&call, self.agent.workspace.cwd())
     }
 
     async fn ask_lead(
         &self,
         shared: &Shared,
         team: &Team,
+        member: &Identity,
         ready: &Ready<'_>,
         context: &ToolContext,
     ) -> Reply {
         let id = format!("perm-{}-{}", shared.world.now().as_millisecond(), ready.call.id);
-        let from = self.agent.identity.task_name();
+        let from = member.task_name();
         let frame = Frame::PermissionRequest {
             request_id: id.clone(),
             from: from.clone(),
@@ -70,7 +84,7 @@ impl Dispatch {
             from,
             text: frame.to_text(),
             team: Some(TeamMail {
-                color: self.agent.identity.color.map(|color| color.as_str().to_owned()),
+                color: member.color.map(|color| color.as_str().to_owned()),
                 summary: Some(format!("asks whether {} may run", ready.call.name)),
                 frame: Some(frame),
             }),
@@ -85,8 +99,12 @@ impl Dispatch {
             biased;
             () = context.cancel.cancelled() => Reply::Cancelled,
             answer = answer => match answer {
-                Ok(LeadsAnswer { approve: true, .. }) => {
+                // The lead may have begun to plan since it was asked.
+                Ok(LeadsAnswer { approve: true, .. }) if self.lead_may(shared, ready) => {
                     Reply::Allowed { input: None, remember: Vec::new() }
+                }
+                Ok(LeadsAnswer { approve: true, .. }) => {
+                    denied("the team lead may no longer do it without a question either".to_owned())
                 }
                 Ok(LeadsAnswer { reason, .. }) => denied(format!("the team lead says no: {reason}")),
                 Err(_) => denied("the team lead did not answer".to_owned()),
