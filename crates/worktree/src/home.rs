@@ -8,6 +8,7 @@ use crate::branch;
 use crate::checkout::Checkout;
 use crate::files::{LONG, SHORT, read_text};
 use crate::git::{At, Git, GitError};
+use crate::lfs;
 use crate::operation::Operation;
 use crate::ordinary::{self, Head};
 use crate::private::{self, PrivateRepository};
@@ -22,17 +23,17 @@ const MOST_LOGGED: usize = 500;
 /// Lets any commit be asked for by its id.
 const UPLOAD: &str = "git -c uploadpack.allowAnySHA1InWant=true upload-pack";
 
-/// What was brought home.
+/// Result of bringing work home.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Brought {
-    /// What its branch is now, and the commit that it is at.
+    /// The commit of its branch now, and the commit of its `HEAD`.
     pub(crate) tip: String,
     pub(crate) head: String,
     /// The refs that hold what is not on the branch, under `refs/centurion/agents/<id>/`.
     pub(crate) saved: Vec<String>,
-    /// What keeps the worktree from being an ordinary one.
+    /// The operation in progress that keeps the worktree from being an ordinary one.
     pub(crate) operation: Option<Operation>,
-    /// What is to be known of it.
+    /// Notes for the report.
     pub(crate) notes: Vec<String>,
 }
 
@@ -43,7 +44,7 @@ pub(crate) struct Rest {
     pub(crate) files: Option<String>,
     /// The files as they are staged, where that is something else again.
     pub(crate) staged: Option<String>,
-    /// Whether files with conflicts are staged, which no commit can hold.
+    /// Set where files with conflicts are staged, which no commit can hold.
     pub(crate) has_conflicts: bool,
 }
 
@@ -128,9 +129,12 @@ pub(crate) async fn bring(
     let saved = names.wanted().iter().map(|(_, name)| name.clone()).collect();
     names.keep(&tip, "branch");
     fetch(git, common, &own, names.wanted()).await?;
+    // Before the branch has the pointers to them.
+    let left_contents = lfs::bring(&own, common).await?;
     let refusal = branch::advance(git, common, kept, record, &tip).await?;
     let is_on_branch = refusal.is_none() && ordinary::is_on_branch(&own, record, head.as_deref())?;
     let mut notes: Vec<String> = refusal.into_iter().collect();
+    notes.extend(left_contents.note());
     if lost > 0 {
         notes.push(format!("{lost} of its refs name commits that it does not have"));
     }
@@ -155,7 +159,7 @@ pub(crate) async fn bring(
     Ok(Brought { tip, head: at, saved, operation, notes })
 }
 
-/// What there is of a worktree that is home already.
+/// Describes a worktree that is home already.
 pub(crate) async fn stay(
     git: &Git,
     common: &Path,
@@ -171,7 +175,7 @@ pub(crate) async fn stay(
     Ok(Brought { tip, head, operation, notes, ..Brought::default() })
 }
 
-/// What is said of a worktree that was on a branch without a commit.
+/// The note about a worktree that was on a branch without a commit.
 fn unborn_note(record: &Record) -> String {
     format!(
         "it was on a branch without a commit; it is on {} now, with its files and what was staged as they were",

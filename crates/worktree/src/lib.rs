@@ -28,6 +28,7 @@ mod files;
 mod git;
 mod home;
 mod kept;
+mod lfs;
 mod lock;
 mod mend;
 pub mod merge;

@@ -10,6 +10,7 @@ mod creating;
 mod crowds;
 mod forgeries;
 mod keeping;
+mod lfs;
 mod merging;
 mod odd_names;
 mod programs;
