@@ -33,8 +33,23 @@ impl Scene {
         Self::made_by(Arc::new(Direct), "init -q -b main --ref-format=reftable .")
     }
 
+    /// The same in memory, where that has room for so many files: a disk is slow to make and remove a million.
+    pub(crate) fn in_memory(files: usize) -> Self {
+        let memory = Path::new("/dev/shm");
+        let has_room = rustix::fs::statvfs(memory).is_ok_and(|room| {
+            let bytes = room.f_bavail * room.f_frsize;
+            room.f_favail > files as u64 && bytes > files as u64 * 1024
+        });
+        let place = if has_room { memory.to_owned() } else { std::env::temp_dir() };
+        let scratch = tempfile::tempdir_in(place).unwrap();
+        Self::made_in(scratch, Arc::new(Direct), "init -q -b main .")
+    }
+
     fn made_by(runner: Arc<dyn RunProgram>, init: &str) -> Self {
-        let scratch = tempfile::tempdir().unwrap();
+        Self::made_in(tempfile::tempdir().unwrap(), runner, init)
+    }
+
+    fn made_in(scratch: tempfile::TempDir, runner: Arc<dyn RunProgram>, init: &str) -> Self {
         let root = scratch.path().canonicalize().unwrap();
         fs::create_dir(root.join("home")).unwrap();
         let identity = "[user]\n\tname = T\n\temail = t@localhost\n";
