@@ -1,4 +1,4 @@
-//! Where a directory stands: in which checkout, of which repository, at which commit.
+//! The checkout around a directory: its repository, branch and commit.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::git::{At, Git, GitError};
 use crate::names::shown;
 use crate::private::PrivateRepository;
 
-/// Where agents' worktrees are, below the repository's own checkout.
+/// Directory of agents' worktrees, below the repository's own checkout.
 pub(crate) const WORKTREES: &str = ".claude/worktrees";
 
 /// A checkout: of a repository, one of its worktrees, or an agent's.
@@ -29,7 +29,7 @@ pub struct Checkout {
     pub branch: Option<String>,
 }
 
-/// Why a directory has no checkout that a worktree could be made from.
+/// Reasons for which no worktree can be made from a directory.
 #[derive(Debug, Error)]
 pub enum CheckoutError {
     #[error("{} is not in a git repository", shown(.0))]
@@ -96,7 +96,7 @@ impl Checkout {
         Ok(Self { top, git_dir, common, home, head, branch })
     }
 
-    /// Where agents' worktrees are.
+    /// The directory of agents' worktrees.
     pub fn worktrees(&self) -> PathBuf {
         self.home.join(WORKTREES)
     }

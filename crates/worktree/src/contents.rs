@@ -1,4 +1,4 @@
-//! What a worktree gets beside what git has: links to directories that are shared, and copies of files that git
+//! Contents of a worktree beside git's files: links to directories that are shared, and copies of files that git
 //! ignores.
 
 use std::fs;
@@ -12,13 +12,13 @@ use crate::checkout::Checkout;
 use crate::git::{At, Git, GitError};
 use crate::names::{self, shown};
 
-/// Which ignored files are copied, in the form of a `.gitignore`.
+/// File that names the ignored files to copy, in the form of a `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
 
 /// A file that is larger is not copied.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// What people want to find in a worktree.
+/// Links, copies and directories that the user wants in a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     /// Directories that lead to those of the caller's checkout.
@@ -33,12 +33,12 @@ impl Default for Contents {
     }
 }
 
-/// What was put into a worktree.
+/// Links and copies that were put into a worktree.
 #[derive(Debug, Default)]
 pub(crate) struct Put {
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
     pub(crate) copies: Vec<(PathBuf, String)>,
-    /// What was wanted and is not there.
+    /// Failed links and copies.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -127,7 +127,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<Option<String>> {
     Ok(Some(blake3::hash(&bytes).to_hex().to_string()))
 }
 
-/// Whether a path of a worktree is still what was put there.
+/// Checks that a path of a worktree is still what we put there.
 pub(crate) fn is_untouched(
     top: &Path,
     path: &Path,

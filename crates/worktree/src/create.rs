@@ -26,19 +26,19 @@ use crate::snapshot::inner_repositories;
 use crate::state;
 use crate::worktrees::Worktree;
 
-/// What is wanted.
+/// Parameters of a new worktree.
 #[derive(Clone, Debug)]
 pub struct Wish {
     pub slug: Slug,
     pub owner: Owner,
-    /// Whether its git is to be its own while it is used.
+    /// Gives it a private repository while it is used.
     pub is_private: bool,
     /// Start from the default branch of the remote as it was last fetched, and not from the caller's commit.
     pub is_fresh: bool,
     pub contents: Contents,
 }
 
-/// Why there is no worktree.
+/// Reasons for which no worktree is made.
 #[derive(Debug, Error)]
 pub enum CreateError {
     #[error(transparent)]
@@ -184,7 +184,7 @@ async fn make(
     Ok((record, warnings))
 }
 
-/// Where the worktree goes: a directory below those of the repository, and no link on the way.
+/// The path of the worktree: a directory below those of the repository, and no link on the way.
 pub(crate) fn place(from: &Checkout, slug: &Slug) -> Result<PathBuf, CreateError> {
     let mut path = from.home.clone();
     for name in Path::new(WORKTREES) {
@@ -333,7 +333,7 @@ fn git_dir_of(top: &Path) -> Option<PathBuf> {
     top.join(private::pointed(top)?).canonicalize().ok()
 }
 
-/// Whether git is told that a worktree is in use.
+/// Checks that git has a worktree locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Locked {
     Yes,

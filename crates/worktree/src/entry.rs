@@ -1,4 +1,4 @@
-//! How the worktrees of a repository are found.
+//! Finding the worktrees of a repository.
 
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ use crate::private;
 use crate::record::{Kept, Record, Stage};
 use crate::state;
 
-/// How a worktree is found.
+/// State in which a worktree is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// A process uses it.
@@ -30,7 +30,7 @@ pub enum Standing {
     Gone,
     /// A person moved it by git: it is there.
     Moved { to: PathBuf },
-    /// What is written about it cannot be read.
+    /// Its record cannot be read.
     Unreadable { reason: String },
 }
 
@@ -65,7 +65,7 @@ impl Entry {
         shown(self.kept.path().file_name().unwrap_or_default())
     }
 
-    /// Whether a name, a branch or an agent's id means it.
+    /// Matches a name, a branch or an agent's id.
     pub fn is_meant(&self, name: &str) -> bool {
         let has =
             |record: &Record| record.branch == name || record.owner.agent.as_deref() == Some(name);
@@ -73,7 +73,7 @@ impl Entry {
     }
 }
 
-/// What is found of a worktree.
+/// A worktree as it is found.
 pub(crate) fn entry(kept: Kept) -> Entry {
     let record = match kept.record() {
         Ok(record) => record,
@@ -107,13 +107,13 @@ pub(crate) fn entry(kept: Kept) -> Entry {
 }
 
 impl Standing {
-    /// Whether a process left it that died, so that it is to be mended.
+    /// A dead process left it, and it is to be mended.
     pub fn is_left(&self) -> bool {
         matches!(self, Self::Left | Self::Unfinished | Self::Paused { .. } | Self::Merging { .. })
     }
 }
 
-/// What processes left that died, by the git directory that all worktrees of a repository share. Looks at files alone, and
+/// Finds leftovers of dead processes, by the git directory that all worktrees of a repository share. Looks at files alone, and
 /// at nothing where no agent worked apart.
 pub fn left_in(common: &Path) -> Vec<Entry> {
     let all = Kept::all(common).unwrap_or_default().into_iter().map(entry);
@@ -124,7 +124,7 @@ pub fn left_in(common: &Path) -> Vec<Entry> {
     all.filter(is_to_mend).collect()
 }
 
-/// Where the repository has a worktree that is not at its place any more.
+/// The place of a worktree that was moved.
 pub(crate) fn moved(record: &Record) -> Option<PathBuf> {
     let text = read_text(&record.admin.join("gitdir"), SHORT).ok()?;
     let file = record.admin.join(text.trim_end_matches('\n')).canonicalize().ok()?;
@@ -134,7 +134,7 @@ pub(crate) fn moved(record: &Record) -> Option<PathBuf> {
     is_it.then(|| to.to_owned())
 }
 
-/// What is said of a worktree that was moved, and the way back.
+/// The note about a worktree that was moved, with the way back.
 pub(crate) fn explain_moved(record: &Record, to: &Path) -> String {
     let home = record.path.ancestors().nth(3).unwrap_or(&record.path);
     let (home, from, to) = (for_shell(home), for_shell(to), for_shell(&record.path));

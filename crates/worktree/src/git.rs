@@ -15,7 +15,7 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-/// What holds whatever is configured: nothing is started or fetched, and nothing is tidied up beside the work.
+/// Settings that override any configuration: git starts and fetches nothing, and tidies nothing up beside the work.
 const SETTINGS: [&str; 17] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -41,7 +41,7 @@ const SETTINGS: [&str; 17] = [
 /// The most that is read of what git says.
 const MOST_OUTPUT: u64 = 64 * 1024 * 1024;
 
-/// How long git may take. What an agent put in its way may keep it waiting for ever.
+/// Time limit of one git process: an agent may have put something in its way that would keep it waiting for ever.
 const PATIENCE: Duration = Duration::from_mins(15);
 
 /// The waits, in milliseconds, before git is run again that met a worktree which another process was just adding or removing.
@@ -55,11 +55,11 @@ pub struct Program {
     pub cwd: PathBuf,
     /// All of its environment.
     pub environment: BTreeMap<String, String>,
-    /// What it reads; nothing by default.
+    /// Its standard input; empty by default.
     pub input: Vec<u8>,
 }
 
-/// How a program ended, and what it said.
+/// Exit code and output of a program.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramOutput {
     /// `None` when a signal ended it.
@@ -120,12 +120,12 @@ pub async fn read(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>>
     Ok(bytes)
 }
 
-/// Why git did not do what it was asked for.
+/// Reasons for which git failed.
 #[derive(Debug, Error)]
 pub enum GitError {
     #[error("git cannot be run: {0}")]
     NotRun(#[source] io::Error),
-    /// What git is to work with.
+    /// The files that git needs.
     #[error(transparent)]
     Files(#[from] io::Error),
     #[error("`git {0}` did not end")]
@@ -146,7 +146,7 @@ pub struct Git {
     tame: Vec<(String, String)>,
 }
 
-/// Which repository and which files a command is about.
+/// The repository and the files that a command works on.
 #[derive(Clone, Debug)]
 pub(crate) struct At<'a> {
     pub(crate) directory: &'a Path,
@@ -311,7 +311,7 @@ impl Git {
     }
 }
 
-/// Whether git broke off because the repository's directory for some worktree was not whole. Git writes and deletes such
+/// Checks that git broke off because the repository's directory for some worktree was not whole. Git writes and deletes such
 /// a directory file by file, and dies, before it changes anything, where `commondir` is empty or goes while it is read.
 fn met_half_a_worktree(output: &ProgramOutput) -> bool {
     let said = String::from_utf8_lossy(&output.stderr);
@@ -319,7 +319,7 @@ fn met_half_a_worktree(output: &ProgramOutput) -> bool {
     output.code != Some(0) && said.lines().any(is_it)
 }
 
-/// What a command does: its first words, without the options that are ours.
+/// Names a command by its first words, without our own options.
 fn shown<S: AsRef<OsStr>>(args: &[S]) -> String {
     let words: Vec<_> = args.iter().map(|arg| arg.as_ref().to_string_lossy()).collect();
     let settings = words.chunks(2).take_while(|pair| pair.first().is_some_and(|it| it == "-c"));
@@ -333,7 +333,7 @@ pub(crate) fn failed<S: AsRef<OsStr>>(args: &[S], output: &ProgramOutput) -> Git
     GitError::Failed { command: shown(args), code: output.code, said: said(output) }
 }
 
-/// What a command complains of.
+/// The error message of a command.
 pub(crate) fn said(output: &ProgramOutput) -> String {
     const SHOWN: usize = 2_000;
     let said = String::from_utf8_lossy(&output.stderr);

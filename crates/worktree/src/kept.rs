@@ -23,7 +23,7 @@ use crate::snapshot::{MOST_SAVED, inner_repositories, is_large, put_paths};
 use crate::state::{self, Work};
 use crate::worktrees::{Worktrees, check_plain};
 
-/// Why a worktree stays as it is.
+/// Reasons for which a worktree stays as it is.
 #[derive(Debug, Error)]
 pub enum KeptError {
     #[error("process {0} uses it")]
@@ -71,7 +71,7 @@ impl From<std::io::Error> for KeptError {
     }
 }
 
-/// What happens to a worktree that holds work that exists only there.
+/// Treatment of work that exists only in the worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsaved {
     /// The worktree stays.
@@ -81,7 +81,7 @@ pub enum Unsaved {
 }
 
 impl Worktrees {
-    /// What is in a worktree that was kept.
+    /// Contents of a kept worktree.
     pub async fn report(&self, directory: &Path, entry: &Entry) -> Result<Report, KeptError> {
         let from = self.checkout(directory).await?;
         let record = readable(entry)?;
@@ -224,7 +224,7 @@ fn lease(entry: &Entry) -> Result<Lease, KeptError> {
     entry.kept.lease()?.ok_or_else(in_use)
 }
 
-/// Whether files that git ignores count.
+/// Treatment of files that git ignores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ignored {
     Counted,
@@ -273,7 +273,7 @@ async fn inner_repository(
     Ok(known.chain(new.cloned()).next())
 }
 
-/// Whether other refs have all commits of a branch.
+/// Checks that other refs have all commits of a branch.
 async fn is_elsewhere(
     git: &Git,
     from: &Checkout,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-/// What is done by one process at a time in a repository.
+/// Steps that one process at a time takes in a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exclusive {
     /// Having git note a worktree: git itself looks at the worktrees that are being made.

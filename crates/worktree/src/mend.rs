@@ -16,7 +16,7 @@ use crate::remove::{self, Removal, Trash};
 use crate::report::Report;
 use crate::worktrees::{SettleError, Settled, Worktrees};
 
-/// What became of something that a dead process left.
+/// Result of mending the leftover of a dead process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mended {
     /// Nothing was done in the worktree.
@@ -36,7 +36,7 @@ impl From<Settled> for Mended {
     }
 }
 
-/// Why something is still as a dead process left it.
+/// The failure to mend the leftover of a dead process.
 #[derive(Debug, Error)]
 pub enum MendError {
     #[error(transparent)]

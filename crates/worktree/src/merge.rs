@@ -33,7 +33,7 @@ pub use self::interrupted::{MendedMerge, MergeEnd};
 use self::note::{MergeNote, RestNote};
 use self::touched::{look, touched};
 
-/// How the commits are brought over.
+/// Way to bring commits over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum How {
     /// A merge; a fast-forward where that is one.
@@ -53,11 +53,11 @@ pub struct FileRefusal {
     pub reason: String,
 }
 
-/// What is to be merged, and how.
+/// Parameters of a merge.
 #[derive(Clone, Copy)]
 pub struct Merge<'a> {
     pub how: &'a How,
-    /// What new commits say.
+    /// Message of new commits.
     pub message: &'a str,
     /// Looks at the files that would change, before anything does; says why not.
     pub check: &'a (dyn Fn(&[PathBuf]) -> Result<(), FileRefusal> + Sync),
@@ -70,19 +70,19 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// What a merge did.
+/// Result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
     /// The commit that the caller's checkout was at, and is at now.
     pub from: String,
     pub to: String,
-    /// How many commits were made or brought over.
+    /// Number of commits made or brought over.
     pub commits: u64,
-    /// What else is to be known.
+    /// Further notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Why nothing was merged. Everything is as it was.
+/// Reasons for which nothing was merged. Everything is as it was.
 #[derive(Debug, Error)]
 pub enum MergeError {
     #[error("there is no worktree `{0}`")]
@@ -311,12 +311,12 @@ async fn commits(
     }
 }
 
-/// Where the index lies that has what is not committed.
+/// Path of the index that has the uncommitted files.
 fn rest_index(record: &Record) -> PathBuf {
     record.admin.join("centurion-index")
 }
 
-/// What was made of what is not committed in a worktree.
+/// Commits made of the uncommitted files of a worktree.
 #[derive(Default)]
 struct RestFound {
     rest: Option<RestNote>,

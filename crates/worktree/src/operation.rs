@@ -37,13 +37,13 @@ impl Operation {
         ("BISECT_LOG", Self::Bisect),
     ];
 
-    /// What goes on in a git directory.
+    /// The operation in progress in a git directory.
     pub(crate) fn in_progress(git_dir: &Path) -> Option<Self> {
         let mut signs = Self::SIGNS.iter();
         signs.find(|(sign, _)| git_dir.join(sign).exists()).map(|(_, operation)| *operation)
     }
 
-    /// What goes on in a worktree that is home.
+    /// The operation in progress in a worktree that is home.
     pub(crate) async fn at_home(git: &Git, record: &Record) -> Result<Option<Self>, GitError> {
         let found = Self::in_progress(&record.admin);
         if found.is_some() || !has_reftable(&record.admin) {
@@ -82,7 +82,7 @@ impl Operation {
         format!("git -C {} {words}", for_shell(&record.path))
     }
 
-    /// What keeps a worktree from being merged or removed, and the way out.
+    /// Explains the obstacle to merging or removing a worktree, with the way out.
     pub(crate) fn explain(self, record: &Record) -> String {
         let (name, abort) = (self.as_str(), self.abort(record));
         match self {

@@ -14,7 +14,7 @@ use crate::private;
 use crate::record::{Kept, Record};
 use crate::state;
 
-/// Where an ordinary worktree is.
+/// Position of an ordinary worktree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Head<'a> {
     /// On its own branch.
@@ -22,7 +22,7 @@ pub(crate) enum Head<'a> {
     Commit(&'a str),
 }
 
-/// Whether the `HEAD` of a private repository is what its own branch is in the repository. One that has no commit comes
+/// Checks that the `HEAD` of a private repository is what its own branch is in the repository. One that has no commit comes
 /// back to it.
 pub(crate) fn is_on_branch(own: &Path, record: &Record, head: Option<&str>) -> io::Result<bool> {
     let Some(head) = head else { return Ok(true) };
@@ -100,7 +100,7 @@ pub(crate) async fn take_out(
     Ok(record)
 }
 
-/// Whether git has the refs of a worktree in tables, and not in files.
+/// Checks that git keeps the refs of a worktree in tables, and not in files.
 pub(crate) fn has_reftable(admin: &Path) -> bool {
     admin.join("reftable").is_dir()
 }

@@ -13,7 +13,7 @@ use crate::files::{LONG, SHORT, read_text};
 use crate::git::{At, Git, GitError};
 use crate::record::{Kept, Record};
 
-/// What the agent's own git must find as it was made: whatever these say is carried out by git.
+/// Files that must stay as they were made: git carries out whatever these say.
 const FIXED: [&str; 4] = ["config", "config.worktree", "commondir", "objects/info/alternates"];
 
 /// The private repository of a worktree.
@@ -39,7 +39,7 @@ impl PrivateRepository {
         &self.common
     }
 
-    /// What of it must stay as it is while an agent works.
+    /// The paths in it that must stay as they are while an agent works.
     pub fn fixed(&self) -> Vec<PathBuf> {
         let mut fixed: Vec<PathBuf> = FIXED.iter().map(|name| self.path.join(name)).collect();
         // A directory, which may be missing.
@@ -116,7 +116,7 @@ pub(crate) async fn refs(
     Ok(std::iter::once("# pack-refs with: sorted \n".to_owned()).chain(lines).collect())
 }
 
-/// What says how objects are stored; git reads it from the repository's own file alone.
+/// The settings of the object store; git reads them from the repository's own file alone.
 async fn format_settings(git: &Git, common: &Path) -> Result<String, GitError> {
     let file = common.join("config");
     let text = bounded::read_text_file(&file, LONG).unwrap_or_default().to_lowercase();
@@ -180,7 +180,7 @@ fn sparse_patterns(directories: &[String]) -> String {
     patterns.join("\n")
 }
 
-/// What in a private repository is neither a file nor a directory. Git would write through links, and wait for pipes.
+/// The first entry of a private repository that is neither a file nor a directory. Git would write through links, and wait for pipes.
 pub(crate) fn first_odd(repository: &Path) -> Option<PathBuf> {
     let is_plain = |path: &Path| match fs::symlink_metadata(path) {
         Ok(metadata) => metadata.is_file() || metadata.is_dir(),
@@ -212,7 +212,7 @@ pub(crate) fn point(work_tree: &Path, git_dir: &Path) -> io::Result<()> {
     fs::rename(&new, &file)
 }
 
-/// Where the checkout's `.git` file leads.
+/// The target of the checkout's `.git` file.
 pub(crate) fn pointed(work_tree: &Path) -> Option<PathBuf> {
     let text = read_text(&work_tree.join(".git"), SHORT).ok()?;
     Some(PathBuf::from(text.strip_prefix("gitdir:")?.trim()))

@@ -1,4 +1,4 @@
-//! What is written down about a worktree, and who uses it.
+//! The record of a worktree, and the lease of the process that uses it.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -32,7 +32,7 @@ pub struct Owner {
     pub agent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// What the agent was to do, in a few words.
+    /// The agent's task, in a few words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub task: String,
 }
@@ -42,7 +42,7 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// How far a worktree has come.
+/// Stage in the life of a worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Stage {
@@ -54,7 +54,7 @@ pub(crate) enum Stage {
     Removing,
 }
 
-/// What is known of a worktree since it was made.
+/// Facts about a worktree, noted when it was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
@@ -73,20 +73,20 @@ pub struct Record {
     /// Seconds since 1970.
     pub made: u64,
     pub(crate) stage: Stage,
-    /// Whether it has a repository of its own while its agent works.
+    /// Set where it has a private repository while its agent works.
     pub(crate) is_private: bool,
-    /// Whether that is in use: its history is not in the repository yet.
+    /// Set while the private repository is in use: its history is not in the repository yet.
     #[serde(default)]
     pub(crate) is_out: bool,
     /// The directories of its submodules, which are empty.
     #[serde(default)]
     pub(crate) submodules: Vec<PathBuf>,
-    /// What was put into it beside what git has: links, and copies with their digests.
+    /// Links and copies, with digests, that were put into it beside git's files.
     #[serde(default)]
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
     #[serde(default)]
     pub(crate) copies: Vec<(PathBuf, String)>,
-    /// What the branch is in the repository as far as it is known here.
+    /// Last known commit of the branch in the repository.
     #[serde(default)]
     pub(crate) tip: String,
     /// The git directory that the repository has for it.
@@ -123,12 +123,12 @@ impl Record {
         }
     }
 
-    /// What its branch is in the repository as far as it is known.
+    /// The last known commit of its branch in the repository.
     pub(crate) fn known_tip(&self) -> &str {
         if self.tip.is_empty() { &self.base } else { &self.tip }
     }
 
-    /// Where what its agent made is kept in the repository.
+    /// Prefix of the refs that hold its agent's work in the repository.
     pub fn saved_refs(&self) -> String {
         let key = self.owner.agent.as_deref().unwrap_or(self.slug.as_str());
         format!("refs/centurion/agents/{key}")
@@ -226,7 +226,7 @@ impl Kept {
         self.0.join("git")
     }
 
-    /// What the repository had for the worktree, once that is removed: until the rest of this is deleted.
+    /// The repository's former directory for the worktree, until the rest of this is deleted.
     pub(crate) fn removed_admin(&self) -> PathBuf {
         self.0.join("removed")
     }
@@ -250,7 +250,7 @@ impl Kept {
         self.check(&record).map(|()| record)
     }
 
-    /// Whether a record speaks of a worktree at its place. What is written in a git directory may be a stranger's.
+    /// Checks that a record is about a worktree at its place: a stranger may have written into a git directory.
     fn check(&self, record: &Record) -> io::Result<()> {
         let common = self.0.ancestors().nth(3);
         let admins = common.map(|common| common.join("worktrees"));
@@ -311,12 +311,12 @@ impl Kept {
     }
 }
 
-/// Whether a text is the id of a commit, and nothing else to git.
+/// Checks that a text is the id of a commit, and nothing else to git.
 pub(crate) fn is_commit(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Whether a text can be part of a ref's name, and leads nowhere else.
+/// Checks that a text can be part of a ref's name, and leads nowhere else.
 pub(crate) fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
 }

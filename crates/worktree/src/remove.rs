@@ -10,19 +10,19 @@ use crate::git::{At, Git, GitError};
 use crate::names::shown;
 use crate::record::{Kept, Record, Stage};
 
-/// Where worktrees go before they are deleted, which may take long.
+/// Directory for worktrees that are yet to be deleted, which may take long.
 const TRASH: &str = ".trash";
 
-/// How a worktree was removed.
+/// Result of a removal.
 #[derive(Debug)]
 pub(crate) struct Removal {
     pub(crate) trash: Trash,
-    /// Why its branch, and with that its record, are still there: the next process tries again.
+    /// The failure to remove its branch, and with that its record: the next process retries.
     pub(crate) left: Option<io::Error>,
 }
 
 impl Removal {
-    /// What was put aside, if nothing else is left.
+    /// The directories put aside, if nothing else is left.
     pub(crate) fn whole(self) -> io::Result<Trash> {
         match self.left {
             None => Ok(self.trash),
@@ -84,7 +84,7 @@ async fn remove_refs(git: &Git, common: &Path, record: &Record) -> Result<(), Gi
     Ok(())
 }
 
-/// Whether the directory that a record names is the worktree of this repository: its `.git` says so, or nothing is in it.
+/// Checks that the directory of a record is the worktree of this repository: its `.git` says so, or nothing is in it.
 fn is_ours(common: &Path, kept: &Kept, record: &Record) -> bool {
     if !is_directory(&record.path) {
         return fs::symlink_metadata(&record.path).is_err();
@@ -104,7 +104,7 @@ fn is_ours(common: &Path, kept: &Kept, record: &Record) -> bool {
         })
 }
 
-/// Whether a path is a directory, and no link to one.
+/// Checks that a path is a directory, and no link to one.
 fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
@@ -150,7 +150,7 @@ fn admin(common: &Path, record: &Record) -> Option<PathBuf> {
 pub struct Trash(Vec<PathBuf>);
 
 impl Trash {
-    /// What earlier processes put aside and did not delete.
+    /// Finds the directories that earlier processes put aside and did not delete.
     pub(crate) fn left(worktrees: &Path) -> Self {
         let trash = worktrees.join(TRASH);
         // A repository may bring links, which lead anywhere.

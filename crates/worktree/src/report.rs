@@ -1,4 +1,4 @@
-//! What an agent made in its worktree, and whether it would go together with what others have.
+//! Reports of agents' work in worktrees, with dry-run merges.
 
 use std::path::{Path, PathBuf};
 
@@ -24,13 +24,13 @@ pub struct ChangedFile {
 /// A merge that was tried without touching any checkout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DryMerge {
-    /// What it was tried with: a branch, or a commit.
+    /// The other side: a branch, or a commit.
     pub with: String,
     /// The files in conflict, as text.
     pub conflicts: Vec<String>,
 }
 
-/// What is in a worktree that was kept.
+/// Contents of a kept worktree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -52,7 +52,7 @@ pub struct Report {
     /// Refs that hold what is not on the branch.
     pub saved: Vec<String>,
     pub merges: Vec<DryMerge>,
-    /// What else is to be known of it, each in a few words.
+    /// Further notes, each in a few words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -89,7 +89,7 @@ pub(crate) async fn changed_files(
     Ok(names::parts(&said).filter_map(file).collect())
 }
 
-/// How many commits one side has and the other does not.
+/// Counts the commits that each side has and the other does not.
 pub(crate) async fn distance(
     git: &Git,
     git_dir: &Path,

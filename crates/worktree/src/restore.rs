@@ -17,7 +17,7 @@ use crate::slug::Slug;
 use crate::snapshot::{add_all, inner_repositories, ours};
 use crate::worktrees::Worktrees;
 
-/// What is saved of a worktree, below the refs of its agent.
+/// Names of the saved refs of a worktree, below the refs of its agent.
 const BRANCH: &str = "branch";
 const HEAD: &str = "HEAD";
 const STAGED: &str = "staged";
@@ -104,13 +104,13 @@ async fn commit(
     Ok(git.run(at, args).await?.trim().to_owned())
 }
 
-/// What is saved of a worktree.
+/// Saved state of a worktree.
 struct Saved {
     tip: String,
     head: Option<String>,
     staged: Option<String>,
     files: Option<String>,
-    /// What was known of it, as far as that can be believed: refs may be a stranger's.
+    /// Its record, as far as it can be believed: refs may be a stranger's.
     record: Option<Record>,
 }
 

@@ -8,7 +8,7 @@ use thiserror::Error;
 /// The longest name, in bytes.
 const LONGEST: usize = 64;
 
-/// How many characters of an agent's id its worktree is named by.
+/// Number of characters of an agent's id in the name of its worktree.
 const OF_ID: usize = 8;
 
 /// The name of a worktree: of its directory, and behind `worktree-` of its branch.
@@ -18,7 +18,7 @@ const OF_ID: usize = 8;
 #[serde(try_from = "String", into = "String")]
 pub struct Slug(String);
 
-/// Why a text names no worktree.
+/// Reasons for which a text names no worktree.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SlugError {
     #[error("it is empty")]

@@ -19,13 +19,13 @@ use crate::state::{self, Work};
 const LARGEST: u64 = 64 * 1024 * 1024;
 pub(crate) const MOST_SAVED: &str = "64 MB";
 
-/// What is not committed.
+/// Uncommitted work.
 #[derive(Debug, Default)]
 pub(crate) struct Uncommitted {
     pub(crate) commits: Rest,
-    /// How many files.
+    /// Number of files.
     pub(crate) count: usize,
-    /// Why they are in no commit.
+    /// Reason for which they are in no commit.
     pub(crate) refusal: Option<String>,
 }
 
@@ -132,7 +132,7 @@ async fn commit(
     Ok(git.run(ours(At::git_dir(git_dir)), args).await?.trim().to_owned())
 }
 
-/// Whether files and directories of a worktree have more than what is put into a commit.
+/// Checks that files and directories of a worktree have more than a commit may hold.
 pub(crate) fn is_large<'a>(top: &Path, paths: impl IntoIterator<Item = &'a PathBuf>) -> bool {
     let mut size = 0;
     let mut left: Vec<PathBuf> = paths.into_iter().map(|path| top.join(path)).collect();
@@ -202,7 +202,7 @@ async fn new_repositories(git: &Git, at: &At<'_>) -> Result<Vec<PathBuf>, GitErr
     Ok(inner.map(names::path).collect())
 }
 
-/// What we put into a worktree and is as it was put there.
+/// The untouched links and copies that we put into a worktree.
 pub(crate) fn put_paths(record: &Record) -> impl Iterator<Item = PathBuf> + '_ {
     let links = record.links.iter().map(|(path, _)| path);
     let copies = record.copies.iter().map(|(path, _)| path);

@@ -1,4 +1,4 @@
-//! What was done in a worktree.
+//! Finding the work done in a worktree.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::operation::Operation;
 use crate::private;
 use crate::record::{Kept, Record};
 
-/// What there is in a worktree that was not there when it was made.
+/// Differences between a worktree and the state in which it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Files that git has and that differ, are gone or are staged.
@@ -23,13 +23,13 @@ pub struct Work {
     pub ignored: Vec<PathBuf>,
     /// Files that git would leave out and that were added all the same.
     pub forced: Vec<PathBuf>,
-    /// Whether its repository has something of its own: objects, refs, stashes.
+    /// Set where its repository has objects, refs or stashes of its own.
     pub has_history: bool,
     pub operation: Option<Operation>,
 }
 
 impl Work {
-    /// Whether everything is as it was made.
+    /// Everything is as it was made.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
@@ -116,7 +116,7 @@ async fn forced(git: &Git, own: &At<'_>, index: &Path) -> Result<Vec<PathBuf>, G
     Ok(new.map(names::path).collect())
 }
 
-/// Whether something is in a directory. What cannot be looked at counts.
+/// Checks that a directory has entries. An unreadable one counts as filled.
 pub(crate) fn is_filled(directory: &Path) -> bool {
     match fs::read_dir(directory) {
         Ok(mut entries) => entries.next().is_some(),
@@ -124,7 +124,7 @@ pub(crate) fn is_filled(directory: &Path) -> bool {
     }
 }
 
-/// Whether the private repository is in use. The record says so; a process may have died before it could write that.
+/// Checks that the private repository is in use. The record says so; a process may have died before it could write that.
 pub(crate) fn is_out(kept: &Kept, record: &Record) -> bool {
     let points_there = || private::pointed(&record.path) == Some(kept.private_repository());
     record.is_private && (record.is_out || points_there())
@@ -147,7 +147,7 @@ pub(crate) async fn head(git: &Git, common: &Path, record: &Record) -> Result<St
     Ok(head.unwrap_or_else(|| record.base.clone()))
 }
 
-/// Whether something is there that only this worktree's repository has.
+/// Checks for objects and refs that only this worktree's repository has.
 pub(crate) fn has_history(kept: &Kept) -> bool {
     let private = kept.private_repository();
     private.join("modules").exists()
@@ -165,7 +165,7 @@ fn has_objects(private: &Path) -> bool {
     entries.flatten().any(|entry| entry.file_name() != "info" && has_files(&entry.path()))
 }
 
-/// Whether there is a file below a directory. What cannot be looked at counts as one.
+/// Checks for a file below a directory. An unreadable entry counts as one.
 fn has_files(directory: &Path) -> bool {
     let Ok(entries) = fs::read_dir(directory) else { return true };
     entries.into_iter().any(|entry| match entry {

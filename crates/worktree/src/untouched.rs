@@ -1,4 +1,4 @@
-//! Whether nothing was done in a worktree, told by its files alone.
+//! Proving by files alone that nothing was done in a worktree.
 //!
 //! The index that was kept when it was made says of each file when it was last changed, by the clock of the kernel, which
 //! no command can set. If that is so still, and nothing else is there, nothing was done, and git need not be asked. Any
@@ -20,10 +20,10 @@ use crate::operation::Operation;
 use crate::record::{Kept, Record};
 use crate::state;
 
-/// How many threads look at once.
+/// Number of threads that look at once.
 const THREADS: usize = 4;
 
-/// Whether it is sure that nothing was done in a worktree.
+/// Checks that surely nothing was done in a worktree; `false` in doubt.
 pub(crate) async fn is_sure(kept: &Kept, record: &Record) -> bool {
     let (kept, record) = (kept.clone(), record.clone());
     let look =
@@ -68,7 +68,7 @@ impl FileState {
     }
 }
 
-/// What an index has in one directory.
+/// Entries of an index in one directory.
 #[derive(Default)]
 struct Listed<'a> {
     files: Vec<(&'a [u8], FileState)>,
@@ -108,7 +108,7 @@ fn are_files_untouched(kept: &Kept, record: &Record) -> bool {
     !is_touched.into_inner()
 }
 
-/// Whether a directory has what is listed, as it was, and nothing else. All directories that are listed are looked at, and
+/// Checks that a directory has what is listed, as it was, and nothing else. All directories that are listed are looked at, and
 /// none of them through a link.
 fn is_as_listed(record: &Record, path: &[u8], listed: &Listed<'_>) -> bool {
     let below = Path::new(OsStr::from_bytes(path));
@@ -156,7 +156,7 @@ fn each_name(directory: &OwnedFd, mut tell: impl FnMut(&[u8])) -> Option<()> {
     Some(())
 }
 
-/// Whether it is one of the things that were put there beside what git has, as it was.
+/// Checks that a path is an untouched link or copy of ours.
 fn is_put(record: &Record, path: &Path) -> bool {
     contents::is_untouched(&record.path, path, &record.links, &record.copies)
 }

@@ -23,9 +23,9 @@ use crate::untouched;
 #[derive(Debug)]
 pub struct Worktree {
     pub record: Record,
-    /// Whether it was there before.
+    /// Set where the worktree existed before.
     pub existed: bool,
-    /// What was wanted in it and is not there.
+    /// Links and copies that could not be made.
     pub warnings: Vec<String>,
     pub(crate) common: PathBuf,
     pub(crate) kept: Kept,
@@ -44,7 +44,7 @@ impl Worktree {
     }
 }
 
-/// How the work in a worktree ended.
+/// Result of the work in a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finished {
     /// Nothing was done in it.
@@ -53,7 +53,7 @@ pub enum Finished {
     Kept(Box<Report>),
 }
 
-/// What became of a worktree at the end of the work in it.
+/// Fate of a worktree at the end of the work in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
     /// Nothing was done in it. What is to be deleted was put aside, since that may take long.
@@ -62,7 +62,7 @@ pub enum Settled {
     Kept(Box<Report>),
 }
 
-/// Why what was done in a worktree is not in the repository. It is all where the agent left it.
+/// The failure to bring work home. All of the work is where the agent left it.
 #[derive(Debug, Error)]
 #[error("the work in {} stays there, and is not in the repository: {source}", shown(.path))]
 pub struct SettleError {
@@ -106,7 +106,7 @@ impl Worktrees {
         create::create(&git, &from, wish).await
     }
 
-    /// What was done in a worktree so far.
+    /// Looks for the work done in a worktree so far.
     pub async fn work(&self, worktree: &Worktree) -> Result<Work, GitError> {
         let git = self.git.tamed(&state::git_dir(&worktree.kept, &worktree.record)).await?;
         state::look(&git, &worktree.kept, &worktree.record).await
@@ -263,13 +263,13 @@ impl Worktrees {
         Ok(all.into_iter().map(entry).collect())
     }
 
-    /// What earlier processes put aside and did not delete.
+    /// Finds the directories that earlier processes put aside and did not delete.
     pub fn trash(&self, from: &Checkout) -> Trash {
         Trash::left(&from.worktrees())
     }
 }
 
-/// What is said of a worktree that is at another commit than its branch.
+/// The note about a worktree whose `HEAD` is not its branch.
 fn off_branch(record: &Record, tip: &str) -> String {
     let (branch, tip) = (&record.branch, tip.get(..12).unwrap_or(tip));
     format!("its HEAD, which this is about and which is merged, is not {branch}, which is at {tip}")

@@ -21,7 +21,7 @@ use crate::names::{self, for_shell, shown};
 use crate::record::Record;
 use crate::worktrees::Worktrees;
 
-/// What became of a merge that a process left that died.
+/// Fate of a merge that a dead process left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeEnd {
     /// The checkout is at the commit that it was to be at.
@@ -43,7 +43,7 @@ pub struct MendedMerge {
     pub to: String,
     /// Files that are neither as before nor as after the merge: they stay as they are.
     pub stays: Vec<String>,
-    /// What else is to be known.
+    /// Further notes for the user.
     pub notes: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ impl Worktrees {
     }
 }
 
-/// Whether a checkout has a commit.
+/// Checks that a checkout is at a commit.
 async fn is_in(git: &Git, into: &Checkout, commit: &str) -> Result<bool, GitError> {
     let args = ["merge-base", "--is-ancestor", commit, &into.head];
     Ok(git.try_run(At::git_dir(&into.git_dir), args).await?.code == Some(0))
@@ -136,7 +136,7 @@ fn check_lock(into: &Checkout) -> io::Result<()> {
     )))
 }
 
-/// What a checkout between the two commits has of the files that are ours to change.
+/// States of the files to change in a checkout between the two commits.
 async fn between(git: &Git, into: &Checkout, note: &MergeNote) -> Result<Vec<Seen>, GitError> {
     let files = touched(git, into, (&note.from, &note.to)).await?;
     let is_ours = |path: &Path| !note.set_aside.iter().any(|it| names::path(it) == path);

@@ -1,4 +1,4 @@
-//! What is written down while a checkout is moved to what was merged into it.
+//! The note on disk of a merge that is moving a checkout.
 //!
 //! Git changes files, then its index, then the branch. A process that dies in between leaves a checkout that is neither as it
 //! was nor as it was to be: the note says which two commits it is between.

@@ -37,7 +37,7 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
-    /// Whether it is a repository within this one, whose files git leaves alone here.
+    /// Set for a repository within this one, whose files git leaves alone here.
     pub(crate) fn is_repository(&self) -> bool {
         self.sides().any(|side| side.mode == REPOSITORY)
     }
@@ -56,7 +56,7 @@ pub(crate) enum Of {
     Neither,
 }
 
-/// What is on disk.
+/// State of a path on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnDisk {
     Is(Of),
@@ -66,7 +66,7 @@ pub(crate) enum OnDisk {
     LeftOut,
 }
 
-/// What a checkout has of a file.
+/// State of a file in a checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) file: Touched,
@@ -75,7 +75,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Whether it is as it was before.
+    /// The file is as it was before.
     pub(crate) fn is_before(&self) -> bool {
         self.staged == Of::Before
             && matches!(self.on_disk, OnDisk::Is(Of::Before) | OnDisk::LeftOut)
@@ -111,7 +111,7 @@ fn raw(said: &[u8]) -> Vec<(PathBuf, Option<Side>, Option<Side>)> {
     entries
 }
 
-/// What a checkout has of such files.
+/// States of such files in a checkout.
 pub(crate) async fn look(
     git: &Git,
     into: &Checkout,
@@ -235,7 +235,7 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// What it means that there is no such file.
+/// Turns the absence of a file into `None`.
 fn absent(file: &Touched) -> OnDisk {
     match (&file.before, &file.after) {
         (_, None) => OnDisk::Is(Of::After),
@@ -244,7 +244,7 @@ fn absent(file: &Touched) -> OnDisk {
     }
 }
 
-/// Whether a file is the beginning of what one of the commits has there: nothing is in it that is not in git.
+/// Checks that a file is the beginning of its content in one of the commits: nothing is in it that is not in git.
 async fn is_part(git: &Git, into: &Checkout, file: &Touched) -> Result<bool, GitError> {
     let Ok(bytes) = content(&into.top.join(&file.path)) else { return Ok(false) };
     for side in file.sides().filter(|side| side.mode != LINK) {
