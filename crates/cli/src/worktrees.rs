@@ -4,14 +4,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
+use centurion_engine::GuardedGit;
 use centurion_worktree::merge::{How, Merge, MergeError, Merged};
-use centurion_worktree::{
-    Direct, Entry, Git, Mended, Record, Report, Standing, Unsaved, Worktrees,
-};
+use centurion_worktree::{Entry, Git, Mended, Record, Report, Standing, Unsaved, Worktrees};
 use clap::{Args, Parser, Subcommand};
 use serde_json::{Value, json};
 
 use crate::output::{Output, printable};
+use crate::setup::guard;
 use crate::surroundings::Surroundings;
 
 /// How many files of a worktree are listed.
@@ -92,7 +92,8 @@ pub(crate) async fn run(args: WorktreesArgs) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::observe()?;
     let found = centurion_tools::Git::find(&surroundings.env, &surroundings.cwd);
     let program = found.context("there is no git on this machine")?.program().to_owned();
-    let worktrees = Worktrees::new(Git::new(program, &surroundings.env, Arc::new(Direct)));
+    let runner = Arc::new(GuardedGit::new(guard()?));
+    let worktrees = Worktrees::new(Git::new(program, &surroundings.env, runner));
     let desk = Desk { surroundings, worktrees, output: Output::default(), json: args.json };
     match args.action.unwrap_or(Action::List) {
         Action::List => desk.list().await,

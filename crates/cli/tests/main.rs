@@ -46,6 +46,8 @@ mod host_flags;
 mod host_requests;
 #[path = "program/hostile.rs"]
 mod hostile;
+#[path = "program/isolation.rs"]
+mod isolation;
 #[path = "program/killed_apart.rs"]
 mod killed_apart;
 #[path = "program/killed_at_steps.rs"]

@@ -158,6 +158,8 @@ pub struct Shells {
     tasks: Mutex<JoinSet<()>>,
     /// Cancelled when the session ends.
     closed: CancellationToken,
+    /// Cancelled when the commands end that run in the background now. A child of `closed`.
+    ends_running: Mutex<CancellationToken>,
 }
 
 impl Shells {
@@ -165,11 +167,13 @@ impl Shells {
     const SHUTDOWN: Duration = Duration::from_secs(3);
 
     pub fn new(config: ShellsConfig) -> Self {
+        let closed = CancellationToken::new();
         Self {
             config,
             background: Mutex::default(),
             tasks: Mutex::default(),
-            closed: CancellationToken::new(),
+            ends_running: Mutex::new(closed.child_token()),
+            closed,
         }
     }
 
@@ -227,7 +231,7 @@ impl Shells {
         ));
         lock(&self.background).insert(request.id.clone(), Arc::clone(&shell));
         let view = shell.view();
-        let (closed, timeout) = (self.closed.clone(), request.timeout);
+        let (closed, timeout) = (lock(&self.ends_running).clone(), request.timeout);
         self.spawn(async move {
             let exit = tokio::select! {
                 biased;
@@ -281,11 +285,26 @@ impl Shells {
 
     /// Ends everything, politely at first, and starts nothing any more. Reports nothing.
     pub async fn shutdown(&self) {
+        let tasks = std::mem::take(&mut *lock(&self.tasks));
+        self.end(&self.closed, tasks).await;
+    }
+
+    /// Ends the background commands and all that earlier commands left running, politely at first. Reports nothing. More
+    /// can be started afterwards.
+    pub async fn end_all(&self) {
+        let (earlier, tasks) = {
+            let mut ends_running = lock(&self.ends_running);
+            let earlier = std::mem::replace(&mut *ends_running, self.closed.child_token());
+            (earlier, std::mem::take(&mut *lock(&self.tasks)))
+        };
+        self.end(&earlier, tasks).await;
+    }
+
+    async fn end(&self, token: &CancellationToken, mut tasks: JoinSet<()>) {
         for shell in lock(&self.background).values() {
             shell.silence();
         }
-        self.closed.cancel();
-        let mut tasks = std::mem::take(&mut *lock(&self.tasks));
+        token.cancel();
         // Commands that remain after the time are aborted with the set.
         let all = async { while tasks.join_next().await.is_some() {} };
         if timeout(Self::SHUTDOWN, all).await.is_err() {
@@ -309,9 +328,10 @@ impl Shells {
         Ok((files, process))
     }
 
-    /// Keeps the remaining processes of a command running until the session ends.
+    /// Keeps the remaining processes of a command running until they are ended, or the session ends.
     fn hold(&self, process: Guarded, output: PathBuf) {
-        self.spawn(Self::hold_until(process, self.closed.clone(), output));
+        let ends = lock(&self.ends_running).clone();
+        self.spawn(Self::hold_until(process, ends, output));
     }
 
     async fn hold_until(mut process: Guarded, closed: CancellationToken, output: PathBuf) {

@@ -61,7 +61,7 @@ impl Repository {
     }
 
     /// Everything of the checkout that an agent apart must leave alone.
-    fn state(&self) -> String {
+    pub(crate) fn state(&self) -> String {
         let refs = self.git("for-each-ref --format=%(refname)=%(objectname)");
         let own = |line: &&str| line.contains("/worktree-") || line.contains("refs/centurion/");
         let refs: Vec<&str> = refs.lines().filter(|line| !own(line)).collect();
@@ -84,13 +84,13 @@ pub(crate) fn results(told: &Told) -> String {
     events.iter().map(|event| event["message"]["content"].to_string()).collect()
 }
 
-fn apart(prompt: &str, more: &Value) -> Value {
+pub(crate) fn apart(prompt: &str, more: &Value) -> Value {
     let mut wishes = json!({"isolation": "worktree"});
     wishes.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     agent(prompt, &wishes)
 }
 
-fn write(path: &str, text: &str) -> Value {
+pub(crate) fn write(path: &str, text: &str) -> Value {
     json!({"tool": "Write", "input": {"file_path": path, "content": text}})
 }
 

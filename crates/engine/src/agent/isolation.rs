@@ -5,6 +5,7 @@
 //! leave brings its history home. What is to be removed is removed only after the end of that agent is recorded.
 
 pub(crate) mod entered;
+pub(crate) mod guarded_git;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,21 +18,19 @@ use centurion_permissions::Apart;
 use centurion_protocol::{AgentId, Env, SessionId};
 use centurion_sandbox::Support;
 use centurion_tools::guard::GuardProgram;
-use centurion_tools::{
-    Git as FoundGit, Guarantee, IsolatedPlaces, Piped, PipedProgram, SandboxPolicy, WorktreePaths,
-};
+use centurion_tools::{Git as FoundGit, Guarantee, IsolatedPlaces, SandboxPolicy, WorktreePaths};
 use centurion_worktree::{
-    Contents, CreateError, Finished, Git, MendError, Mended, Owner, Program, ProgramOutput, Report,
-    RunProgram, Running, Settled, Slug, SlugError, Wish, Worktree, Worktrees, read,
+    Contents, CreateError, Finished, Git, MendError, Mended, Owner, Report, Settled, Slug,
+    SlugError, Wish, Worktree, Worktrees,
 };
 use parking_lot::Mutex as Lock;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Mutex, OnceCell};
 use tokio_util::sync::CancellationToken;
 
 use self::entered::Entered;
+use self::guarded_git::GuardedGit;
 use crate::agent::Agent;
 use crate::definition::spec::{GitWorktree, WorktreeSpec};
 
@@ -187,7 +186,7 @@ impl Isolator {
     pub(crate) fn worktrees(&self) -> Option<&Worktrees> {
         let look = || {
             let program = FoundGit::find(&self.env, &self.cwd)?.program().to_owned();
-            let runner = Arc::new(Guarded(self.guard.clone()));
+            let runner = Arc::new(GuardedGit::new(self.guard.clone()));
             Some(Worktrees::new(Git::new(program, &self.env, runner)))
         };
         self.worktrees.get_or_init(look).as_ref()
@@ -486,35 +485,6 @@ fn tell_mended(caller: &Agent, mended: Vec<(String, Result<Mended, MendError>)>)
             Err(error) => format!("worktree {name}: {error}"),
         };
         caller.inform("warning", text);
-    }
-}
-
-/// Runs git below a guard: it ends with this process, and so does whatever it starts.
-struct Guarded(GuardProgram);
-
-impl RunProgram for Guarded {
-    fn run(&self, program: Program) -> Running<'_> {
-        Box::pin(async move {
-            let started = PipedProgram {
-                program: program.program.into(),
-                args: program.args,
-                environment: program.environment,
-                cwd: program.cwd,
-            };
-            let mut piped = Piped::start(&self.0, &started)?;
-            let (stdin, stdout, stderr) =
-                (piped.stdin.take(), piped.stdout.take(), piped.stderr.take());
-            let feed = async {
-                if let Some(mut stdin) = stdin {
-                    // One that ends before it has read everything says why.
-                    let _ = stdin.write_all(&program.input).await;
-                }
-            };
-            let (stdout, stderr, ()) = tokio::join!(read(stdout), read(stderr), feed);
-            let (stdout, stderr) = (stdout?, stderr?);
-            let ended = piped.wait().await;
-            Ok(ProgramOutput { code: ended.code, stdout, stderr })
-        })
     }
 }
 

@@ -38,16 +38,12 @@ impl Child {
         Ok(())
     }
 
-    /// Ends its work in its worktree: its commands first, which could still write there.
+    /// Ends its work in its worktree: first its commands, with all that they left running, which could still write there.
     pub(super) async fn leave_worktree(&mut self) {
         if let Some(worktree) = &self.agent.isolation
             && std::mem::take(&mut self.is_inside)
         {
-            let shells = &self.agent.workspace.shells;
-            for shell in shells.running() {
-                // One that has ended meanwhile needs no end.
-                let _ = shells.stop(shell.id.as_str()).await;
-            }
+            self.agent.workspace.shells.end_all().await;
             let left = Box::pin(self.shared.delegation.builder.isolator.leave(worktree)).await;
             self.worktree_end = Some(left);
         }

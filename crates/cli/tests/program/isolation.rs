@@ -1,0 +1,162 @@
+//! Hostile agents below an agent apart, and commands that outlive one: the caller's checkout stays as it is, and the
+//! worktree is settled rightly.
+
+use centurion_testkit::{Lack, skip};
+use serde_json::{Value, json};
+
+use crate::program::ended;
+use crate::sandboxes::can_confine_completely;
+use crate::stage::{Told, agent, bash};
+use crate::worktrees::{Repository, apart, git_in, write};
+
+/// Commands each of which would change a checkout at `$AT`, or its repository.
+const ATTACKS: [&str; 12] = [
+    "echo bad > $AT/a.txt",
+    "rm -rf $AT/a.txt",
+    "mv $AT/a.txt $AT/b.txt",
+    "ln -s $AT up; echo bad > up/a.txt; rm up",
+    "ln $AT/a.txt hard; echo bad > hard; rm hard",
+    "cd $AT && git commit -q --allow-empty -m bad",
+    "git -C $AT reset -q --hard HEAD~1",
+    "git -C $AT branch bad",
+    "GIT_DIR=$(git -C $AT rev-parse --absolute-git-dir) git config core.hooksPath /tmp",
+    "GIT_DIR=$(git -C $AT rev-parse --absolute-git-dir) git update-ref refs/heads/main HEAD~1",
+    "git push -q -f $AT HEAD:refs/heads/bad",
+    "echo bad > $AT/.git/hooks/post-commit",
+];
+
+/// One command that tries all attacks on the checkouts that a word of the shell expands to, and leaves a mark.
+fn attack(places: &str, mark: &str) -> Value {
+    let all: Vec<String> = ATTACKS.iter().map(|it| format!("( {it} ) 2> /dev/null")).collect();
+    bash(&format!("for AT in {places}; do {}; done; touch {mark}", all.join("; ")))
+}
+
+/// Runs the scripts without a question: only what confines commands is in their way.
+fn run(repository: &Repository) {
+    let mut command = repository.stage.command("@@lead", &["--dangerously-skip-permissions"]);
+    Told::new(ended(command.env("IS_SANDBOX", "1").output().unwrap())).assert_code(0);
+}
+
+fn repository() -> Repository {
+    let repository = Repository::new(&json!({}));
+    repository.git("commit -q --allow-empty -m second");
+    repository
+}
+
+#[test]
+fn no_agent_below_one_apart_reaches_a_checkout_above_it() {
+    // I-6
+    if !can_confine_completely() {
+        return skip(Lack::Sandbox);
+    }
+    let repository = repository();
+    let top = repository.top.display().to_string();
+    let edit = json!({"tool": "Edit", "input": {"file_path": format!("{top}/a.txt"), "old_string": "one", "new_string": "bad"}});
+    let up = "../".repeat(3);
+    // All checkouts but its own: the caller's, and the worktree of the agent that started it.
+    let others = format!("{top} $(ls -d {top}/.claude/worktrees/agent-* | grep -vxF \"$PWD\")");
+    repository.play(&json!({
+        "lead": [[apart("@@outer", &json!({}))], "done"],
+        "outer": [
+            [bash("git commit -q --allow-empty -m outer; pwd > where.txt")],
+            [agent("@@inside", &json!({})), apart("@@own", &json!({}))],
+            "both",
+        ],
+        "inside": [
+            [attack(&top, "inside.txt"), write(&format!("{top}/a.txt"), "bad\n"), write(&format!("{up}up.txt"), "bad\n"), edit],
+            [agent("@@deep", &json!({}))],
+            "tried",
+        ],
+        "deep": [[attack(&top, "deep.txt"), write(&format!("{top}/.git/hooks/pre-commit"), "bad\n")], "tried"],
+        "own": [[attack(&others, "own.txt"), write(&format!("{top}/a.txt"), "bad\n")], "tried"],
+    }));
+    let before = repository.state();
+    run(&repository);
+    assert_eq!(repository.state(), before);
+    assert_eq!(std::fs::read_to_string(repository.top.join("a.txt")).unwrap(), "one\n");
+    for made in ["up.txt", "b.txt", ".git/hooks/post-commit", ".git/hooks/pre-commit"] {
+        assert!(!repository.top.join(made).exists(), "{made}");
+    }
+    let worktrees = repository.worktrees();
+    let with = |name: &str| worktrees.iter().find(|it| it.join(name).exists()).unwrap();
+    // Those that share the worktree of the one apart work there, and the third in its own.
+    let outer = with("where.txt");
+    assert_eq!((with("inside.txt"), with("deep.txt"), worktrees.len()), (outer, outer, 2));
+    assert_ne!(with("own.txt"), outer);
+    assert_eq!(std::fs::read_to_string(outer.join("a.txt")).unwrap(), "one\n");
+    assert_eq!(git_in(outer, "log --format=%s"), "outer\nsecond\nfirst");
+}
+
+/// The attacks are real: an agent that is not apart does all that with them.
+#[test]
+fn the_same_attacks_work_below_an_agent_that_is_not_apart() {
+    let repository = repository();
+    let top = repository.top.display().to_string();
+    repository.play(&json!({
+        "lead": [[agent("@@outer", &json!({}))], "done"],
+        "outer": [[agent("@@inside", &json!({}))], "tried"],
+        "inside": [[attack(&top, "/dev/null")], "tried"],
+    }));
+    let before = repository.state();
+    run(&repository);
+    assert_ne!(repository.state(), before);
+    assert!(repository.git("branch --list bad").contains("bad"));
+    assert_ne!(repository.git("rev-parse main"), before.lines().last().unwrap());
+}
+
+/// A process that goes on by itself: it writes to the caller's checkout, and `$1` to say that it runs.
+const LATE: &str =
+    "sh -c 'while :; do echo bad > $AT/a.txt; echo late >> $1; sleep 0.02; done' late-mark";
+
+#[test]
+fn what_outlives_an_agent_apart_writes_nowhere_and_its_worktree_is_settled() {
+    // I-6, I-7, I-13
+    if !can_confine_completely() {
+        return skip(Lack::Sandbox);
+    }
+    let repository = repository();
+    let root = repository.stage.program.scratch.root().canonicalize().unwrap();
+    let (top, alive) = (repository.top.display().to_string(), root.join("alive"));
+    let in_background = |command: &str| json!({"tool": "Bash", "input": {"command": command, "run_in_background": true}});
+    let until = |file: &str| format!("until [ -s {file} ]; do sleep 0.01; done");
+    let shell = format!("AT={top}; export AT; {LATE} one.txt");
+    let daemon = format!(
+        "AT={top}; export AT; setsid {LATE} two.txt > /dev/null 2>&1 & {}",
+        until("two.txt")
+    );
+    // What is alive when the caller goes on; the pattern is not in its own line.
+    let look =
+        format!("grep -lzs 'late-[m]ark' /proc/[0-9]*/cmdline | wc -l > {}", alive.display());
+    let idle = format!("AT={top}; export AT; {LATE} /dev/null");
+    repository.play(&json!({
+        "lead": [
+            [apart("@@child", &json!({}))],
+            [bash(&look)],
+            [apart("@@idle", &json!({}))],
+            [bash(&look.replace("> ", ">> "))],
+            "done",
+        ],
+        "child": [[in_background(&shell)], [bash(&daemon)], [bash(&until("one.txt"))], "left them running"],
+        "idle": [[in_background(&idle)], "left it running"],
+    }));
+    let before = repository.state();
+    run(&repository);
+    assert_eq!(repository.state(), before);
+    assert_eq!(std::fs::read_to_string(repository.top.join("a.txt")).unwrap(), "one\n");
+    let alive = std::fs::read_to_string(alive).unwrap();
+    assert_eq!(
+        alive.split_whitespace().collect::<Vec<_>>(),
+        ["0", "0"],
+        "what ran after its agent"
+    );
+    // Of the first, all that was written is kept; of the second, which wrote nothing there, nothing is left.
+    let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
+    let kept = repository.git("for-each-ref --format=%(refname) refs/centurion/agents");
+    let kept = kept.lines().find(|it| it.ends_with("/uncommitted")).unwrap();
+    for file in ["one.txt", "two.txt"] {
+        let written = std::fs::read_to_string(path.join(file)).unwrap();
+        assert_eq!(repository.git(&format!("show {kept}:{file}")), written.trim(), "{file}");
+    }
+    let listed = repository.stage.program.run(&["worktrees"]);
+    assert!(listed.stdout.contains("kept"), "{}", listed.stdout);
+}
