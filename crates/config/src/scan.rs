@@ -24,25 +24,25 @@ pub(crate) use kept::{Index, Keep, Reader, Writer};
 /// A definition that is larger than this is something else.
 const LARGEST: u64 = 1024 * 1024;
 
-/// How many folders may lie in each other.
+/// Most folders in each other.
 const DEEPEST: usize = 12;
 
-/// How many files and folders one place may have.
+/// Most files and folders of one place.
 const MOST_ENTRIES: usize = 50_000;
 
 /// The seconds after which a stamp that is still the same proves that nothing changed.
 const SETTLED_AFTER: i64 = 2;
 
-/// How much of a file is read where only its head is wanted and that is not longer.
+/// Bytes that are read of a file for its head, unless that is longer.
 const HEAD: usize = 4096;
 
-/// What the file of a skill is called. Other ways to write it are found more slowly.
+/// Name of the file of a skill. Other spellings are found more slowly.
 const SKILL_FILE: &str = "SKILL.md";
 
-/// What a folder among skills is called that is none: programs of others keep in it what they fetch.
+/// Name of a folder among skills that is none: programs of others keep in it what they fetch.
 pub(crate) const SYNCED: &str = "synced";
 
-/// Which files of a place are wanted.
+/// Choice of the files of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Pick {
     /// All Markdown below it.
@@ -74,7 +74,7 @@ impl Pick {
     }
 }
 
-/// How much of the files of a place is wanted.
+/// Part of each file that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Portion {
     Whole,
@@ -82,7 +82,7 @@ pub(crate) enum Portion {
     Head,
 }
 
-/// How much a visit may read.
+/// Bounds of a visit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     pub(crate) portion: Portion,
@@ -100,21 +100,21 @@ impl Default for Extent {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     pub(crate) root: PathBuf,
-    /// What links must not lead out of; `None` where all of the machine may be read.
+    /// Directory that links must not lead out of; `None` where all of the machine may be read.
     pub(crate) within: Option<PathBuf>,
     pub(crate) pick: Pick,
-    /// Who keeps it, for the same file may mean something else to another.
+    /// Its owner, for the same file may mean something else to another.
     pub(crate) owner: String,
 }
 
-/// What was found in a place.
+/// Findings in a place.
 pub(crate) struct Visit<T> {
     /// In the order of their paths.
     pub(crate) found: Vec<Found<T>>,
     pub(crate) refused: Vec<Refused>,
-    /// How many files and folders were left unread, because there are too many.
+    /// Number of files and folders that were left unread, because there are too many.
     pub(crate) unread: usize,
-    /// Whether all is as it was at the last visit.
+    /// Set where all is as it was at the last visit.
     pub(crate) is_unchanged: bool,
 }
 
@@ -132,26 +132,26 @@ pub(crate) struct Refused {
     pub(crate) reason: String,
 }
 
-/// What earlier visits have read.
+/// Memory of earlier visits.
 pub(crate) struct Memo<T> {
     places: HashMap<Place, Remembered<T>>,
 }
 
-/// What was read, by its path: as text, whose hash is cheaper than a path's.
+/// Listings and files of a place, by path: as text, whose hash is cheaper than a path's.
 struct Remembered<T> {
     listings: HashMap<OsString, Listing>,
     files: HashMap<OsString, Known<T>>,
     refused: Vec<Refused>,
 }
 
-/// What is in a directory.
+/// Entries of a directory.
 struct Listing {
     stamp: Stamp,
     is_settled: bool,
     entries: Arc<[Listed]>,
-    /// How many of them had to be looked at until enough was found.
+    /// Number of entries that were looked at until enough was found.
     needed: usize,
-    /// How many more there are, which are not kept.
+    /// Number of further entries, which are not kept.
     more: usize,
 }
 
@@ -159,6 +159,8 @@ struct Known<T> {
     stamp: Stamp,
     is_settled: bool,
     value: Arc<T>,
+    /// Set when the visit under way finds the file again.
+    is_found: bool,
 }
 
 impl<T> Default for Memo<T> {
@@ -193,7 +195,8 @@ impl<T> Memo<T> {
             files: HashMap::new(),
             refused: Vec::new(),
         });
-        let known_files = before.files.len();
+        let Remembered { listings: listed_before, files, refused: refused_before } = before;
+        let known_files = files.len();
         let mut walk = Walk {
             pick: place.pick,
             extent,
@@ -201,9 +204,9 @@ impl<T> Memo<T> {
             within: place.within.as_deref().and_then(|it| it.canonicalize().ok()),
             is_bounded: place.within.is_some(),
             settled_until: world.now().as_second() - SETTLED_AFTER,
-            before,
+            listed_before,
             listings: HashMap::new(),
-            files: HashMap::with_capacity(known_files),
+            files,
             found: Vec::with_capacity(known_files),
             refused: Vec::new(),
             linked: HashSet::new(),
@@ -211,11 +214,13 @@ impl<T> Memo<T> {
             unread: 0,
             has_changed: is_first,
             head: Vec::new(),
+            path: OsString::new(),
             read,
         };
         walk.start(&place.root);
-        let Walk { before, listings, files, found, refused, unread, has_changed, .. } = walk;
-        let is_unchanged = !has_changed && files.len() == known_files && before.refused == refused;
+        let Walk { listings, mut files, found, refused, unread, has_changed, .. } = walk;
+        files.retain(|_, known| std::mem::take(&mut known.is_found));
+        let is_unchanged = !has_changed && files.len() == known_files && refused_before == refused;
         let remembered = Remembered { listings, files, refused: refused.clone() };
         self.places.insert(place.clone(), remembered);
         Visit { found, refused, unread, is_unchanged }
@@ -231,14 +236,16 @@ impl<T> Memo<T> {
 struct Walk<T, R> {
     pick: Pick,
     extent: Extent,
-    /// Where the place is said to be, and what was opened there.
+    /// The given path of the place, and the directory that was opened there.
     root: Option<(PathBuf, Directory)>,
     within: Option<PathBuf>,
     is_bounded: bool,
     /// Stamps from before this second are sure.
     settled_until: i64,
-    before: Remembered<T>,
+    /// The listings of the last visit that this one has not asked for yet.
+    listed_before: HashMap<OsString, Listing>,
     listings: HashMap<OsString, Listing>,
+    /// The files of the last visit, and those that this one finds.
     files: HashMap<OsString, Known<T>>,
     found: Vec<Found<T>>,
     refused: Vec<Refused>,
@@ -247,8 +254,10 @@ struct Walk<T, R> {
     entries: usize,
     unread: usize,
     has_changed: bool,
-    /// Room for the beginning of a file.
+    /// Buffer for the beginning of a file.
     head: Vec<u8>,
+    /// Buffer for the path of a file: most of hundreds are known, and need none of their own.
+    path: OsString,
     read: R,
 }
 
@@ -268,7 +277,7 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         }
     }
 
-    /// Whether the real path stays within the scope.
+    /// Checks that the real path stays within the scope.
     fn is_inside(&mut self, path: &Path) -> bool {
         if !self.is_bounded {
             return true;
@@ -335,7 +344,7 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
 
     /// The entries of a folder, from memory where nothing changed in it, and how many more there are.
     fn list(&mut self, folder: &Path, stamp: Stamp) -> io::Result<(Arc<[Listed]>, usize)> {
-        if let Some(listing) = self.before.listings.remove(folder.as_os_str())
+        if let Some(listing) = self.listed_before.remove(folder.as_os_str())
             && listing.is_settled
             && listing.stamp == stamp
         {
@@ -373,17 +382,21 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         if !may_be_wanted {
             return;
         }
-        let path = &folder.join(&entry.name);
-        let is_usual = match (entry.kind, self.pick) {
-            (Kind::File, _) => self.plain_file(path),
-            (Kind::Directory, Pick::Skills) if depth == 0 => {
-                self.plain_file(&path.join(SKILL_FILE))
-            }
-            _ => false,
+        let below = match (entry.kind, self.pick) {
+            (Kind::File, _) => Some(None),
+            (Kind::Directory, Pick::Skills) if depth == 0 => Some(Some(SKILL_FILE)),
+            _ => None,
         };
-        if is_usual {
-            return;
+        if let Some(below) = below {
+            let mut path = std::mem::take(&mut self.path);
+            join_into(&mut path, folder, &entry.name, below);
+            let is_usual = self.plain_file(&path);
+            self.path = path;
+            if is_usual {
+                return;
+            }
         }
+        let path = &folder.join(&entry.name);
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
             // Gone since the folder was looked at, or a link to nothing.
@@ -419,17 +432,20 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         }
     }
 
-    /// Takes a regular file with no link on the way to it from the root. Most files are: they cost one open.
-    /// Whether this is one.
-    fn plain_file(&mut self, path: &Path) -> bool {
+    /// Takes a regular file with no link on the way to it from the root. Most files are: a known one costs one look,
+    /// another one an open. Returns `false` where it is something else.
+    fn plain_file(&mut self, path: &OsStr) -> bool {
         let Some((root, directory)) = &self.root else { return false };
+        let path = Path::new(path);
         let Some(below) = below(path, root) else { return false };
-        if let Some((key, known)) = self.before.files.remove_entry(path.as_os_str()) {
-            let stat = directory.stat(below.as_os_str());
-            if stat.is_ok_and(|stat| known.is_settled && known.stamp == Stamp::from(&stat)) {
-                self.keep(key, known);
-                return true;
-            }
+        if let Some(known) = self.files.get_mut(path.as_os_str())
+            && known.is_settled
+            && directory.stat(below.as_os_str()).is_ok_and(|it| known.stamp == Stamp::from(&it))
+        {
+            known.is_found = true;
+            let (stamp, value) = (known.stamp, Arc::clone(&known.value));
+            self.found.push(Found { path: path.to_owned(), stamp, value });
+            return true;
         }
         let Ok((file, metadata)) = directory.regular_file(below) else { return false };
         let stamp = Stamp::from(&metadata);
@@ -448,12 +464,13 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
 
     fn file(&mut self, path: &Path, metadata: &Metadata) {
         let stamp = Stamp::from(metadata);
-        let known = self.before.files.remove(path.as_os_str());
-        if let Some(known) = known
+        if let Some(known) = self.files.get_mut(path.as_os_str())
             && known.is_settled
             && known.stamp == stamp
         {
-            self.keep(path.as_os_str().to_owned(), known);
+            known.is_found = true;
+            let value = Arc::clone(&known.value);
+            self.found.push(Found { path: path.to_owned(), stamp, value });
             return;
         }
         self.has_changed = true;
@@ -470,7 +487,9 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
             Ok(bytes) => {
                 let value = Arc::new((self.read)(path, &decode(bytes.as_ref())));
                 let is_settled = stamp.changed_at() < self.settled_until;
-                self.keep(path.as_os_str().to_owned(), Known { stamp, is_settled, value });
+                self.found.push(Found { path: path.to_owned(), stamp, value: Arc::clone(&value) });
+                let known = Known { stamp, is_settled, value, is_found: true };
+                self.files.insert(path.as_os_str().to_owned(), known);
             }
             Err(error) => self.refuse(path, error.to_string()),
         }
@@ -485,14 +504,19 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
             _ => Err(FileError::Unreadable(io::ErrorKind::NotFound.into())),
         }
     }
+}
 
-    fn keep(&mut self, path: OsString, known: Known<T>) {
-        self.found.push(Found {
-            path: path.clone().into(),
-            stamp: known.stamp,
-            value: Arc::clone(&known.value),
-        });
-        self.files.insert(path, known);
+/// Puts the path of an entry of a folder, or of a name below it, into a buffer: the same as `join`, without a path of
+/// its own.
+fn join_into(path: &mut OsString, folder: &Path, name: &OsStr, below: Option<&str>) {
+    path.clear();
+    path.push(folder);
+    let parts = std::iter::once(name).chain(below.map(OsStr::new));
+    for part in parts {
+        if !path.as_bytes().ends_with(b"/") {
+            path.push("/");
+        }
+        path.push(part);
     }
 }
 
@@ -524,7 +548,7 @@ fn read_head(mut file: File, metadata: &Metadata, bytes: &mut Vec<u8>) -> Result
     Ok(())
 }
 
-/// Whether the beginning of a file is UTF-8 text that begins with frontmatter and has its end.
+/// Checks that the beginning of a file is UTF-8 text that begins with frontmatter and has its end.
 fn is_head(bytes: &[u8]) -> bool {
     let end = memchr::memmem::find(bytes, b"\n---\n");
     bytes.starts_with(b"---\n") && end.is_some()

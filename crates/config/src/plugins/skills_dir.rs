@@ -76,8 +76,12 @@ impl SkillsDir {
             tracing::debug!(directory = %self.path.display(), "too large to be searched for plugins");
             return Vec::new();
         }
-        let has_manifest = |entry: &Listed| {
-            let folder = Path::new(&entry.name).join(PLUGIN_FOLDER);
+        // One buffer for all: most of hundreds have none.
+        let mut folder = PathBuf::new();
+        let mut has_manifest = |entry: &Listed| {
+            folder.as_mut_os_string().clear();
+            folder.push(&entry.name);
+            folder.push(PLUGIN_FOLDER);
             matches!(entry.kind, Kind::Directory | Kind::Link)
                 && directory.stat(folder.as_os_str()).is_ok()
         };

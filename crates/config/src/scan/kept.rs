@@ -1,4 +1,4 @@
-//! What was read in a place, kept for the next process: with hundreds of files, a look at each is all that a start costs.
+//! Indexes of places, kept for the next process: with hundreds of files, a look at each is all that a start costs.
 //!
 //! Only what is sure is kept: a stamp that proves that a file is the one that was read. What cannot be understood counts
 //! as nothing kept, and whatever is written into a file or renamed over it has another stamp. Lost or stale, an index
@@ -25,7 +25,7 @@ const LEAST: usize = 32;
 /// An index that is larger than this is something else.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
-/// How many places have an index; of more, those that changed last.
+/// Most places that have an index; of more, those that changed last.
 const MOST_PLACES: usize = 64;
 
 /// A directory with an index for each place.
@@ -34,7 +34,7 @@ pub(crate) struct Index<'i> {
     pub(crate) directory: &'i Path,
 }
 
-/// What can be kept.
+/// A value that can be kept.
 pub(crate) trait Keep: Sized {
     /// `false` where it is not to be kept.
     fn write(&self, to: &mut Writer) -> bool;
@@ -197,7 +197,8 @@ fn read_place<T: Keep>(from: &mut Reader<'_>, place: &Place) -> Option<Remembere
     let mut head = Writer::default();
     write_head(&mut head, place);
     from.0 = from.0.strip_prefix(head.0.as_slice())?;
-    let (mut listings, mut files) = (HashMap::new(), HashMap::new());
+    let mut listings = HashMap::new();
+    let mut entry_count = 0;
     while from.number()? == 1 {
         let (folder, stamp) = (OsString::from(from.text()?), from.stamp()?);
         let more = usize::try_from(from.number()?).ok()?;
@@ -207,13 +208,16 @@ fn read_place<T: Keep>(from: &mut Reader<'_>, place: &Place) -> Option<Remembere
             let kind = kind_of(from.number()?)?;
             entries.push(Listed { name: from.text()?.into(), kind });
         }
+        entry_count += entries.len();
         let (needed, entries) = (entries.len(), entries.into());
         listings.insert(folder, Listing { stamp, is_settled: true, entries, needed, more });
     }
+    // A place has about as many files as entries; both are bounded by the size of the index.
+    let mut files = HashMap::with_capacity(entry_count);
     while from.number()? == 1 {
         let (path, stamp) = (OsString::from(from.text()?), from.stamp()?);
         let value = Arc::new(T::read(from)?);
-        files.insert(path, Known { stamp, is_settled: true, value });
+        files.insert(path, Known { stamp, is_settled: true, value, is_found: false });
     }
     Some(Remembered { listings, files, refused: Vec::new() })
 }
@@ -283,7 +287,7 @@ mod tests {
             Index { directory: &self.index() }.file(&self.place)
         }
 
-        /// What a new process finds, and how many files it reads for that.
+        /// The findings of a new process, and how many files it reads for that.
         fn look(&self) -> (Vec<String>, usize) {
             let (found, count, _) = self.look_at_most(usize::MAX);
             (found, count)

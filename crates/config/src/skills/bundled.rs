@@ -1,6 +1,7 @@
 //! The program's own skills, as Markdown like everybody's.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::card::read_card;
 use super::catalog::SkillEntry;
@@ -25,6 +26,7 @@ pub(super) fn entries() -> impl Iterator<Item = SkillEntry> {
             plugin: None,
         };
         let (name, card) = read_card(text, &origin).ok()?;
+        let card = Arc::new(card);
         Some(SkillEntry { name, card, origin, within: None, stamp: None })
     })
 }

@@ -1,4 +1,4 @@
-//! What is told of a skill before it is invoked, from the head of its file.
+//! Cards: the facts about a skill that are known before it is invoked, from the head of its file.
 //!
 //! A session may have hundreds of skills and use none: their bodies stay on disk, and the frontmatter that most
 //! authors write, plain or quoted values, a paragraph, a list of words, is read without a YAML parser. A test compares both
@@ -6,28 +6,29 @@
 
 use std::iter::Peekable;
 use std::str::Split;
+use std::sync::Arc;
 
 use super::definition::{SkillDefinition, SkillFileError, SkillOrigin, read_skill};
 use crate::agents::check_skill_name;
 use crate::scan::{Keep, Reader, Writer};
 
-/// What is told of a skill.
+/// Facts about a skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub struct SkillCard {
-    /// What it is for.
+    /// Its purpose.
     pub summary: Option<String>,
     pub when_to_use: Option<String>,
     pub argument_hint: Option<String>,
-    /// Whether a model may invoke it.
+    /// A model may invoke it.
     pub for_models: bool,
-    /// Whether a person may invoke it.
+    /// A person may invoke it.
     pub for_people: bool,
-    /// Whether a model is told its name alone.
+    /// A model is told its name alone.
     pub name_only: bool,
-    /// Whether it is carried out by an agent of its own.
+    /// An agent of its own carries it out.
     pub is_fork: bool,
-    /// Whether it brings hooks, which may not count.
+    /// It brings hooks, which may not count.
     pub has_hooks: bool,
     /// Globs of the files that it is about: a model is told of it when it works on one.
     pub paths: Option<Vec<String>>,
@@ -193,7 +194,7 @@ fn plain_items(lines: &mut Peekable<Split<'_, char>>) -> bool {
     are_plain
 }
 
-/// What means something else inside of brackets.
+/// Characters that mean something else inside of brackets.
 const FLOW: [char; 8] = ['[', ']', '{', '}', ':', '?', '"', '\''];
 
 /// Frontmatter that is longer has to be looked at more closely.
@@ -204,7 +205,7 @@ fn is_key(key: &str) -> bool {
     key.starts_with(|first: char| first.is_ascii_lowercase()) && key.bytes().all(is_letter)
 }
 
-/// Whether YAML reads a value as the text that stands there, and as one that ends with its line.
+/// Checks that YAML reads a value as the text that stands there, and as one that ends with its line.
 fn is_plain(value: &str) -> bool {
     let bytes = value.as_bytes();
     let is_mark = |at: usize| match bytes.get(at..at + 2) {
@@ -219,7 +220,7 @@ fn is_plain(value: &str) -> bool {
         && !is_reserved(value)
 }
 
-/// Whether a text begins and ends with a letter or mark, and has nothing in it that stands for something else.
+/// Checks that a text begins and ends with a letter or mark, and has nothing in it that stands for something else.
 fn is_whole(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_usual = |byte: &u8| *byte >= b' ' && *byte != 0x7f && *byte != b'\\';
@@ -228,7 +229,7 @@ fn is_whole(text: &str) -> bool {
         && bytes.iter().all(is_usual)
 }
 
-/// Whether a hint is the text after the colon: brackets and all, but no quotes.
+/// Checks that a hint is the text after the colon: brackets and all, but no quotes.
 fn is_hint(value: &str) -> bool {
     let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b" []<>|(){}.,:=_/-".contains(&byte);
     value.trim() == value && !value.is_empty() && value.bytes().all(is_usual)
@@ -240,10 +241,10 @@ fn is_reserved(value: &str) -> bool {
     WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
-impl Keep for Result<(String, SkillCard), SkillFileError> {
+impl Keep for Result<(String, Arc<SkillCard>), SkillFileError> {
     fn write(&self, to: &mut Writer) -> bool {
         let Ok((name, card)) = self else { return false };
-        let SkillCard { summary, when_to_use, argument_hint, paths, .. } = card;
+        let SkillCard { summary, when_to_use, argument_hint, paths, .. } = &**card;
         to.text(name);
         for flag in [card.for_models, card.for_people, card.name_only, card.is_fork, card.has_hooks]
         {
@@ -280,7 +281,7 @@ impl Keep for Result<(String, SkillCard), SkillFileError> {
             has_hooks,
             paths: has_paths.then_some(paths),
         };
-        Some(Ok((name, card)))
+        Some(Ok((name, Arc::new(card))))
     }
 }
 

@@ -1,5 +1,6 @@
 //! All skills and commands: which one a name means. What they say is read when they are used.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,10 +28,11 @@ pub const MOST_LISTED: usize = 500;
 pub struct SkillEntry {
     /// By which it is invoked; that of a plugin's begins with the plugin's name.
     pub name: String,
-    pub card: SkillCard,
+    /// Shared with what earlier looks have read.
+    pub card: Arc<SkillCard>,
     pub origin: SkillOrigin,
-    /// What links on the way to it must not lead out of.
-    pub(super) within: Option<PathBuf>,
+    /// Directory that links on the way to it must not lead out of.
+    pub(super) within: Option<Arc<Path>>,
     /// The version of its file that was looked at; `None` for what is part of the program.
     pub(super) stamp: Option<Stamp>,
 }
@@ -82,7 +84,7 @@ impl OffSwitch {
     }
 }
 
-/// What reading all of a catalog showed.
+/// Findings of reading all of a catalog.
 #[derive(Debug, Default)]
 pub struct CheckedSkills {
     /// The skills that can be invoked.
@@ -91,12 +93,12 @@ pub struct CheckedSkills {
     pub shadowed: Vec<ReadSkill>,
     /// Files that cannot be used, with the reason.
     pub failed: Vec<Problem>,
-    /// What their authors should know.
+    /// Problems for their authors.
     pub problems: Vec<Problem>,
 }
 
-/// What the head of a file turned out to be.
-type ReadHead = Result<(String, SkillCard), SkillFileError>;
+/// Name and card from the head of a file.
+type ReadHead = Result<(String, Arc<SkillCard>), SkillFileError>;
 
 /// Finds skills and commands, and remembers what it has read.
 #[derive(Default)]
@@ -177,7 +179,8 @@ impl SkillLoader {
         let left = search.left.entry(place.source).or_insert(search.most);
         let extent = Extent { portion: Portion::Head, most: *left };
         let visit = self.memo.visit_part(&place.place, extent, world, |path, head| {
-            read_card(head, &place.origin(path))
+            let (name, card) = read_card(head, &place.origin(path.to_owned()))?;
+            Ok((name, Arc::new(card)))
         });
         *left = left.saturating_sub(visit.found.len());
         search.is_unchanged &= visit.is_unchanged;
@@ -192,12 +195,14 @@ impl SkillLoader {
             line: None,
             message: refused.reason,
         }));
+        let within: Option<Arc<Path>> = place.place.within.as_deref().map(Arc::from);
+        search.expect(visit.found.len());
         for found in visit.found {
             if place.plugin.is_none() && sources.is_of_plugin(&found.path) {
                 continue;
             }
             if search.taken.insert((place.plugin.clone(), found.stamp.identity())) {
-                search.add(sources, place, found);
+                search.add(sources, place, within.clone(), found);
             }
         }
     }
@@ -216,13 +221,24 @@ impl Search {
         }
     }
 
-    fn add(&mut self, sources: &SkillSources, place: &SkillPlace, found: Found<ReadHead>) {
+    /// Makes room for so many more.
+    fn expect(&mut self, count: usize) {
+        self.catalog.active.reserve(count);
+        self.winners.reserve(count);
+    }
+
+    fn add(
+        &mut self,
+        sources: &SkillSources,
+        place: &SkillPlace,
+        within: Option<Arc<Path>>,
+        found: Found<ReadHead>,
+    ) {
         let Found { path, stamp, value } = found;
         match &*value {
             Ok((name, card)) => {
-                let (name, card) = (name.clone(), card.clone());
-                let origin = place.origin(&path);
-                let within = place.place.within.clone();
+                let (name, card) = (name.clone(), Arc::clone(card));
+                let origin = place.origin(path);
                 let entry = SkillEntry { name, card, origin, within, stamp: Some(stamp) };
                 self.enter_as_set(sources, entry, place.prefix.as_deref());
             }
@@ -243,8 +259,10 @@ impl Search {
         let said = sources.overrides.get(&entry.name);
         match said.filter(|_| entry.origin.plugin.is_none()) {
             Some(SkillOverride::Off) => return self.switch_off(entry, OffSwitch::Overrides),
-            Some(SkillOverride::NameOnly) => entry.card.name_only = true,
-            Some(SkillOverride::UserInvocableOnly) => entry.card.for_models = false,
+            Some(SkillOverride::NameOnly) => Arc::make_mut(&mut entry.card).name_only = true,
+            Some(SkillOverride::UserInvocableOnly) => {
+                Arc::make_mut(&mut entry.card).for_models = false;
+            }
             Some(SkillOverride::On) | None => {}
         }
         self.enter(sources, entry, prefix);
@@ -256,20 +274,30 @@ impl Search {
 
     /// The first of each name counts. One from below the working directory goes by its directory then.
     fn enter(&mut self, sources: &SkillSources, mut entry: SkillEntry, prefix: Option<&str>) {
-        if let (Some(_), Some(prefix)) = (self.winners.get(&entry.name), prefix) {
+        if let Some(prefix) = prefix
+            && self.winners.contains_key(&entry.name)
+        {
             entry.name = format!("{prefix}:{}", entry.name);
         }
-        if let Some(by) = self.winners.get(&entry.name) {
-            let by = self.catalog.active[*by].origin.clone();
-            self.catalog.shadowed.push(ShadowedSkill { entry: Arc::new(entry), by });
-            return;
+        match self.winners.entry(entry.name.clone()) {
+            Entry::Occupied(winner) => {
+                let by = self.catalog.active[*winner.get()].origin.clone();
+                self.catalog.shadowed.push(ShadowedSkill { entry: Arc::new(entry), by });
+            }
+            Entry::Vacant(vacant) => {
+                vacant.insert(self.catalog.active.len());
+                if entry.card.for_models && !sources.is_chosen(&entry.name) {
+                    Arc::make_mut(&mut entry.card).for_models = false;
+                }
+                self.catalog.active.push(Arc::new(entry));
+            }
         }
-        entry.card.for_models &= sources.is_chosen(&entry.name);
-        self.winners.insert(entry.name.clone(), self.catalog.active.len());
-        self.catalog.active.push(Arc::new(entry));
     }
 
     fn add_bundled(&mut self, sources: &SkillSources) {
+        if sources.is_off {
+            return;
+        }
         for entry in bundled::entries() {
             if sources.bundled {
                 self.enter_as_set(sources, entry, None);
@@ -358,7 +386,7 @@ pub(crate) fn directory_power(
                 return None;
             }
             let (definition, _): (SkillDefinition, _) =
-                super::definition::read_skill(text, place.origin(path)).ok()?;
+                super::definition::read_skill(text, place.origin(path.to_owned())).ok()?;
             definition.power_item(text)
         });
         items.extend(visit.found.iter().filter_map(|found| Option::clone(&found.value)));

@@ -1,4 +1,4 @@
-//! What a skill or command says, as its author wrote it.
+//! Definitions of skills and commands, as their authors wrote them.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::plugins::PluginVariables;
 use crate::settings::printable;
 use crate::trust::Unaccepted;
 
-/// How frontmatter of skills and commands is cut where it is no YAML.
+/// Grammar of frontmatter of skills and commands that is no YAML.
 pub const SKILL_GRAMMAR: Grammar<'static> = Grammar { known: &SKILL_KEYS, raw: &["argument-hint"] };
 
 /// The keys that a skill or command may have.
@@ -53,17 +53,17 @@ const SYNONYMS: [(&str, &str); 3] = [
 pub struct SkillDefinition {
     /// By which it is invoked; that of a plugin's begins with the plugin's name.
     pub name: String,
-    /// What it calls itself, where that is only shown.
+    /// Its own label, which is only shown.
     pub label: Option<Located<String>>,
-    /// What it says about itself; see [`SkillDefinition::summary`].
+    /// Its description; see [`SkillDefinition::summary`].
     pub description: Option<Located<String>>,
     pub when_to_use: Option<Located<String>>,
     pub argument_hint: Option<Located<String>>,
     /// Names for its arguments, in order.
     pub arguments: Option<Located<Vec<String>>>,
-    /// Whether only a person may invoke it.
+    /// Set where only a person may invoke it.
     pub disable_model_invocation: Option<Located<bool>>,
-    /// Whether a person may invoke it.
+    /// Set where a person may invoke it.
     pub user_invocable: Option<Located<bool>>,
     /// Tools that need not be asked about while it is carried out.
     pub allowed_tools: Option<Located<Vec<String>>>,
@@ -78,14 +78,14 @@ pub struct SkillDefinition {
     /// Globs of the files that it is about.
     pub paths: Option<Located<Vec<String>>>,
     pub shell: Option<Located<Shell>>,
-    /// What others may want to know about it.
+    /// Data for other programs.
     pub metadata: Option<Located<Json>>,
     pub license: Option<Located<Json>>,
     pub compatibility: Option<Located<Json>>,
     pub body: Located<String>,
-    /// Why its hooks, its commands and the tools that it allows do not count, if so.
+    /// Reason for which its hooks, its commands and the tools that it allows do not count.
     pub withheld: Option<Unaccepted>,
-    /// What the texts of its plugin may name.
+    /// Variables that the texts of its plugin may name.
     pub plugin_variables: PluginVariables,
     pub origin: SkillOrigin,
 }
@@ -98,17 +98,17 @@ impl SkillDefinition {
             .replace("${CLAUDE_PROJECT_DIR}", &project_dir.display().to_string())
     }
 
-    /// Whether a model may invoke it.
+    /// Checks that a model may invoke it.
     pub fn is_for_models(&self) -> bool {
         !self.disable_model_invocation.as_ref().is_some_and(|it| it.value)
     }
 
-    /// Whether a person may invoke it.
+    /// Checks that a person may invoke it.
     pub fn is_for_people(&self) -> bool {
         self.user_invocable.as_ref().is_none_or(|it| it.value)
     }
 
-    /// What it is for: its description, or else the first line of its text.
+    /// Its purpose: its description, or else the first line of its text.
     pub fn summary(&self) -> Option<&str> {
         let first = || self.body.lines().next().map(|line| line.trim_start_matches('#').trim());
         let summary = self.description.as_ref().map(|it| it.as_str()).or_else(first);
@@ -116,7 +116,7 @@ impl SkillDefinition {
     }
 }
 
-/// Who runs the commands in a skill's text.
+/// Shell that runs the commands in a skill's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shell {
     Bash,
@@ -132,7 +132,7 @@ impl Shell {
     }
 }
 
-/// What kind of file it is.
+/// Kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SkillKind {
     /// A file that lies alone.
@@ -163,7 +163,7 @@ impl SkillSource {
     }
 }
 
-/// Where a skill or command was written.
+/// Origin of a skill or command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkillOrigin {
     pub source: SkillSource,
@@ -189,7 +189,7 @@ impl SkillOrigin {
     }
 }
 
-/// Why a file is no skill.
+/// Reasons for which a file is no skill.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SkillFileError {
     #[error("the name `{name}` {reason}")]

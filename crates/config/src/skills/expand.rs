@@ -31,14 +31,14 @@ use crate::Located;
 use crate::agents::AgentEffort;
 use crate::plugins::PluginVariables;
 
-/// What surrounds one invocation of a skill.
+/// Surroundings of one invocation of a skill.
 #[derive(Clone, Copy, Debug)]
 pub struct Invocation<'i> {
     /// As the user or the model wrote them, in one text.
     pub arguments: &'i str,
     pub project_dir: &'i Path,
     pub session: SessionId,
-    /// How hard the agent thinks. Where this is `None`, `${CLAUDE_EFFORT}` stays as it is written.
+    /// Effort of the agent. Where this is `None`, `${CLAUDE_EFFORT}` stays as it is written.
     pub effort: Option<AgentEffort>,
 }
 
@@ -52,7 +52,7 @@ pub struct Template<'t> {
     pub directory: &'t Path,
     /// The shell that runs its commands.
     pub shell: Shell,
-    /// What the plugin that it belongs to calls by name.
+    /// Variables of the plugin that it belongs to.
     pub plugin: &'t PluginVariables,
 }
 
@@ -75,7 +75,7 @@ pub enum Piece {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilledText {
     pub text: String,
-    /// Where values stand in it, in order; all else is the author's.
+    /// Ranges of values in it, in order; all else is the author's.
     pub values: Vec<Range<usize>>,
 }
 
@@ -90,14 +90,14 @@ impl FilledText {
 /// A command in a skill's text, with its arguments in place. Its output takes its place in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkillCommand {
-    /// What the shell is given.
+    /// The text for the shell.
     pub text: String,
-    /// Where the command begins in the skill's file.
+    /// Line of the command in the skill's file.
     pub line: usize,
     pub form: CommandForm,
 }
 
-/// How an author writes a command.
+/// Form in which an author writes a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandForm {
     /// `` !`command` `` in a line.
@@ -106,14 +106,14 @@ pub enum CommandForm {
     Block,
 }
 
-/// Why a body cannot be expanded for an invocation.
+/// Reasons for which a body cannot be expanded.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ExpandError {
     #[error("line {line}: the value of `{placeholder}` cannot be put into the command: {reason}")]
     Command { line: usize, placeholder: String, reason: Unquotable },
 }
 
-/// Why a value cannot be written as data of the shell.
+/// Reasons for which a value cannot be written as data of the shell.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Unquotable {
     #[error(
@@ -167,7 +167,7 @@ pub(super) fn fill_variables(template: &Template<'_>, invocation: &Invocation<'_
     filler.fill_text(template.body).text
 }
 
-/// What a placeholder stands for now.
+/// Present value of a placeholder.
 fn value_of<'v>(
     placeholders: &Placeholders<'v>,
     values: &'v Values<'_>,
@@ -200,7 +200,7 @@ fn append_arguments(pieces: &mut Vec<Piece>, arguments: &str) {
 }
 
 impl SkillDefinition {
-    /// What of the skill is expanded when it is invoked.
+    /// The parts of the skill that are expanded when it is invoked.
     pub fn template(&self) -> Template<'_> {
         Template {
             body: &self.body,

@@ -12,7 +12,7 @@ use crate::memory::relative_globs;
 /// About how many characters a token stands for.
 const CHARACTERS_PER_TOKEN: f64 = 4.0;
 
-/// How much room the list has.
+/// Size limits of the list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ListingBudget {
     /// Characters of the whole list.
@@ -82,7 +82,7 @@ impl SkillListing {
         listing
     }
 
-    /// Whether something is not shown for want of room.
+    /// The list leaves something out for want of room.
     pub fn is_cut(&self) -> bool {
         !(self.shortened.is_empty() && self.left_out.is_empty())
     }
@@ -98,13 +98,13 @@ fn rank(source: SkillSource) -> u8 {
     }
 }
 
-/// Whether one of the files is among those that a skill is about, or it is about none in particular.
+/// Checks that one of the files is among those that a skill is about, or that it is about none in particular.
 fn is_about(entry: &SkillEntry, touched: &[&Path]) -> bool {
     let Some(paths) = &entry.card.paths else { return true };
     relative_globs(paths).is_ok_and(|globs| touched.iter().any(|path| globs.is_match(path)))
 }
 
-/// What a skill is for and when to use it, in one line of at most so many characters; `None` where there is no room for it.
+/// Describes a skill and when to use it, in one line of at most so many characters; `None` where there is no room for it.
 fn about(entry: &SkillEntry, most: usize, room: usize) -> Option<String> {
     let card = &entry.card;
     if card.name_only {
@@ -132,7 +132,7 @@ fn about(entry: &SkillEntry, most: usize, room: usize) -> Option<String> {
     Some(contain(&line).into_owned()).filter(|line| line.len() <= room)
 }
 
-/// Whether a text is words with one space between each two, as far as that is seen at once.
+/// Checks that a text is words with one space between each two, as far as that is seen at once.
 fn is_line(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_usual = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';

@@ -1,4 +1,4 @@
-//! Which skill a name means, and what is said where it means none or too many.
+//! Looking a skill up by its name, and the errors for none or too many.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::Problem;
 use crate::agents::check_skill_name;
 use crate::settings::{closest, printable};
 
-/// Why a name means no skill.
+/// Reasons for which a name means no skill.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SkillLookupError {
     #[error("there is no skill `{name}`{}", hint(.nearest.as_deref()))]
@@ -65,7 +65,7 @@ impl SkillCatalog {
         }
     }
 
-    /// What is said of a name that means no skill.
+    /// The error for a name that means no skill.
     fn nothing(&self, name: &str) -> SkillLookupError {
         let shown = printable(name);
         if let Some(problem) = self.failure(name).cloned() {
@@ -74,7 +74,7 @@ impl SkillCatalog {
         SkillLookupError::Unknown { name: shown, nearest: self.nearest(name) }
     }
 
-    /// Why the file cannot be used that would be the skill of this name.
+    /// The problem of the file that would be the skill of this name.
     fn failure(&self, name: &str) -> Option<&Problem> {
         self.failed.iter().find(|problem| {
             let path = problem.path.as_path();

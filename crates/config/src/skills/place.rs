@@ -10,7 +10,7 @@ use crate::Problem;
 use crate::agents::is_plugin;
 use crate::scan::{Memo, Pick, Place};
 
-/// What was found in a place.
+/// Findings in a place.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SkillsOfPlace {
     pub skills: Vec<ReadSkill>,
@@ -69,7 +69,7 @@ fn origin_of(file: &Path, is_named: bool) -> Option<SkillOrigin> {
     Some(SkillOrigin { source, kind, path: file.to_owned(), plugin })
 }
 
-/// Whether a file lies below a directory `commands` that is no part of a skill.
+/// Checks that a file lies below a directory `commands` that is no part of a skill.
 fn is_below_commands(file: &Path) -> bool {
     let folders = || file.ancestors().skip(1);
     let is_skill = |folder: &Path| folder.join("SKILL.md").is_file() && !is_plugin(folder);

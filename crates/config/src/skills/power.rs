@@ -1,5 +1,5 @@
-//! What in a skill acts for the user: hooks, commands in its text, tools that it allows. In a project it has to be
-//! accepted before it counts.
+//! The parts of a skill that act for the user: hooks, commands in its text, tools that it allows. In a project they have to be
+//! accepted before they count.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::settings::printable;
 use crate::trust::PowerItem;
 
 impl SkillDefinition {
-    /// What has to be accepted before all of a skill in a project counts; `None` where nothing in it acts
+    /// The item to accept before all of a skill in a project counts; `None` where nothing in it acts
     /// for the user.
     pub(crate) fn power_item(&self, text: &str) -> Option<PowerItem> {
         let commands = self.command_parts();

@@ -15,16 +15,16 @@ use super::resources::Resources;
 use crate::agents::{AgentDefinition, AgentEffort};
 use crate::{Located, Problem};
 
-/// How long the texts of all skills of one agent may be together.
+/// Most bytes of the texts of all skills of one agent together.
 const MOST_BYTES: usize = 512 * 1024;
 
-/// What surrounds an agent that is given skills.
+/// Surroundings of an agent that is given skills.
 #[derive(Clone, Copy, Debug)]
 pub struct Preload<'p> {
     pub catalog: &'p SkillCatalog,
     pub project_dir: &'p Path,
     pub session: SessionId,
-    /// How hard the agent thinks. Where this is `None`, a skill that asks for it keeps the variable as it
+    /// Effort of the agent. Where this is `None`, a skill that asks for it keeps the variable as it
     /// is.
     pub effort: Option<AgentEffort>,
 }
@@ -36,7 +36,7 @@ pub struct Preloaded {
     pub skills: Vec<SkillText>,
     /// The same as they were read.
     pub definitions: Vec<SkillDefinition>,
-    /// What the author of the agent or of a skill should know.
+    /// Problems for the author of the agent or of a skill.
     pub problems: Vec<Problem>,
 }
 
@@ -44,7 +44,7 @@ pub struct Preloaded {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkillText {
     pub name: String,
-    /// Where its files are.
+    /// Directory of its files.
     pub directory: PathBuf,
     pub body: String,
     pub resources: Resources,

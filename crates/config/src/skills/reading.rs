@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -25,11 +26,11 @@ const LARGEST: u64 = 1024 * 1024;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadSkill {
     pub definition: SkillDefinition,
-    /// What its author and its user should know.
+    /// Problems for its author and its user.
     pub problems: Vec<Problem>,
 }
 
-/// Why a skill cannot be used.
+/// Reasons for which a skill cannot be used.
 #[derive(Debug, Error)]
 pub enum SkillReadError {
     #[error("the skill `{name}` cannot be used: {} {source}", .path.display())]
@@ -81,15 +82,16 @@ pub(super) fn read(
 
 /// The skill that a file of a place is, if it is one.
 pub(super) fn read_entry(place: &SkillPlace, path: &Path) -> Option<SkillEntry> {
-    let within = place.place.within.clone();
+    let within = place.place.within.as_deref();
     let stamp = Stamp::of(path);
-    let text = bytes(path, within.as_deref()).ok()?;
-    let origin = place.origin(path);
+    let text = bytes(path, within).ok()?;
+    let origin = place.origin(path.to_owned());
     let (name, card) = read_card(&decode(&text), &origin).ok()?;
+    let (card, within) = (Arc::new(card), within.map(Arc::from));
     Some(SkillEntry { name, card, origin, within, stamp })
 }
 
-/// What is in a file now. What is found to be inside of its bounds is what is opened, wherever links lead by then.
+/// Reads a file as it is now. The file that was found inside of its bounds is the one that is opened, wherever links lead by then.
 fn bytes(path: &Path, within: Option<&Path>) -> Result<Vec<u8>, FileError> {
     let Some(within) = within else {
         let metadata = fs::metadata(path).map_err(FileError::Unreadable)?;

@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 
 use super::definition::{SkillKind, SkillOrigin};
 
-/// How many names are told.
+/// Most names that are told.
 const MOST_NAMES: usize = 50;
 
-/// How many files and folders are looked at.
+/// Most files and folders that are looked at.
 const MOST_ENTRIES: usize = 2_000;
 
-/// How many folders may lie in each other.
+/// Most folders in each other.
 const DEEPEST: usize = 4;
 
 /// The names of a skill's files, relative to its directory; those that are nearest come first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
     pub names: Vec<String>,
-    /// Whether there are more.
+    /// Set where there are more.
     pub is_cut: bool,
 }
 
@@ -91,7 +91,7 @@ impl Kind {
     }
 }
 
-/// Whether a link leads to a file in the same directory.
+/// Checks that a link leads to a file in the same directory.
 fn leads_to_file(link: &Path, within: &Path) -> bool {
     link.canonicalize().is_ok_and(|real| real.starts_with(within) && real.is_file())
 }

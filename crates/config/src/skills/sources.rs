@@ -1,4 +1,4 @@
-//! Where skills and commands are looked for, the strongest place first.
+//! The places of skills and commands, the strongest first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::trust::ContentTrust;
 /// Everything that may hold skills and commands. All paths are absolute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkillSources {
-    /// What the administrator of the machine manages.
+    /// Directory that the administrator of the machine manages.
     pub managed_dir: Option<PathBuf>,
     pub folders: ProjectFolders,
     /// Directories below the working directory in which a file was read or changed, the nearest to it first.
@@ -21,23 +21,25 @@ pub struct SkillSources {
     /// The user's directories, such as `~/.claude`; the later one wins.
     pub config_dirs: Vec<PathBuf>,
     pub levels: LevelChoice,
-    /// Whether only managed skills and those of plugins count; see
+    /// Set where only managed skills and those of plugins count; see
     /// [`PluginOnly`](crate::settings::PluginOnly).
     pub plugin_only: bool,
     pub plugins: Vec<PluginSkills>,
-    /// Whether the program's own skills count.
+    /// Set where the program's own skills count.
     pub bundled: bool,
+    /// Set where the session has no skills and no commands at all, whatever there is on disk.
+    pub is_off: bool,
     /// Folders among skills that are plugins, and so are no skills.
     pub plugin_folders: Vec<PathBuf>,
-    /// What the user says about single skills that are no plugin's.
+    /// Settings of the user for single skills that are no plugin's.
     pub overrides: BTreeMap<String, SkillOverride>,
     /// The skills that a host lets models invoke, by name, with a plugin's name before it or without; `None` is all.
     pub chosen: Option<BTreeSet<String>>,
     /// Says which skills of projects were accepted with all that they bring.
     pub content: ContentTrust,
-    /// Whether a skill can be used only as it was when the catalog was made: hooks are asked about changes first.
+    /// Set where a skill can be used only as it was when the catalog was made: hooks are asked about changes first.
     pub only_as_seen: bool,
-    /// Where what was read of many skills is kept for the next process.
+    /// Directory of the index that keeps many skills for the next process.
     pub index_dir: Option<PathBuf>,
 }
 
@@ -51,9 +53,9 @@ pub struct PluginSkills {
     pub skills: Vec<PathBuf>,
     /// Directories of commands, and single files.
     pub commands: Vec<PathBuf>,
-    /// What the texts of its skills may name.
+    /// Variables that the texts of its skills may name.
     pub variables: PluginVariables,
-    /// Whether all that its skills say counts.
+    /// The trust in what its skills say.
     pub power: Power,
 }
 
@@ -63,12 +65,12 @@ pub(super) struct SkillPlace {
     pub(super) source: SkillSource,
     pub(super) kind: SkillKind,
     pub(super) plugin: Option<String>,
-    /// What goes before a name that a stronger skill has: the way from the working directory.
+    /// Prefix of a name that a stronger skill has: the way from the working directory.
     pub(super) prefix: Option<String>,
 }
 
 impl SkillSources {
-    /// Whether a host lets models invoke the skill of this name.
+    /// Checks that a host lets models invoke the skill of this name.
     pub(super) fn is_chosen(&self, name: &str) -> bool {
         let bare = || name.rsplit(':').next().unwrap_or(name);
         self.chosen.as_ref().is_none_or(|chosen| chosen.contains(name) || chosen.contains(bare()))
@@ -77,6 +79,9 @@ impl SkillSources {
     /// All places, the strongest first: a skill goes before a command of the same name.
     pub(super) fn places(&self) -> Vec<SkillPlace> {
         let mut places = Vec::new();
+        if self.is_off {
+            return places;
+        }
         for kind in [SkillKind::Skill, SkillKind::Command] {
             self.managed(kind, &mut places);
             if !self.plugin_only {
@@ -90,10 +95,10 @@ impl SkillSources {
         places
     }
 
-    /// Where programs of others put the skills that they fetch for the user: weaker than all other places.
+    /// The places of skills that programs of others fetch for the user: weaker than all other places.
     pub(super) fn synced(&self) -> Vec<SkillPlace> {
         let mut places = Vec::new();
-        if !self.plugin_only {
+        if !(self.plugin_only || self.is_off) {
             self.user(SkillKind::Skill, &mut places);
         }
         for place in &mut places {
@@ -102,7 +107,7 @@ impl SkillSources {
         places
     }
 
-    /// Whether the file of a skill lies in a folder that is a plugin.
+    /// Checks that the file of a skill lies in a folder that is a plugin.
     pub(super) fn is_of_plugin(&self, file: &Path) -> bool {
         let folder = file.parent();
         self.plugin_folders.iter().any(|plugin| Some(plugin.as_path()) == folder)
@@ -175,13 +180,8 @@ impl SkillPlace {
         Self { place, source, kind, plugin: None, prefix: None }
     }
 
-    pub(super) fn origin(&self, path: &Path) -> SkillOrigin {
-        SkillOrigin {
-            source: self.source,
-            kind: self.kind,
-            path: path.to_owned(),
-            plugin: self.plugin.clone(),
-        }
+    pub(super) fn origin(&self, path: PathBuf) -> SkillOrigin {
+        SkillOrigin { source: self.source, kind: self.kind, path, plugin: self.plugin.clone() }
     }
 }
 

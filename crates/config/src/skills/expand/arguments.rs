@@ -45,7 +45,7 @@ pub fn split_arguments(text: &str) -> Vec<String> {
     words
 }
 
-/// What stands before the closing double quote, and what after it.
+/// Splits a text at the closing double quote.
 fn double_quoted(text: &str) -> Option<(String, &str)> {
     let mut quoted = String::new();
     let mut rest = text;

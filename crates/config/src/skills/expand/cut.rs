@@ -1,4 +1,4 @@
-//! Where the commands in a body are. Looks at the author's text only, before any value is put in.
+//! Finding the commands in a body. Looks at the author's text only, before any value is put in.
 //!
 //! A command is `` !`command` `` at the beginning of a line or after a blank, on one line and not empty, or
 //! a fenced block whose first line begins with ```` ```! ````; what else that line says is not run. A
@@ -55,7 +55,7 @@ pub(in crate::skills) fn cut(body: &str, first_line: usize) -> Vec<Part<'_>> {
 struct Cutter<'b> {
     body: &'b str,
     parts: Vec<Part<'b>>,
-    /// Where the text begins that is in no part yet.
+    /// Start of the text that is in no part yet.
     text_start: usize,
 }
 
@@ -124,7 +124,7 @@ struct Fence {
     mark: char,
     length: usize,
     has_commands: bool,
-    /// Where the opening line and the line after it begin.
+    /// Starts of the opening line and of the line after it.
     start: usize,
     content: usize,
     line: usize,

@@ -51,7 +51,7 @@ impl Placeholder {
 pub(super) struct Placeholders<'n> {
     /// Each declared name with its index; `None` where arguments have no placeholders.
     names: Option<HashMap<&'n str, usize>>,
-    /// What a plugin calls by name, and what that stands for.
+    /// Variables of a plugin, with their values.
     plugin: Vec<(&'n str, &'n str)>,
 }
 
@@ -69,7 +69,7 @@ impl<'n> Placeholders<'n> {
         Self { names: None, plugin: plugin.iter().collect() }
     }
 
-    /// What a variable of the plugin stands for.
+    /// The value of a variable of the plugin.
     pub(super) fn of_plugin(&self, index: usize) -> Option<&'n str> {
         self.plugin.get(index).map(|(_, value)| *value)
     }
@@ -142,7 +142,7 @@ fn longest_name(names: &HashMap<&str, usize>, text: &str) -> Option<(usize, usiz
     longest
 }
 
-/// Whether a name before this text does not end there. Letters beyond ASCII end one: languages that
+/// Checks that a name before this text goes on in it. Letters beyond ASCII end one: languages that
 /// write no blanks between words put them directly behind.
 fn continues_name(rest: &str) -> bool {
     rest.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -163,7 +163,7 @@ pub(super) enum Segment<'t> {
 pub(super) struct Segments<'p, 't> {
     placeholders: &'p Placeholders<'p>,
     rest: &'t str,
-    /// How much of the rest is an escaped placeholder.
+    /// The length of an escaped placeholder at the beginning of the rest.
     literal: Option<usize>,
 }
 

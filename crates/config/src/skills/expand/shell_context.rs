@@ -1,4 +1,4 @@
-//! How bash would read a value at the end of a beginning of a command: as a word, or in which quotes.
+//! Reading of a value by bash at the end of a beginning of a command: as a word, or in which quotes.
 //!
 //! Follows the quotes, parentheses and words of ordinary commands, byte by byte. Whatever is not followed
 //! (arithmetic, tests, patterns of `case` in parentheses, nested quoting in `${…}`) makes the rest of the
@@ -6,14 +6,14 @@
 
 use super::Unquotable;
 
-/// How a value is read at one point of a command.
+/// Reading of a value at one point of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Context {
     /// Outside of quotes.
     Unquoted {
-        /// Whether the value begins a word.
+        /// The value begins a word.
         begins_word: bool,
-        /// Whether the shell takes one word here: in an assignment, after a redirection.
+        /// The shell takes one word here: in an assignment, after a redirection.
         takes_one_word: bool,
     },
     DoubleQuotes,
@@ -24,7 +24,7 @@ pub(super) enum Context {
     Refused(Unquotable),
 }
 
-/// What encloses the text at one point of a command. Outside of all is a list of commands.
+/// Enclosure of the text at one point of a command. Outside of all is a list of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Frame {
     /// A list of commands in parentheses. Where it is part of a word, `outer` is the state of that word.
@@ -43,7 +43,7 @@ enum Frame {
     Comment,
 }
 
-/// How far the word at the end of the text is.
+/// State of the word at the end of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
     /// There is none yet.
@@ -80,7 +80,7 @@ impl Word {
     }
 }
 
-/// How sure the reader is.
+/// Certainty of the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Certainty {
     Known,
@@ -102,9 +102,9 @@ pub(super) struct ShellReader {
     word: Word,
     previous: u8,
     is_escaped: bool,
-    /// How many `<` stand directly before.
+    /// Number of `<` directly before.
     less: u8,
-    /// How many letters of the word are those of `case`; more than four once it is another word.
+    /// Number of letters of `case` that the word has; more than four once it is another word.
     case_letters: u8,
     certainty: Certainty,
 }
@@ -128,7 +128,7 @@ impl ShellReader {
         Self { certainty: Certainty::Lost, ..Self::new() }
     }
 
-    /// How a value is read that comes next.
+    /// The reading of a value that comes next.
     pub(super) fn context(&self) -> Context {
         let frame = self.frames.last();
         if self.certainty == Certainty::HereDocument

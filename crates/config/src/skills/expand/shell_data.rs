@@ -107,7 +107,7 @@ fn escape_double(text: &str) -> String {
     escaped
 }
 
-/// Whether a text is made of characters that no shell gives a meaning.
+/// Checks that a text is made of characters that no shell gives a meaning.
 fn is_safe(text: &str) -> bool {
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:".contains(&byte);
     !text.is_empty() && text.bytes().all(is_safe)

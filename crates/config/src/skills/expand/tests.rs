@@ -1,4 +1,4 @@
-//! What bodies become for invocations.
+//! Bodies expanded for invocations.
 
 mod against_bash;
 mod commands;

@@ -1,4 +1,4 @@
-//! What the placeholders of one invocation stand for.
+//! Values of the placeholders of one invocation.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::Invocation;
 use super::arguments::split_arguments;
 use super::placeholder::{Placeholder, Variable};
 
-/// What a placeholder stands for.
+/// Value of a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value<'v> {
     /// Nothing is known: the placeholder stays as it is written.

@@ -1,4 +1,4 @@
-//! What is told of skills before they are used: the quick way reads what the whole one reads.
+//! Cards of skills: the quick way reads what the whole one reads.
 
 use super::*;
 use crate::skills::card::{plain_card, read_card};

@@ -1,4 +1,4 @@
-//! What the settings say about single skills.
+//! Settings about single skills.
 
 use super::*;
 use crate::settings::{FlagSettings, Settings, SettingsSources};

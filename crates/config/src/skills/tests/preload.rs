@@ -46,7 +46,7 @@ impl Machine {
         SkillLoader::new().load(&self.sources(), &SystemWorld)
     }
 
-    /// What an agent of a project or plugin gets that names these skills.
+    /// The preload of an agent of a project or plugin that names these skills.
     fn preload(&self, names: &[&str], plugin: Option<&str>) -> Preloaded {
         let catalog = self.catalog();
         let preload = Preload {

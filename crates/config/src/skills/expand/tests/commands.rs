@@ -1,4 +1,4 @@
-//! Which parts of a body are commands, and how values stand in them.
+//! Commands in a body, and values in them.
 
 use super::*;
 use crate::plugins::PluginVariables;

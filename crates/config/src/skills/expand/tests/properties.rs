@@ -1,4 +1,4 @@
-//! What holds for all bodies and all arguments.
+//! Properties of all bodies and all arguments.
 
 use proptest::prelude::*;
 
@@ -65,7 +65,7 @@ fn arguments() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..10).prop_map(|pieces| pieces.concat())
 }
 
-/// Where commands are, in the pieces and in the file.
+/// Places of commands, in the pieces and in the file.
 fn positions(expanded: &Expanded) -> Vec<(usize, usize, CommandForm)> {
     let pieces = expanded.pieces.iter().enumerate();
     let commands = pieces.filter_map(|(index, piece)| match piece {
