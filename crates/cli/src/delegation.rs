@@ -51,6 +51,10 @@ pub(crate) struct DelegationArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) plugin_dir: Vec<PathBuf>,
 
+    /// Have no skills and no commands: none is listed, and no `/name` runs
+    #[arg(long)]
+    pub(crate) disable_slash_commands: bool,
+
     /// Add this to the system prompt of every agent that another one starts
     #[arg(long, value_name = "TEXT")]
     pub(crate) append_subagent_system_prompt: Option<String>,
@@ -93,7 +97,7 @@ pub(crate) fn plugins(
 }
 
 /// Makes the directories that hooks and servers of plugins expect.
-fn prepare_plugins(catalog: &PluginCatalog) {
+pub(crate) fn prepare_plugins(catalog: &PluginCatalog) {
     for plugin in &catalog.enabled {
         if let Err(error) = plugin.make_data_dir() {
             let place = plugin.data.display();
@@ -170,6 +174,7 @@ impl Found {
         let mut skills = skills::sources::sources(&agents, settings, &plugins);
         let is_kept = !args.session.no_session_persistence;
         skills.index_dir = is_kept.then(|| surroundings.dirs.skill_index_dir());
+        skills.is_off = args.delegation.disable_slash_commands;
         Ok(Self {
             definitions: Definitions::new(agents, skills, Arc::clone(world)),
             plugins,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use centurion_config::mcp::{Declared, McpConfiguration, McpScope, McpStanding};
 use centurion_config::plugins::{AcceptedTree, Plugin, PluginCatalog, Power};
 use centurion_config::settings::{Level, Settings};
-use centurion_config::trust::Trust;
+use centurion_config::trust::{Trust, Unaccepted};
 use centurion_engine::{Elicitations, Extensions, HookHost, ServerPatience, WithheldServer};
 use centurion_hooks::{Event, HookJudge, HookRules, HookSet, HookSource};
 use centurion_host::HostChannel;
@@ -15,6 +15,7 @@ use centurion_mcp::{Elicitor, Pool, PoolOptions, SdkChannel, ServerJudge};
 use centurion_permissions::{Rule, RuleOrigin};
 use centurion_protocol::Env;
 use centurion_protocol::sdk::InitPlugin;
+use parking_lot::RwLock;
 
 use crate::args::RunArgs;
 use crate::delegation::{self, Found};
@@ -97,7 +98,7 @@ fn named_tools(allowed: &[String]) -> Vec<String> {
 }
 
 /// A plugin as hosts are told of it.
-fn shown(plugin: &Plugin) -> InitPlugin {
+pub(crate) fn shown(plugin: &Plugin) -> InitPlugin {
     InitPlugin {
         name: plugin.name().to_owned(),
         path: plugin.root().display().to_string(),
@@ -143,43 +144,87 @@ pub(crate) fn settings_hooks(settings: &Settings) -> HookSet {
     hooks
 }
 
-/// The plugins that the repository brings. They are compared with what was accepted before each of their commands
-/// runs.
-fn brought_plugins(plugins: &PluginCatalog) -> Vec<(String, AcceptedTree)> {
-    let brought = plugins.enabled.iter().filter_map(|plugin| match &plugin.power {
-        Power::Repository(tree) => Some((plugin.name().to_owned(), tree.clone())),
-        Power::Full | Power::Limited { .. } => None,
-    });
-    brought.collect()
+/// The plugins by which hooks and servers are judged before each run, as they were loaded last.
+pub(crate) struct JudgedPlugins(RwLock<JudgedTrees>);
+
+struct JudgedTrees {
+    /// The plugins that the repository brings. They are compared with what was accepted before each of their commands
+    /// runs.
+    brought: Vec<(String, AcceptedTree)>,
+    /// The directories of all others.
+    installed: Vec<PathBuf>,
+}
+
+impl JudgedTrees {
+    fn new(plugins: &PluginCatalog) -> Self {
+        let (mut brought, mut installed) = (Vec::new(), Vec::new());
+        for plugin in &plugins.enabled {
+            match &plugin.power {
+                Power::Repository(tree) => brought.push((plugin.name().to_owned(), tree.clone())),
+                Power::Full | Power::Limited { .. } => installed.push(plugin.root().to_owned()),
+            }
+        }
+        Self { brought, installed }
+    }
+}
+
+impl JudgedPlugins {
+    pub(crate) fn new(plugins: &PluginCatalog) -> Arc<Self> {
+        Arc::new(Self(RwLock::new(JudgedTrees::new(plugins))))
+    }
+
+    /// Judges by other plugins from now on.
+    pub(crate) fn replace(&self, plugins: &PluginCatalog) {
+        *self.0.write() = JudgedTrees::new(plugins);
+    }
+
+    /// Compares the plugin of the repository that a file lies in with what was accepted.
+    fn judge_file(&self, file: &Path) -> Result<(), Unaccepted> {
+        let trees = self.0.read();
+        let found = trees.brought.iter().find(|(_, tree)| file.starts_with(tree.root()));
+        found.map_or(Ok(()), |(_, tree)| tree.judge())
+    }
+
+    /// Compares the plugin of the repository that has a name with what was accepted.
+    fn judge_name(&self, name: &str) -> Result<(), Unaccepted> {
+        let trees = self.0.read();
+        let found = trees.brought.iter().find(|(brought, _)| brought == name);
+        found.map_or(Ok(()), |(_, tree)| tree.judge())
+    }
+
+    fn is_brought(&self, name: &str) -> bool {
+        self.0.read().brought.iter().any(|(brought, _)| brought == name)
+    }
+
+    fn is_installed(&self, file: &Path) -> bool {
+        self.0.read().installed.iter().any(|root| file.starts_with(root))
+    }
 }
 
 /// Judges what a repository brings again before it runs. What lies in the user's own directories and in plugins of
 /// theirs counts.
 pub(crate) fn hook_judge(
     surroundings: &Surroundings,
-    plugins: &PluginCatalog,
+    plugins: &Arc<JudgedPlugins>,
     trust: &Arc<Trust>,
 ) -> HookJudge {
-    let brought = brought_plugins(plugins);
-    let is_own = |plugin: &&Arc<Plugin>| !matches!(plugin.power, Power::Repository(_));
-    let installed = plugins.enabled.iter().filter(is_own).map(|plugin| plugin.root().to_owned());
-    let own: Vec<PathBuf> =
-        surroundings.dirs.config_dirs().iter().cloned().chain(installed).collect();
-    let trust = Arc::clone(trust);
+    let own: Vec<PathBuf> = surroundings.dirs.config_dirs().to_vec();
+    let (plugins, trust) = (Arc::clone(plugins), Arc::clone(trust));
     HookJudge::new(move |origin, command, cwd| {
         let file = origin.file.as_deref();
-        let is_in = |tree: &AcceptedTree| file.is_some_and(|file| file.starts_with(tree.root()));
-        if let Some((_, tree)) = brought.iter().find(|(_, tree)| is_in(tree)) {
-            tree.judge().map_err(|it| it.to_string())?;
+        if let Some(file) = file {
+            plugins.judge_file(file).map_err(|it| it.to_string())?;
         }
         let is_judged = match &origin.source {
             HookSource::Settings(level) => matches!(level, Level::Project | Level::Local),
             HookSource::Skill(_) | HookSource::Agent(_) => true,
-            HookSource::Plugin(plugin) => brought.iter().any(|(name, _)| *name == plugin.name),
+            HookSource::Plugin(plugin) => plugins.is_brought(&plugin.name),
             HookSource::Host => false,
         };
-        let file = file.filter(|_| is_judged);
-        match file.filter(|file| !own.iter().any(|directory| file.starts_with(directory))) {
+        let is_own = |file: &Path| {
+            own.iter().any(|directory| file.starts_with(directory)) || plugins.is_installed(file)
+        };
+        match file.filter(|file| is_judged && !is_own(file)) {
             Some(file) => trust.judge_command(file, command, cwd).map_err(|it| it.to_string()),
             None => Ok(()),
         }
@@ -189,16 +234,14 @@ pub(crate) fn hook_judge(
 /// Judges the accepted servers of a repository, and of plugins in it, again before each start.
 pub(crate) fn server_judge(
     surroundings: &Surroundings,
-    plugins: &PluginCatalog,
+    plugins: &Arc<JudgedPlugins>,
     trust: &Arc<Trust>,
 ) -> ServerJudge {
     let (trust, cwd) = (Arc::clone(trust), surroundings.cwd.clone());
-    let brought = brought_plugins(plugins);
+    let plugins = Arc::clone(plugins);
     Arc::new(move |server| {
-        if let McpScope::Plugin(plugin) = &server.origin.scope
-            && let Some((_, tree)) = brought.iter().find(|(name, _)| name == plugin)
-        {
-            tree.judge()?;
+        if let McpScope::Plugin(plugin) = &server.origin.scope {
+            plugins.judge_name(plugin)?;
         }
         trust.judge_server(server, &cwd)
     })

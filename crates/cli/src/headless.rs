@@ -9,7 +9,9 @@ use std::time::SystemTime;
 
 use anyhow::bail;
 use centurion_engine::{Mirror, Remembering, Session, View};
-use centurion_host::{Control, Front, Fronts, JsonView, OutputQueue, StreamView, TranscriptMirror};
+use centurion_host::{
+    Control, Front, Fronts, JsonView, OutputQueue, PluginSource, StreamView, TranscriptMirror,
+};
 use centurion_protocol::{Block, Outcome, SystemWorld, World};
 
 use crate::args::{InputFormat, OutputFormat, RunArgs};
@@ -77,7 +79,6 @@ async fn run_session(
     let io = SessionIo { world: Arc::clone(&world), view, host, mirror };
     let (options, lasting) = setup::options(args, surroundings, configuration, io).await?;
     let (model, thinking) = (options.model.clone(), options.settings.thinking);
-    let plugins = options.extensions.plugins.clone();
     let mut telling = pin!(slow_servers::tell(options.extensions.servers.clone()));
     let mut session = tokio::select! {
         biased;
@@ -105,7 +106,7 @@ async fn run_session(
             model,
             thinking,
             pool: Arc::clone(&lasting.pool),
-            plugins,
+            plugins: Arc::clone(&lasting.plugins) as Arc<dyn PluginSource>,
             hook_policy: lasting.hook_policy.clone(),
             warn: note,
         },

@@ -22,6 +22,7 @@ mod log;
 mod mcp;
 mod output;
 mod plugin;
+mod plugin_reload;
 mod policy;
 mod prompt_tool;
 mod remember;

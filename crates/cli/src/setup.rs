@@ -27,9 +27,10 @@ use crate::absent_model::absent_model;
 use crate::args::{AutoCompact, PermissionPrompts, PromptTool, RunArgs};
 use crate::configuration::Configuration;
 use crate::delegation::{self, Found};
-use crate::extensions::{self, Around};
+use crate::extensions::{self, Around, JudgedPlugins};
 use crate::key_helper::HelperCommand;
 use crate::output::note;
+use crate::plugin_reload::PluginReloader;
 use crate::policy::{self, LiveRules};
 use crate::prompt_tool::ToolAnswerer;
 use crate::remember::RuleFiles;
@@ -64,7 +65,15 @@ pub(crate) async fn options(
     let found = Found::look(args, &directories, surroundings, &configuration, &world)?;
     let Configuration { settings, trust, .. } = configuration;
     let repository = repo_root(&surroundings.cwd);
-    let hook_judge = extensions::hook_judge(surroundings, &found.plugins, &trust);
+    let judged = JudgedPlugins::new(&found.plugins);
+    let plugins = Arc::new(PluginReloader::new(
+        args,
+        surroundings,
+        &directories,
+        &found.plugins,
+        Arc::clone(&judged),
+    ));
+    let hook_judge = extensions::hook_judge(surroundings, &judged, &trust);
     let asked = Asked { args, surroundings, settings: &settings, env: &env };
     let (policy, used) = asked.policy(&found, &trust, repository.clone(), &directories)?;
     let bypass = policy::bypass(policy.mode, args, &settings, &surroundings.env);
@@ -93,7 +102,7 @@ pub(crate) async fn options(
         host: host.as_ref(),
         found: &found,
         hook_judge: &hook_judge,
-        server_judge: extensions::server_judge(surroundings, &found.plugins, &trust),
+        server_judge: extensions::server_judge(surroundings, &judged, &trust),
     };
     let (extensions, pool) = extensions::extensions(args, surroundings, &settings, &around)?;
     let agents = found.into_options(&delegation::Run {
@@ -137,7 +146,9 @@ pub(crate) async fn options(
         extensions,
         agents,
     };
-    Ok((options, Lasting { pool, host, limits, hook_policy, _answerer: answerer, _proxy: proxy }))
+    let lasting =
+        Lasting { pool, host, limits, hook_policy, plugins, _answerer: answerer, _proxy: proxy };
+    Ok((options, lasting))
 }
 
 /// What is asked of a run: the command line, the settings and the environment that they make.
@@ -251,6 +262,7 @@ pub(crate) struct Lasting {
     pub(crate) limits: ModelLimits,
     /// The managed setting that leaves hooks to plugins, if one does.
     pub(crate) hook_policy: Option<String>,
+    pub(crate) plugins: Arc<PluginReloader>,
     _answerer: Option<Attachment>,
     _proxy: Option<Proxy>,
 }

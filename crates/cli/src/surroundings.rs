@@ -22,6 +22,19 @@ pub(crate) struct Surroundings {
     pub(crate) scratch: PathBuf,
 }
 
+impl Surroundings {
+    /// The same for a later look, without the scratch directory, which is this one's to remove.
+    pub(crate) fn for_later(&self) -> Self {
+        Self {
+            env: Arc::clone(&self.env),
+            home: self.home.clone(),
+            cwd: self.cwd.clone(),
+            dirs: self.dirs.clone(),
+            scratch: PathBuf::new(),
+        }
+    }
+}
+
 impl Drop for Surroundings {
     fn drop(&mut self) {
         // Most runs never made it.

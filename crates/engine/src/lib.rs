@@ -55,6 +55,7 @@ mod turn;
 
 pub use agent::builder::{AgentServers, AgentServersError, BroughtBy, ModelRefusal, TASK_TOOLS};
 pub use agent::isolation::entered::usual_name as worktree_name;
+pub use agent::isolation::guarded_git::GuardedGit;
 pub use agent::peers::PeerOptions;
 pub use agent::session_tasks::TaskListPlace;
 pub use agent::shared::{RoomFuture, View};
@@ -83,8 +84,8 @@ pub use policy::permissions::{
 pub use policy::rule_text::{UnreadRule, read_rule};
 pub use session::{
     AgentOptions, AsideError, Base, ExplainError, Extensions, FILE_HISTORY, Handle, OpenError,
-    Options, PROTOCOL_VERSION, PermissionOptions, Remembering, ResumePoint, Session, Start,
-    Storage, ToolReply, ToolServer,
+    Options, PROTOCOL_VERSION, PermissionOptions, PluginParts, Remembering, ResumePoint, Session,
+    Start, Storage, ToolReply, ToolServer,
 };
 pub use tools::agent_tool::Explanation;
 pub use toolset::servers::{

@@ -40,7 +40,8 @@ use self::memory::MainMemory;
 pub use self::memory::Remembering;
 pub use self::open::{FILE_HISTORY, OpenError, PROTOCOL_VERSION};
 pub use self::options::{
-    AgentOptions, Base, Extensions, Options, PermissionOptions, ResumePoint, Start, Storage,
+    AgentOptions, Base, Extensions, Options, PermissionOptions, PluginParts, ResumePoint, Start,
+    Storage,
 };
 use self::results::Results;
 use self::run_once::{RunEnd, log_fault, or_log};
@@ -73,7 +74,7 @@ const TIDY_GRACE: Duration = Duration::from_secs(2);
 pub struct Session {
     shared: Arc<Shared>,
     driver: Driver,
-    init: Init,
+    init: Arc<Init>,
     results: Results,
     broken_lines: usize,
     /// How this process takes part in the session, until hooks have been told.

@@ -1,6 +1,7 @@
 //! What a host asks of us, over its control channel: every request gets exactly one answer.
 
 mod look;
+mod plugins;
 mod refusal;
 mod request;
 mod servers;
@@ -16,11 +17,11 @@ use centurion_mcp::Pool;
 use centurion_model::Model;
 use centurion_permissions::Mode;
 use centurion_protocol::Thinking;
-use centurion_protocol::sdk::InitPlugin;
 use centurion_tools::{RewoundFile, StopError};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+pub use self::plugins::{LoadedPlugins, PluginSource, PluginsUnreadable};
 use self::refusal::Refusal;
 use self::request::Request;
 use crate::{HostChannel, ModelLimits};
@@ -42,8 +43,8 @@ pub struct Control {
     pub thinking: Thinking,
     /// Where servers are connected that the host adds while the session runs.
     pub pool: Arc<Pool>,
-    /// The plugins that the session began with.
-    pub plugins: Vec<InitPlugin>,
+    /// Reads plugins again.
+    pub plugins: Arc<dyn PluginSource>,
     /// The managed setting that leaves hooks to plugins, if one does.
     pub hook_policy: Option<String>,
     /// Tells a person that something the host wants is not in force.
@@ -123,7 +124,7 @@ impl Control {
                 handle.reload_skills();
                 json!({"commands": look::commands(handle), "skills": handle.skill_names()})
             }
-            Request::ReloadPlugins => self.reload_plugins(),
+            Request::ReloadPlugins => self.reload_plugins()?,
             Request::ReloadOutputStyles => json!({"available_output_styles": OUTPUT_STYLES}),
             Request::ListModels => json!({"models": look::models(self)}),
             Request::GetBinaryVersion => json!({"version": env!("CARGO_PKG_VERSION")}),
@@ -184,20 +185,6 @@ impl Control {
         }
         self.handle.rename(title);
         Ok(json!({}))
-    }
-
-    /// Looks at what plugins bring, as far as they were there when the session began.
-    fn reload_plugins(&self) -> Value {
-        let handle = &self.handle;
-        handle.reload_skills();
-        json!({
-            "commands": look::commands(handle),
-            "agents": look::agents(handle),
-            "plugins": self.plugins,
-            "mcpServers": servers::status(handle),
-            "skills": handle.skill_names(),
-            "error_count": 0,
-        })
     }
 
     fn initialization(&self) -> Value {

@@ -4,6 +4,7 @@
 //! prints them.
 
 use std::fmt;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -43,7 +44,8 @@ pub enum EventBody {
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
 pub enum System {
-    Init(Box<Init>),
+    /// Shared with the session: it names hundreds of skills, and is told at every run.
+    Init(Arc<Init>),
     ApiRetry(ApiRetry),
     PermissionDenied(PermissionDenied),
     AgentWaiting(AgentWaiting),

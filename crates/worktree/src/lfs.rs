@@ -4,6 +4,7 @@
 //! repository that it runs in, and a pointer with that name into the commit. A fetch brings the pointer home and not the
 //! content, so the contents are copied. Each is checked against its name, as git checks its objects.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -130,8 +131,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<bool> {
             Err(error) => break Err(error),
         }
     };
-    let name: String = digest.finish().as_ref().iter().map(|it| format!("{it:02x}")).collect();
-    let is_it = to.file_name().is_some_and(|wanted| wanted == name.as_str());
+    let is_it = to.file_name().is_some_and(|wanted| *wanted == *hex(digest.finish().as_ref()));
     if written.is_err() || !is_it {
         remove_if_there(&new)?;
     }
@@ -140,4 +140,14 @@ fn copy(from: &Path, to: &Path) -> io::Result<bool> {
         fs::rename(&new, to)?;
     }
     Ok(is_it)
+}
+
+/// Writes bytes as hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }

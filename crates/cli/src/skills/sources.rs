@@ -22,6 +22,7 @@ pub(crate) fn sources(
         plugin_folders: plugins.skill_folders.clone(),
         nested: Vec::new(),
         bundled: said.bundled,
+        is_off: false,
         overrides: said.overrides,
         content: agents.content.clone(),
         chosen: None,

@@ -218,3 +218,80 @@ fn a_host_is_told_what_a_call_is_for_and_how_servers_are_reached_without_secrets
     assert_eq!(host.result()["result"], "no");
     assert_eq!(host.finish(), 0);
 }
+
+#[test]
+fn plugins_are_read_again_with_all_their_parts() {
+    let program = Program::with_handler(|_| Reply::text("ok"));
+    let scratch = &program.scratch;
+    let kit = scratch.root().join("kit");
+    let write = |path: &str, text: &str| {
+        let path = kit.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write(".claude-plugin/plugin.json", r#"{"name": "kit"}"#);
+    let mark = scratch.root().join("mark");
+    let mut host = Host::start(&program, &["--plugin-dir", kit.to_str().unwrap()]);
+    host.say("one");
+    host.result();
+    // Everything that a plugin may have comes while the session runs.
+    write("agents/scout.md", "---\nname: scout\ndescription: Scouts.\n---\nScout.\n");
+    write("commands/ship.md", "---\ndescription: Ships\n---\nShip.\n");
+    let command = json!({"type": "command", "command": format!("touch {}", mark.display())});
+    let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [command]}]}});
+    write("hooks/hooks.json", &hooks.to_string());
+    let server = json!({"mcpServers": {"echo": {"command": "/nonexistent/server"}}});
+    write(".mcp.json", &server.to_string());
+    let names = |list: &Value| -> Vec<String> {
+        let name = |it: &Value| it["name"].as_str().unwrap().to_owned();
+        list.as_array().unwrap().iter().map(name).collect()
+    };
+    let has = |list: &Value, name: &str| names(list).iter().any(|it| it == name);
+    let told = host.ask(&json!({"subtype": "reload_plugins"}))["response"].clone();
+    assert!(has(&told["agents"], "kit:scout"), "{told}");
+    assert!(has(&told["commands"], "kit:ship"), "{told}");
+    assert!(has(&told["mcpServers"], "plugin:kit:echo"), "{told}");
+    assert_eq!(
+        (names(&told["plugins"]), &told["error_count"]),
+        (vec!["kit".to_owned()], &json!(0))
+    );
+    host.say("two");
+    let seen = host.until(|event| event["type"] == "result");
+    assert!(mark.exists(), "the new hook ran");
+    let init = seen.iter().find(|event| event["subtype"] == "init").unwrap();
+    assert!(init["slash_commands"].to_string().contains("kit:ship"), "{init}");
+    assert!(init["agents"].to_string().contains("kit:scout"), "{init}");
+    // And goes.
+    std::fs::remove_file(&mark).unwrap();
+    for path in ["agents", "commands", "hooks"] {
+        std::fs::remove_dir_all(kit.join(path)).unwrap();
+    }
+    std::fs::remove_file(kit.join(".mcp.json")).unwrap();
+    let told = host.ask(&json!({"subtype": "reload_plugins"}))["response"].clone();
+    assert!(!has(&told["agents"], "kit:scout") && !has(&told["commands"], "kit:ship"), "{told}");
+    assert!(!has(&told["mcpServers"], "plugin:kit:echo"), "{told}");
+    host.say("three");
+    host.result();
+    assert!(!mark.exists(), "the hook went with its plugin");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn hooks_of_a_plugin_that_came_to_the_working_directory_wait_for_the_next_start() {
+    let program = Program::with_handler(|_| Reply::text("ok"));
+    let mark = program.scratch.root().join("mark");
+    let settings = json!({"enabledPlugins": {"kit@skills-dir": true}});
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let mut host = Host::start(&program, &[]);
+    host.say("one");
+    host.result();
+    let command = json!({"type": "command", "command": format!("touch {}", mark.display())});
+    let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [command]}]}});
+    program.scratch.write(".claude/skills/kit/.claude-plugin/plugin.json", r#"{"name": "kit"}"#);
+    program.scratch.write(".claude/skills/kit/hooks/hooks.json", hooks.to_string());
+    host.ask(&json!({"subtype": "reload_plugins"}));
+    host.say("two");
+    host.result();
+    assert!(!mark.exists(), "what came meanwhile does not act");
+    assert_eq!(host.finish(), 0);
+}

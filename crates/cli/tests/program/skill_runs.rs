@@ -485,3 +485,33 @@ fn the_project_directory_of_a_skill_is_where_its_agent_works() {
         assert!(text.contains(&format!("{words} [{}]", worktree.display())), "{words}: {text}");
     }
 }
+
+#[test]
+fn without_slash_commands_none_is_listed_and_none_runs() {
+    let stage = Stage::new(&json!({"lead": ["done"], "in": ["read"]}));
+    own_skill(&stage, "look", "", "@@lead Text.");
+    stage.program.scratch.write(".claude/commands/ship.md", "@@lead Ship.\n");
+    let off = ["--disable-slash-commands"];
+    let told = stage.run("@@lead hello", &off);
+    assert_eq!(told.ended.code, Some(0), "{}", told.ended.stderr);
+    let init = told.of("system")[0].clone();
+    assert_eq!(init["subtype"], "init");
+    assert_eq!((&init["skills"], &init["slash_commands"]), (&json!([]), &json!([])));
+    assert!(!init["tools"].to_string().contains("\"Skill\""), "{init}");
+    assert!(!transcript(&stage).contains("About look"));
+    // Bundled ones and those of the program are off, too.
+    for command in ["/look", "/ship", "/review", "/compact", "/cost", "/mcp__a__b"] {
+        let told = stage.run(command, &off);
+        assert_eq!(told.ended.code, Some(1), "{command}");
+        let result = told.of("result")[0].clone();
+        assert!(
+            result["result"].as_str().unwrap().contains("--disable-slash-commands"),
+            "{result}"
+        );
+        assert_eq!(result["num_turns"], 0, "{command}: no model was asked");
+    }
+    // A path is a prompt like any other.
+    assert_eq!(stage.run("/tmp @@in what is there?", &off).ended.code, Some(0));
+    let told = stage.run("/look", &[]);
+    assert_eq!(told.ended.code, Some(0), "{}", told.ended.stderr);
+}

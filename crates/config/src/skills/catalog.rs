@@ -225,6 +225,7 @@ impl Search {
     fn expect(&mut self, count: usize) {
         self.catalog.active.reserve(count);
         self.winners.reserve(count);
+        self.taken.reserve(count);
     }
 
     fn add(

@@ -139,5 +139,5 @@ fn is_line(text: &str) -> bool {
     bytes.iter().all(is_usual)
         && !text.starts_with(' ')
         && !text.ends_with(' ')
-        && memchr::memmem::find(bytes, b"  ").is_none()
+        && !bytes.windows(2).any(|pair| pair == b"  ")
 }

@@ -12,6 +12,7 @@ use crate::trust::ContentTrust;
 
 /// Everything that may hold skills and commands. All paths are absolute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub struct SkillSources {
     /// Directory that the administrator of the machine manages.
     pub managed_dir: Option<PathBuf>,
@@ -109,6 +110,9 @@ impl SkillSources {
 
     /// Checks that the file of a skill lies in a folder that is a plugin.
     pub(super) fn is_of_plugin(&self, file: &Path) -> bool {
+        if self.plugin_folders.is_empty() {
+            return false;
+        }
         let folder = file.parent();
         self.plugin_folders.iter().any(|plugin| Some(plugin.as_path()) == folder)
     }

@@ -9,7 +9,7 @@ use centurion_hooks::{HookSet, Registration, Scope};
 use centurion_journal::JournalError;
 use centurion_model::Model;
 use centurion_permissions::Mode;
-use centurion_protocol::sdk::{Event, EventBody, PermissionDenial, Status, System};
+use centurion_protocol::sdk::{Event, EventBody, InitPlugin, PermissionDenial, Status, System};
 use centurion_protocol::{AgentId, RecordId, SessionId, Thinking, Usage, World};
 use centurion_tools::Shells;
 use parking_lot::Mutex;
@@ -82,8 +82,18 @@ pub(crate) struct Shared {
     server_patience: ServerPatience,
     /// Notes that agents read with their next input, by agent. They wake no agent.
     side_notes: Mutex<Vec<(Option<AgentId>, String)>>,
-    /// Keeps the hooks of plugins and hosts in force.
-    added_hooks: Mutex<Vec<Registration>>,
+    added: Mutex<Added>,
+}
+
+/// What plugins and hosts add to a session.
+#[derive(Default)]
+struct Added {
+    /// Keeps the hooks of hosts in force.
+    hooks: Vec<Registration>,
+    /// Keeps the hooks of plugins in force.
+    plugin_hooks: Vec<Registration>,
+    /// The plugins that are switched on, as hosts see them.
+    plugins: Vec<InitPlugin>,
 }
 
 #[derive(Default)]
@@ -140,7 +150,7 @@ impl Shared {
             schedules: parts.schedules,
             server_patience: parts.server_patience,
             side_notes: Mutex::default(),
-            added_hooks: Mutex::default(),
+            added: Mutex::default(),
         }
     }
 
@@ -232,8 +242,24 @@ impl Shared {
     /// Adds hooks for the rest of the session.
     pub(crate) fn add_hooks(&self, set: HookSet) {
         let registration = self.delegation.builder.hooks.add(Scope::Session, set);
-        let mut added = self.added_hooks.lock();
-        added.push(registration);
+        self.added.lock().hooks.push(registration);
+    }
+
+    /// Puts the hooks of plugins, and what hosts are told of these, in the place of earlier ones.
+    pub(crate) fn set_plugins(&self, plugins: Vec<InitPlugin>, hooks: Vec<HookSet>) {
+        let add = |set| self.delegation.builder.hooks.add(Scope::Session, set);
+        let registered = hooks.into_iter().map(add).collect();
+        let mut added = self.added.lock();
+        added.plugins = plugins;
+        // The earlier ones go when these are in force: no event falls in between.
+        let earlier = std::mem::replace(&mut added.plugin_hooks, registered);
+        drop(added);
+        drop(earlier);
+    }
+
+    /// The plugins that are switched on, as hosts see them.
+    pub(crate) fn plugins(&self) -> Vec<InitPlugin> {
+        self.added.lock().plugins.clone()
     }
 
     /// Takes note of the shells of an agent, so that they can be ended from outside.

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use centurion_config::agents::{
-    AgentCatalog, AgentLoader, AgentSources, ReadAgent, watched_directories,
+    AgentCatalog, AgentLoader, AgentSources, PluginAgents, ReadAgent, watched_directories,
 };
-use centurion_config::skills::{SkillCatalog, SkillLoader, SkillSources};
+use centurion_config::skills::{PluginSkills, SkillCatalog, SkillLoader, SkillSources};
 use centurion_protocol::World;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -114,6 +114,21 @@ impl Definitions {
         state.watch = None;
     }
 
+    /// Puts other plugins in the place of those that the session knew. Where hooks are asked about changes of skills, they
+    /// are asked about this one, too.
+    pub(crate) fn set_plugins(
+        &self,
+        agents: Vec<PluginAgents>,
+        skills: Vec<PluginSkills>,
+        folders: Vec<PathBuf>,
+    ) {
+        let mut state = self.state();
+        state.agent_sources.plugins = agents;
+        state.skill_sources.plugins = skills;
+        state.skill_sources.plugin_folders = folders;
+        (state.seen_skills, state.watch) = (None, None);
+    }
+
     /// All agents as they are now.
     pub fn agents(&self) -> Arc<AgentCatalog> {
         self.known().agents
@@ -198,6 +213,11 @@ impl Definitions {
         // What hooks are asked about next is a change of these.
         state.skill_sources.only_as_seen = false;
         (state.gate, state.seen_skills) = (None, None);
+    }
+
+    /// Says that the session has commands: no flag switched them off together with all skills.
+    pub(crate) fn has_commands(&self) -> bool {
+        !self.state().skill_sources.is_off
     }
 
     /// Has no model invoke a skill, whatever there is.

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Session;
 use crate::message::queue::Item;
-use crate::turn::commands::typed_commands;
+use crate::turn::commands::{command_of, typed_commands};
 use crate::turn::driver::Run;
 use crate::turn::skill::forked;
 use crate::turn::typed::{Typed, is_built_in};
@@ -43,7 +43,7 @@ impl Session {
     ) -> Result<bool, JournalError> {
         let Some(item) = items.first() else { return Ok(false) };
         // A compaction is the driver's, and so is a call that waits to be decided about.
-        let typed = Typed::of_item(item).filter(|typed| typed.name != "compact");
+        let typed = command_of(&self.shared, item).filter(|typed| typed.name != "compact");
         let Some(typed) = typed.filter(|_| self.driver.deferred.is_none()) else {
             return Ok(false);
         };

@@ -14,6 +14,7 @@ use centurion_tools::{Rewind, RewindError, StopError};
 use indexmap::IndexMap;
 
 use super::commands::show;
+use super::options::PluginParts;
 use super::rewind;
 use super::side_question::{self, AsideError};
 use super::title;
@@ -217,6 +218,14 @@ impl Handle {
     /// Looks at the skills as they are on disk now.
     pub fn reload_skills(&self) {
         self.0.delegation.definitions.skills_now();
+    }
+
+    /// Puts plugins in the place of those that the session knew: their agents, skills, commands and hooks count from now
+    /// on.
+    pub fn set_plugins(&self, parts: PluginParts) {
+        let PluginParts { shown, agents, skills, skill_folders, hooks } = parts;
+        self.0.delegation.definitions.set_plugins(agents, skills, skill_folders);
+        self.0.set_plugins(shown, hooks);
     }
 
     /// Lets models invoke the skills of these names and no others; `None` is all. People may type every skill.

@@ -106,9 +106,7 @@ impl Session {
         let builder = &shared.delegation.builder;
         let agent_hooks = main.register_hooks(&shared, &identity);
         let extensions = options.extensions;
-        for set in extensions.plugin_hooks {
-            shared.add_hooks(set);
-        }
+        shared.set_plugins(extensions.plugins, extensions.plugin_hooks);
         let has_own = main.memory.is_some();
         let memory = (!has_own).then(|| MainMemory::locate(&shared, options.remembers)).flatten();
         let known = FromEarlier {
@@ -145,12 +143,12 @@ impl Session {
         }
         restore_work(&shared, &driver.journal, schedules, is_resumed).await?;
         let mut init = init(&shared, &driver, &options.base.additional_directories);
-        init.plugins = extensions.plugins;
+        init.plugins = shared.plugins();
         init.memory_paths = memory.as_ref().map(MainMemory::paths);
         Ok(Self {
             shared,
             driver,
-            init,
+            init: Arc::new(init),
             results: Results::default(),
             broken_lines: loaded.broken_lines,
             begins: Some(begins),

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use centurion_config::agent_memory::MemoryPlaces;
-use centurion_config::agents::AgentSources;
+use centurion_config::agents::{AgentSources, PluginAgents};
 use centurion_config::memory::Memory;
 use centurion_config::settings::{MemorySettings, SkillSettings, WorktreeSettings};
-use centurion_config::skills::SkillSources;
+use centurion_config::skills::{PluginSkills, SkillSources};
 use centurion_hooks::{HookRules, HookSet};
 use centurion_mcp::Connection;
 use centurion_model::Model;
@@ -306,6 +306,18 @@ impl AgentOptions {
             begins_in: None,
         }
     }
+}
+
+/// The parts of plugins that a session uses, but for their servers.
+#[derive(Default)]
+pub struct PluginParts {
+    /// The plugins that are switched on, as hosts see them.
+    pub shown: Vec<InitPlugin>,
+    pub agents: Vec<PluginAgents>,
+    pub skills: Vec<PluginSkills>,
+    /// Folders among skills that are plugins, and so are no skills.
+    pub skill_folders: Vec<PathBuf>,
+    pub hooks: Vec<HookSet>,
 }
 
 /// What extends the agents of a session: hooks and MCP servers.

@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use centurion_protocol::sdk::{EventBody, System};
 use centurion_protocol::{Block, Outcome};
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Session, report};
 use crate::delegate::spawn::panic_words;
 use crate::message::queue::{Item, Origin, Priority};
+use crate::turn::commands::command_names;
 use crate::turn::driver::Run;
 use centurion_journal::JournalError;
 use centurion_journal::transcript::{MAIN_AGENT, last_title};
@@ -102,7 +104,7 @@ impl Session {
     ) -> Result<(), JournalError> {
         self.prepare(items, cancel).await;
         self.show_state("running");
-        self.shared.show(EventBody::System(System::Init(Box::new(self.init.clone()))));
+        self.shared.show(EventBody::System(System::Init(Arc::clone(&self.init))));
         if self.run_command(run, items, cancel).await? {
             return Ok(());
         }
@@ -143,7 +145,7 @@ impl Session {
             self.driver.end_skills();
         }
         if let Some(model) = self.shared.take_chosen_model() {
-            self.init.model.clone_from(&model);
+            Arc::make_mut(&mut self.init).model.clone_from(&model);
             self.driver.settings.model = model;
         }
         if let Some(thinking) = self.shared.take_chosen_thinking() {
@@ -151,14 +153,21 @@ impl Session {
         }
         self.driver.refresh_servers();
         self.driver.refresh_agents();
+        self.describe();
+    }
+
+    /// Brings what hosts are told at the start of a run up to date.
+    fn describe(&mut self) {
+        let (agents, handle) = (self.agent_names(), self.handle());
         let tools = self.driver.dispatch.toolbox.all_names();
-        self.init.tools = tools.map(|name| public_name(name).to_owned()).collect();
-        self.init.agents = self.agent_names();
-        self.init.mcp_servers = self.shared.servers.statuses();
-        let commands = self.handle().commands();
-        self.init.skills = self.handle().skill_names();
-        self.init.slash_commands = commands.into_iter().map(|command| command.name).collect();
-        self.init.permission_mode = self.shared.permissions.mode().to_string();
+        let init = Arc::make_mut(&mut self.init);
+        init.tools = tools.map(|name| public_name(name).to_owned()).collect();
+        init.agents = agents;
+        init.plugins = self.shared.plugins();
+        init.mcp_servers = self.shared.servers.statuses();
+        init.skills = handle.skill_names();
+        init.slash_commands = command_names(&self.shared);
+        init.permission_mode = self.shared.permissions.mode().to_string();
     }
 
     /// Records and shows how a run ended. A result that cannot be shown makes a good run a bad one.

@@ -1,12 +1,18 @@
 //! All commands that people can type: the program's own, skills, and prompts of servers.
 
 use centurion_config::settings::closest_words;
+use centurion_config::skills::{SkillCatalog, SkillEntry};
 
 use crate::agent::shared::Shared;
-use crate::turn::typed::{BUILT_IN_COMMANDS, is_built_in};
+use crate::message::queue::Item;
+use crate::turn::typed::{BUILT_IN_COMMANDS, Typed, is_built_in};
 
 /// How many commands are named that may have been meant.
 const MOST_NEAR: usize = 3;
+
+/// The answer to a command in a session without commands.
+pub(crate) const SWITCHED_OFF: &str =
+    "commands and skills are off in this session (--disable-slash-commands)";
 
 /// A command that a person can type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,14 +25,16 @@ pub struct TypedCommand {
 
 /// All commands that a person can type, the program's first.
 pub(crate) fn typed_commands(shared: &Shared) -> Vec<TypedCommand> {
+    if !shared.delegation.definitions.has_commands() {
+        return Vec::new();
+    }
     let built_in = BUILT_IN_COMMANDS.iter().map(|command| TypedCommand {
         name: command.name.to_owned(),
         description: command.about.to_owned(),
         argument_hint: command.argument_hint.to_owned(),
     });
     let skills = shared.delegation.definitions.skills();
-    let typable = skills.active.iter().filter(|it| it.card.for_people && !is_built_in(&it.name));
-    let of_skills = typable.map(|skill| TypedCommand {
+    let of_skills = typable(&skills).map(|skill| TypedCommand {
         name: skill.name.clone(),
         description: skill.card.summary.clone().unwrap_or_default(),
         argument_hint: skill.card.argument_hint.clone().unwrap_or_default(),
@@ -39,7 +47,29 @@ pub(crate) fn typed_commands(shared: &Shared) -> Vec<TypedCommand> {
     built_in.chain(of_skills).chain(of_servers).collect()
 }
 
-/// What is said of a command that is not there: which were probably meant.
+/// The names of all commands that a person can type, in the same order.
+pub(crate) fn command_names(shared: &Shared) -> Vec<String> {
+    if !shared.delegation.definitions.has_commands() {
+        return Vec::new();
+    }
+    let skills = shared.delegation.definitions.skills();
+    let built_in = BUILT_IN_COMMANDS.iter().map(|command| command.name.to_owned());
+    let of_skills = typable(&skills).map(|skill| skill.name.clone());
+    built_in.chain(of_skills).chain(shared.servers.commands()).collect()
+}
+
+/// The skills that a person can type.
+fn typable(skills: &SkillCatalog) -> impl Iterator<Item = &SkillEntry> {
+    let active = skills.active.iter().map(|skill| &**skill);
+    active.filter(|it| it.card.for_people && !is_built_in(&it.name))
+}
+
+/// The command that an item is; `None` for other text, and in a session without commands.
+pub(crate) fn command_of<'i>(shared: &Shared, item: &'i Item) -> Option<Typed<'i>> {
+    Typed::of_item(item).filter(|_| shared.delegation.definitions.has_commands())
+}
+
+/// The answer to an unknown command, with the names that were probably meant.
 pub(crate) fn unknown_command(shared: &Shared, name: &str) -> String {
     let commands = typed_commands(shared);
     let bare = |name: &str| name.rsplit(':').next().unwrap_or_default().to_owned();

@@ -51,9 +51,9 @@ use crate::message::queue::{Item, Origin};
 use crate::money::budget::Budget;
 use crate::toolset::servers::Announced;
 use crate::toolset::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
+use crate::turn::commands::command_of;
 use crate::turn::dispatch::{Aside, Dispatch};
 use crate::turn::skill::is_for_program;
-use crate::turn::typed::Typed;
 use centurion_journal::transcript::{KeptRecord, SESSION_CONTEXT, Standing, interrupted};
 use centurion_journal::{Journal, JournalError};
 
@@ -296,7 +296,7 @@ impl Driver {
             }
         } else {
             if let Some(item) = items.first()
-                && let Some(text) = compaction_asked(item)
+                && let Some(text) = compaction_asked(&self.shared, item)
             {
                 // What else waits is for the next run.
                 run.outcome = self.run_compaction(run, item, text, cancel).await?;
@@ -328,7 +328,7 @@ impl Driver {
     /// The items that come before a command of the program: they are worked on first, and the command by itself.
     fn before_command<'i>(&self, items: &'i [Item]) -> &'i [Item] {
         let is_command = |item: &Item| {
-            Typed::of_item(item).is_some_and(|typed| is_for_program(&self.shared, &typed))
+            command_of(&self.shared, item).is_some_and(|typed| is_for_program(&self.shared, &typed))
         };
         &items[..items.iter().position(is_command).unwrap_or(items.len())]
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use centurion_config::memory::MemoryTracker;
 use centurion_config::skills::{ListingBudget, SkillListing};
@@ -90,7 +91,7 @@ impl Session {
             return CommandEnd::Failed(reason);
         }
         self.driver.settings.model.clone_from(&model);
-        self.init.model.clone_from(&model);
+        Arc::make_mut(&mut self.init).model.clone_from(&model);
         CommandEnd::Said(format!("The model is {model} from now on."))
     }
 

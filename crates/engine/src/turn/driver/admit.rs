@@ -17,7 +17,7 @@ use super::{Driver, Run};
 use crate::message::queue::{Item, Origin, Priority};
 use crate::policy::permissions::Objection;
 use crate::toolset::servers::Expansion;
-use crate::turn::commands::unknown_command;
+use crate::turn::commands::{SWITCHED_OFF, unknown_command};
 use crate::turn::dispatch::Aside;
 use crate::turn::mention::{self, Mentioning};
 use crate::turn::skill::{InvokedSkill, Invoker, KNOWN_TEXT, SkillError, find, invoke};
@@ -161,7 +161,12 @@ impl Driver {
         let servers = &self.dispatch.agent.servers;
         let mentioned = servers.mentioned(&text).await;
         let mut files = mention::attached(&self.dispatch, &[Mentioning::all(&text)], cancel).await;
+        let has_commands = self.shared.delegation.definitions.has_commands();
         let refused = match (servers.command(&text), Typed::read(&text)) {
+            (command, typed) if !has_commands => {
+                let is_command = command.is_some() || typed.is_some_and(|it| !it.may_be_path());
+                is_command.then(|| ExpandRefusal::Failed(SWITCHED_OFF.to_owned()))
+            }
             (Some(command), _) => self.expand_prompt(item, &command, &text, aside, cancel).await,
             (None, Some(typed)) => {
                 match self.expand_skills(item, typed, &text, aside, cancel).await {

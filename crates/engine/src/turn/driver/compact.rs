@@ -33,11 +33,12 @@ use self::summary::Summary;
 use super::admit::COMPACT;
 use super::request::SMALL_ANSWER;
 use super::{Driver, INTERRUPTED, Run};
+use crate::agent::shared::Shared;
 use crate::message::queue::Item;
 use crate::toolset::servers::Announced;
+use crate::turn::commands::command_of;
 use crate::turn::internal_fork::InternalForkError;
 use crate::turn::refusal::is_about_conversation;
-use crate::turn::typed::Typed;
 
 /// How many times in a row a conversation may fill up again at once, or fail to become shorter.
 const MOST_IN_A_ROW: u32 = 3;
@@ -459,8 +460,8 @@ impl Run {
     }
 }
 
-/// What a person wants to be heeded who asks for a compaction; `None` if the item is something else.
-pub(super) fn compaction_asked(item: &Item) -> Option<String> {
-    let typed = Typed::of_item(item).filter(|typed| typed.name == "compact")?;
+/// The instructions of a `/compact` that a person typed; `None` if the item is something else.
+pub(super) fn compaction_asked(shared: &Shared, item: &Item) -> Option<String> {
+    let typed = command_of(shared, item).filter(|typed| typed.name == "compact")?;
     Some(typed.arguments.to_owned())
 }

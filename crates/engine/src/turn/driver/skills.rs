@@ -89,8 +89,11 @@ impl Driver {
         Some(reminder(&text))
     }
 
-    /// Whether a text stands in the conversation already.
+    /// Looks for a text in the conversation.
     fn has_said(&self, text: &str) -> bool {
+        if self.conversation.is_empty() {
+            return false;
+        }
         let Ok(quoted) = serde_json::to_string(text) else { return false };
         let finder = memmem::Finder::new(quoted.as_bytes());
         self.conversation.iter().any(|message| finder.find(message.wire()).is_some())

@@ -1,0 +1,109 @@
+//! Reading the plugins of a running session again, when its host asks for it.
+//!
+//! Settings, plugins and the servers that these bring are read as at the start. Files of plugins that were on at the start
+//! are kept from the session's own commands and edits. Those of a plugin that came later are not, so that hooks and servers
+//! of one in the working directories wait for the next start, unless the repository's plugin was accepted as it is: that
+//! one is compared before each of its commands.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use centurion_config::mcp::{McpScope, McpServer};
+use centurion_config::plugins::{Plugin, PluginCatalog, Power};
+use centurion_engine::PluginParts;
+use centurion_host::{LoadedPlugins, PluginSource, PluginsUnreadable};
+use centurion_protocol::SystemWorld;
+
+use crate::args::RunArgs;
+use crate::configuration::Configuration;
+use crate::delegation;
+use crate::extensions::{JudgedPlugins, shown};
+use crate::mcp;
+use crate::output::note;
+use crate::surroundings::Surroundings;
+
+/// Reads plugins again as the flags of a run say.
+pub(crate) struct PluginReloader {
+    args: RunArgs,
+    surroundings: Surroundings,
+    /// The directories that the agents work in.
+    working: Vec<PathBuf>,
+    /// The directories of the plugins that were on at the start.
+    known: Vec<PathBuf>,
+    judged: Arc<JudgedPlugins>,
+}
+
+impl PluginReloader {
+    pub(crate) fn new(
+        args: &RunArgs,
+        surroundings: &Surroundings,
+        added: &[PathBuf],
+        plugins: &PluginCatalog,
+        judged: Arc<JudgedPlugins>,
+    ) -> Self {
+        let cwd = surroundings.cwd.clone();
+        Self {
+            args: args.clone(),
+            surroundings: surroundings.for_later(),
+            working: std::iter::once(cwd).chain(added.iter().cloned()).collect(),
+            known: plugins.enabled.iter().map(|plugin| plugin.root().to_owned()).collect(),
+            judged,
+        }
+    }
+
+    fn try_load(&self) -> anyhow::Result<LoadedPlugins> {
+        let Self { args, surroundings, .. } = self;
+        let configuration = Configuration::load(surroundings, &args.settings)?;
+        let settings = &configuration.settings;
+        let directories = &args.delegation.plugin_dir;
+        let plugins = delegation::plugins(surroundings, settings, directories, &SystemWorld)?;
+        delegation::prepare_plugins(&plugins);
+        self.judged.replace(&plugins);
+        let (acting, waiting): (Vec<_>, Vec<_>) =
+            plugins.enabled.iter().cloned().partition(|plugin| self.may_act(plugin));
+        for plugin in &waiting {
+            let name = plugin.name();
+            note(&format!("warning: plugin {name}: its hooks and servers wait for the next start"));
+        }
+        let problem_count = plugins.problems.len() + waiting.len();
+        let acting = PluginCatalog { enabled: acting, ..PluginCatalog::default() };
+        let mut servers: Vec<McpServer> = Vec::new();
+        if !args.mcp.strict_mcp_config {
+            let mut all = mcp::configuration(surroundings, &configuration, &args.mcp)?;
+            mcp::add_plugins(&mut all, &acting, &settings.overlay(&surroundings.env));
+            let is_of_plugin =
+                |server: &&McpServer| matches!(server.origin.scope, McpScope::Plugin(_));
+            servers.extend(all.active().filter(is_of_plugin).cloned());
+        }
+        let parts = PluginParts {
+            shown: plugins.enabled.iter().map(|plugin| shown(plugin)).collect(),
+            agents: plugins.enabled.iter().map(|plugin| plugin.agents()).collect(),
+            skills: plugins.enabled.iter().map(|plugin| plugin.skills()).collect(),
+            skill_folders: plugins.skill_folders.clone(),
+            hooks: delegation::plugin_hooks(&acting),
+        };
+        Ok(LoadedPlugins { parts, servers, problem_count })
+    }
+
+    /// Tells whether hooks and servers of a plugin may run in this session.
+    fn may_act(&self, plugin: &Plugin) -> bool {
+        let root = plugin.root();
+        let is_within = |directory: &PathBuf| is_near(root, directory);
+        self.known.iter().any(|known| known == root)
+            || matches!(plugin.power, Power::Repository(_))
+            || !self.working.iter().any(is_within)
+    }
+}
+
+/// Tells whether one of two directories lies in the other, as far as links tell.
+fn is_near(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (one, other) = (real(one), real(other));
+    one.starts_with(&other) || other.starts_with(&one)
+}
+
+impl PluginSource for PluginReloader {
+    fn load(&self) -> Result<LoadedPlugins, PluginsUnreadable> {
+        self.try_load().map_err(|error| PluginsUnreadable(format!("{error:#}")))
+    }
+}
