@@ -123,6 +123,10 @@ pub(crate) struct FormatArgs {
     #[arg(long)]
     pub(crate) prompt_suggestions: bool,
 
+    /// With stream-json: also print every line that is written to a transcript
+    #[arg(long)]
+    pub(crate) session_mirror: bool,
+
     /// With stream-json input: print accepted user messages back
     #[arg(long)]
     pub(crate) replay_user_messages: bool,
@@ -276,10 +280,6 @@ pub(crate) struct SessionArgs {
     /// The name of the session, for lists of sessions
     #[arg(short, long, value_name = "NAME", value_parser = session_name)]
     pub(crate) name: Option<String>,
-
-    /// With stream-json: also print every line that is written to a transcript
-    #[arg(long)]
-    pub(crate) session_mirror: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -448,7 +448,7 @@ impl RunArgs {
                 "--prompt-suggestions needs --output-format stream-json",
             ),
             (
-                session.session_mirror && !streams,
+                format.session_mirror && !streams,
                 "--session-mirror needs --output-format stream-json",
             ),
             (

@@ -74,7 +74,7 @@ async fn run_session(
     let sweep = Sweep::new(&configuration.settings, &surroundings.dirs, SystemTime::now());
     let view: Arc<dyn View> = Arc::clone(front) as Arc<dyn View>;
     let host = streams_input.then(|| Arc::clone(output));
-    let mirror = args.session.session_mirror.then(|| TranscriptMirror(Arc::clone(output)));
+    let mirror = args.format.session_mirror.then(|| TranscriptMirror(Arc::clone(output)));
     let mirror = mirror.map(|mirror| Arc::new(mirror) as Arc<dyn Mirror>);
     let io = SessionIo { world: Arc::clone(&world), view, host, mirror };
     let (options, lasting) = setup::options(args, surroundings, configuration, io).await?;
